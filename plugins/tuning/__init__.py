@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from ckprof_plugins.tuning.options import (
         PredictOptions,
-        ReplayCosts,
         ReplayOptions,
         SearchOptions,
         SelectOptions,
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PredictOptions",
-    "ReplayCosts",
     "ReplayOptions",
     "SearchOptions",
     "SelectOptions",

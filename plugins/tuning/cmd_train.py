@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
-    from ckprof_plugins.tuning.training import TrainedModel
+    from ckprof_plugins.tuning.time_model.model import TimeModel
 
 _EPILOG = """\
 examples:
@@ -53,53 +53,52 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a table or an option is wrong.
     """
+    from ckprof_plugins.tuning.time_model.model_file import render_model
     from ckprof_plugins.tuning.training import train
 
-    trained = train(session.profiler, chosen(arguments, TrainOptions))
-    for line in trained.warnings:
-        session.console.warning(line)
-    for line in trained.table.dropped:
+    model = train(session.profiler, chosen(arguments, TrainOptions))
+    for line in model.origin.dropped:
         session.console.info(f"excluded: {line}")
-    write_output(arguments.output, trained.text)
+    write_output(arguments.output, render_model(model))
     if arguments.format == "json":
-        session.console.result(json.dumps(_values(trained, arguments.output), indent=1))
+        session.console.result(json.dumps(_values(model, arguments.output), indent=1))
     else:
-        session.console.result(_text(trained, arguments.output))
+        session.console.result(_text(model, arguments.output))
     return ExitCode.OK
 
 
-def _values(trained: TrainedModel, path: Path) -> dict[str, object]:
+def _values(model: TimeModel, path: Path) -> dict[str, object]:
     return {
         "model": str(path),
-        "device": trained.model.device,
-        "target": trained.model.target,
-        "compute_units": trained.model.compute_units,
-        "shapes": len(trained.table.problems),
-        "kernels": len(trained.model.kernels),
-        "rows": len(trained.table.times),
-        "predicted_rows": len(trained.table.predicted),
-        "trees": len(trained.model.trees),
-        "dropped": list(trained.table.dropped),
-        "cross_validation": None if trained.quality is None else asdict(trained.quality),
+        "device": model.device,
+        "target": model.target,
+        "compute_units": model.compute_units,
+        "shapes": model.origin.problems,
+        "kernels": len(model.kernels),
+        "rows": model.origin.rows,
+        "predicted_rows": model.predicted,
+        "trees": len(model.trees),
+        "dropped": list(model.origin.dropped),
+        "cross_validation": None if model.quality is None else asdict(model.quality),
     }
 
 
-def _text(trained: TrainedModel, path: Path) -> str:
-    model, predicted = trained.model, len(trained.table.predicted)
+def _text(model: TimeModel, path: Path) -> str:
     lines = [
-        f"{counted(len(trained.table.times), 'time')} of {counted(len(model.kernels), 'kernel')} "
-        f"on {len(trained.table.problems)} "
+        f"{counted(model.origin.rows, 'time')} of {counted(len(model.kernels), 'kernel')} "
+        f"on {model.origin.problems} "
         f"problems; {model.device or 'unknown device'}, {counted(model.compute_units, 'compute unit')}"
     ]
-    if predicted:
-        measured = len(trained.table.times) - predicted
+    if model.predicted:
+        measured = model.origin.rows - model.predicted
         lines.append(
-            f"{predicted} of them predicted from machine code, not measured, {measured} measured; 95 % of "
-            f"measured times are taken to lie within a factor of {exp(model.predicted_half):.2f} of these"
+            f"{model.predicted} of them predicted from machine code, not measured, {measured} measured; "
+            f"95 % of measured times are taken to lie within a factor of {exp(model.predicted_half):.2f} "
+            "of these"
         )
-    if trained.quality is not None:
-        quality = trained.quality
-        against = " against these times" if predicted else ""
+    if model.quality is not None:
+        quality = model.quality
+        against = " against these times" if model.predicted else ""
         lines.append(
             f"cross-validation{against}: mean {percent(quality.mean, 2)}, "
             f"median {percent(quality.median, 2)}, P10 {percent(quality.p10, 2)}, "

@@ -25,7 +25,7 @@ from ckprof.measure.rounds import RoundOptions
 from ckprof.model.types import DataType, spellings
 from ckprof.sweep.requests import RoundRunOptions
 from ckprof.wording import counted
-from ckprof_plugins.tuning.options import ReplayCosts, ReplayOptions, SearchOptions, TuneOptions
+from ckprof_plugins.tuning.options import ReplayOptions, SearchOptions, TuneOptions
 
 if TYPE_CHECKING:
     import argparse
@@ -40,8 +40,10 @@ if TYPE_CHECKING:
 #: read by the BLAS that numpy's wheels have, when it is loaded
 _BLAS_THREADS: Final = "OPENBLAS_NUM_THREADS"
 
-#: what a replay counts, but for what builds have an option for as well
-_COSTS: Final = ("build_s", "visit_s", "unit_s", "start_s", "per_unit", "overlap")
+#: options of a replay, but for those that builds have as well
+_REPLAY: Final = (
+    "files", "compute_units", "build_s", "visit_s", "unit_s", "start_s", "per_unit", "overlap",
+)  # fmt: skip
 
 _EPILOG = """\
 examples:
@@ -84,8 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     add_fields(group, TuneOptions, "baselines")
     add_fields(group, RoundOptions, "min_rounds", "max_rounds")
     group = parser.add_argument_group("replay")
-    add_fields(group, ReplayOptions, "files", "compute_units", required=False)
-    add_fields(group, ReplayCosts, *_COSTS)
+    add_fields(group, ReplayOptions, *_REPLAY, required=False)
     shared_options.add_build_options(parser)
     add_run_options(parser, _usual(session))
 
@@ -172,7 +173,6 @@ def _replay(arguments: argparse.Namespace, session: Session) -> ExitCode:
             search=chosen(arguments, SearchOptions),
             selection=selection,
             counts=tuple(counts.items()),
-            costs=chosen(arguments, ReplayCosts),
         ),
     )
     _show(result, arguments, session)

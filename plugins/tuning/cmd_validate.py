@@ -14,7 +14,7 @@ from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
 from ckprof.wording import counted, percent
 from ckprof_plugins.tuning.options import ValidateOptions
-from ckprof_plugins.tuning.validation import Efficiency
+from ckprof_plugins.tuning.time_model.model import Efficiency
 
 if TYPE_CHECKING:
     import argparse

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import threading
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -12,39 +10,54 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ckprof.errors import InputError, UsageError
-from ckprof.events import Progress, ProgressEnded
-from ckprof.kernels.units import available_cpus
+from ckprof.kernels.build_dir import build_dir_for
+from ckprof.kernels.units import available_cpus, functions_per_unit, job_count, memory_budget_bytes
 from ckprof.measure.observers import observers
-from ckprof.measure.support import build_checked_library, support_answers
+from ckprof.measure.rounds import KernelCell
+from ckprof.measure.support import support_answers
 from ckprof.measure.worker.messages import SupportQuery
+from ckprof.model.device import DeviceIdentity
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import kernel_time
+from ckprof.model.recipe import Purpose
+from ckprof.plugin.members import offers
+from ckprof.plugin.protocols import Pipeline
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.device_sweep import open_library
+from ckprof.sweep.device_sweep import as_stored, open_library, sweep_run_options
 from ckprof.sweep.evidence import layer_evidence
-from ckprof.sweep.identity import new_session
+from ckprof.sweep.identity import new_session, shared_key
 from ckprof.sweep.plan import PlanRequest, make_plan
 from ckprof.sweep.recording import Recorder, is_shard_folder, open_sink
 from ckprof.sweep.sweep import Sweep, Watch
-from ckprof_plugins.tuning.search.loop import BuildOutcome, MeasuredPair
-from ckprof_plugins.tuning.search.observations import Observations, Pair
-from ckprof_plugins.tuning.search_setup import SearchSetup, require_one_kind
+from ckprof_plugins.tuning.kernel_build import KernelBuild
+from ckprof_plugins.tuning.model_use import KernelKind, device_of, executed_traits, runs_elsewhere
+from ckprof_plugins.tuning.search.loop import MeasuredPair
+from ckprof_plugins.tuning.search.observations import (
+    Configuration,
+    Costs,
+    Observations,
+    Pair,
+    SearchKernel,
+    SearchSpace,
+)
+from ckprof_plugins.tuning.time_model.selector import precedence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from ckprof.events import Event
+    from ckprof.kernels.candidates import Candidate
     from ckprof.kernels.choose import Selection
-    from ckprof.kernels.library import BuiltLibrary
     from ckprof.kernels.requests import BuildOptions
     from ckprof.measure.requests import RunRequest
-    from ckprof.measure.rounds import KernelCell
     from ckprof.measure.rounds_loop import Sample
+    from ckprof.model.gemm_work import KernelTraits
     from ckprof.model.outcome import RoundTime
     from ckprof.model.problem import Problem
+    from ckprof.model.problem_case import ProblemCase
     from ckprof.model.ranking import KernelTime
+    from ckprof.model.recipe import BuildRecipe
     from ckprof.session import Session
     from ckprof.store.attempt import Attempt
     from ckprof.store.store import Store
@@ -52,96 +65,12 @@ if TYPE_CHECKING:
     from ckprof_plugins.tuning.options import TuneOptions
 
 
-#: seconds that an abandoned build gets to end the compilers that are running
-_END_S = 20.0
-
-
-class _Abandoned(BaseException):
-    """Nobody waits for the build any more."""
-
-
-class KernelBuild:
-    """One build of a library.
-
-    :param session: plugins and settings. While a build runs in the background, its events are kept until it
-        is waited for, and plugins are called in its thread.
-    :param selection: what is built.
-    """
-
-    def __init__(self, session: Session, selection: Selection, options: BuildOptions) -> None:
-        self._session, self._selection, self._options = session, selection, options
-        #: seconds that the build took, without waiting for its turn
-        self.seconds = 0.0
-        self._thread: threading.Thread | None = None
-        self._library: BuiltLibrary | None = None
-        self._error: BaseException | None = None
-        self._abandoned = threading.Event()
-        self._events: list[Event] = []
-
-    def begin(self) -> None:
-        """Run it in the background from now on."""
-        self._thread = threading.Thread(target=self._in_thread, name="ckprof-build", daemon=True)
-        self._thread.start()
-
-    @property
-    def is_over(self) -> bool:
-        """Whether waiting for it takes no time; also if it has not begun."""
-        return self._thread is None or not self._thread.is_alive()
-
-    def wait(self) -> BuiltLibrary:
-        """Return the library; build it now if the build has not begun.
-
-        :raises CkprofError: no toolchain, the build system failed, or the kernels cannot be run here.
-        """
-        if self._thread is None:
-            self._build(self._session)
-        else:
-            self._thread.join()
-            for event in self._events:
-                self._session.tell(event)
-        if self._error is not None:
-            raise self._error
-        if self._library is None:
-            raise RuntimeError("an abandoned build has no library")
-        return self._library
-
-    def abandon(self, *, wait: bool = True) -> None:
-        """End it as soon as the compilers that are running have ended.
-
-        :param wait: do not return before, unless it takes very long.
-        """
-        self._abandoned.set()
-        if self._thread is not None and wait:
-            self._thread.join(_END_S)
-
-    def _in_thread(self) -> None:
-        session = copy.copy(self._session)
-        session.tell = self._keep
-        try:
-            self._build(session)
-        except _Abandoned:
-            pass
-        except BaseException as error:
-            # it is raised where the build is waited for
-            self._error = error
-
-    def _build(self, session: Session) -> None:
-        started = time.monotonic()
-        self._library = build_checked_library(session, self._selection, self._options)
-        self.seconds = time.monotonic() - started
-
-    def _keep(self, event: Event) -> None:
-        if self._abandoned.is_set():
-            raise _Abandoned
-        # its progress would hide that of measurements
-        if not isinstance(event, (Progress, ProgressEnded)):
-            self._events.append(event)
-
-
 #: CPUs that measuring on a device keeps busy: this process, and the one that launches kernels
 _MEASURING_CPUS: Final = 2
 #: kernels that are asked for support together, for each CPU: what compiling the question takes seconds for
 _ASKED_PER_CPU: Final = 40
+#: seconds of generating, linking, comparing strings and starting a worker, about
+_START_S: Final = 2.0
 
 
 @contextmanager
@@ -158,8 +87,7 @@ def open_bench(session: Session, request: RunRequest, options: TuneOptions) -> I
         sink = open_sink(session, options.store, wait=options.wait)
         stack.callback(sink.close)
         assert isinstance(sink, StoreWriter)  # noqa: S101 - it is no folder
-        setup = SearchSetup.of(session, request, sink.reader)
-        yield stack.enter_context(DeviceBench(session, request, options, sink, setup))
+        yield stack.enter_context(DeviceBench(session, request, options, sink))
 
 
 class DeviceBench:
@@ -170,21 +98,47 @@ class DeviceBench:
     :param session: plugins and settings.
     :param request: kernels, problems, and how they are built and run.
     :param sink: where outcomes go, and what was measured before.
-    :param setup: what is searched.
+    :raises UsageError: no problem is for the instances.
+    :raises CkprofError: there is no toolchain.
     """
 
     def __init__(
-        self,
-        session: Session,
-        request: RunRequest,
-        options: TuneOptions,
-        sink: StoreWriter,
-        setup: SearchSetup,
+        self, session: Session, request: RunRequest, options: TuneOptions, sink: StoreWriter
     ) -> None:
-        self._started = time.monotonic()
         self._session, self._request, self._options, self._sink = session, request, options, sink
-        self.setup = setup
-        self._shared = setup.shared
+        self._target = session.target(request.build.target)
+        candidates = request.selection.candidates
+        build_dir = build_dir_for(session, candidates, request.build, Purpose.RUN)
+        recipe = build_dir.recipe
+        #: how kernels are run
+        self._run = sweep_run_options(request.options, recipe)
+        #: what measurements have in common, as far as the target knows it before anything is built
+        self._shared = shared_key(build_dir.direction.id, self._target, recipe, self._run, DeviceIdentity())
+        if not self._target.embedded:
+            self._shared = as_stored(sink.reader, self._shared)
+        #: what the times of kernels depend on here
+        self.kind = self._kind(recipe.arch)
+        traits = {
+            candidate.name: executed_traits(
+                session.registry, self.kind, candidate.pipeline, candidate.instance.fields()
+            )
+            for candidate in candidates
+            if offers(candidate.pipeline, Pipeline.traits)
+        }
+        by_name = {candidate.name: candidate for candidate in candidates}
+        #: kernels, in the order of the space: of equal predictions the preferred ones come first
+        self._candidates = [
+            *(by_name[name] for name in precedence(traits)),
+            *(candidate for candidate in candidates if candidate.name not in traits),
+        ]
+        cases = _problems_of(request)
+        self.space = _space(self._candidates, traits, cases, request.options.splits)
+        #: content key -> position of the kernel; position of a kernel, number of splits -> that of the choice
+        self._kernel_numbers = {kernel.key: number for number, kernel in enumerate(self.space.kernels)}
+        self._choice_numbers: dict[tuple[int, int], int] = {
+            choice: number for number, choice in enumerate(self.space.choices)
+        }
+        self._started = time.monotonic()
         #: kernels that were asked whether they support the problems
         self._asked: set[int] = set()
         self._stack = ExitStack()
@@ -198,10 +152,36 @@ class DeviceBench:
         self._build: KernelBuild | None = None
         self._building: frozenset[int] = frozenset()
         self._build_options = self._with_jobs(request.build)
-        self.observations = Observations(setup.space, setup.costs(self._build_options.jobs))
-        self._forbid_other_splits()
+        self.observations = Observations(self.space, self._costs(recipe))
+        # choices whose number of splits a problem does not ask for
+        for number, case in enumerate(cases):
+            for choice, (_, splits) in enumerate(self.space.choices):
+                if case.splits and splits not in case.splits:
+                    self.observations.possible[number, choice] = False
         #: measurements of earlier sessions count
         self._remembers = self._remember(sink.reader)
+
+    def _kind(self, arch: str) -> KernelKind:
+        registry, target, device = self._session.registry, self._target.id, self._shared.device
+        instance, emulated = self._request.selection.candidates[0].instance, device.is_emulated
+        return KernelKind(
+            direction=instance.direction,
+            dtype=instance.dtype.value,
+            target=target if runs_elsewhere(registry, target, emulated=emulated) else "",
+            device=device_of(registry, target, device.model, arch, emulated=emulated),
+            compute_units=device.compute_units,
+        )
+
+    def _costs(self, recipe: BuildRecipe) -> Costs:
+        """Return what the target declares, for as many compilers as the build will run."""
+        jobs = job_count(self._build_options.jobs, recipe.compile_memory_bytes)
+        return Costs(
+            start_s=_START_S,
+            unit_s=recipe.unit_s,
+            kernel_s=recipe.function_s,
+            jobs=jobs,
+            per_unit=max(1, functions_per_unit(recipe, jobs, memory_budget_bytes())),
+        )
 
     def __enter__(self) -> DeviceBench:
         return self
@@ -222,7 +202,7 @@ class DeviceBench:
 
         Others are asked with them: several cost little more than one.
         """
-        setup, space = self.setup, self.setup.space
+        space = self.space
         wanted = {int(space.kernel_of[cell.choice]) for cell in cells} - self._asked
         if not wanted:
             return ()
@@ -237,7 +217,7 @@ class DeviceBench:
         build = replace(self._request.build, build_dir=None)
         answers = support_answers(self._session, self._selection(kernels), build, queries)
         return [
-            Pair(index // len(splits), setup.choice_numbers[kernel, splits[index % len(splits)]])
+            Pair(index // len(splits), self._choice_numbers[kernel, splits[index % len(splits)]])
             for kernel in kernels
             # one without answers does not compile; building it will say why
             for index, answer in enumerate(answers.get(space.kernels[kernel].key, ()))
@@ -245,7 +225,7 @@ class DeviceBench:
         ]
 
     def _selection(self, kernels: Sequence[int]) -> Selection:
-        candidates = tuple(self.setup.candidates[kernel] for kernel in kernels)
+        candidates = tuple(self._candidates[kernel] for kernel in kernels)
         return replace(self._request.selection, candidates=candidates)
 
     # --- builds -------------------------------------------------------------------------------------------
@@ -253,7 +233,7 @@ class DeviceBench:
     @property
     def overlaps(self) -> bool:
         """Whether kernels run on a device, so that compilers do not disturb their times."""
-        return not self.setup.target.embedded
+        return not self._target.embedded
 
     def begin_build(self, kernels: Sequence[int]) -> None:
         """Begin to build kernels, with those that are in the library already and the best ones so far."""
@@ -269,7 +249,7 @@ class DeviceBench:
         """Say whether the library is there, or would be built now."""
         return self._build is not None and self._build.is_over
 
-    def end_build(self) -> BuildOutcome:
+    def end_build(self, costs: Costs) -> Mapping[int, str]:
         """Wait for the library, and measure with it from now on.
 
         :raises CkprofError: no toolchain, or no worker starts.
@@ -284,7 +264,7 @@ class DeviceBench:
         self._library_stack.close()
         self._library_stack = self._stack.enter_context(ExitStack())
         self._library = self._library_stack.enter_context(
-            open_library(self._session, library, self.setup.run, observers(self._session))
+            open_library(self._session, library, self._run, observers(self._session))
         )
         if self._library.shared != self._shared and self._remembers:
             raise InputError(
@@ -294,17 +274,13 @@ class DeviceBench:
             )
         self._shared = self._library.shared
         opened_s = time.monotonic() - started - waited_s
-        numbers = self.setup.kernel_numbers
+        costs.saw_build(len(kernels), build.seconds + opened_s, library.summary.units)
         failures = {
-            numbers[rejection.candidate.instance.key]: rejection.reason for rejection in library.rejected
+            self._kernel_numbers[rejection.candidate.instance.key]: f"it cannot be built: {rejection.reason}"
+            for rejection in library.rejected
         }
         self._unstored += [kernel for kernel in failures if kernel in kernels]
-        return BuildOutcome(
-            failures={kernel: f"it cannot be built: {reason}" for kernel, reason in failures.items()},
-            kernels=len(kernels),
-            seconds=build.seconds + opened_s,
-            units=library.summary.units,
-        )
+        return failures
 
     def abandon_build(self) -> None:
         """Abandon a running build, if there is one."""
@@ -321,7 +297,7 @@ class DeviceBench:
 
     def _leaders(self) -> set[int]:
         """Return the best kernel of each problem: what new ones are measured against."""
-        kernel_of = self.setup.space.kernel_of
+        kernel_of = self.space.kernel_of
         return {int(kernel_of[row.argmin()]) for row in self._filled() if bool(np.isfinite(row).any())}
 
     def _filled(self) -> NDArray[np.float64]:
@@ -342,7 +318,7 @@ class DeviceBench:
         if not wanted:
             return []
         if self._recorder is None:
-            run, options = self.setup.run, self._options
+            run, options = self._run, self._options
             record = new_session(
                 self._session.manager,
                 run,
@@ -372,7 +348,7 @@ class DeviceBench:
 
     def _to_measure(self, cells: Sequence[Pair]) -> set[tuple[Problem, KernelCell]]:
         """Return what is measured: the cells, the best of their problems, and failures to be stored."""
-        space = self.setup.space
+        space = self.space
         wanted = set(cells)
         filled = self._filled()
         for problem in {cell.problem for cell in cells}:
@@ -380,14 +356,24 @@ class DeviceBench:
                 wanted.add(Pair(problem, int(filled[problem].argmin())))
         wanted.update(Pair(0, int((space.kernel_of == kernel).argmax())) for kernel in self._unstored)
         self._unstored = []
-        return {self.setup.measured_pair(cell) for cell in wanted}
+        return {self._measured_pair(cell) for cell in wanted}
+
+    def _measured_pair(self, cell: Pair) -> tuple[Problem, KernelCell]:
+        """Return how a cell of the space is called where it is measured."""
+        kernel, splits = self.space.choices[cell.choice]
+        return self.space.problems[cell.problem], KernelCell(self.space.kernels[kernel].key, splits)
+
+    def _choice_of(self, cell: KernelCell) -> int | None:
+        """Return the position of the choice of a kernel and its splits; ``None`` if the search has none."""
+        kernel = self._kernel_numbers.get(cell.instance)
+        return None if kernel is None else self._choice_numbers.get((kernel, cell.split_k))
 
     def _plan_request(self, wanted: set[tuple[Problem, KernelCell]], opened: OpenedLibrary) -> PlanRequest:
         keys = {cell.instance for _, cell in wanted}
         problems = {problem for problem, _ in wanted}
         return PlanRequest(
             kernels=[kernel for kernel in opened.library.kernels if kernel.key in keys],
-            problems=[problem for problem in self.setup.space.problems if problem in problems],
+            problems=[problem for problem in self.space.problems if problem in problems],
             splits=sorted({cell.split_k for _, cell in wanted}),
             shared=self._shared,
             rounds=self._options.rounds,
@@ -397,9 +383,9 @@ class DeviceBench:
 
     def _results(self, fresh: Iterable[tuple[Problem, KernelCell]]) -> Iterator[MeasuredPair]:
         """Return what is known of cells by all their visits, as a later session reads it from the store."""
-        numbers = {problem: number for number, problem in enumerate(self.setup.space.problems)}
+        numbers = {problem: number for number, problem in enumerate(self.space.problems)}
         for problem, kernel_cell in fresh:
-            choice = self.setup.choice_of(kernel_cell)
+            choice = self._choice_of(kernel_cell)
             if choice is not None and self.observations.possible[numbers[problem], choice]:
                 cell = Pair(numbers[problem], choice)
                 yield cell, self._time(problem, kernel_cell)
@@ -411,28 +397,72 @@ class DeviceBench:
 
     # --- what is known before -----------------------------------------------------------------------------
 
-    def _forbid_other_splits(self) -> None:
-        """Leave choices out whose number of splits a problem does not ask for."""
-        for number, run in enumerate(self.setup.problems):
-            for choice, (_, splits) in enumerate(self.setup.space.choices):
-                if run.splits and splits not in run.splits:
-                    self.observations.possible[number, choice] = False
-
     def _remember(self, store: Store) -> bool:
         """Take over what earlier sessions measured; say whether there is anything."""
-        setup, observations = self.setup, self.observations
-        instance = setup.candidates[0].instance
-        shared = replace(setup.shared, dtype=instance.dtype, layout=instance.layout.name)
+        observations, instance = self.observations, self._candidates[0].instance
+        shared = replace(self._shared, dtype=instance.dtype, layout=instance.layout.name)
         seen: dict[Pair, None] = {}
-        for number, problem in enumerate(setup.space.problems):
+        for number, problem in enumerate(self.space.problems):
             for visit in store.past_visits(shared, problem):
-                choice = setup.choice_of(visit.cell)
+                choice = self._choice_of(visit.cell)
                 if choice is None or (visit.round_time is None and self._options.retry_failed):
                     continue
                 if visit.status == Status.COMPILE_ERROR.value:
-                    observations.note_broken(int(setup.space.kernel_of[choice]))
+                    observations.note_broken(int(self.space.kernel_of[choice]))
                 self._visits.setdefault((problem, visit.cell), []).append(visit.round_time)
                 seen[Pair(number, choice)] = None
         for cell in seen:
-            observations.note(cell, self._time(*setup.measured_pair(cell)))
+            observations.note(cell, self._time(*self._measured_pair(cell)))
         return bool(seen)
+
+
+def require_one_kind(candidates: Sequence[Candidate]) -> None:
+    """Check that all instances compete with one another.
+
+    :raises UsageError: they are of several types, layouts or numbers of dimensions.
+    """
+    kinds = {
+        (candidate.instance.ndim, candidate.instance.dtype.value, candidate.instance.layout.name)
+        for candidate in candidates
+    }
+    if len(kinds) > 1:
+        listed = ", ".join(f"{ndim}D {dtype} {layout}" for ndim, dtype, layout in sorted(kinds))
+        raise UsageError(
+            f"the instances are of several kinds ({listed}), which do not compete: choose one with --dtype, "
+            "--ndim or --filter"
+        )
+
+
+def _problems_of(request: RunRequest) -> list[ProblemCase]:
+    """Return the problems that the kernels can be run on, each with the splits and counts of all its lines.
+
+    :raises UsageError: no problem fits.
+    """
+    ndim = request.selection.candidates[0].instance.ndim
+    merged: dict[Problem, ProblemCase] = {}
+    for run in request.problems:
+        if run.problem.ndim == ndim:
+            before = merged.get(run.problem, replace(run, splits=(), count=0))
+            splits = tuple(dict.fromkeys((*before.splits, *run.splits)))
+            merged[run.problem] = replace(before, count=before.count + run.count, splits=splits)
+    if not merged:
+        raise UsageError(f"no problem has {ndim} dimensions, as the instances have")
+    return list(merged.values())
+
+
+def _space(
+    candidates: Sequence[Candidate],
+    traits: Mapping[str, KernelTraits],
+    cases: Sequence[ProblemCase],
+    usual_splits: Sequence[int],
+) -> SearchSpace:
+    splits = dict.fromkeys(split for case in cases for split in case.splits or usual_splits)
+    return SearchSpace(
+        problems=tuple(case.problem for case in cases),
+        counts=tuple(case.count for case in cases),
+        kernels=tuple(
+            SearchKernel(key=one.instance.key, name=one.name, traits=traits.get(one.name))
+            for one in candidates
+        ),
+        choices=tuple(Configuration(kernel, split) for kernel in range(len(candidates)) for split in splits),
+    )

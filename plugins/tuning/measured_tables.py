@@ -236,7 +236,7 @@ def read_tables(registry: Registry, paths: tuple[Path, ...], kind: KernelKind) -
         for pipeline in registry.pipelines:
             traits = pipeline.traits_of_name(name)
             if traits is not None:
-                return executed_traits(registry, kind, pipeline.fields_of_name(name) or {}, traits)
+                return executed_traits(registry, kind, pipeline, pipeline.fields_of_name(name) or {}, traits)
         return None
 
     tables = tuple(
@@ -301,12 +301,8 @@ def _of_store(registry: Registry, path: Path, kind: KernelKind) -> Measurements:
             device = row.key.device
             pipeline = registry.pipelines.find(row.kernel.pipeline)
             if name not in kernels and offers(pipeline, Pipeline.traits):
-                kernels[name] = executed_traits(
-                    registry,
-                    replace(kind, target=device.target),
-                    row.kernel.fields,
-                    pipeline.traits(row.kernel.fields),
-                )
+                ran = replace(kind, target=device.target)
+                kernels[name] = executed_traits(registry, ran, pipeline, row.kernel.fields)
             devices.add(device)
             index = problems.setdefault(row.key.problem, len(problems))
             key = index, name, max(1, row.key.split_k)

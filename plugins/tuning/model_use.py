@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import InputError, UsageError
-from ckprof.model.gemm_work import Schedule
 from ckprof.model.types import DataType
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Operation, TimedKernel
 from ckprof_plugins.tuning.time_model.formula import sizes_of_product
-from ckprof_plugins.tuning.time_model.model_file import model_of, read_document
-from ckprof_plugins.tuning.time_model.selector import ModelCandidate
+from ckprof_plugins.tuning.time_model.model_file import read_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,13 +28,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelKind:
-    """What kernels of a model or a table have in common."""
+    """What kernels of a model, a table or a search have in common."""
 
     #: id of the direction, and name of the type
     direction: str
     dtype: str
     #: id of the target that runs them; empty for the architecture itself
     target: str = ""
+    #: architecture or name of the device, as time models know it, and its compute units; empty, 0 if unknown
+    device: str = ""
+    compute_units: int = 0
 
     @classmethod
     def of(cls, model: TimeModel) -> KernelKind:
@@ -45,30 +46,23 @@ class KernelKind:
 
 
 def executed_traits(
-    registry: Registry, kind: KernelKind, fields: Mapping[str, Any], traits: KernelTraits
+    registry: Registry,
+    kind: KernelKind,
+    pipeline: Pipeline,
+    fields: Mapping[str, Any],
+    known: KernelTraits | None = None,
 ) -> KernelTraits:
     """Return what a kernel does where it runs.
 
     :param fields: those of the instance that are known.
-    :param traits: those of the configuration.
+    :param known: what the configuration says; ``None`` where that follows from the fields.
     """
+    traits = known or pipeline.traits(fields)
     if not kind.target:
         return traits
     return registry.targets.find(kind.target).executed(
         TimedKernel(direction=kind.direction, dtype=kind.dtype, fields=fields, traits=traits)
     )
-
-
-def model_candidate(
-    registry: Registry, model: TimeModel, name: str, pipeline: Pipeline, fields: Mapping[str, Any]
-) -> ModelCandidate:
-    """Return a kernel as a time model chooses among kernels.
-
-    :param fields: those of the instance.
-    """
-    traits = executed_traits(registry, KernelKind.of(model), fields, pipeline.traits(fields))
-    splits = model.splits if traits.schedule is Schedule.TILES else (1,)
-    return ModelCandidate(name=name, traits=traits, splits=splits)
 
 
 def runs_elsewhere(registry: Registry, target: str, *, emulated: bool = False) -> bool:
@@ -95,25 +89,13 @@ def device_of(registry: Registry, target: str, model: str, arch: str, *, emulate
     return (model or arch) if runs_elsewhere(registry, target, emulated=emulated) else arch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchedDevice:
-    """Where the kernels of a search run, or ran."""
-
-    kind: KernelKind
-    dtype: DataType
-    #: architecture or name, as time models know it; empty if unknown
-    name: str
-    #: compute units; 0 if unknown
-    compute_units: int
-
-
 def load_model(path: Path, direction: str | None = None) -> TimeModel:
     """Return the model of a file.
 
     :param direction: what the model has to be of; ``None`` for any.
     :raises InputError: it is not a model, or one of another direction.
     """
-    model = model_of(read_document(path))
+    model = read_model(path)
     if direction not in (None, model.direction):
         raise InputError(f"the model is of {model.direction}, not {direction}", path)
     return model

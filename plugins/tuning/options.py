@@ -270,12 +270,38 @@ class TuneOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayCosts:
-    """Seconds that a replay counts for building and measuring.
+class ReplayOptions:
+    """A search in recorded measurements: nothing is built or run.
 
-    The defaults are a build that compiles one kernel after the other.
+    :raises UsageError: a value is out of range.
     """
 
+    files: tuple[Path, ...] = field(
+        metadata=option(
+            "search this store or table instead of a device (repeatable); requires --dtype, and needs "
+            "instances only for --emit",
+            flag="--replay",
+            metavar="FILE",
+        )
+    )
+    #: id or alias of the direction
+    direction: str
+    dtype: DataType
+    #: target that ran the kernels of tables, if not the architecture itself; stores say it themselves
+    target: str = ""
+    compute_units: int | None = field(
+        default=None,
+        metadata=option(
+            "compute units of the device (default: those of its architecture; stores say them)",
+            flag="--compute-units",
+            metavar="N",
+        ),
+    )
+    search: SearchOptions = field(default_factory=SearchOptions)
+    #: only kernels of these names take part, and these can be emitted; ``None`` for all of the table
+    selection: Selection | None = None
+    #: occurrences of problems; 1 for those that are missing
+    counts: tuple[tuple[Problem, int], ...] = ()
     build_s: float = field(
         default=3.0,
         metadata=option(
@@ -321,8 +347,18 @@ class ReplayCosts:
     )
     jobs: int = field(default=1, metadata=same_option(BuildOptions, "jobs"))
 
-    def counted(self) -> Costs:
-        """Return what a search counts on."""
+    def __post_init__(self) -> None:
+        for cost, declared in options_of(ReplayOptions):
+            name, value = declared.spelling(cost), getattr(self, cost.name)
+            if cost.name.endswith("_s") and not (math.isfinite(value) and value >= 0):
+                raise UsageError(f"{name} is {value}, expected at least 0 seconds")
+            if cost.name in ("per_unit", "jobs") and value < 1:
+                raise UsageError(f"{name} is {value}, expected at least 1")
+        if self.build_s + self.visit_s == 0:
+            raise UsageError("--replay-build-time and --replay-visit-time are both 0: nothing takes time")
+
+    def costs(self) -> Costs:
+        """Return the seconds that are counted; the defaults compile one kernel after the other."""
         from ckprof_plugins.tuning.search.observations import Costs
 
         return Costs(
@@ -333,51 +369,3 @@ class ReplayCosts:
             jobs=self.jobs,
             per_unit=self.per_unit,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayOptions:
-    """A search in recorded measurements: nothing is built or run.
-
-    :raises UsageError: a value is out of range.
-    """
-
-    files: tuple[Path, ...] = field(
-        metadata=option(
-            "search this store or table instead of a device (repeatable); requires --dtype, and needs "
-            "instances only for --emit",
-            flag="--replay",
-            metavar="FILE",
-        )
-    )
-    #: id or alias of the direction
-    direction: str
-    dtype: DataType
-    #: target that ran the kernels of tables, if not the architecture itself; stores say it themselves
-    target: str = ""
-    compute_units: int | None = field(
-        default=None,
-        metadata=option(
-            "compute units of the device (default: those of its architecture; stores say them)",
-            flag="--compute-units",
-            metavar="N",
-        ),
-    )
-    search: SearchOptions = field(default_factory=SearchOptions)
-    #: only kernels of these names take part, and these can be emitted; ``None`` for all of the table
-    selection: Selection | None = None
-    #: occurrences of problems; 1 for those that are missing
-    counts: tuple[tuple[Problem, int], ...] = ()
-    #: seconds that are counted for building and measuring
-    costs: ReplayCosts = field(default_factory=ReplayCosts)
-
-    def __post_init__(self) -> None:
-        costs = self.costs
-        for cost, declared in options_of(ReplayCosts):
-            name, value = declared.spelling(cost), getattr(costs, cost.name)
-            if cost.name.endswith("_s") and not (math.isfinite(value) and value >= 0):
-                raise UsageError(f"{name} is {value}, expected at least 0 seconds")
-            if cost.name in ("per_unit", "jobs") and value < 1:
-                raise UsageError(f"{name} is {value}, expected at least 1")
-        if costs.build_s + costs.visit_s == 0:
-            raise UsageError("--replay-build-time and --replay-visit-time are both 0: nothing takes time")

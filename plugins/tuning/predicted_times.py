@@ -117,8 +117,7 @@ def _table(registry: Registry, document: _Document, kind: KernelKind, path: Path
     for instance in document.instances:
         pipeline = registry.pipelines.find(instance.pipeline)
         if offers(pipeline, Pipeline.traits):
-            traits = pipeline.traits(instance.fields)
-            kernels[instance.name] = executed_traits(registry, kind, instance.fields, traits)
+            kernels[instance.name] = executed_traits(registry, kind, pipeline, instance.fields)
         else:
             dropped[f"{instance.name}: the family {instance.pipeline} has no time model"] = None
     problems: dict[Problem, int] = {}

@@ -14,9 +14,10 @@ from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Pipeline
 from ckprof.wording import counted
 from ckprof_plugins.tuning.model_use import (
+    KernelKind,
+    executed_traits,
     gemm_sizes_of,
     load_model,
-    model_candidate,
     require_use,
     runs_elsewhere,
 )
@@ -75,42 +76,41 @@ def select(session: Session, options: SelectOptions) -> KernelChoice:
     if not options.force:
         require_use(session.registry, model, target.id, arch, options.model)
     listed, warnings = _predictable(selection, model, options)
-    candidates = [
-        model_candidate(session.registry, model, kernel.name, kernel.pipeline, kernel.instance.fields())
-        for kernel in listed.values()
-        if offers(kernel.pipeline, Pipeline.traits)
-    ]
+    kind = KernelKind.of(model)
+    traits = {
+        name: executed_traits(session.registry, kind, kernel.pipeline, kernel.instance.fields())
+        for name, kernel in listed.items()
+    }
     selector = Selector(
-        model, candidates, gemm_sizes_of(session.registry, model.direction, model.dtype), boost=options.boost
+        model, traits, gemm_sizes_of(session.registry, model.direction, model.dtype), boost=options.boost
     )
     wanted = max(options.top, options.measure)
     support = _Support(session, options, listed, selector)
-    ranking = selector.rank(
+    predictions = selector.rank(
         options.problem,
         top=wanted,
         supported=support.asks if options.check_support else None,
         distinct=options.measure > 0,
     )
-    if not ranking.predictions:
+    if not predictions:
         raise NothingLeftError(
-            f"none of the {counted(len(candidates), 'kernel')} supports the problem{support.usual_reason}; "
+            f"none of the {counted(len(traits), 'kernel')} supports the problem{support.usual_reason}; "
             "'ckprof check-support' shows why"
         )
     chosen = [
-        ChosenKernel(kernel=listed[prediction.kernel], prediction=prediction)
-        for prediction in ranking.predictions
+        ChosenKernel(kernel=listed[prediction.kernel], prediction=prediction) for prediction in predictions
     ]
     if options.measure:
         chosen = _measured(session, options, chosen)
     return KernelChoice(
         model=model,
         kernels=tuple(chosen[: options.top]),
-        candidates=len(candidates),
+        candidates=len(traits),
         unsupported=support.reasons,
         warnings=(
             *filter(None, [model.basis]),
             *warnings,
-            *ranking.warnings,
+            *selector.warnings(options.problem, predictions),
             *_strangers(session, model, target.id, options),
         ),
     )
@@ -158,7 +158,7 @@ class _Support:
         self._options = options
         self._listed = listed
         # the order in which the ranking will ask
-        predictions = selector.rank(options.problem).predictions if options.check_support else ()
+        predictions = selector.rank(options.problem) if options.check_support else ()
         self._order = [(prediction.kernel, prediction.splits) for prediction in predictions]
         self._answers: dict[tuple[str, int], bool] = {}
         self.reasons: dict[str, str] = {}

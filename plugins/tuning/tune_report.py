@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.problem import brief
 from ckprof.report.document import Document
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.report.best_libraries import BestLibrary
-    from ckprof_plugins.tuning.baseline_comparison import BaselineComparison
+    from ckprof_plugins.tuning.baseline_comparison import BaselineComparison, ProblemComparison
     from ckprof_plugins.tuning.search.loop import SearchProgress
     from ckprof_plugins.tuning.search.result import BestChoice, TuneResult
 
@@ -243,51 +243,39 @@ def add_comparison(document: Document, comparison: BaselineComparison) -> None:
         document.add(_listed(f"{title}most came first", names))
 
 
-class _Times(NamedTuple):
-    """Of a problem, or sums over problems; microseconds."""
-
-    what: str
-    #: the same for narrow terminals
-    short: str
-    occurrences: int
-    best: float | None
-    library: float | None
-    baseline: float | None
-    #: in place of the baseline's time
-    failure: str = "-"
-
-
-def _comparison_table(comparison: BaselineComparison, baseline: str) -> Table[_Times]:
-    rows = [
-        _Times(
-            problem.problem.describe(),
-            brief(problem.problem),
-            problem.count,
-            problem.best_us,
-            problem.library_us,
-            problem.baseline_us.get(baseline),
-            problem.failures.get(baseline, "").partition(":")[0] or "-",
-        )
-        for problem in comparison.problems
-    ]
+def _comparison_table(comparison: BaselineComparison, baseline: str) -> Table[ProblemComparison | None]:
+    """Return a row for each problem, and one with sums if anything can be added up: ``None``."""
     total = comparison.sums_against(baseline)
-    problems = int(total["problems"])
-    if problems:
-        part = f" of the {problems} that all have a time for" if problems < len(rows) else ""
-        sums = total["best_us"], total["library_us"], total["baseline_us"]
-        rows.append(_Times(f"sum{part}", f"sum{part}", int(total["count"]), *sums))
-    columns: list[Column[_Times]] = [
-        Column("count", lambda row: row.occurrences, align="right"),
-        Column("best us", lambda row: _us(row.best), align="right"),
-        Column("library us", lambda row: _us(row.library), align="right"),
+    rows: list[ProblemComparison | None] = [*comparison.problems, *([None] if total["problems"] else [])]
+    part = ""
+    if total["problems"] < len(comparison.problems):
+        part = f" of the {int(total['problems'])} that all have a time for"
+
+    def best(row: ProblemComparison | None) -> float | None:
+        return row.best_us if row is not None else total["best_us"]
+
+    def library(row: ProblemComparison | None) -> float | None:
+        return row.library_us if row is not None else total["library_us"]
+
+    def other(row: ProblemComparison | None) -> float | None:
+        return row.baseline_us.get(baseline) if row is not None else total["baseline_us"]
+
+    def other_text(row: ProblemComparison | None) -> str:
+        failure = row.failures.get(baseline, "").partition(":")[0] if row is not None else ""
+        return (failure or "-") if other(row) is None else _us(other(row))
+
+    columns: list[Column[ProblemComparison | None]] = [
+        Column("count", lambda row: row.count if row else int(total["count"]), align="right"),
+        Column("best us", lambda row: _us(best(row)), align="right"),
+        Column("library us", lambda row: _us(library(row)), align="right"),
+        Column(f"{baseline} us", other_text, align="right"),
+        Column("best", lambda row: _ratio(other(row), best(row)), align="right", form=".2f"),
+        Column("library", lambda row: _ratio(other(row), library(row)), align="right", form=".2f"),
         Column(
-            f"{baseline} us",
-            lambda row: row.failure if row.baseline is None else _us(row.baseline),
-            align="right",
+            "problem",
+            lambda row: row.problem.describe() if row else f"sum{part}",
+            short=lambda row: brief(row.problem) if row else f"sum{part}",
         ),
-        Column("best", lambda row: _ratio(row.baseline, row.best), align="right", form=".2f"),
-        Column("library", lambda row: _ratio(row.baseline, row.library), align="right", form=".2f"),
-        Column("problem", lambda row: row.what, short=lambda row: row.short),
     ]
     note = f"'best', 'library': how many times as fast as {baseline}; sums count occurrences"
     return Table(columns, rows, notes=lambda left_out: [note])

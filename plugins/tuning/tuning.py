@@ -15,12 +15,12 @@ from ckprof.measure.baselines import baseline_sources
 from ckprof.model.architecture import architectures
 from ckprof.model.outcome import RoundTime
 from ckprof.model.ranking import kernel_time
+from ckprof.model.types import DataType
 from ckprof.sweep.requests import RoundRunOptions
 from ckprof_plugins.tuning.baseline_comparison import compare_with_baselines, comparison_s, spent_from_now
 from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.model_use import (
     KernelKind,
-    SearchedDevice,
     gemm_sizes_of,
     load_model,
     require_device,
@@ -28,14 +28,13 @@ from ckprof_plugins.tuning.model_use import (
     runs_elsewhere,
 )
 from ckprof_plugins.tuning.search.acquisition import GuaranteedSearch
-from ckprof_plugins.tuning.search.loop import BuildOutcome, MeasuredPair, TuneLoop, TuneStop
+from ckprof_plugins.tuning.search.loop import MeasuredPair, TuneLoop, TuneStop
 from ckprof_plugins.tuning.search.observations import Configuration, Observations, SearchKernel, SearchSpace
 from ckprof_plugins.tuning.search.result import TuneResult, tune_result
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
 from ckprof_plugins.tuning.strategies import STRATEGIES
 from ckprof_plugins.tuning.time_model.selector import precedence
-from ckprof_plugins.tuning.training import LEAST_PROBLEMS, TrainRequest, fit_model
-from ckprof_plugins.tuning.validation import candidates_of
+from ckprof_plugins.tuning.training import LEAST_PROBLEMS, fit_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -46,9 +45,9 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.profiler import Profiler
     from ckprof.session import Session
-    from ckprof_plugins.tuning.options import ReplayCosts, ReplayOptions, SearchOptions, TuneOptions
+    from ckprof_plugins.tuning.options import ReplayOptions, SearchOptions, TuneOptions
     from ckprof_plugins.tuning.search.loop import TuneBench
-    from ckprof_plugins.tuning.search.observations import Pair
+    from ckprof_plugins.tuning.search.observations import Costs, Pair
     from ckprof_plugins.tuning.time_model.formula import GemmSizes
     from ckprof_plugins.tuning.time_model.measurements import Measurements
     from ckprof_plugins.tuning.time_model.model import TimeModel
@@ -62,18 +61,16 @@ def replay_space(table: Measurements, counts: Mapping[Problem, int] | None = Non
     :param counts: occurrences of the problems; 1 for those that are missing.
     """
     weights = counts or {}
-    candidates = precedence(candidates_of(table))
+    splits: dict[str, list[int]] = {}
+    for name, count in table.choices:
+        splits.setdefault(name, []).append(count)
+    names = precedence({name: table.kernels[name] for name in splits})
     return SearchSpace(
         problems=table.problems,
         counts=tuple(weights.get(problem, 1) for problem in table.problems),
-        kernels=tuple(
-            SearchKernel(key=candidate.name, name=candidate.name, traits=candidate.traits)
-            for candidate in candidates
-        ),
+        kernels=tuple(SearchKernel(key=name, name=name, traits=table.kernels[name]) for name in names),
         choices=tuple(
-            Configuration(kernel, splits)
-            for kernel, offered in enumerate(candidates)
-            for splits in offered.splits
+            Configuration(kernel, count) for kernel, name in enumerate(names) for count in splits[name]
         ),
     )
 
@@ -83,12 +80,13 @@ class ReplayBench:
 
     :param table: what was measured; a choice without a time on a problem counts as not supported there.
     :param space: that of :func:`replay_space`.
-    :param costs: what is counted for builds and measurements.
+    :param options: what is counted for builds and measurements.
     """
 
-    def __init__(self, table: Measurements, space: SearchSpace, costs: ReplayCosts) -> None:
-        self._costs = costs
-        self._fixed = costs.counted()
+    def __init__(self, table: Measurements, space: SearchSpace, options: ReplayOptions) -> None:
+        self._options, self._costs = options, options.costs()
+        #: whether kernels are measured while others are built
+        self.overlaps = options.overlap
         self._seconds = 0.0
         #: kernels of the build under way, when it began, and when it is over
         self._building: tuple[int, float, float] | None = None
@@ -102,15 +100,15 @@ class ReplayBench:
         #: least time of each problem in microseconds
         self.best_us = np.where(self.possible, self._times, np.inf).min(axis=1)
         #: seconds of building everything in one build, and measuring it once afterwards
-        self.exhaustive_s = self._fixed.build_s(len(space.kernels))
-        self.exhaustive_s += costs.visit_s * int(self.possible.sum())
+        self.exhaustive_s = self._costs.build_s(len(space.kernels))
+        self.exhaustive_s += options.visit_s * int(self.possible.sum())
 
     def observations(self, space: SearchSpace) -> Observations:
         """Return what a search knows at its beginning: what is supported, and what things cost."""
-        observations = Observations(space, self._costs.counted())
+        observations = Observations(space, self._options.costs())
         observations.possible[:] = self.possible
         # what takes no time is done
-        observations.built[:] = self._fixed.build_s(1) == 0.0
+        observations.built[:] = self._costs.build_s(1) == 0.0
         return observations
 
     def seconds(self) -> float:
@@ -122,21 +120,16 @@ class ReplayBench:
         del pairs
         return ()
 
-    @property
-    def overlaps(self) -> bool:
-        """Whether kernels are measured while others are built."""
-        return self._costs.overlap
-
     def begin_build(self, kernels: Sequence[int]) -> None:
         """Note when the build will be over."""
-        seconds = self._fixed.build_s(len(kernels))
+        seconds = self._costs.build_s(len(kernels))
         self._building = len(kernels), self._seconds, self._seconds + seconds
 
     def build_is_over(self) -> bool:
         """Say whether as many seconds have passed."""
         return self._building is not None and self._seconds >= self._building[2]
 
-    def end_build(self) -> BuildOutcome:
+    def end_build(self, costs: Costs) -> Mapping[int, str]:
         """Let the seconds pass that are left.
 
         :raises ValueError: nothing is being built.
@@ -147,7 +140,8 @@ class ReplayBench:
         self._building = None
         # without overlap, the build waits until it is waited for
         self._seconds = max(self._seconds, over) if self.overlaps else self._seconds + over - began
-        return BuildOutcome(kernels=kernels, seconds=over - began)
+        costs.saw_build(kernels, over - began)
+        return {}
 
     def abandon_build(self) -> None:
         """Forget the build."""
@@ -159,7 +153,7 @@ class ReplayBench:
         for pair in pairs:
             if most_s is not None and self._seconds - begun >= most_s:
                 return
-            self._seconds += self._costs.visit_s
+            self._seconds += self._options.visit_s
             yield pair, kernel_time([RoundTime(median_ms=float(self._times[pair]) / 1000, spread_ms=0.0)])
 
 
@@ -186,20 +180,11 @@ def replay(session: Session, options: ReplayOptions) -> TuneResult:
             table, {candidate.name for candidate in options.selection.candidates}, options.files[0]
         )
     space = replay_space(table, dict(options.counts))
-    bench = ReplayBench(table, space, options.costs)
-    architecture = architectures().get(table.arch)
-    compute_units = (
-        options.compute_units
-        or table.compute_units
-        or (architecture.compute_units if architecture is not None else 0)
-    )
-    searched = SearchedDevice(
-        kind=replace(kind, target=table.target),
-        dtype=options.dtype,
-        name=table.arch,
-        compute_units=compute_units,
-    )
-    request = search_request(session, space, options.search, searched)
+    bench = ReplayBench(table, space, options)
+    known = architectures().get(table.arch)
+    compute_units = options.compute_units or table.compute_units or (known.compute_units if known else 0)
+    kind = replace(kind, target=table.target, device=table.arch, compute_units=compute_units)
+    request = search_request(session, space, options.search, kind)
     return search(session, bench, bench.observations(space), request, options.search)
 
 
@@ -243,7 +228,7 @@ def tune_planned(session: Session, request: RunRequest, options: TuneOptions) ->
     if options.baselines and sought.budget_s is not None:
         sought = replace(sought, budget_s=sought.budget_s - comparison_s(request, options))
     with open_bench(session, request, options) as bench:
-        asked = search_request(session, bench.setup.space, sought, bench.setup.searched)
+        asked = search_request(session, bench.space, sought, bench.kind)
         asked = replace(asked, planning_share=_PLANNING_SHARE)
         result = search(session, bench, bench.observations, asked, sought)
     if not options.baselines or result.stop is TuneStop.REQUESTED:
@@ -278,37 +263,31 @@ def search(
 
 
 def search_request(
-    session: Session, space: SearchSpace, options: SearchOptions, searched: SearchedDevice
+    session: Session, space: SearchSpace, options: SearchOptions, kind: KernelKind
 ) -> SearchRequest:
     """Return what a strategy is given.
 
     :raises InputError: the model or the transfer data are of another device, target or direction.
     """
-    kind, dtype = searched.kind, searched.dtype
-    transfer_data = _transfer_data(session, options, searched) if options.transfer_data else None
-    sizes = gemm_sizes_of(session.registry, kind.direction, dtype.value)
+    dtype = DataType.parse(kind.dtype)
+    transfer_data = _transfer_data(session, options, kind) if options.transfer_data else None
+    sizes = gemm_sizes_of(session.registry, kind.direction, kind.dtype)
     model: TimeModel | None = None
     if options.model is not None:
         model = load_model(options.model, kind.direction)
         if not options.force:
             require_target(model, kind.target, options.model)
-            require_device(model, searched.name, options.model)
+            require_device(model, kind.device, options.model)
     elif (
-        transfer_data is not None
-        and len(transfer_data.problems) >= LEAST_PROBLEMS
-        and searched.compute_units > 0
+        transfer_data is not None and len(transfer_data.problems) >= LEAST_PROBLEMS and kind.compute_units > 0
     ):
         model = fit_model(
-            TrainRequest(
-                table=transfer_data,
-                direction=kind.direction,
-                gemm_sizes=sizes,
-                dtype=dtype.value,
-                element_bytes=dtype.properties.size_bytes,
-                device=searched.name,
-                compute_units=searched.compute_units,
-                target=transfer_data.target,
-            )
+            transfer_data,
+            sizes,
+            direction=kind.direction,
+            dtype=dtype,
+            device=kind.device,
+            compute_units=kind.compute_units,
         )
     if model is not None:
         for line in _doubts(model, space, sizes):
@@ -317,7 +296,7 @@ def search_request(
         space=space,
         gemm_sizes=sizes,
         element_bytes=dtype.properties.size_bytes,
-        compute_units=searched.compute_units,
+        compute_units=kind.compute_units,
         model=model,
         transfer_data=transfer_data,
         tie=options.tie,
@@ -346,17 +325,16 @@ def _doubts(model: TimeModel, space: SearchSpace, sizes: GemmSizes) -> list[str]
     return lines
 
 
-def _transfer_data(session: Session, options: SearchOptions, searched: SearchedDevice) -> Measurements:
+def _transfer_data(session: Session, options: SearchOptions, kind: KernelKind) -> Measurements:
     """Read earlier measurements.
 
     :raises InputError: they are of another device or target and not forced, or a table is wrong.
     """
-    kind = searched.kind
     transfer_data = read_tables(session.registry, options.transfer_data, kind).without_glitches()
-    other = transfer_data.arch and searched.name and transfer_data.arch != searched.name
+    other = transfer_data.arch and kind.device and transfer_data.arch != kind.device
     if (other or transfer_data.target != kind.target) and not options.force:
         was = f"{transfer_data.target} {transfer_data.arch}".strip()
-        here = f"{kind.target} {searched.name}".strip()
+        here = f"{kind.target} {kind.device}".strip()
         raise InputError(
             f"it was measured on {was}, which says little about {here}; use it anyway with --force",
             options.transfer_data[0],

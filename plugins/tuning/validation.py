@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from math import log
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
-from ckprof.model.noise import quantile
 from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.model_use import (
     KernelKind,
@@ -18,7 +16,8 @@ from ckprof_plugins.tuning.model_use import (
     require_device,
     require_target,
 )
-from ckprof_plugins.tuning.time_model.selector import ModelCandidate, Selector
+from ckprof_plugins.tuning.time_model.model import Efficiency, summarise
+from ckprof_plugins.tuning.time_model.selector import Selector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -222,7 +221,7 @@ def judged_model(
         raise InputError("there is no measured time to validate with")
     unserved = [problem for index, problem in enumerate(table.problems) if index not in set(kept)]
     table = table.subset(kept)
-    selector = Selector(model, candidates_of(table), gemm_sizes, boost=boost)
+    selector = Selector(model, table.kernels, gemm_sizes, choices=table.choices, boost=boost)
     shapes, of_top = [], []
     inside: dict[bool, list[bool]] = {False: [], True: []}
     for index, problem in enumerate(table.problems):
@@ -258,28 +257,12 @@ def judged_model(
     )
 
 
-def _is_measured(times: Mapping[Choice, float], name: str, splits: int) -> bool:
-    """Say whether there is a time of a kernel with a number of splits."""
-    return (name, splits) in times
-
-
-def candidates_of(table: Measurements) -> list[ModelCandidate]:
-    """Return the kernels of a table with the splits that were measured."""
-    splits: dict[str, list[int]] = {}
-    for name, count in table.choices:
-        splits.setdefault(name, []).append(count)
-    return [
-        ModelCandidate(name=name, traits=table.kernels[name], splits=tuple(counts))
-        for name, counts in splits.items()
-    ]
-
-
 def _judged(
     problem: Problem, row: Mapping[Choice, float], warnings: tuple[str, ...], selector: Selector
 ) -> tuple[JudgedShape, tuple[Prediction, ...]]:
     """Return what was chosen for a problem, and the predictions of all kernels that were measured on it."""
-    ranking = selector.rank(problem, supported=partial(_is_measured, row), distinct=True)
-    first = ranking.predictions[0]
+    predictions = selector.rank(problem, supported=lambda name, splits: (name, splits) in row, distinct=True)
+    first = predictions[0]
     chosen = first.kernel, first.splits
     best = min(row, key=row.__getitem__)
     strange = selector.warning_of(first.kernel)
@@ -296,7 +279,7 @@ def _judged(
         choices=len(row),
         warnings=(*warnings, strange) if strange else warnings,
     )
-    return shape, ranking.predictions
+    return shape, predictions
 
 
 def _neighbour_figures(
@@ -317,23 +300,3 @@ def _neighbour_figures(
         chosen = nearest_neighbour(sizes, best, gemm_sizes(problem), row)
         values.append(min(row.values()) / row[chosen])
     return summarise(values)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Efficiency:
-    """Figures over several problems, each between 0 and 1."""
-
-    mean: float
-    median: float
-    #: a tenth of the problems is below
-    p10: float
-    worst: float
-
-
-def summarise(values: Sequence[float]) -> Efficiency | None:
-    """Return the figures of efficiencies; ``None`` if there are none."""
-    if not values:
-        return None
-    return Efficiency(
-        mean=fmean(values), median=median(values), p10=quantile(sorted(values), 0.1), worst=min(values)
-    )

@@ -32,7 +32,7 @@ from ckprof_plugins.pipelines.traits import gemm_traits
 from ckprof_plugins.pipelines.universal_gemm.conf_families import PIPELINES as PRODUCT_PIPELINES
 from ckprof_plugins.tuning.model_use import gemm_sizes_of, load_model
 from ckprof_plugins.tuning.search.prior import physical_model
-from ckprof_plugins.tuning.time_model.selector import ModelCandidate, Selector
+from ckprof_plugins.tuning.time_model.selector import Selector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -96,11 +96,10 @@ class Models:
         if model is None:
             known = architectures().get(self.arch)
             model = physical_model(known.compute_units if known else 0, dtype.properties.size_bytes)
-        candidates = [
-            ModelCandidate(name=f"{number:06d}", traits=traits_of(operation, dtype), splits=tuple(counts))
-            for number, (operation, counts) in enumerate(zip(operations, splits, strict=True))
-        ]
-        return Selector(model, candidates, gemm_sizes_of(self._registry, direction, dtype.value))
+        traits = {f"{number:06d}": traits_of(operation, dtype) for number, operation in enumerate(operations)}
+        choices = [(name, count) for name, counts in zip(traits, splits, strict=True) for count in counts]
+        sizes = gemm_sizes_of(self._registry, direction, dtype.value)
+        return Selector(model, traits, sizes, choices=choices)
 
 
 def best_first(
@@ -119,8 +118,7 @@ def best_first(
     :param operations: what the selector ranks.
     :param most: how many are wanted; ``None`` for all.
     """
-    ranking = selector.rank(problem)
-    counts = Counter(int(prediction.kernel) for prediction in ranking.predictions)
+    counts = Counter(int(prediction.kernel) for prediction in selector.rank(problem))
     leaders: dict[tuple[object, ...], int] = {}
     for position in counts:
         leaders.setdefault(_kind(operations[position]), position)

@@ -10,7 +10,7 @@ import numpy as np
 from ckprof_plugins.tuning.search.observations import Pair, SearchSpace
 from ckprof_plugins.tuning.search.prior import choice_features, prior_of, problem_features
 from ckprof_plugins.tuning.search.result import kept_pairs
-from ckprof_plugins.tuning.search.surrogate import FEW, MOST, LogTimes, Surrogate, thinned
+from ckprof_plugins.tuning.search.surrogate import FEW, LOG_TIMES, MOST, Surrogate, draws, log_times, thinned
 from ckprof_plugins.tuning.strategies import replans
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof_plugins.tuning.search.observations import Observations
     from ckprof_plugins.tuning.search.strategy import SearchRequest
-    from ckprof_plugins.tuning.search.surrogate import Array
+    from ckprof_plugins.tuning.search.surrogate import Array, LogTimes
     from ckprof_plugins.tuning.strategies import Search
 
 #: choices of a problem that are looked at closely, and draws of their times
@@ -85,7 +85,7 @@ class Forecaster:
         sizes, element_bytes = request.gemm_sizes, request.element_bytes
         features = problem_features(problems, sizes), choice_features(space), space.kernel_of
         prior = prior_of(extended, sizes, element_bytes, request.model, request.compute_units)
-        self.surrogate = self._informed = Surrogate(prior, *features)
+        self.surrogate = self._informed = Surrogate(*prior, *features)
         #: what is believed instead when measurements say that the trained model is wrong; it knows no
         #: transfer data, which may be of the same mistake. ``None`` where no model was trained
         self._uninformed: Surrogate | None = None
@@ -93,7 +93,7 @@ class Forecaster:
         self._surprise_of_transfer = 0.0
         if request.model is not None:
             prior = prior_of(extended, sizes, element_bytes, None, request.compute_units)
-            self._uninformed = Surrogate(prior, *features)
+            self._uninformed = Surrogate(*prior, *features)
             self._informed.learn(self._transfer_data, thoroughly=True)
             self._surprise_of_transfer = self._informed.surprise
 
@@ -104,15 +104,13 @@ class Forecaster:
         """
         self._learn(observations, thoroughly=thoroughly)
         wanted = observations.open | observations.pending
-        listed = self.surrogate.shortlist(wanted, _LENGTH, self._count)
-        draws = listed.draws(_DRAWS, self._request.seed)
-        pending = np.take_along_axis(observations.pending, listed.choices, axis=1) & listed.used
-        coming = np.where(pending[None], draws, np.inf).min(axis=2, initial=np.inf)
+        choices, used, mean = self.surrogate.shortlist(wanted, _LENGTH, self._count)
+        drawn = draws(mean, self.surrogate.covariance(choices), used, _DRAWS, self._request.seed)
+        pending = np.take_along_axis(observations.pending, choices, axis=1) & used
+        coming = np.where(pending[None], drawn, np.inf).min(axis=2, initial=np.inf)
         best = np.minimum(observations.best_log_us[None], coming)
-        better, gain = improvement(np.where(pending[None], np.inf, draws), best, self._request.tie)
-        return Posterior(
-            choices=listed.choices, mean=listed.mean, draws=draws, pending=pending, better=better, gain=gain
-        )
+        better, gain = improvement(np.where(pending[None], np.inf, drawn), best, self._request.tie)
+        return Posterior(choices=choices, mean=mean, draws=drawn, pending=pending, better=better, gain=gain)
 
     @property
     def predicted_log_us(self) -> Array:
@@ -141,21 +139,21 @@ class Forecaster:
     def _learn(self, observations: Observations, *, thoroughly: bool = False) -> None:
         """Learn from all measurements; the predictions that they speak for are believed."""
         problem, choice = np.nonzero(observations.measured)
-        seen = LogTimes(problem=problem, choice=choice, log_us=observations.log_us[problem, choice])
+        seen = log_times(problem, choice, observations.log_us[problem, choice])
         # as many of them for both, or they could not be compared
         seen = thinned(seen, MOST - len(self._transfer_data))
         other = self._uninformed
         if other is not None and len(seen) >= FEW and (thoroughly or len(seen) >= _JUDGED * self._judged):
             self._judged = len(seen)
             other.learn(seen, thoroughly=True)
-            self._informed.learn(_together(seen, self._transfer_data), thoroughly=True)
+            self._informed.learn(np.concatenate([seen, self._transfer_data]), thoroughly=True)
             # how unlikely the measurements are, given the transfer data: a Bayes factor
             right = self._informed.surprise - self._surprise_of_transfer <= other.surprise
             self.surrogate = self._informed if right else other
             return
         # what is not believed learns nothing until it is judged again
         if self.surrogate is self._informed:
-            seen = _together(seen, self._transfer_data)
+            seen = np.concatenate([seen, self._transfer_data])
         self.surrogate.learn(seen, thoroughly=thoroughly)
 
     def expected_log_us(self, observations: Observations) -> Array:
@@ -174,15 +172,6 @@ class Forecaster:
         least = np.full(len(observations.space.kernels), np.inf)
         np.minimum.at(least, observations.space.kernel_of, lead)
         return least
-
-
-def _together(seen: LogTimes, transfer_data: LogTimes) -> LogTimes:
-    """Return both."""
-    return LogTimes(
-        problem=np.concatenate([seen.problem, transfer_data.problem]),
-        choice=np.concatenate([seen.choice, transfer_data.choice]),
-        log_us=np.concatenate([seen.log_us, transfer_data.log_us]),
-    )
 
 
 def improvement(draws: Array, best: Array, tie: float) -> tuple[Array, Array]:
@@ -220,11 +209,7 @@ def _transfer_data(request: SearchRequest) -> tuple[LogTimes, tuple[Problem, ...
             problems[problem] = None
             for choice in sorted(times, key=times.__getitem__)[:per_problem]:
                 rows.append((number, choice, float(np.log(times[choice]))))
-    columns: tuple[NDArray[np.float64], ...] = tuple(np.array(rows, dtype=np.float64).reshape(-1, 3).T)
-    observed = LogTimes(
-        problem=columns[0].astype(np.int64), choice=columns[1].astype(np.int64), log_us=columns[2]
-    )
-    return observed, tuple(problems)
+    return np.array(rows, LOG_TIMES), tuple(problems)
 
 
 #: measurements of one problem at a time: what they say may make the others negligible

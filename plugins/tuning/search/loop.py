@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.ranking import KernelTime
-    from ckprof_plugins.tuning.search.observations import Observations
+    from ckprof_plugins.tuning.search.observations import Costs, Observations
     from ckprof_plugins.tuning.strategies import Search
 
 
@@ -36,20 +36,6 @@ MeasuredPair: TypeAlias = "tuple[Pair, KernelTime | None]"
 
 #: proposals in a row whose kernels turn out not to support their problems; the rest is measured then
 _REPLANS: Final = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildOutcome:
-    """What became of a build."""
-
-    #: kernels that it was asked for
-    kernels: int
-    #: wall seconds in all
-    seconds: float
-    #: (kernels, wall seconds) of each translation unit that was compiled; ``None`` if unknown
-    units: Sequence[tuple[int, float]] | None = None
-    #: kernel -> why it cannot be built
-    failures: Mapping[int, str] = field(default_factory=dict)
 
 
 class TuneBench(Protocol):
@@ -74,8 +60,12 @@ class TuneBench(Protocol):
     def build_is_over(self) -> bool:
         """Say whether :meth:`end_build` need not wait."""
 
-    def end_build(self) -> BuildOutcome:
-        """Wait for the build; from now on its kernels can be measured, and those from before as well."""
+    def end_build(self, costs: Costs) -> Mapping[int, str]:
+        """Wait for the build; from now on its kernels can be measured, and those from before as well.
+
+        :param costs: learn from the build.
+        :returns: kernel -> why it cannot be built.
+        """
 
     def abandon_build(self) -> None:
         """Abandon a running build, if there is one."""
@@ -220,11 +210,10 @@ class TuneLoop:
     def _end_build(self, *, wishes: bool) -> None:
         """Wait for the build; what was to be measured then is measured next, or chosen again."""
         observations = self.observations
-        outcome = self.bench.end_build()
-        observations.costs.saw_build(outcome)
-        self.failures.update(outcome.failures)
+        failures = self.bench.end_build(observations.costs)
+        self.failures.update(failures)
         for kernel in self._building:
-            if kernel in outcome.failures:
+            if kernel in failures:
                 observations.note_broken(kernel)
             else:
                 observations.built[kernel] = True

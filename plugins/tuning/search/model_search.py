@@ -6,7 +6,7 @@ Predictions of the time model, corrected by all measurements, say what each kern
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckprof_plugins.tuning.search.observations import Observations, Pair
+    from ckprof_plugins.tuning.search.acquisition import Posterior
+    from ckprof_plugins.tuning.search.observations import Observations
     from ckprof_plugins.tuning.search.strategy import SearchRequest
     from ckprof_plugins.tuning.search.surrogate import Array
 
@@ -33,30 +34,20 @@ _AHEAD: Final = 3.0
 _MOST_OF_PROBLEM: Final = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
-    """What may go into a batch."""
-
-    #: problems x places -> choice
-    choices: NDArray[np.int64]
-    #: draws x problems x places -> logarithm of microseconds
-    draws: Array
-    #: problem -> what its relative improvement is worth
-    weights: Array
-    #: expected improvement by a kernel for which it is built ahead
-    worth: float
-    #: problems x places -> it is going to be measured anyway
-    pending: NDArray[np.bool_]
-    #: an improvement below this does not count, as a logarithm
-    least: float = 0.0
-
-
 #: pairs that are chosen together, of one kernel to be built or of built kernels: problems, places, expected
 #: improvement of all of them, weighted, and the same per second
 _Group: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int64], float, float]"
 
 
-def best_batch(offer: Offer, observations: Observations, *, least_s: float = 0.0) -> list[Pair]:
+def best_batch(
+    posterior: Posterior,
+    weights: Array,
+    observations: Observations,
+    *,
+    worth: float,
+    least: float,
+    least_s: float = 0.0,
+) -> list[Pair]:
     """Return the pairs of the next batch.
 
     Kernels are added one by one: always the one whose building, with the measurements on all problems on
@@ -68,9 +59,12 @@ def best_batch(offer: Offer, observations: Observations, *, least_s: float = 0.0
     as long as a further round of kernels takes little of the time that a later build of them would; and where
     kernels are measured while others are built, by compilers that would be idle meanwhile.
 
+    :param weights: problem -> what its relative improvement is worth.
+    :param worth: expected improvement by a kernel for which it is built ahead.
+    :param least: an improvement below this does not count, as a logarithm.
     :param least_s: extend the batch to this many seconds, even with smaller gains.
     """
-    batch = _Batch(offer, observations)
+    batch = _Batch(posterior, weights, observations, least)
     first = 0.0
     while (group := batch.best()) is not None:
         problems, places, _, rate = group
@@ -80,7 +74,7 @@ def best_batch(offer: Offer, observations: Observations, *, least_s: float = 0.0
         batch.add(problems, places)
     if batch.count or (observations.overlaps and batch.pairs):
         batch.open_all()
-        while batch.adds_cheaply() and (group := batch.best()) is not None and group[2] >= offer.worth:
+        while batch.adds_cheaply() and (group := batch.best()) is not None and group[2] >= worth:
             batch.add(*group[:2])
     return batch.pairs
 
@@ -88,14 +82,17 @@ def best_batch(offer: Offer, observations: Observations, *, least_s: float = 0.0
 class _Batch:
     """A batch that grows."""
 
-    def __init__(self, offer: Offer, observations: Observations) -> None:
-        self._offer, self._costs = offer, observations.costs
-        self._now = _present(offer, observations)
+    def __init__(
+        self, posterior: Posterior, weights: Array, observations: Observations, least: float
+    ) -> None:
+        self._choices, self._draws, self._pending = posterior.choices, posterior.draws, posterior.pending
+        self._weights, self._least, self._costs = weights, least, observations.costs
+        self._now = _present(posterior, observations)
         self._built = observations.built.copy()
-        self._kernel_of = observations.space.kernel_of[offer.choices]
-        self._gains = _gains(offer, self._now)
+        self._kernel_of = observations.space.kernel_of[self._choices]
+        self._gains = self._expected_gains()
         self._most = min(self._costs.build_round, _MOST_OF_PROBLEM)
-        self._taken = np.zeros(len(offer.choices), dtype=np.int64)
+        self._taken = np.zeros(len(self._choices), dtype=np.int64)
         self.pairs: list[Pair] = []
         self.seconds = 0.0
         #: kernels to be built
@@ -117,45 +114,44 @@ class _Batch:
         self._built[kernels] = True
         self._taken[problems] += 1
         if self._most > 1:
-            drawn = self._offer.draws[:, problems, places]
+            drawn = self._draws[:, problems, places]
             self._now[:, problems] = np.minimum(self._now[:, problems], drawn)
-            self._gains = _gains(self._offer, self._now)
+            self._gains = self._expected_gains()
         for problem, position in zip(problems.tolist(), places.tolist(), strict=True):
-            self.pairs.append(Pair(problem, int(self._offer.choices[problem, position])))
+            self.pairs.append(Pair(problem, int(self._choices[problem, position])))
 
     def open_all(self) -> None:
         """From now on only kernels are added that are to be built, for problems with any number of pairs."""
-        self._most = self._offer.choices.shape[1] + 1
-        self._offer = replace(self._offer, pending=self._offer.pending | self._built[self._kernel_of])
-        self._gains = _gains(self._offer, self._now)
+        self._most = self._choices.shape[1] + 1
+        self._pending = self._pending | self._built[self._kernel_of]
+        self._gains = self._expected_gains()
 
     def adds_cheaply(self) -> bool:
         """Say whether a further round of kernels takes little more than building them later would."""
         costs = self._costs
         return self.count == 0 or _AHEAD * costs.further_s(self.count) <= costs.build_s(1)
 
+    def _expected_gains(self) -> Array:
+        """Return problems x places -> expected improvement, weighted."""
+        saved = self._now[:, :, None] - self._draws
+        counts = np.isfinite(saved) & (saved > self._least)
+        gains: Array = np.where(counts, saved, 0.0).mean(axis=0) * self._weights[:, None]
+        gains[self._pending] = 0.0
+        return gains
 
-def _present(offer: Offer, observations: Observations) -> Array:
+
+def _present(posterior: Posterior, observations: Observations) -> Array:
     """Return draws x problems -> logarithm of the time when all that is pending is measured.
 
     It is worse than all choices where nothing was measured.
     """
-    draws = np.where(np.isfinite(offer.draws), offer.draws, -np.inf)
+    draws = np.where(np.isfinite(posterior.draws), posterior.draws, -np.inf)
     slowest = draws.max(axis=(0, 2), initial=-np.inf) + _FIRST
     best = observations.best_log_us
     now = np.where(np.isfinite(best), best, slowest)
-    coming = np.where(offer.pending[None], offer.draws, np.inf).min(axis=2, initial=np.inf)
+    coming = np.where(posterior.pending[None], posterior.draws, np.inf).min(axis=2, initial=np.inf)
     present: Array = np.minimum(now[None], coming)
     return present
-
-
-def _gains(offer: Offer, now: Array) -> Array:
-    """Return problems x places -> expected improvement, weighted."""
-    saved = now[:, :, None] - offer.draws
-    counts = np.isfinite(saved) & (saved > offer.least)
-    gains: Array = np.where(counts, saved, 0.0).mean(axis=0) * offer.weights[:, None]
-    gains[offer.pending] = 0.0
-    return gains
 
 
 def _best_group(
@@ -224,17 +220,17 @@ class ModelSearch:
             worth &= measured == least
             if least < _FEW:
                 return _followed(observations, forecaster.predicted_log_us, worth)
-        offer = Offer(
-            choices=posterior.choices,
-            draws=np.where(worth[None, :, None] | posterior.pending[None], posterior.draws, np.inf),
-            weights=np.where(worth, _weights(observations, posterior.mean), 0.0),
-            worth=_AHEAD_SHARE * self._request.tie,
-            pending=posterior.pending,
-            least=float(np.log1p(self._request.tie)),
+        draws = np.where(worth[None, :, None] | posterior.pending[None], posterior.draws, np.inf)
+        weights = np.where(worth, _weights(observations, posterior.mean), 0.0)
+        share, tie = self._request.planning_share, self._request.tie
+        return best_batch(
+            replace(posterior, draws=draws),
+            weights,
+            observations,
+            worth=_AHEAD_SHARE * tie,
+            least=float(np.log1p(tie)),
+            least_s=(time.perf_counter() - started) / share if share > 0 else 0.0,
         )
-        share = self._request.planning_share
-        least_s = (time.perf_counter() - started) / share if share > 0 else 0.0
-        return best_batch(offer, observations, least_s=least_s)
 
 
 def _are_few(observations: Observations) -> bool:

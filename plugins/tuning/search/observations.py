@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ckprof.model.gemm_work import KernelTraits
     from ckprof.model.problem import Problem
     from ckprof.model.ranking import Field, KernelTime
-    from ckprof_plugins.tuning.search.loop import BuildOutcome
 
 
 #: weight of the latest figure in running averages
@@ -77,15 +76,21 @@ class Costs:
         """Return the seconds that one kernel more adds to a build of some kernels."""
         return max(0.0, self.build_s(before + 1) - self.build_s(before))
 
-    def saw_build(self, build: BuildOutcome) -> None:
-        """Learn from a build."""
-        if build.kernels <= 0:
+    def saw_build(
+        self, kernels: int, seconds: float, units: Sequence[tuple[int, float]] | None = None
+    ) -> None:
+        """Learn from a build.
+
+        :param kernels: that it was asked for.
+        :param seconds: on the wall, in all.
+        :param units: kernels and seconds of each translation unit that was compiled; ``None`` if unknown.
+        """
+        if kernels <= 0:
             return
-        compiled = build.kernels
-        if build.units is not None:
-            self._learn_parts(build.units)
-            compiled = sum(kernels for kernels, _ in build.units)
-        rest = max(0.0, build.seconds - self._compiling_s(compiled))
+        if units is not None:
+            self._learn_parts(units)
+            kernels = sum(count for count, _ in units)
+        rest = max(0.0, seconds - self._compiling_s(kernels))
         self.start_s += _LATEST * (rest - self.start_s)
 
     def saw_visits(self, visits: int, seconds: float) -> None:

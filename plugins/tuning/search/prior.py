@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof_plugins.tuning.search.observations import SearchSpace
     from ckprof_plugins.tuning.time_model.formula import GemmSizes, Sizes
-    from ckprof_plugins.tuning.time_model.model import ModelKernel, TimeModel
 
 
 #: A trained model's usual error; deviations of other kernels are given as multiples of it.
@@ -31,27 +29,15 @@ UNTRAINED: Final = 3.0
 _LARGEST: Final = 6.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prior:
-    """Predicted times, and the scale of their errors."""
-
-    #: problems x choices -> logarithm of microseconds
-    log_us: NDArray[np.float64]
-    #: choice -> scale of its errors, 1 for a kernel that the model was trained on
-    choice_scale: NDArray[np.float64]
-    #: problem -> scale of the errors on it, 1 inside the trained range
-    problem_scale: NDArray[np.float64]
-    #: scale of all errors
-    amplitude: float
-
-
 def prior_of(
     space: SearchSpace, gemm_sizes: GemmSizes, element_bytes: int, model: TimeModel | None, compute_units: int
-) -> Prior:
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Predict all times.
 
     :param model: a trained one; ``None`` for physical defaults.
-    :param units: compute units of the device, for these.
+    :param compute_units: of the device, for these.
+    :returns: problems x choices -> logarithm of microseconds, and scale of its errors, 1 for what the model
+        was trained on; and the scale of all errors.
     """
     used = model if model is not None else physical_model(compute_units, element_bytes)
     sizes = [gemm_sizes(problem) for problem in space.problems]
@@ -77,26 +63,15 @@ def prior_of(
     if unknown.any():
         usual = np.ones(len(times)) if unknown.all() else np.nanmedian(times, axis=1)
         times = np.where(unknown, usual[:, None], times)
-    return Prior(
-        log_us=np.log(times),
-        choice_scale=scale if model is not None else np.ones(len(space.choices)),
-        problem_scale=_outside(used, sizes) if model is not None else np.ones(len(sizes)),
-        amplitude=_amplitude(model),
-    )
-
-
-def _amplitude(model: TimeModel | None) -> float:
-    """Return the scale of a model's errors: what was predicted from machine code is farther off."""
+    log_us = np.log(times)
     if model is None:
-        return UNTRAINED
-    return min(UNTRAINED, max(1.0, model.predicted_half / DEVIATIONS / _USUAL))
-
-
-def _outside(model: TimeModel, sizes: Sequence[Sizes]) -> NDArray[np.float64]:
-    """Return how much less is known about problems outside the trained range."""
+        return log_us, np.ones(space.shape), UNTRAINED
+    # less is known about problems outside the trained range
     gaps = np.array([sum(gap for _, gap in model.outside(size)) for size in sizes])
-    result: NDArray[np.float64] = np.minimum(_LARGEST, np.sqrt(1.0 + gaps**2))
-    return result
+    outside = np.minimum(_LARGEST, np.sqrt(1.0 + gaps**2))
+    # what was predicted from machine code is farther off
+    amplitude = min(UNTRAINED, max(1.0, model.predicted_half / DEVIATIONS / _USUAL))
+    return log_us, outside[:, None] * scale[None], amplitude
 
 
 @runtime_checkable
@@ -187,17 +162,14 @@ class _PhysicalModel(TimeModel):
 def physical_model(compute_units: int, element_bytes: int) -> TimeModel:
     """Return the model.
 
-    :param units: compute units of the device; 0 if unknown.
+    :param compute_units: compute units of the device; 0 if unknown.
     """
     count = compute_units if compute_units > 0 else 100
     return _PhysicalModel(
         device="",
         compute_units=count,
-        target="",
-        toolchain="",
         direction="",
         dtype="",
-        layout="",
         element_bytes=element_bytes,
         shared=SharedParameters(
             launch=_LAUNCH,

@@ -30,35 +30,30 @@ if TYPE_CHECKING:
 USUAL_LIBRARY: Final = 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LibraryPlan:
-    """The best libraries of each size."""
+def kept_library(libraries: Sequence[BestLibrary], most: int | None, tie: float) -> tuple[int, ...]:
+    """Return the kernels of the library to keep.
 
-    libraries: Sequence[BestLibrary]
-    #: problems x kernels -> choice with the least time
-    choices: NDArray[np.int64]
-    #: problems x kernels -> that time in microseconds; infinity without one
-    times_us: NDArray[np.float64]
-
-    def kept(self, most: int | None, tie: float) -> tuple[int, ...]:
-        """Return the kernels of the library to keep.
-
-        :param most: its size at most; ``None`` for the smallest one within the tie.
-        """
-        if not self.libraries:
-            return ()
-        if most is not None:
-            return self.libraries[-1].kernels
-        least = min(library.unserved for library in self.libraries)
-        serving = [library for library in self.libraries if library.unserved == least]
-        best = min(library.slowdown for library in serving)
-        return next(library.kernels for library in serving if library.slowdown <= max(1.0 + tie, best))
+    :param most: its size at most; ``None`` for the smallest one within the tie.
+    """
+    if not libraries:
+        return ()
+    if most is not None:
+        return libraries[-1].kernels
+    least = min(library.unserved for library in libraries)
+    serving = [library for library in libraries if library.unserved == least]
+    best = min(library.slowdown for library in serving)
+    return next(library.kernels for library in serving if library.slowdown <= max(1.0 + tie, best))
 
 
-def plan_libraries(observations: Observations, forecaster: Forecaster, most: int | None) -> LibraryPlan:
-    """Return the best libraries of kernels that were tried.
+def plan_libraries(
+    observations: Observations, forecaster: Forecaster, most: int | None
+) -> tuple[Sequence[BestLibrary], NDArray[np.int64], NDArray[np.float64]]:
+    """Return the best libraries of each size of kernels that were tried.
 
     Where such a kernel supports a problem but was not measured on it, its expected time counts.
+
+    :returns: the libraries; problems x kernels -> choice with the least time, and that time in microseconds,
+        infinity without one.
     """
     space, tried = observations.space, observations.tried
     logs = np.where(observations.measured, observations.log_us, np.inf)
@@ -68,7 +63,7 @@ def plan_libraries(observations: Observations, forecaster: Forecaster, most: int
         logs = np.where(counts, forecaster.expected_log_us(observations), logs)
     choices, least = _of_kernels(observations, logs)
     if not rows.any():
-        return LibraryPlan(libraries=(), choices=choices, times_us=least)
+        return (), choices, least
     weights = np.ones(len(space.problems))
     if space.weighted:
         weights = np.array(space.counts) * np.where(rows, np.exp(observations.best_log_us), 0.0)
@@ -76,7 +71,7 @@ def plan_libraries(observations: Observations, forecaster: Forecaster, most: int
     best = np.exp(observations.best_log_us)
     floored = np.maximum(least, best[:, None])
     libraries = best_libraries(floored[rows], weights[rows], most or USUAL_LIBRARY)
-    return LibraryPlan(libraries=libraries, choices=choices, times_us=least)
+    return libraries, choices, least
 
 
 def _of_kernels(
@@ -97,12 +92,12 @@ def kept_pairs(
     observations: Observations, forecaster: Forecaster, most: int | None, tie: float
 ) -> tuple[list[int], list[Pair]]:
     """Return the kernels of the library that is kept, and what it rests on that was not measured yet."""
-    plan = plan_libraries(observations, forecaster, most)
-    kept = list(plan.kept(most, tie))
+    libraries, choices, times_us = plan_libraries(observations, forecaster, most)
+    kept = list(kept_library(libraries, most, tie))
     pairs = []
-    for problem, times in enumerate(plan.times_us[:, kept]) if kept else ():
+    for problem, times in enumerate(times_us[:, kept]) if kept else ():
         kernel = kept[int(times.argmin())]
-        pair = Pair(problem, int(plan.choices[problem, kernel]))
+        pair = Pair(problem, int(choices[problem, kernel]))
         if np.isfinite(times.min()) and observations.open[pair]:
             pairs.append(pair)
     return kept, pairs
@@ -179,8 +174,9 @@ def tune_result(
     posterior = forecaster.posterior(observations, thoroughly=True)
     if stop is TuneStop.SETTLED and posterior.unsettled.any():
         stop = TuneStop.ENDED
-    plan = plan_libraries(observations, forecaster, most)
-    kept = plan.kept(most, tie)
+    libraries, choices, times_us = plan_libraries(observations, forecaster, most)
+    kept = list(kept_library(libraries, most, tie))
+    of_library = [_of_library(space, kept, *row) for row in zip(choices, times_us, strict=True)]
     return TuneResult(
         strategy=strategy,
         stop=stop,
@@ -189,26 +185,24 @@ def tune_result(
         tie=tie,
         progress=tuple(loop.progress),
         best=tuple(
-            _best(observations, number, posterior, _of_library(observations, plan, kept, number))
-            for number in range(len(space.problems))
+            _best(observations, number, posterior, of_kept) for number, of_kept in enumerate(of_library)
         ),
         unbuilt=_unbuilt(observations, forecaster, loop.failures, stop),
         kernels=tuple(kernel.name for kernel in space.kernels),
-        libraries=tuple(plan.libraries),
+        libraries=tuple(libraries),
         chosen=tuple(space.kernels[kernel].name for kernel in kept),
     )
 
 
 def _of_library(
-    observations: Observations, plan: LibraryPlan, kept: Sequence[int], number: int
+    space: SearchSpace, kept: Sequence[int], choices: NDArray[np.int64], times_us: NDArray[np.float64]
 ) -> tuple[str, int]:
     """Return the best kernel of the library that is kept on a problem, and its splits."""
-    times = plan.times_us[number, list(kept)]
+    times = times_us[kept]
     if not np.isfinite(times).any():
         return "", 0
     kernel = kept[int(times.argmin())]
-    choice = observations.space.choices[plan.choices[number, kernel]]
-    return observations.space.kernels[kernel].name, choice.splits
+    return space.kernels[kernel].name, space.choices[choices[kernel]].splits
 
 
 def _best(observations: Observations, number: int, posterior: Posterior, kept: tuple[str, int]) -> BestChoice:
@@ -235,7 +229,7 @@ def _unbuilt(
     observations: Observations, forecaster: Forecaster, failures: Mapping[int, str], stop: TuneStop
 ) -> dict[str, str]:
     """Return the kernels that were never built, with the reason."""
-    space: SearchSpace = observations.space
+    space = observations.space
     lead = forecaster.least_lead(observations)
     tried = observations.tried
     unbuilt: dict[str, str] = {}

@@ -15,7 +15,6 @@ known from similar kernels. The scale of the errors is the one that makes the me
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -23,10 +22,10 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ckprof_plugins.tuning.search.prior import Prior
-
     Array = NDArray[np.float64]
     Places = NDArray[np.int64]
+    #: an array of :data:`LOG_TIMES`
+    LogTimes = NDArray[np.void]
 
 #: standard deviations of the parts, relative; found by maximum likelihood on tables of three sweeps
 _SIMILAR: Final = 0.06
@@ -61,61 +60,57 @@ FEW: Final = 8
 MOST: Final = 600
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogTimes:
-    """Measured times: problem, choice, logarithm of microseconds."""
-
-    problem: Places
-    choice: Places
-    log_us: Array
-
-    def __len__(self) -> int:
-        return len(self.problem)
+#: measured times: problem, choice, logarithm of microseconds
+LOG_TIMES: Final = np.dtype([("problem", np.int64), ("choice", np.int64), ("log_us", np.float64)])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shortlist:
-    """Some choices of each problem with the joint distribution of their times."""
+def log_times(problem: Places, choice: Places, log_us: Array) -> LogTimes:
+    """Return measured times as rows of :data:`LOG_TIMES`."""
+    rows = np.empty(len(problem), LOG_TIMES)
+    rows["problem"], rows["choice"], rows["log_us"] = problem, choice, log_us
+    return rows
 
-    #: problems x places -> choice
-    choices: Places
-    #: problems x places -> the place is used
-    used: NDArray[np.bool_]
-    #: problems x places -> expected logarithm of microseconds
-    mean: Array
-    #: problems x places x places
-    covariance: Array
 
-    def draws(self, count: int, seed: int) -> Array:
-        """Return draws x problems x places from the distribution; infinity where a place is not used."""
-        values, vectors = np.linalg.eigh(self.covariance)
-        roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-        half = np.random.default_rng(seed).standard_normal((-(-count // 2), *self.mean.shape))
-        # each with its opposite, so that the mean of the draws is that of the distribution
-        normal = np.concatenate([half, -half])[:count]
-        drawn = self.mean + np.einsum("pij,spj->spi", roots, normal)
-        return np.where(self.used, drawn, np.inf)
+def draws(mean: Array, covariance: Array, used: NDArray[np.bool_], count: int, seed: int) -> Array:
+    """Return draws x problems x places from distributions; infinity where a place is not used."""
+    values, vectors = np.linalg.eigh(covariance)
+    roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+    half = np.random.default_rng(seed).standard_normal((-(-count // 2), *mean.shape))
+    # each with its opposite, so that the mean of the draws is that of the distribution
+    normal = np.concatenate([half, -half])[:count]
+    drawn = mean + np.einsum("pij,spj->spi", roots, normal)
+    return np.where(used, drawn, np.inf)
 
 
 class Surrogate:
     """Predictions, corrected by measurements.
 
-    :param prior: predictions without them.
+    :param log_us: problems x choices -> predicted logarithm of microseconds.
+    :param scales: problems x choices -> scale of its errors, 1 for what the model was trained on.
+    :param amplitude: scale of all errors.
     :param problem_features: problems x features.
     :param choice_features: choices x features.
     :param kernel_of: choice -> its kernel.
     """
 
     def __init__(
-        self, prior: Prior, problem_features: Array, choice_features: Array, kernel_of: Places
+        self,
+        log_us: Array,
+        scales: Array,
+        amplitude: float,
+        problem_features: Array,
+        choice_features: Array,
+        kernel_of: Places,
     ) -> None:
-        self._prior = prior
+        #: problems x choices -> logarithm of microseconds, without measurements
+        self.predicted_log_us = log_us
+        self._scales, self._amplitude = scales, amplitude
         self._choice_features = choice_features
         self._kernel_of = kernel_of
         self._like = _likeness(problem_features, problem_features, _PROBLEM_LENGTH)
         #: problems x choices -> predicted difference to the usual choice
-        self._lead = prior.log_us - prior.log_us.mean(axis=1, keepdims=True)
-        self._scale = prior.amplitude
+        self._lead = log_us - log_us.mean(axis=1, keepdims=True)
+        self._scale = amplitude
         self._roughness = 1.0
         self._learned = 0
         self._doubt = 1.0
@@ -126,17 +121,11 @@ class Surrogate:
         self._weights: Array = np.zeros(0)
 
     @property
-    def predicted_log_us(self) -> Array:
-        """Problems x choices -> logarithm of microseconds, without measurements."""
-        return self._prior.log_us
-
-    @property
     def typical_error(self) -> Array:
         """Standard deviation of each prediction without measurements, problems x choices."""
         own = self._roughness**2 * (_OWN**2 + _OWN_ON_LIKE**2 + _PAIR**2)
         parts = _SIMILAR**2 + _SIMILAR_ON_LIKE**2 + own
-        scales = self._prior.choice_scale[None] * self._prior.problem_scale[:, None]
-        error: Array = self._scale * np.sqrt(parts * scales**2 + (_TRUST * self._lead) ** 2)
+        error: Array = self._scale * np.sqrt(parts * self._scales**2 + (_TRUST * self._lead) ** 2)
         return error
 
     def learn(self, seen: LogTimes, *, thoroughly: bool = False) -> None:
@@ -148,7 +137,7 @@ class Surrogate:
             self._seen = None
             return
         seen = thinned(seen, MOST)
-        residual = seen.log_us - self._prior.log_us[seen.problem, seen.choice]
+        residual = seen["log_us"] - self.predicted_log_us[seen["problem"], seen["choice"]]
         shared, smooth, rough = self._covariances(seen)
         # the scale changes little between batches; looking for it costs as much as everything else
         if len(seen) >= FEW and (thoroughly or len(seen) >= 1.2 * self._learned):
@@ -156,7 +145,7 @@ class Surrogate:
                 (scale, roughness): self._surprise(
                     residual, shared + scale**2 * (smooth + roughness**2 * rough), scale
                 )
-                for scale in (self._prior.amplitude * factor for factor in _SCALES)
+                for scale in (self._amplitude * factor for factor in _SCALES)
                 for roughness in _ROUGH
             }
             self.surprise = least = min(surprises.values())
@@ -175,7 +164,7 @@ class Surrogate:
         root = np.linalg.cholesky(_with_noise(covariance))
         cost = 0.5 * float(np.sum(np.linalg.solve(root, residual) ** 2)) + float(np.log(np.diag(root)).sum())
         # a scale far from what predictions promise needs evidence
-        return cost + 0.5 * float(np.log(scale / self._prior.amplitude) / np.log(3.0)) ** 2
+        return cost + 0.5 * float(np.log(scale / self._amplitude) / np.log(3.0)) ** 2
 
     def _residual_doubt(self, seen: LogTimes) -> float:
         """Return by how much intervals are too narrow, as measurements show that are left out one by one.
@@ -184,51 +173,51 @@ class Surrogate:
         section 5.4.2). Of these residuals, as large a share lies inside of the widened intervals as if they
         were normal; it is counted as in conformal prediction, with one more residual outside.
         """
-        several = np.bincount(seen.problem)[seen.problem] > 1
+        several = np.bincount(seen["problem"])[seen["problem"]] > 1
         precision = (self._inverse_root**2).sum(axis=0)
         residuals = np.sort(np.abs(self._weights / np.sqrt(precision))[several])
         place = int(np.ceil(_INSIDE * (len(residuals) + 1))) - 1
         if place >= len(residuals):
             # a trained model has shown its errors before
-            return _UNTESTED if self._prior.amplitude > 1.0 else 1.0
+            return _UNTESTED if self._amplitude > 1.0 else 1.0
         return max(1.0, float(residuals[place]) / _INSIDE_SIGMA)
 
     def means(self) -> Array:
         """Return problems x choices -> expected logarithm of microseconds."""
-        means: Array = self._prior.log_us.copy()
+        means: Array = self.predicted_log_us.copy()
         seen = self._seen
         if seen is None:
             return means
         square = self._scale**2
-        scales = self._prior.choice_scale[seen.choice] * self._prior.problem_scale[seen.problem]
-        alpha = square * self._weights * scales
-        similar, own = self._similarity(seen.choice, np.arange(len(self._kernel_of)))
+        alpha = square * self._weights * self._scales[seen["problem"], seen["choice"]]
+        similar, own = self._similarity(seen["choice"], np.arange(len(self._kernel_of)))
         everywhere = alpha @ (_SIMILAR**2 * similar + _OWN**2 * own)
-        on_like = (self._like[: len(means), seen.problem] * alpha) @ (
+        on_like = (self._like[: len(means), seen["problem"]] * alpha) @ (
             _SIMILAR_ON_LIKE**2 * similar + _OWN_ON_LIKE**2 * own
         )
-        scale = self._prior.choice_scale[None] * self._prior.problem_scale[: len(means), None]
         offset = _COMMON**2 * self._weights.sum() + _PROBLEM**2 * np.bincount(
-            seen.problem, self._weights, minlength=len(means)
+            seen["problem"], self._weights, minlength=len(means)
         )
-        trust = square * _TRUST**2 * float(self._weights @ self._lead[seen.problem, seen.choice])
-        means += scale * (everywhere[None] + on_like) + offset[:, None] + trust * self._lead
+        trust = square * _TRUST**2 * float(self._weights @ self._lead[seen["problem"], seen["choice"]])
+        means += self._scales * (everywhere[None] + on_like) + offset[:, None] + trust * self._lead
         return means
 
-    def shortlist(self, wanted: NDArray[np.bool_], length: int, problems: int) -> Shortlist:
+    def shortlist(
+        self, wanted: NDArray[np.bool_], length: int, problems: int
+    ) -> tuple[Places, NDArray[np.bool_], Array]:
         """Return the most promising choices of the first problems.
 
         :param wanted: problems x choices that may be taken.
         :param length: how many of each problem at most.
         :param problems: how many problems.
+        :returns: problems x places -> choice, whether the place is used, expected logarithm of microseconds.
         """
         means = self.means()[:problems]
         possible_gains = np.where(wanted, means - 0.7 * self.typical_error[:problems], np.inf)
         length = min(length, possible_gains.shape[1])
         choices = np.argsort(possible_gains, axis=1, kind="stable")[:, :length]
         used = np.isfinite(np.take_along_axis(possible_gains, choices, axis=1))
-        mean = np.take_along_axis(means, choices, axis=1)
-        return Shortlist(choices=choices, used=used, mean=mean, covariance=self._joint(choices))
+        return choices, used, np.take_along_axis(means, choices, axis=1)
 
     def errors(self, choices: Places, problems: int) -> Array:
         """Return problems x choices -> standard deviation of each prediction, by all measurements.
@@ -248,8 +237,8 @@ class Surrogate:
             )
         return variances
 
-    def _joint(self, choices: Places) -> Array:
-        """Return the covariances among the listed choices of each problem."""
+    def covariance(self, choices: Places) -> Array:
+        """Return problems x places x places -> covariance of some choices of the first problems."""
         problems = np.arange(len(choices))
         joint = self._unlearned(problems, choices)
         if self._seen is not None:
@@ -263,7 +252,7 @@ class Surrogate:
         kinds = kinds.reshape(choices.shape)
         similar, own = self._similarity(flat, flat)
         both = (_SIMILAR**2 + _SIMILAR_ON_LIKE**2) * similar + (_OWN**2 + _OWN_ON_LIKE**2) * own
-        scale = self._prior.choice_scale[choices] * self._prior.problem_scale[problems, None]
+        scale = self._scales[problems[:, None], choices]
         lead = _TRUST * self._lead[problems[:, None], choices]
         parts = both[kinds[:, :, None], kinds[:, None, :]] + (self._roughness * _PAIR) ** 2 * np.eye(
             choices.shape[1]
@@ -278,16 +267,15 @@ class Surrogate:
         assert seen is not None  # noqa: S101 - the callers look
         flat, kinds = np.unique(choices, return_inverse=True)
         kinds = kinds.reshape(choices.shape)
-        scale = self._prior.choice_scale[choices] * self._prior.problem_scale[problems, None]
-        similar, own = self._similarity(seen.choice, flat)
+        scale = self._scales[problems[:, None], choices]
+        similar, own = self._similarity(seen["choice"], flat)
         everywhere = (_SIMILAR**2 * similar + _OWN**2 * own)[:, kinds]
         on_like = (_SIMILAR_ON_LIKE**2 * similar + _OWN_ON_LIKE**2 * own)[:, kinds]
-        cross = everywhere + self._like[seen.problem][:, problems, None] * on_like
-        seen_scale = self._prior.choice_scale[seen.choice] * self._prior.problem_scale[seen.problem]
-        cross *= seen_scale[:, None, None] * scale[None]
-        lead = _TRUST**2 * self._lead[seen.problem, seen.choice]
+        cross = everywhere + self._like[seen["problem"]][:, problems, None] * on_like
+        cross *= self._scales[seen["problem"], seen["choice"]][:, None, None] * scale[None]
+        lead = _TRUST**2 * self._lead[seen["problem"], seen["choice"]]
         cross += lead[:, None, None] * self._lead[problems[:, None], choices][None]
-        same = seen.problem[:, None] == problems[None]
+        same = seen["problem"][:, None] == problems[None]
         cross = self._scale**2 * cross + _COMMON**2 + _PROBLEM**2 * same[:, :, None]
         explained: Array = (self._inverse_root @ cross.reshape(len(seen), -1)).reshape(cross.shape)
         return explained
@@ -297,13 +285,13 @@ class Surrogate:
 
         The latter are what similar kernels share, and what belongs to each kernel alone.
         """
-        similar, own = self._alike(seen.choice, seen.choice)
-        like = self._like[np.ix_(seen.problem, seen.problem)]
-        same = seen.problem[:, None] == seen.problem[None]
-        pair = same & (seen.choice[:, None] == seen.choice[None])
-        scale = self._prior.choice_scale[seen.choice] * self._prior.problem_scale[seen.problem]
+        similar, own = self._alike(seen["choice"], seen["choice"])
+        like = self._like[np.ix_(seen["problem"], seen["problem"])]
+        same = seen["problem"][:, None] == seen["problem"][None]
+        pair = same & (seen["choice"][:, None] == seen["choice"][None])
+        scale = self._scales[seen["problem"], seen["choice"]]
         scales = scale[:, None] * scale[None]
-        lead = _TRUST * self._lead[seen.problem, seen.choice]
+        lead = _TRUST * self._lead[seen["problem"], seen["choice"]]
         smooth = (_SIMILAR**2 + _SIMILAR_ON_LIKE**2 * like) * similar * scales + lead[:, None] * lead[None]
         rough = ((_OWN**2 + _OWN_ON_LIKE**2 * like) * own + _PAIR**2 * pair) * scales
         return _COMMON**2 + _PROBLEM**2 * same, smooth, rough
@@ -343,11 +331,12 @@ def thinned(seen: LogTimes, most: int) -> LogTimes:
     """
     if len(seen) <= most:
         return seen
-    best = np.full(int(seen.problem.max()) + 1, np.inf)
-    np.minimum.at(best, seen.problem, seen.log_us)
-    order = np.argsort(seen.log_us - best[seen.problem], kind="stable")
+    best = np.full(int(seen["problem"].max()) + 1, np.inf)
+    np.minimum.at(best, seen["problem"], seen["log_us"])
+    order = np.argsort(seen["log_us"] - best[seen["problem"]], kind="stable")
     near = most - most // 2
     rest = np.sort(order[near:])
     even = rest[np.linspace(0, len(rest) - 1, most // 2).astype(np.int64)]
     kept = np.sort(np.concatenate([order[:near], even]))
-    return LogTimes(problem=seen.problem[kept], choice=seen.choice[kept], log_us=seen.log_us[kept])
+    kept_times: LogTimes = seen[kept]
+    return kept_times

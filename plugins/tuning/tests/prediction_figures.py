@@ -25,9 +25,9 @@ from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.predicted_times import with_predicted
 from ckprof_plugins.tuning.search.prior import physical_model
 from ckprof_plugins.tuning.time_model.formula import terms, work
-from ckprof_plugins.tuning.training import fit_model
 from plugins.tuning.tests.sizes import forward_with_runs
-from plugins.tuning.tests.time_model.conftest import MEASURED, request
+from plugins.tuning.tests.time_model.conftest import MEASURED
+from plugins.tuning.tests.time_model.conftest import fitted as published
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -260,7 +260,7 @@ def main() -> None:
         few = few_measured(machine, one, supported, everywhere, shapes)
         for name, found in few.items():
             print(row(name, f"{label}, other problems", found))
-        model = fit_model(request(other.table.subset(other.chosen)))
+        model = published(other.table.subset(other.chosen))
         trained = of_model(model, one, supported)
         print(
             row(
@@ -303,7 +303,7 @@ def fitted(
     predicted = as_table(machine, judged, problems)
     fields: dict[str, dict[str, object]] = {column: {} for column in judged.table.kernels}
     table, half = with_predicted(ckprof.Profiler().registry, measured, predicted, fields, Path())
-    return fit_model(replace(request(table), predicted_half=half))
+    return published(table, predicted_half=half)
 
 
 def few_measured(
@@ -322,7 +322,7 @@ def few_measured(
         rest = [problem for problem in problems if problem not in chosen]
         shifted = with_offsets(machine, judged, chosen)
         measured = judged.table.subset(tuple(index[problem] for problem in chosen))
-        trained = of_model(fit_model(request(measured)), judged, rest)
+        trained = of_model(published(measured), judged, rest)
         blends = [
             (
                 f"time model, fitted to {FEW} and to machine code of {name}",

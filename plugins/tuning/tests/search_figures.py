@@ -14,7 +14,7 @@ from pathlib import Path
 import ckprof
 from ckprof.model.types import DataType
 from ckprof_plugins.tuning import ReplayOptions, SearchOptions, replay
-from ckprof_plugins.tuning.time_model.model_file import Provenance, render_model
+from ckprof_plugins.tuning.time_model.model_file import render_model
 from plugins.tuning.tests.prediction_figures import (
     TABLES,
     Judged,
@@ -54,12 +54,7 @@ def main() -> None:
         for one, name in zip(judged, TABLES, strict=True):
             path, model = Path(folder) / f"{name}_gfx950.csv", Path(folder) / "model.json"
             _write(path, one)
-            text = render_model(
-                fitted(as_columns(times, one), one, one.problems),
-                Provenance(sources=[], digest="", problems=len(one.problems), rows=len(times), dropped=[]),
-                {"mean": None, "median": None, "p10": None, "worst": None},
-            )
-            model.write_text(text)
+            model.write_text(render_model(fitted(as_columns(times, one), one, one.problems)))
             for what, used in (("none", None), ("of all problems", model)):
                 count, total = searched(path, used)
                 problems = len(one.problems)

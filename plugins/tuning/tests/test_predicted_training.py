@@ -14,12 +14,13 @@ from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.traits import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.predicted_times import USUAL_HALF, with_predicted
-from ckprof_plugins.tuning.search.prior import UNTRAINED, _amplitude
+from ckprof_plugins.tuning.search.prior import UNTRAINED, prior_of
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
-from ckprof_plugins.tuning.time_model.selector import ModelCandidate, Selector
-from ckprof_plugins.tuning.training import fit_model
+from ckprof_plugins.tuning.time_model.model import TimeModel
+from ckprof_plugins.tuning.time_model.selector import Selector
+from ckprof_plugins.tuning.tuning import replay_space
 from plugins.tuning.tests.sizes import forward_with_runs
-from plugins.tuning.tests.time_model.conftest import MEASURED, request
+from plugins.tuning.tests.time_model.conftest import MEASURED, fitted
 
 PATH = Path("predicted.json")
 
@@ -102,17 +103,15 @@ def test_times_of_another_device_are_refused(small: Measurements, other: dict[st
 
 
 def test_intervals_allow_for_the_errors_of_predictions(small: Measurements) -> None:
-    measured = fit_model(request(small))
+    measured = fitted(small)
     half = log(2)
-    model = fit_model(replace(request(_predicted(small)), predicted_half=half))
+    model = fitted(_predicted(small), predicted_half=half)
     assert (measured.predicted, model.predicted) == (0, len(small.without_glitches().times))
     assert measured.basis == ""
     assert f"{model.predicted} times that were predicted from machine code" in model.basis
-    candidates = [ModelCandidate(name=name, traits=traits) for name, traits in small.kernels.items()]
+    candidates = small.kernels
     problem = small.problems[0]
-    both = [
-        Selector(one, candidates, forward_with_runs).rank(problem).predictions for one in (measured, model)
-    ]
+    both = [Selector(one, candidates, forward_with_runs).rank(problem) for one in (measured, model)]
     # fitted to the same times, they differ in nothing but their intervals
     for narrow, wide in zip(*both, strict=True):
         assert (narrow.kernel, narrow.time_us) == (wide.kernel, pytest.approx(wide.time_us))
@@ -121,7 +120,12 @@ def test_intervals_allow_for_the_errors_of_predictions(small: Measurements) -> N
 
 
 def test_a_search_trusts_predictions_less_than_measurements(small: Measurements) -> None:
-    model = fit_model(request(small))
-    assert _amplitude(model) == 1.0
-    assert _amplitude(replace(model, predicted_half=0.1)) == pytest.approx(0.1 / 1.96 / 0.03, rel=1e-3)
-    assert _amplitude(replace(model, predicted_half=0.5)) == _amplitude(None) == UNTRAINED
+    model = fitted(small)
+    space = replay_space(small)
+
+    def amplitude(model: TimeModel | None) -> float:
+        return prior_of(space, forward_with_runs, 2, model, 256)[2]
+
+    assert amplitude(model) == 1.0
+    assert amplitude(replace(model, predicted_half=0.1)) == pytest.approx(0.1 / 1.96 / 0.03, rel=1e-3)
+    assert amplitude(replace(model, predicted_half=0.5)) == amplitude(None) == UNTRAINED

@@ -128,12 +128,12 @@ def test_select_takes_only_what_supports_the_problem_and_measures_it(model, caps
 def test_choosing_imports_no_numpy(model):
     code = (
         "import sys; from pathlib import Path\n"
-        "from ckprof_plugins.tuning.time_model.model_file import model_of, read_document\n"
-        "from ckprof_plugins.tuning.time_model.selector import ModelCandidate, Selector\n"
+        "from ckprof_plugins.tuning.time_model.model_file import read_model\n"
+        "from ckprof_plugins.tuning.time_model.selector import Selector\n"
         "from plugins.tuning.tests.sizes import forward_sizes\n"
         "from ckprof_plugins.directions._convolution.problem import ConvProblem\n"
-        f"model = model_of(read_document(Path({str(model)!r})))\n"
-        "offered = [ModelCandidate(name=one.name, traits=one.traits) for one in model.kernels.values()]\n"
+        f"model = read_model(Path({str(model)!r}))\n"
+        "offered = {name: one.traits for name, one in model.kernels.items()}\n"
         "problem = ConvProblem(groups=1, batch=1, out_channels=64, in_channels=64, filter=(1, 1),\n"
         "    input=(8, 8), strides=(1, 1), dilations=(1, 1), left_pads=(0, 0), right_pads=(0, 0))\n"
         "print(Selector(model, offered, forward_sizes).best(problem))\n"

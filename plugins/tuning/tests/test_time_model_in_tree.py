@@ -23,8 +23,8 @@ from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.operations.gemm.operation import Gemm
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 from ckprof_plugins.tuning.model_use import gemm_sizes_of
-from ckprof_plugins.tuning.time_model.model_file import model_of, read_document
-from ckprof_plugins.tuning.time_model.selector import ModelCandidate, Selector
+from ckprof_plugins.tuning.time_model.model_file import read_model
+from ckprof_plugins.tuning.time_model.selector import Selector
 from tests.places import TESTS
 
 TABLE = TESTS / "data" / "measured" / "gfx950_fwd_bf16_30kernels_even.csv"
@@ -126,8 +126,8 @@ def test_registry_and_c_interface_take_the_predicted_best(tmp_path, capsys):
     printed = subprocess.run([out / "user"], capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in printed.splitlines()]
     assert len(rows) == 25
-    model = model_of(read_document(model_path))
-    known = [ModelCandidate(name=name, traits=_traits(name)) for name in names]
+    model = read_model(model_path)
+    known = {name: _traits(name) for name in names}
     selector = Selector(model, known, forward_sizes)
     for channels, image, registered, answered in rows:
         # all three support such problems
@@ -202,8 +202,8 @@ def test_a_library_of_products_takes_the_predicted_best(tmp_path, monkeypatch, c
     library = ctypes.CDLL(str(Path("libckprof_gemm.so").resolve()))
     assert library.dispatcher_initialize() == 0
     selector = Selector(
-        model_of(read_document(Path("model.json"))),
-        [ModelCandidate(name=name, traits=traits[name]) for name in names],
+        read_model(Path("model.json")),
+        {name: traits[name] for name in names},
         gemm_sizes_of(registry_with(), "gemm", "fp32"),
     )
     taken = set()

@@ -27,7 +27,7 @@ from ckprof_plugins.tuning.time_model.intervals import (
     ranges_of,
 )
 from ckprof_plugins.tuning.time_model.model import Similarity, derived, distance, similarity
-from ckprof_plugins.tuning.time_model.selector import ModelCandidate, precedence
+from ckprof_plugins.tuning.time_model.selector import precedence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,7 +81,7 @@ def calibrated(fitted: Fit, model: TimeModel, table: Measurements, gemm_sizes: G
     :raises IndexError: the fit has no refits.
     """
     problems = [gemm_sizes(problem) for problem in table.problems]
-    pool_of = {name: number for number, pool in enumerate(fitted.pools) for name in pool.names}
+    pool_of = {name: number for number, names in enumerate(fitted.pools) for name in names}
     scales = _scales(fitted, pool_of)
     places = np.array([place(sizes) for sizes in problems])
     gaps = np.sqrt(((places[:, None] - places) ** 2).sum(axis=-1))
@@ -109,13 +109,7 @@ def calibrated(fitted: Fit, model: TimeModel, table: Measurements, gemm_sizes: G
 
 def efficiencies(fitted: Fit, table: Measurements) -> list[float]:
     """Return best time / time of the choice for each problem while it was left out, if there was a choice."""
-    order = [
-        candidate.name
-        for candidate in precedence(
-            [ModelCandidate(name=name, traits=traits) for name, traits in table.kernels.items()]
-        )
-    ]
-    rank = {name: number for number, name in enumerate(order)}
+    rank = {name: number for number, name in enumerate(precedence(table.kernels))}
     found = []
     for refit in _shares(fitted):
         choices: dict[int, list[tuple[float, int, str, int]]] = {}

@@ -11,7 +11,13 @@ from ckprof.kernels.jinja import render
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import KernelRanking, Pipeline
 from ckprof.version import __version__
-from ckprof_plugins.tuning.model_use import gemm_sizes_of, load_model, model_candidate, require_use
+from ckprof_plugins.tuning.model_use import (
+    KernelKind,
+    executed_traits,
+    gemm_sizes_of,
+    load_model,
+    require_use,
+)
 from ckprof_plugins.tuning.time_model.program import form_of
 from ckprof_plugins.tuning.time_model.selector import Selector
 
@@ -61,7 +67,7 @@ def render_cpp(
             {
                 "ndim": ndim,
                 "inputs": program.cpp_inputs(by_values=by_values),
-                "slots": program.cpp_lines(),
+                "choice": program.choice(cpp=True),
                 "times": times,
                 "results": results,
             }
@@ -129,16 +135,15 @@ class _Renderer:
         self._pipelines = {kernel.instance.pipeline: kernel.pipeline for kernel in listed}
 
     def __call__(self, kernels: Sequence[KernelFiles]) -> str:
-        candidates = []
-        for kernel in kernels:
-            pipeline = self._pipelines[kernel.instance.pipeline]
-            if not offers(pipeline, Pipeline.traits):
-                continue
-            fields = kernel.instance.fields()
-            candidates.append(model_candidate(self._registry, self._model, kernel.name, pipeline, fields))
-        if not candidates:
+        kind = KernelKind.of(self._model)
+        traits = {
+            kernel.name: executed_traits(self._registry, kind, pipeline, kernel.instance.fields())
+            for kernel in kernels
+            if offers(pipeline := self._pipelines[kernel.instance.pipeline], Pipeline.traits)
+        }
+        if not traits:
             raise UsageError("--model: no time of these kernel families can be predicted")
-        selector = Selector(self._model, candidates, self._gemm_sizes)
+        selector = Selector(self._model, traits, self._gemm_sizes)
         names = [kernel.name for kernel in kernels]
         return render_cpp(selector, names, self._forms, by_values=self._by_values)
 

@@ -15,7 +15,7 @@ NumPy is imported by the modules of training alone.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, fields
 from math import log, prod
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -31,14 +31,13 @@ from ckprof_plugins.tuning.time_model.formula import (
     work,
 )
 from ckprof_plugins.tuning.time_model.least_squares import solve
-from ckprof_plugins.tuning.time_model.model import NEAR, distance
+from ckprof_plugins.tuning.time_model.model import NEAR, ModelKernel, distance
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from ckprof.model.gemm_work import KernelTraits
     from ckprof_plugins.tuning.time_model.formula import GemmSizes, KernelWork
     from ckprof_plugins.tuning.time_model.least_squares import Block
     from ckprof_plugins.tuning.time_model.measurements import Measurements
@@ -80,109 +79,77 @@ _COMMON: Final = 12
 Errors: TypeAlias = "Mapping[tuple[int, str, int], tuple[float, float]]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FittedPool:
-    """Kernels with one set of parameters: measurements do not distinguish them."""
-
-    #: their names, the first is the one with the smallest tile
-    names: tuple[str, ...]
-    #: what the model computes with
-    traits: KernelTraits
-    parameters: KernelParameters
-    #: measured times that it was fitted to
-    rows: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """The result."""
+    """The parameters of all kernels, by equations: one row per measured time, then the pulls.
 
-    shared: SharedParameters
-    pools: tuple[FittedPool, ...]
-    #: shortest time of the data in microseconds
-    shortest_us: float
-    #: half the sum of squared weighted residuals; to compare fits to the same data
-    cost: float
-    #: group of problems that was left out -> what a fit to the others says about it
-    refits: Mapping[tuple[int, ...], Errors] = field(default_factory=dict)
-
-
-def noise(time_us: Any, shortest_us: float) -> Any:
-    """Return the relative noise that a time of this length has, for a number or an array."""
-    return _NOISE + _SHORT_NOISE * shortest_us / time_us
-
-
-def fit(
-    table: Measurements, gemm_sizes: GemmSizes, compute_units: int, left_out: Sequence[tuple[int, ...]] = ()
-) -> Fit:
-    """Fit all parameters.
-
-    :param units: compute units of the device.
     :param left_out: groups of problems, by their index; for each, the parameters are fitted again to all
         others, from those that were found on.
     """
-    system = _System(table, [gemm_sizes(problem) for problem in table.problems], compute_units)
-    vector, cost = solve(system, system.pulls, system.start, scale=_SOFT, steps=_STEPS)
-    refits = {group: system.refit(vector, group) for group in left_out}
-    return replace(system.result(vector, cost), refits=refits)
 
-
-class _System:
-    """The equations: one row per measured time, then the pulls."""
-
-    def __init__(self, table: Measurements, problems: Sequence[Sizes], compute_units: int) -> None:
+    def __init__(
+        self,
+        table: Measurements,
+        gemm_sizes: GemmSizes,
+        compute_units: int,
+        left_out: Sequence[tuple[int, ...]] = (),
+    ) -> None:
+        problems = [gemm_sizes(problem) for problem in table.problems]
+        #: names of kernels with one set of parameters; the first one is that with the smallest tile
         self.pools = pools_of(table)
-        self.traits = [table.kernels[names[0]] for names in self.pools]
+        self._traits = [table.kernels[names[0]] for names in self.pools]
         home = {name: number for number, names in enumerate(self.pools) for name in names}
-        keys = self.keys = sorted(table.times, key=lambda key: (home[key[1]], key[2], key[0]))
-        self.owner = np.array([home[name] for _, name, _ in keys])
-        self.times = np.array([table.times[key] for key in keys])
-        self.log_times = np.log(self.times)
-        self.predicted = np.array([key in table.predicted for key in keys])
-        self.shortest = float(self.times.min())
-        self.parts = self._parts(keys, problems, home, compute_units)
-        self.forms = forms_of(self.parts)
-        self.index = np.array([index for index, _, _ in keys])
-        self.weights = self._weights(self.index, problems)
-        self.shared, self.own = self._identifiable()
-        shared, own = self._start()
+        keys = self._keys = sorted(table.times, key=lambda key: (home[key[1]], key[2], key[0]))
+        self._owner = np.array([home[name] for _, name, _ in keys])
+        self._times = np.array([table.times[key] for key in keys])
+        self._log_times = np.log(self._times)
+        self._predicted = np.array([key in table.predicted for key in keys])
+        #: shortest time of the data in microseconds
+        self.shortest_us = float(self._times.min())
+        self._parts = self._works(problems, home, compute_units)
+        self._forms = forms_of(self._parts)
+        self._index = np.array([index for index, _, _ in keys])
+        self._weights = self._weighted(problems)
+        #: names of the parameters that the data identify: shared ones, and those of each pool
+        self._shared, self._own = self._identifiable()
+        shared, own = self._first_guess()
         #: values of what the data do not identify
-        self.constant = shared | dict(zip(OWN, map(float, own[0]), strict=True))
-        self.start = np.log(
-            np.concatenate(
-                [
-                    [shared[name] for name in self.shared],
-                    own[:, [OWN.index(name) for name in self.own]].ravel(),
-                ]
-            )
-        )
-        self.pulls = self._pulls()
+        self._constant = shared | dict(zip(OWN, map(float, own[0]), strict=True))
+        of_pools = own[:, [OWN.index(name) for name in self._own]].ravel()
+        start = np.log(np.concatenate([[shared[name] for name in self._shared], of_pools]))
+        self._pulls = self._pulls_to(start)
+        #: ``cost``: half the sum of squared weighted residuals; to compare fits to the same data
+        vector, self.cost = solve(self, self._pulls, start, scale=_SOFT, steps=_STEPS)
+        #: group of problems that was left out -> what a fit to the others says about it
+        self.refits = {group: self._refit(vector, group) for group in left_out}
+        self.shared, own = self._parameters(vector)
+        kernels = {
+            name: kernel
+            for number in range(len(self.pools))
+            for name, kernel in self._kernels(table, number, own[number])
+        }
+        self.kernels = {name: kernels[name] for name in table.kernels if name in kernels}
 
-    def _pulls(self) -> tuple[Array, Array]:
+    def _pulls_to(self, start: Array) -> tuple[Array, Array]:
         """Return what pulls parameters towards their starting values, and similar kernels together."""
         near = [
             (a, b)
             for b in range(len(self.pools))
             for a in range(b)
-            if distance(self.traits[a], self.traits[b]) < NEAR
+            if distance(self._traits[a], self._traits[b]) < NEAR
         ]
         ties = np.zeros((len(near), len(self.pools)))
         for row, (a, b) in enumerate(near):
             ties[row, a], ties[row, b] = 1.0, -1.0
-        pull = np.eye(len(self.start)) * _PULL
-        tie = np.zeros((len(near) * len(self.own), len(self.start)))
-        tie[:, len(self.shared) :] = np.kron(ties, np.eye(len(self.own)))
-        return np.vstack([pull, tie]), np.concatenate([pull @ self.start, np.zeros(len(tie))])
+        pull = np.eye(len(start)) * _PULL
+        tie = np.zeros((len(near) * len(self._own), len(start)))
+        tie[:, len(self._shared) :] = np.kron(ties, np.eye(len(self._own)))
+        return np.vstack([pull, tie]), np.concatenate([pull @ start, np.zeros(len(tie))])
 
-    def _parts(
-        self,
-        keys: Sequence[tuple[int, str, int]],
-        problems: Sequence[Sizes],
-        home: dict[str, int],
-        compute_units: int,
+    def _works(
+        self, problems: Sequence[Sizes], home: dict[str, int], compute_units: int
     ) -> list[tuple[int, slice, Any]]:
         """Return (pool, rows, work) for each run of rows with the same pool and splits."""
-        blocks = []
+        blocks, keys = [], self._keys
         begin = 0
         marks = [(home[name], splits) for _, name, splits in keys]
         for end in range(1, len(keys) + 1):
@@ -190,63 +157,63 @@ class _System:
                 continue
             pool, splits = marks[begin]
             columns = stacked([problems[index] for index, _, _ in keys[begin:end]])
-            done = work(self.traits[pool], columns, splits, compute_units)
+            done = work(self._traits[pool], columns, splits, compute_units)
             blocks.append((pool, slice(begin, end), done))
             begin = end
         return blocks
 
-    def _weights(self, index: Any, problems: Sequence[Sizes]) -> Array:
-        best = np.full(len(problems), np.inf)
-        np.minimum.at(best, index, self.times)
-        slower = (best[index] / self.times) ** _INTEREST
+    def _weighted(self, problems: Sequence[Sizes]) -> Array:
+        index, best = self._index, np.full(len(problems), np.inf)
+        np.minimum.at(best, index, self._times)
+        slower = (best[index] / self._times) ** _INTEREST
         logs = np.log([[problem.m, problem.n, problem.k, problem.batch] for problem in problems])
         gaps = ((logs[:, None] - logs[None]) ** 2).sum(-1)
         crowd = np.exp(-gaps / (2 * _VARIATION**2)).sum(1)
         raw: Array = slower / np.sqrt(crowd[index])
         raw /= np.sqrt((raw**2).mean())
-        expected = noise(self.times, self.shortest)
-        if not self.predicted.all():
-            expected = expected + _PREDICTED_NOISE * self.predicted
+        expected = _NOISE + _SHORT_NOISE * self.shortest_us / self._times
+        if not self._predicted.all():
+            expected = expected + _PREDICTED_NOISE * self._predicted
         scaled: Array = raw / np.sqrt(expected / (2 * _NOISE))
         return scaled
 
     def _identifiable(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return which shared and which own parameters the data identify."""
         unidentifiable: set[str] = set()
-        works = [done for _, _, done in self.parts]
+        works = [done for _, _, done in self._parts]
         if not any(done.splits for done in works):
             unidentifiable.add("meeting")
         if all(isinstance(done.extra_bytes, float) for done in works):
             unidentifiable.add("merging")
-        runs = [done.runs for done in works if done.runs is not None]
-        if not runs:
+        chunked = [done for done in works if done.ragged is not None]
+        if not chunked:
             unidentifiable |= {"gathering", "ragged"}
-        if not any(np.any(run.short) for run in runs):
+        if not any(np.any(done.short) for done in chunked):
             unidentifiable.add("short")
         return tuple(name for name in SHARED if name not in unidentifiable), tuple(
             name for name in OWN if name not in unidentifiable
         )
 
-    def _start(self) -> tuple[dict[str, float], Array]:
+    def _first_guess(self) -> tuple[dict[str, float], Array]:
         """Return starting values that the data give, shared ones and a row for each pool.
 
         They are half of what would explain everything on its own.
         """
-        launch = 0.85 * self.shortest
-        rest = np.maximum(self.times - launch, 0.05 * self.shortest)
+        launch = 0.85 * self.shortest_us
+        rest = np.maximum(self._times - launch, 0.05 * self.shortest_us)
         values = []
         rates = []
         for index in range(len(self.pools)):
             per_step, per_loop = [], []
-            for owner, rows, done in self.parts:
+            for owner, rows, done in self._parts:
                 if owner == index:
                     per_step.append(rest[rows] / done.steps)
                     per_loop.append(rest[rows] / np.maximum(done.load * (1 + done.loops), 1e-9))
             step = 0.5 * float(np.quantile(np.concatenate(per_step), 0.2))
             loop = 0.5 * float(np.quantile(np.concatenate(per_loop), 0.2))
             values.append([0.1 * launch, 0.3 * launch, step, loop, loop, launch])
-        for _, rows, done in self.parts:
-            rates.append(np.max(done.tensor_bytes / self.times[rows]))
+        for _, rows, done in self._parts:
+            rates.append(np.max(done.tensor_bytes / self._times[rows]))
         # memory was at least as fast as the fastest kernel; a limit that was never met stays out of the way
         rate = float(np.max(rates))
         shared = [launch, 4.0 * rate, 1.0, 0.05, 2.0 * rate, 4.0 * rate, 0.3, 0.5]
@@ -258,11 +225,11 @@ class _System:
         The tail is a share and stays below 1.
         """
         values = np.exp(np.clip(vector, -40.0, 60.0))
-        count = len(self.shared)
-        shared = {name: self.constant[name] for name in SHARED}
-        shared |= dict(zip(self.shared, map(float, values[:count]), strict=True))
+        count = len(self._shared)
+        shared = {name: self._constant[name] for name in SHARED}
+        shared |= dict(zip(self._shared, map(float, values[:count]), strict=True))
         shared["tail"] = shared["tail"] / (1.0 + shared["tail"])
-        return SharedParameters(**shared), values[count:].reshape(-1, len(self.own))
+        return SharedParameters(**shared), values[count:].reshape(-1, len(self._own))
 
     def _kernel_parameters(self, values: Array) -> KernelParameters:
         """Return own parameters with those that the data do not identify.
@@ -270,21 +237,21 @@ class _System:
         :param values: the others, along the last axis.
         """
         columns = np.moveaxis(values, -1, 0)
-        constant: dict[str, Any] = {name: self.constant[name] for name in OWN}
-        return KernelParameters(**constant | dict(zip(self.own, columns, strict=True)))
+        constant: dict[str, Any] = {name: self._constant[name] for name in OWN}
+        return KernelParameters(**constant | dict(zip(self._own, columns, strict=True)))
 
-    def log_times_of(self, vector: Array) -> Array:
+    def _log_times_of(self, vector: Array) -> Array:
         """Return the predicted logarithms of the times."""
         shared, own = self._parameters(vector)
-        predicted = np.empty(len(self.times))
-        for rows, done in self.forms:
-            predicted[rows] = terms(done, shared, self._kernel_parameters(own[self.owner[rows]])).total
+        predicted = np.empty(len(self._times))
+        for rows, done in self._forms:
+            predicted[rows] = terms(done, shared, self._kernel_parameters(own[self._owner[rows]])).total
         logs: Array = np.log(predicted)
         return logs
 
     def residuals(self, vector: Array) -> Array:
         """Return the weighted residuals."""
-        weighted: Array = (self.log_times_of(vector) - self.log_times) * self.weights
+        weighted: Array = (self._log_times_of(vector) - self._log_times) * self._weights
         return weighted
 
     def blocks(self, vector: Array) -> list[Block]:
@@ -292,62 +259,59 @@ class _System:
 
         A parameter of a pool moves the rows of that pool alone: those of all pools are moved together.
         """
-        base = self.log_times_of(vector)
-        weighted = (base - self.log_times) * self.weights
-        count = len(self.shared)
+        base = self._log_times_of(vector)
+        weighted = (base - self._log_times) * self._weights
+        count, width = len(self._shared), len(self._own)
         changes = []
-        for offset in range(count + len(self.own)):
+        for offset in range(count + width):
             moved = vector.copy()
             if offset < count:
                 moved[offset] += _NUDGE
             else:
-                moved[offset :: len(self.own)] += _NUDGE
-            changes.append((self.log_times_of(moved) - base) / _NUDGE * self.weights)
+                moved[offset::width] += _NUDGE
+            changes.append((self._log_times_of(moved) - base) / _NUDGE * self._weights)
         jacobian = np.stack(changes, axis=1)
-        shared = np.arange(count)
-        own = np.arange(len(self.own))
+        shared, own = np.arange(count), np.arange(width)
         return [
-            (
-                weighted[rows],
-                np.concatenate([shared, count + pool * len(self.own) + own]),
-                jacobian[rows],
-            )
-            for pool, rows, _ in self.parts
+            (weighted[rows], np.concatenate([shared, count + pool * width + own]), jacobian[rows])
+            for pool, rows, _ in self._parts
         ]
 
-    def refit(self, vector: Array, group: tuple[int, ...]) -> Errors:
+    def _refit(self, vector: Array, group: tuple[int, ...]) -> Errors:
         """Fit again without some problems, and predict them.
 
         Kernels of which nothing else was measured are not predicted.
 
         :param vector: where to begin.
         """
-        held = np.isin(self.index, group)
-        weights, self.weights = self.weights, np.where(held, 0.0, self.weights)
-        found, _ = solve(self, self.pulls, vector, scale=_SOFT, steps=_REFIT_STEPS)
-        self.weights = weights
-        known = np.bincount(self.owner[~held], minlength=len(self.pools)) > 0
-        logs = self.log_times_of(found)
+        held = np.isin(self._index, group)
+        weights, self._weights = self._weights, np.where(held, 0.0, self._weights)
+        found, _ = solve(self, self._pulls, vector, scale=_SOFT, steps=_REFIT_STEPS)
+        self._weights = weights
+        known = np.bincount(self._owner[~held], minlength=len(self.pools)) > 0
+        logs = self._log_times_of(found)
         return {
-            self.keys[row]: (float(np.exp(logs[row])), float(self.log_times[row] - logs[row]))
-            for row in np.flatnonzero(held & known[self.owner])
+            self._keys[row]: (float(np.exp(logs[row])), float(self._log_times[row] - logs[row]))
+            for row in np.flatnonzero(held & known[self._owner])
         }
 
-    def result(self, vector: Array, cost: float) -> Fit:
-        """Return the parameters as plain numbers."""
-        shared, own = self._parameters(vector)
-        pools = []
-        for number, (names, traits) in enumerate(zip(self.pools, self.traits, strict=True)):
-            fitted = asdict(self._kernel_parameters(own[number]))
-            pools.append(
-                FittedPool(
-                    names=names,
+    def _kernels(self, table: Measurements, pool: int, own: Array) -> Iterator[tuple[str, ModelKernel]]:
+        """Yield the kernels of a pool, with one object of parameters and without a spread of their own."""
+        fitted = asdict(self._kernel_parameters(own))
+        parameters = KernelParameters(**{name: float(value) for name, value in fitted.items()})
+        for name in self.pools[pool]:
+            traits, computed = table.kernels[name], self._traits[pool]
+            yield (
+                name,
+                ModelKernel(
+                    name=name,
                     traits=traits,
-                    parameters=KernelParameters(**{name: float(value) for name, value in fitted.items()}),
-                    rows=int((self.owner == number).sum()),
-                )
+                    others=None if computed == traits else computed,
+                    parameters=parameters,
+                    spread=1.0,
+                    rows=int((self._owner == pool).sum()),
+                ),
             )
-        return Fit(shared=shared, pools=tuple(pools), shortest_us=self.shortest, cost=cost)
 
 
 def guess_units(table: Measurements, gemm_sizes: GemmSizes, numbers: Sequence[int]) -> tuple[int, float]:
@@ -358,7 +322,7 @@ def guess_units(table: Measurements, gemm_sizes: GemmSizes, numbers: Sequence[in
         not identify it.
     """
     costs = sorted(
-        (fit(table, gemm_sizes, compute_units).cost, compute_units) for compute_units in sorted(set(numbers))
+        (Fit(table, gemm_sizes, compute_units).cost, compute_units) for compute_units in sorted(set(numbers))
     )
     (best, compute_units), (second, _) = costs[:2]
     return compute_units, second / best
@@ -371,7 +335,7 @@ def forms_of(parts: Sequence[tuple[int, slice, KernelWork]]) -> list[tuple[NDArr
     """
     forms: dict[tuple[bool, ...], list[tuple[slice, KernelWork]]] = {}
     for _, rows, done in parts:
-        form = (done.rounds is None, isinstance(done.extra_bytes, float), done.splits, done.runs is None)
+        form = (done.rounds is None, isinstance(done.extra_bytes, float), done.splits, done.ragged is None)
         forms.setdefault(form, []).append((rows, done))
     return [
         (
@@ -390,8 +354,6 @@ def _joined(records: Sequence[Any], counts: Sequence[int]) -> Any:
         first = parts[0]
         if first is None or isinstance(first, bool):
             values[entry.name] = first
-        elif entry.name == "runs":
-            values[entry.name] = _joined(parts, counts)
         elif entry.name == "extra_bytes" and isinstance(first, float):
             values[entry.name] = first
         else:

@@ -55,19 +55,6 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunCosts:
-    """What runs cost a kernel that takes them in chunks."""
-
-    #: 0 if runs are whole chunks; a third for each of a chunk, its half and its quarter that they are no
-    #: multiple of
-    ragged: Value
-    #: 1 if runs are too short for chunks, so that slower code computes the problem, else 0
-    short: Value
-    #: bytes of the rows that are gathered, as often as filter taps read them
-    gathered_bytes: Value
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class KernelWork:
     """One kernel on one problem."""
 
@@ -87,8 +74,14 @@ class KernelWork:
     launches: int
     #: whether several workgroups add to one tile of the result
     splits: bool = False
-    #: ``None`` for a kernel that takes no notice of runs
-    runs: RunCosts | None = None
+    #: what runs cost a kernel that takes them in chunks; ``None`` for one that takes no notice of them.
+    #: 0 if runs are whole chunks; a third for each of a chunk, its half and its quarter that they are no
+    #: multiple of
+    ragged: Value = None
+    #: 1 if runs are too short for chunks, so that slower code computes the problem, else 0
+    short: Value = None
+    #: bytes of the rows that are gathered, as often as filter taps read them
+    gathered_bytes: Value = None
 
 
 def work(traits: KernelTraits, sizes: Sizes, splits: int, compute_units: int) -> KernelWork:
@@ -105,6 +98,7 @@ def work(traits: KernelTraits, sizes: Sizes, splits: int, compute_units: int) ->
     loops = ceil_div(depth, splits)
     groups = tiles * splits
     extra, launches = _meeting(traits, sizes, splits)
+    chunks = traits.chunks
     return KernelWork(
         load=groups / compute_units,
         rounds=ceil_div(groups, compute_units),
@@ -114,7 +108,9 @@ def work(traits: KernelTraits, sizes: Sizes, splits: int, compute_units: int) ->
         extra_bytes=extra,
         launches=launches,
         splits=splits > 1,
-        runs=None if traits.chunks is None else _run_costs(traits.chunks, sizes),
+        ragged=None if chunks is None else _misaligned(_run(chunks, sizes), chunks.size),
+        short=None if chunks is None else _short(chunks, sizes),
+        gathered_bytes=None if chunks is None else _gathered_bytes(chunks, sizes),
     )
 
 
@@ -145,17 +141,13 @@ def _short(chunks: RunChunks, sizes: Sizes) -> Value:
     return 1 - minimum(_run(chunks, sizes) // chunks.least, 1)
 
 
-def _run_costs(chunks: RunChunks, sizes: Sizes) -> RunCosts:
+def _gathered_bytes(chunks: RunChunks, sizes: Sizes) -> Value:
     run = _run(chunks, sizes)
     # along the columns, runs are gathered for every row of the reduction
     rows = sizes.k if chunks.axis is RunAxis.COLUMNS else sizes.m
     axis = sizes.n if chunks.axis is RunAxis.COLUMNS else sizes.k
     padded = ceil_div(axis, run) * ceil_div(run, chunks.size) * chunks.size
-    return RunCosts(
-        ragged=_misaligned(run, chunks.size),
-        short=_short(chunks, sizes),
-        gathered_bytes=rows * padded * sizes.batch * sizes.element_bytes,
-    )
+    return rows * padded * sizes.batch * sizes.element_bytes
 
 
 def _misaligned(run: Value, size: int) -> Value:
@@ -372,12 +364,12 @@ def terms(work: KernelWork, shared: SharedParameters, own: KernelParameters) -> 
     waiting = work.steps * crowded
     looping = work.loops
     gathering = None
-    if work.runs is not None:
-        slow = 1 + shared.short * work.runs.short
-        rough = 1 + shared.ragged * work.runs.ragged
+    if work.ragged is not None:
+        slow = 1 + shared.short * work.short
+        rough = 1 + shared.ragged * work.ragged
         waiting = waiting * slow
         looping = looping * (slow * rough)
-        gathering = work.runs.gathered_bytes * rough / shared.gathering
+        gathering = work.gathered_bytes * rough / shared.gathering
     return Terms(
         fixed=fixed + own.meeting if work.splits else fixed,
         floor=own.floor,

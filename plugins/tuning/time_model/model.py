@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from math import exp, hypot, log, log2, prod
+from statistics import fmean, median
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from ckprof.model.gemm_work import KernelTraits, Reduction, Schedule
+from ckprof.model.noise import quantile
 from ckprof.wording import counted
 from ckprof_plugins.tuning.time_model.formula import KernelParameters, SharedParameters, terms, work
 from ckprof_plugins.tuning.time_model.intervals import (
@@ -21,12 +24,12 @@ from ckprof_plugins.tuning.time_model.intervals import (
     extents,
     place,
 )
+from ckprof_plugins.tuning.time_model.trees import BoostedTree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ckprof_plugins.tuning.time_model.formula import Sizes
-    from ckprof_plugins.tuning.time_model.trees import BoostedTree
 
 
 class Similarity(Enum):
@@ -74,7 +77,7 @@ class Prediction:
     #: width divided by 1.96
     uncertainty: float
     #: 95 % of measured times lie between these, on problems like the trained ones; elsewhere more may lie
-    #: outside, and :attr:`Ranking.warnings` say so
+    #: outside, and :meth:`Selector.warnings` say so
     low_us: float
     high_us: float
     #: whether the kernel was among those that the model was fitted to
@@ -83,36 +86,73 @@ class Prediction:
     limit: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Efficiency:
+    """Best time divided by the time of the choice, over several problems: each between 0 and 1."""
+
+    mean: float
+    median: float
+    #: a tenth of the problems is below
+    p10: float
+    worst: float
+
+
+def summarise(values: Sequence[float]) -> Efficiency | None:
+    """Return the figures of efficiencies; ``None`` if there are none."""
+    if not values:
+        return None
+    return Efficiency(
+        mean=fmean(values), median=median(values), p10=quantile(sorted(values), 0.1), worst=min(values)
+    )
+
+
+class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which times a model was fitted to; in its file as well."""
+
+    sources: tuple[str, ...] = ()
+    #: hash over problems, kernels and times
+    digest: str = ""
+    problems: int = 0
+    rows: int = 0
+    #: times that were left out, with the reason
+    dropped: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class TimeModel:
-    """Shared parameters, kernels, and the range that they were fitted to."""
+    """Shared parameters, kernels, and the range that they were fitted to; in this order in its file."""
 
     #: architecture that the times came from, or the device where a target runs kernels of its own; empty if
     #: unknown
     device: str
     #: target that ran the measured kernels where it is not the architecture itself; empty otherwise
-    target: str
+    target: str = ""
     compute_units: int
     #: compiler and the like of the measured kernels; empty if unknown
-    toolchain: str
+    toolchain: str = ""
     direction: str
     dtype: str
     #: of the tensors; empty if unknown
-    layout: str
+    layout: str = ""
     element_bytes: int
-    shared: SharedParameters
-    kernels: Mapping[str, ModelKernel]
     #: numbers of splits that were measured
     splits: tuple[int, ...]
+    shortest_us: float
     #: axis -> least and greatest value of the training problems
     ranges: Mapping[str, tuple[float, float]]
-    shortest_us: float
-    #: boosted trees on what the formulas leave unexplained; empty if none were trained
-    trees: tuple[BoostedTree, ...] = ()
-    #: errors on problems that were left out; empty for a model that was not trained
-    trials: Trials = field(default_factory=Trials)
+    origin: Provenance = field(default_factory=Provenance)
+    #: how well the model chose among the kernels of its own training problems, by cross-validation; ``None``
+    #: where there were too few problems. Problems of one table are often variations of a few: figures on
+    #: problems of another kind will be lower
+    quality: Efficiency | None = None
+    shared: SharedParameters
+    kernels: Mapping[str, ModelKernel]
     #: spread of kernels that were not measured
     derived_spreads: Mapping[Similarity, float] = field(default_factory=dict)
+    #: errors on problems that were left out; empty for a model that was not trained
+    trials: Trials = field(default_factory=Trials)
+    #: boosted trees on what the formulas leave unexplained; empty if none were trained
+    trees: tuple[BoostedTree, ...] = ()
     #: how many of the times that it was fitted to were predicted from machine code
     predicted: int = 0
     #: 95 % of measured times lie between ``exp(-predicted_half)`` and ``exp(predicted_half)`` times predicted
@@ -123,6 +163,10 @@ class TimeModel:
         """Return a kernel, derived from similar kernels if it was not measured."""
         measured = self.kernels.get(name)
         return measured if measured is not None else derived(self, name, traits)
+
+    def splits_of(self, traits: KernelTraits) -> tuple[int, ...]:
+        """Return the numbers of splits with which a kernel may be launched."""
+        return self.splits if traits.schedule is Schedule.TILES else (1,)
 
     def time_us(self, kernel: ModelKernel, sizes: Sizes, splits: int = 1) -> float:
         """Return the predicted time of a kernel on a problem in microseconds."""

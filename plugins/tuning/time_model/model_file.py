@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields, replace
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from ckprof.errors import InputError
 from ckprof.version import __version__
-from ckprof_plugins.tuning.time_model.formula import SharedParameters
-from ckprof_plugins.tuning.time_model.intervals import BANDS, PLACE_AXES, RANGE_AXES, Trials
-from ckprof_plugins.tuning.time_model.model import ModelKernel, Similarity, TimeModel
+from ckprof_plugins.tuning.time_model.intervals import BANDS, PLACE_AXES, RANGE_AXES
+from ckprof_plugins.tuning.time_model.model import Efficiency, ModelKernel, Similarity, TimeModel
 from ckprof_plugins.tuning.time_model.trees import FEATURES, BoostedTree
 
 if TYPE_CHECKING:
@@ -22,123 +21,70 @@ SCHEMA: Final = "ckprof-time-model"
 VERSION: Final = 3
 
 
-class Provenance(msgspec.Struct, forbid_unknown_fields=True):
-    """Which measurements the model was fitted to."""
-
-    sources: list[str]
-    #: hash over problems, kernels and times
-    digest: str
-    problems: int
-    rows: int
-    dropped: list[str]
+def render_model(model: TimeModel) -> str:
+    """Return the text of a trained model's file."""
+    return msgspec.json.format(msgspec.json.encode(_content(model)), indent=1).decode() + "\n"
 
 
-class ModelDocument(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The whole file."""
-
-    schema: str
-    version: int
-    ckprof: str
-    device: str
-    target: str
-    compute_units: int
-    toolchain: str
-    direction: str
-    dtype: str
-    layout: str
-    element_bytes: int
-    splits: tuple[int, ...]
-    shortest_us: float
-    ranges: dict[str, tuple[float, float]]
-    origin: Provenance
-    #: how well the model chose among the kernels of its own training problems, by cross-validation: mean,
-    #: median, P10 and worst; ``None`` where there were too few problems
-    quality: dict[str, float | None]
-    shared: SharedParameters
-    kernels: list[ModelKernel]
-    #: spread of kernels that were not measured
-    derived_spreads: dict[Similarity, float]
-    #: errors on problems that were left out
-    trials: Trials
-    trees: tuple[BoostedTree, ...]
-    #: times that were predicted from machine code, and how far measured ones are off; absent without any
-    predicted: int = 0
-    predicted_half: float = 0.0
+def _content(model: TimeModel) -> dict[str, Any]:
+    """Return what a file holds: kernels as a list, figures also where there are none."""
+    content = {"schema": SCHEMA, "version": VERSION, "ckprof": __version__}
+    content |= {field.name: getattr(model, field.name) for field in fields(model)}
+    content["kernels"] = list(model.kernels.values())
+    content["quality"] = model.quality or dict.fromkeys(field.name for field in fields(Efficiency))
+    if not model.predicted:
+        del content["predicted"]
+    return content
 
 
-#: fields that are the same in a file and in the program
-_SAME: Final = tuple(sorted(set(TimeModel.__dataclass_fields__) - {"kernels"}))
-
-
-def render_model(model: TimeModel, origin: Provenance, quality: dict[str, float | None]) -> str:
-    """Return the text of a trained model's file.
-
-    :param quality: see :attr:`ModelDocument.quality`.
-    """
-    document = ModelDocument(
-        schema=SCHEMA,
-        version=VERSION,
-        ckprof=__version__,
-        origin=origin,
-        quality=quality,
-        kernels=list(model.kernels.values()),
-        **{name: getattr(model, name) for name in _SAME},
-    )
-    return msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
-
-
-def read_document(path: Path) -> ModelDocument:
-    """Return the content of a model's file.
+def read_model(path: Path) -> TimeModel:
+    """Return the model of a file.
 
     :raises InputError: it cannot be read, is not a model, or a value is out of range.
     """
     try:
-        data = path.read_bytes()
-        document = msgspec.json.decode(data, type=ModelDocument)
+        content = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        found = content.get("schema"), content.get("version")
+        if None not in found and found != (SCHEMA, VERSION):
+            expected = f"expected schema {SCHEMA} version {VERSION}"
+            raise InputError(f"{expected}, got {found[0]} version {found[1]}", path)
+        kernels = msgspec.convert(content.get("kernels"), list[ModelKernel])
+        quality = content.get("quality")
+        empty = isinstance(quality, dict) and not any(quality.values())
+        model = msgspec.convert(content | {"kernels": {}, "quality": None if empty else quality}, TimeModel)
+        model = replace(model, kernels={kernel.name: kernel for kernel in kernels})
         # a dataclass ignores what it has no field for, and fills in what is missing
-        if msgspec.json.decode(msgspec.json.encode(document)) != msgspec.json.decode(data):
+        same = msgspec.json.decode(msgspec.json.encode(_content(model)))
+        if same | {"ckprof": content.get("ckprof", 0)} != content:
             raise msgspec.ValidationError("it has other fields than a model has")
     except OSError as exc:
         raise InputError(f"cannot read: {exc.strerror}", path) from None
     except msgspec.DecodeError as exc:
         raise InputError(f"not a model of 'ckprof train': {exc}", path) from None
-    if (document.schema, document.version) != (SCHEMA, VERSION):
-        raise InputError(
-            f"expected schema {SCHEMA} version {VERSION}, got {document.schema} version {document.version}",
-            path,
-        )
-    _check(document, path)
-    return document
+    _check(model, path)
+    return model
 
 
-def model_of(document: ModelDocument) -> TimeModel:
-    """Return the model of a file that :func:`read_document` accepted."""
-    return TimeModel(
-        kernels={kernel.name: kernel for kernel in document.kernels},
-        **{name: getattr(document, name) for name in _SAME},
-    )
-
-
-def _check(document: ModelDocument, path: Path) -> None:
+def _check(model: TimeModel, path: Path) -> None:
     """Refuse values with which formulas fail."""
-    if not document.kernels:
+    if not model.kernels:
         raise InputError("the model has no kernels", path)
-    if document.predicted < 0 or not 0 <= document.predicted_half < inf:
+    if model.predicted < 0 or not 0 <= model.predicted_half < inf:
         raise InputError("predicted and predicted_half must not be negative", path)
-    if document.compute_units < 1 or document.element_bytes < 1 or document.shortest_us <= 0:
+    if model.compute_units < 1 or model.element_bytes < 1 or model.shortest_us <= 0:
         raise InputError("compute_units, element_bytes and shortest_us must be positive", path)
-    shared = document.shared
+    shared = model.shared
     if min(shared.bandwidth, shared.merging, shared.gathering) <= 0 or not 0 <= shared.tail <= 1:
         raise InputError(
             "shared.bandwidth, merging and gathering must be positive and shared.tail between 0 and 1", path
         )
-    missing = [axis for axis in RANGE_AXES if axis not in document.ranges]
-    if missing or any(low <= 0 or low > high for low, high in document.ranges.values()):
+    missing = [axis for axis in RANGE_AXES if axis not in model.ranges]
+    if missing or any(low <= 0 or low > high for low, high in model.ranges.values()):
         raise InputError(f"ranges must hold a least and a greatest value for {', '.join(RANGE_AXES)}", path)
-    _check_errors(document, path)
-    if not all(map(_is_whole, document.trees)):
+    _check_errors(model, path)
+    if not all(map(_is_whole, model.trees)):
         raise InputError("trees: a table has values that no tree has", path)
-    for kernel in document.kernels:
+    for kernel in model.kernels.values():
         records = [kernel.traits, kernel.computes]
         sizes = [
             size
@@ -155,16 +101,16 @@ def _check(document: ModelDocument, path: Path) -> None:
             raise InputError(f"kernel {kernel.name}: sizes and parameters must be positive", path)
 
 
-def _check_errors(document: ModelDocument, path: Path) -> None:
+def _check_errors(model: TimeModel, path: Path) -> None:
     """Refuse what is known about errors if it cannot be looked up."""
-    places = document.trials.places
+    places = model.trials.places
     lengths = {len(place) for place in places}
-    whole = lengths == {PLACE_AXES} and set(document.derived_spreads) == set(Similarity)
+    whole = lengths == {PLACE_AXES} and set(model.derived_spreads) == set(Similarity)
     if not whole or any(
         not 0 <= trial.problem < len(places)
         or len(trial.beyond) != len(RANGE_AXES)
         or len(trial.errors) != len(BANDS)
-        for trial in document.trials.trials
+        for trial in model.trials.trials
     ):
         raise InputError("trials and derived_spreads are not those that a model has", path)
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast, get_type_hints
+from math import sqrt
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_type_hints
 
 from ckprof.errors import UsageError
 from ckprof.model.problem_case import plain
@@ -117,15 +118,9 @@ class FormulaRecorder:
         self._nodes: dict[tuple[str, tuple[str, ...]], str] = {}
         self._definitions: dict[str, tuple[str, tuple[str, ...]]] = {}
 
-    def input(self, name: str) -> Symbol:
-        """Return the symbol of an input."""
-        return Symbol(self, name)
-
     def record(self, operator: str, operands: Sequence[Symbol | float]) -> Symbol:
         """Return the symbol of a result, a known one if it was computed before."""
-        names = tuple(
-            operand.name if isinstance(operand, Symbol) else _literal(operand) for operand in operands
-        )
+        names = tuple(operand.name if isinstance(operand, Symbol) else repr(operand) for operand in operands)
         name = self._nodes.get((operator, names))
         if name is None:
             name = f"v{len(self._nodes)}"
@@ -134,7 +129,7 @@ class FormulaRecorder:
         return Symbol(self, name)
 
     def steps(self, results: Iterable[Symbol], computed: Iterable[str] = ()) -> tuple[str, ...]:
-        """Return the names that must be computed for some results, in order, without those ``known``."""
+        """Return the names that must be computed for some results, in order, without those ``computed``."""
         wanted: set[str] = set()
         done = set(computed)
         stack = [result.name for result in results]
@@ -169,48 +164,20 @@ def place(name: str) -> int:
     return int(name[1:])
 
 
-def compile_function(source: str, name: str, names: dict[str, object]) -> Callable[..., object]:
-    """Return a function of generated Python.
-
-    :param source: text that this package wrote: names, operators and numbers only.
-    :param name: what to return.
-    :param names: global names of the text.
-    """
-    space: dict[str, object] = dict(names)
-    exec(compile(source, "<time model>", "exec"), space)  # noqa: S102 - written by Recorder from numbers
-    return cast("Callable[..., object]", space[name])
-
-
-def _literal(value: float) -> str:
-    return repr(value)
-
-
-class Form(NamedTuple):
-    """What problems that share a formula have in common."""
-
-    #: a dataclass
-    kind: type[Any]
-    #: fields with one number
-    scalars: tuple[str, ...]
-    #: fields with several numbers, and how many
-    vectors: tuple[tuple[str, int], ...]
-    #: other fields with their values
-    constants: tuple[tuple[str, Hashable], ...] = ()
+#: what problems that share a formula have in common: their class, and field -> ``int`` for a number, how many
+#: numbers it has, or its value where that is none
+Form: TypeAlias = "tuple[type[Any], tuple[tuple[str, Hashable], ...]]"
 
 
 def form_of(problem: Any) -> Form:
     """Return the form of a problem, a dataclass of numbers, tuples of numbers and closed sets of values."""
+
+    def of(value: Any) -> Hashable:
+        return int if isinstance(value, int) else len(value) if isinstance(value, tuple) else value
+
     # what programs derive from a problem has fields in addition to its sizes
-    sizes = plain(problem)
-    values = {field.name: getattr(sizes, field.name) for field in fields(cast("Any", sizes))}
-    return Form(
-        kind=type(sizes),
-        scalars=tuple(name for name, value in values.items() if isinstance(value, int)),
-        vectors=tuple((name, len(value)) for name, value in values.items() if isinstance(value, tuple)),
-        constants=tuple(
-            (name, value) for name, value in values.items() if not isinstance(value, (int, tuple))
-        ),
-    )
+    sizes: Any = plain(problem)
+    return type(sizes), tuple((field.name, of(getattr(sizes, field.name))) for field in fields(sizes))
 
 
 @lru_cache
@@ -219,51 +186,19 @@ def is_told_by_dimensions(kind: type[Any]) -> bool:
     return all(hint in (int, tuple[int, ...]) for hint in get_type_hints(kind).values())
 
 
-def symbolic_problem(form: Form, recorder: FormulaRecorder) -> Any:
-    """Return a problem whose values are symbols; nothing about them is checked.
-
-    What follows from the sizes is computed by the very properties of the class.
-    """
-    problem = object.__new__(form.kind)
-    for name in form.scalars:
-        object.__setattr__(problem, name, recorder.input(name))
-    for name, count in form.vectors:
-        symbols = tuple(recorder.input(f"{name}_{index}") for index in range(count))
-        object.__setattr__(problem, name, symbols)
-    for name, value in form.constants:
-        object.__setattr__(problem, name, value)
-    return problem
-
-
 #: what kernels compute that the model cannot distinguish, and their splits: their time is computed once
 Slot: TypeAlias = "tuple[ModelKernel, int]"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lines:
-    """The code of one slot. ``room`` is what the best time so far leaves for the terms that overlap."""
-
-    #: what other slots need as well, and the first term
-    always: list[str]
-    #: the time besides those terms, an expression
-    rest: str
-    #: name of the first term; the slot is passed over unless it fits into the room
-    waiting: str
-    #: the second term
-    second: list[str]
-    computing: str
-    #: the sum of fourth powers
-    third: list[str]
-    powers: str
 
 
 class Program:
     """The code for one list of slots and one form of problems."""
 
     def __init__(self, model: TimeModel, slots: Sequence[Slot], gemm_sizes: GemmSizes, form: Form) -> None:
-        self._form = form
         self._recorder = FormulaRecorder()
-        problem = self._problem = symbolic_problem(form, self._recorder)
+        #: fields with one number, and those with several: how many
+        self._scalars: list[str] = []
+        self._vectors: dict[str, int] = {}
+        problem = self._problem = self._symbolic(form)
         sizes = gemm_sizes(problem)
         self._terms: list[Terms] = [
             terms(work(kernel.computes, sizes, splits, model.compute_units), model.shared, kernel.parameters)
@@ -271,16 +206,38 @@ class Program:
         ]
         self._totals: list[Symbol] = [term.total for term in self._terms]
 
-    def lines(self, render: Callable[[Sequence[str]], list[str]]) -> list[Lines]:
-        """Return the code of all slots.
+    def _symbolic(self, form: Form) -> Any:
+        """Return a problem whose values are symbols; nothing about them is checked.
 
-        :param render: writes the assignments of some names.
+        What follows from the sizes is computed by the very properties of the class.
+        """
+        kind, entries = form
+        problem = object.__new__(kind)
+        for name, entry in entries:
+            value: object = entry
+            if entry is int:
+                self._scalars.append(name)
+                value = Symbol(self._recorder, name)
+            elif isinstance(entry, int):
+                self._vectors[name] = entry
+                value = tuple(Symbol(self._recorder, f"{name}_{index}") for index in range(entry))
+            object.__setattr__(problem, name, value)
+        return problem
+
+    def choice(self, *, cpp: bool = False) -> list[str]:
+        """Return the lines that set ``chosen`` to the slot with the smallest time, the first of equal ones.
+
+        ``room`` is what the best time so far leaves for the terms of a slot that overlap: it is passed over
+        as soon as one of them does not fit.
+
+        :param cpp: in C++; else in Python.
         """
         steps = self._recorder.steps
+        render = self._recorder.cpp if cpp else self._recorder.python
         uses = Counter(name for term in self._terms for name in steps(self._symbols(term)))
         computed: set[str] = set()
-        lines = []
-        for term in self._terms:
+        lines: list[str] = []
+        for index, term in enumerate(self._terms):
             shared = [name for name in steps(self._symbols(term), computed) if uses[name] > 1]
             first = [term.waiting] if term.extra is None else [term.waiting, term.extra]
             always = sorted({*shared, *steps(first, computed)}, key=place)
@@ -288,17 +245,37 @@ class Program:
             second = steps([term.computing], computed)
             third = steps([term.powers], {*computed, *second})
             rest = repr(term.fixed) if term.extra is None else f"({term.fixed!r} + {term.extra.name})"
-            lines.append(
-                Lines(
-                    always=render(always),
-                    rest=rest,
-                    waiting=term.waiting.name,
-                    second=render(second),
-                    computing=term.computing.name,
-                    third=render(third),
-                    powers=term.powers.name,
-                )
-            )
+            waiting, computing, powers = term.waiting.name, term.computing.name, term.powers.name
+            lines += render(always)
+            if cpp:
+                lines += [
+                    f"if(const double room = best - {rest}; {waiting} < room)",
+                    "{",
+                    *(f"    {line}" for line in render(second)),
+                    f"    if({computing} < room)",
+                    "    {",
+                    *(f"        {line}" for line in render(third)),
+                    "        const double square = room * room;",
+                    f"        if({powers} < square * square)",
+                    "        {",
+                    f"            best   = {rest} + std::sqrt(std::sqrt({powers}));",
+                    f"            chosen = {index};",
+                    "        }",
+                    "    }",
+                    "}",
+                ]
+                continue
+            lines += [
+                f"room = best - {rest}",
+                f"if {waiting} < room:",
+                *(f"    {line}" for line in render(second)),
+                f"    if {computing} < room:",
+                *(f"        {line}" for line in render(third)),
+                "        square = room * room",
+                f"        if {powers} < square * square:",
+                f"            best = {rest} + sqrt(sqrt({powers}))",
+                f"            chosen = {index}",
+            ]
         return lines
 
     @staticmethod
@@ -308,18 +285,8 @@ class Program:
     @cached_property
     def best(self) -> Callable[[Problem], int]:
         """Problem -> index of the slot with the smallest predicted time; the first of equal ones."""
-        body = [self._unpacking(), "best = 1e300", "chosen = 0"]
-        for index, lines in enumerate(self.lines(self._recorder.python)):
-            body += lines.always
-            body.append(f"room = best - {lines.rest}")
-            body.append(f"if {lines.waiting} < room:")
-            body += [f"    {line}" for line in lines.second]
-            body.append(f"    if {lines.computing} < room:")
-            body += [f"        {line}" for line in (*lines.third, "square = room * room")]
-            body.append(f"        if {lines.powers} < square * square:")
-            body.append(f"            best = {lines.rest} + sqrt(sqrt({lines.powers}))")
-            body.append(f"            chosen = {index}")
-        return cast("Callable[[Problem], int]", self._function("best", [*body, "return chosen"]))
+        body = [self._unpacking(), "best = 1e300", "chosen = 0", *self.choice(), "return chosen"]
+        return cast("Callable[[Problem], int]", self._function("best", body))
 
     @cached_property
     def times(self) -> Callable[[Problem], tuple[float, ...]]:
@@ -337,8 +304,8 @@ class Program:
         """
         if by_values:
             return self._cpp_values()
-        lines = [f"const double {name} = static_cast<double>(problem.{name});" for name in self._form.scalars]
-        for name, count in self._form.vectors:
+        lines = [f"const double {name} = static_cast<double>(problem.{name});" for name in self._scalars]
+        for name, count in self._vectors.items():
             for axis in range(count):
                 lines.append(f"const double {name}_{axis} = static_cast<double>(problem.{name}[{axis}]);")
         return lines
@@ -350,19 +317,15 @@ class Program:
             for position, value in enumerate(self._problem.values())
             if isinstance(value, Symbol)
         }
-        names = [*self._form.scalars]
-        names += [f"{name}_{axis}" for name, count in self._form.vectors for axis in range(count)]
+        names = [*self._scalars]
+        names += [f"{name}_{axis}" for name, count in self._vectors.items() for axis in range(count)]
         lost = [name for name in names if name not in places]
         if lost:
-            kind = self._form.kind.__name__
+            kind = type(self._problem).__name__
             raise UsageError(f"{kind}.values() does not have {', '.join(lost)}: no C++ can read it")
         return [
             f"const double {name} = static_cast<double>(problem.values[{places[name]}]);" for name in names
         ]
-
-    def cpp_lines(self) -> list[Lines]:
-        """Return the C++ of the choice, slot by slot."""
-        return self.lines(self._recorder.cpp)
 
     def cpp_times(self) -> tuple[list[str], list[str]]:
         """Return the C++ that computes all times, and the names that hold them."""
@@ -371,14 +334,15 @@ class Program:
 
     def _unpacking(self) -> str:
         """Return the assignments of all sizes, in one line."""
-        parts = [f"{name} = problem.{name}" for name in self._form.scalars]
-        for name, count in self._form.vectors:
+        parts = [f"{name} = problem.{name}" for name in self._scalars]
+        for name, count in self._vectors.items():
             names = "".join(f"{name}_{axis}, " for axis in range(count))
             parts.append(f"{names}= problem.{name}")
         return "; ".join(parts)
 
     def _function(self, name: str, body: Sequence[str]) -> Callable[..., object]:
-        from math import sqrt
-
         source = f"def {name}(problem):\n" + "".join(f"    {line}\n" for line in body)
-        return compile_function(source, name, {"sqrt": sqrt})
+        space: dict[str, Any] = {"sqrt": sqrt}
+        # text that was written here: names, operators and numbers only
+        exec(compile(source, "<time model>", "exec"), space)  # noqa: S102
+        return cast("Callable[..., object]", space[name])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import exp
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import NothingLeftError, UsageError
 from ckprof_plugins.tuning.time_model.formula import terms, work
@@ -14,33 +13,14 @@ from ckprof_plugins.tuning.time_model.program import Program, form_of, is_told_b
 from ckprof_plugins.tuning.time_model.trees import correction, features
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ckprof.model.gemm_work import KernelTraits
     from ckprof.model.problem import Problem
     from ckprof_plugins.tuning.time_model.formula import GemmSizes, Sizes
+    from ckprof_plugins.tuning.time_model.measurements import Choice
     from ckprof_plugins.tuning.time_model.model import ModelKernel, TimeModel
     from ckprof_plugins.tuning.time_model.program import Form
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelCandidate:
-    """A kernel that may be chosen."""
-
-    name: str
-    traits: KernelTraits
-    #: numbers of splits with which it may be launched
-    splits: tuple[int, ...] = (1,)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ranking:
-    """The kernels for a problem, best first."""
-
-    predictions: tuple[Prediction, ...]
-    #: why predictions may be farther off than their intervals say: a problem outside the trained range or
-    #: unlike every trained one, kernels of a family or a tile depth of which none was measured
-    warnings: tuple[str, ...]
 
 
 class Selector:
@@ -49,7 +29,9 @@ class Selector:
     Of kernels with equal predictions those with later labels come first, and among these the smaller tiles:
     of two versions of a pipeline without further evidence, the later one is the better guess.
 
+    :param traits: kernel -> what its time depends on.
     :param gemm_sizes: what the model's direction makes of a problem.
+    :param choices: kernels with their numbers of splits; ``None`` for those that the model knows.
     :param boost: correct the times of :meth:`rank` by the model's trees.
     :raises NothingLeftError: there is no candidate.
     :raises UsageError: there are no trees to correct by.
@@ -58,12 +40,13 @@ class Selector:
     def __init__(
         self,
         model: TimeModel,
-        candidates: Sequence[ModelCandidate],
+        traits: Mapping[str, KernelTraits],
         gemm_sizes: GemmSizes,
         *,
+        choices: Iterable[Choice] | None = None,
         boost: bool = False,
     ) -> None:
-        if not candidates:
+        if not traits:
             raise NothingLeftError("there is no kernel to choose from")
         if boost and not model.trees:
             raise UsageError("the model has no boosted trees: 'ckprof train --boost' trains them")
@@ -75,9 +58,14 @@ class Selector:
         self._slots: list[tuple[ModelKernel, int]] = []
         #: per slot the candidates that share it
         self._members: list[list[tuple[ModelKernel, int]]] = []
-        for candidate in precedence(candidates):
-            kernel = model.kernel(candidate.name, candidate.traits)
-            for splits in candidate.splits:
+        counts: dict[str, list[int]] = {}
+        if choices is None:
+            choices = ((name, splits) for name, of in traits.items() for splits in model.splits_of(of))
+        for name, splits in choices:
+            counts.setdefault(name, []).append(splits)
+        for name in precedence({name: traits[name] for name in counts}):
+            kernel = model.kernel(name, traits[name])
+            for splits in counts[name]:
                 key = (kernel.computes, kernel.parameters, splits)
                 if key not in slots:
                     slots[key] = len(self._slots)
@@ -85,12 +73,10 @@ class Selector:
                     self._members.append([])
                 self._members[slots[key]].append((kernel, splits))
         self._warnings = {
-            candidate.name: model.kernel_warning(candidate.traits)
-            for candidate in candidates
-            if candidate.name not in model.kernels
+            name: model.kernel_warning(of) for name, of in traits.items() if name not in model.kernels
         }
-        self._programs: dict[tuple[type[object], int], Program] = {}
-        self._others: dict[Form, Program] = {}
+        #: by the form of problems, and by their type and dimensions where these tell it
+        self._programs: dict[tuple[type[Any], Any], Program] = {}
 
     def best(self, problem: Problem) -> tuple[str, int]:
         """Return the name and the splits of the kernel with the smallest predicted time.
@@ -108,7 +94,7 @@ class Selector:
         top: int | None = None,
         supported: Callable[[str, int], bool] | None = None,
         distinct: bool = False,
-    ) -> Ranking:
+    ) -> tuple[Prediction, ...]:
         """Return the kernels that support a problem, best first.
 
         :param top: how many; ``None`` for all.
@@ -137,21 +123,23 @@ class Selector:
                 break
             if supported is None or supported(kernel.name, splits):
                 predictions.append(self._prediction(kernel, splits, times[slot], sizes, reach))
-        return Ranking(
-            predictions=tuple(predictions),
-            warnings=(*self.model.warnings(sizes), *self._strange(predictions)),
-        )
+        return tuple(predictions)
 
-    def _strange(self, predictions: Sequence[Prediction]) -> list[str]:
-        """Return one line for each way in which ranked kernels are unlike those that were measured."""
+    def warnings(self, problem: Problem, predictions: Sequence[Prediction]) -> tuple[str, ...]:
+        """Return why predictions may be farther off than their intervals say.
+
+        A problem outside the trained range or unlike every trained one; one line for each way in which ranked
+        kernels are unlike those that were measured.
+        """
         kernels: dict[str, list[str]] = {}
         for name in dict.fromkeys(prediction.kernel for prediction in predictions if not prediction.measured):
             kernels.setdefault(self.warning_of(name), []).append(name)
-        return [
+        strange = (
             f"{why}: predicted from others, {names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}"
             for why, names in kernels.items()
             if why
-        ]
+        )
+        return (*self.model.warnings(self._gemm_sizes(problem)), *strange)
 
     def _times(self, problem: Problem, sizes: Sizes) -> Sequence[float]:
         """Return the predicted time of every slot."""
@@ -190,13 +178,10 @@ class Selector:
 
     def program_of_form(self, form: Form) -> Program:
         """Return the code of the choice for problems of a form."""
-        program = self._others.get(form)
+        program = self._programs.get(form)
         if program is None:
-            program = self._others[form] = self._written(form)
+            program = self._programs[form] = Program(self.model, self._slots, self._gemm_sizes, form)
         return program
-
-    def _written(self, form: Form) -> Program:
-        return Program(self.model, self._slots, self._gemm_sizes, form)
 
     def warning_of(self, name: str) -> str:
         """Return in which way a kernel is unlike those that were measured; empty if it is not."""
@@ -208,7 +193,7 @@ class Selector:
         return tuple(tuple((kernel.name, splits) for kernel, splits in member) for member in self._members)
 
 
-def precedence(candidates: Sequence[ModelCandidate]) -> list[ModelCandidate]:
-    """Return candidates in the order in which equal predictions are preferred."""
-    by_tile = sorted(candidates, key=lambda candidate: (candidate.traits.tile, candidate.name))
-    return sorted(by_tile, key=lambda candidate: candidate.traits.labels, reverse=True)
+def precedence(traits: Mapping[str, KernelTraits]) -> list[str]:
+    """Return kernels in the order in which equal predictions are preferred."""
+    by_tile = sorted(traits, key=lambda name: (traits[name].tile, name))
+    return sorted(by_tile, key=lambda name: traits[name].labels, reverse=True)

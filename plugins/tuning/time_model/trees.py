@@ -69,7 +69,7 @@ def features(model: TimeModel, kernel: ModelKernel, sizes: Sizes, splits: int) -
         parts.waiting / total,
         parts.computing / total,
         parts.memory / total,
-        0.0 if done.runs is None else float(done.runs.ragged),
+        0.0 if done.ragged is None else float(done.ragged),
     ]
 
 

@@ -20,10 +20,8 @@ from ckprof_plugins.pipelines.traits import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.search.prior import physical_model
 from ckprof_plugins.tuning.time_model.selector import Selector
-from ckprof_plugins.tuning.training import fit_model
-from ckprof_plugins.tuning.validation import candidates_of
 from plugins.tuning.tests.sizes import forward_with_runs
-from plugins.tuning.tests.time_model.conftest import MEASURED, request
+from plugins.tuning.tests.time_model.conftest import MEASURED, fitted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -77,13 +75,11 @@ def efficiencies(table: Measurements, problems: Iterable[int], order: Order | No
 
 def by_name(model: TimeModel, table: Measurements) -> Order:
     """Return the order of a model that knows columns by their names."""
-    selector = Selector(model, candidates_of(table), forward_with_runs)
+    selector = Selector(model, table.kernels, forward_with_runs)
 
     def order(problem: Problem, names: Iterable[str]) -> Sequence[str]:
         known = set(names)
-        return [
-            one.kernel for one in selector.rank(problem, supported=lambda name, _: name in known).predictions
-        ]
+        return [one.kernel for one in selector.rank(problem, supported=lambda name, _: name in known)]
 
     return order
 
@@ -129,7 +125,7 @@ def models_of(model: TimeModel | None) -> Models:
 def rows() -> Iterable[tuple[str, str, int, dict[int, float]]]:
     """Yield what ranks, what judges it, the number of candidates, and the figures."""
     tables = {name: published(name) for name in TABLES}
-    trained = {name: fit_model(request(table)) for name, table in tables.items()}
+    trained = {name: fitted(table) for name, table in tables.items()}
     for name, table in tables.items():
         every = range(len(table.problems))
         other = trained[next(one for one in TABLES if one != name)]
@@ -149,7 +145,7 @@ def rows() -> Iterable[tuple[str, str, int, dict[int, float]]]:
             efficiencies(table, every, by_name(other, table)),
         )
         parts = [
-            efficiencies(table, judged, by_name(fit_model(request(table.subset(learned))), table))
+            efficiencies(table, judged, by_name(fitted(table.subset(learned)), table))
             for learned, judged in (halves, halves[::-1])
         ]
         yield (

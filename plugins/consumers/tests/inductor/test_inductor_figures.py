@@ -7,9 +7,8 @@ from statistics import fmean
 
 import pytest
 
-from ckprof_plugins.tuning.training import fit_model
 from plugins.consumers.tests.inductor import figures
-from plugins.tuning.tests.time_model.conftest import request
+from plugins.tuning.tests.time_model.conftest import fitted
 
 
 def test_drawing_is_the_mean_over_all_draws():
@@ -30,7 +29,7 @@ def test_what_torch_draws_is_what_is_known_of_the_table():
 def test_the_first_candidate_is_nearly_the_best_on_problems_that_were_not_seen():
     learned, table = (figures.published(name) for name in figures.TABLES)
     assert not set(learned.problems) & set(table.problems)
-    model, every = fit_model(request(learned)), range(len(table.problems))
+    model, every = fitted(learned), range(len(table.problems))
     assert figures.efficiencies(table, every, figures.by_name(model, table))[1] > 0.98
     narrow = figures._without_fifth(table)
     order = figures.as_operations(figures.models_of(model), narrow)

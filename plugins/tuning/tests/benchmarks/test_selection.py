@@ -18,10 +18,8 @@ from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.time_model.embedding import render_cpp
 from ckprof_plugins.tuning.time_model.measurements import merged
 from ckprof_plugins.tuning.time_model.selector import Selector
-from ckprof_plugins.tuning.training import fit_model
-from ckprof_plugins.tuning.validation import candidates_of
 from plugins.tuning.tests.sizes import FORMS, forward_sizes
-from plugins.tuning.tests.time_model.conftest import MEASURED, request
+from plugins.tuning.tests.time_model.conftest import MEASURED, fitted
 from plugins.tuning.tests.time_model.test_cpp_model import SOURCE, line
 
 TABLES = tuple(
@@ -32,12 +30,12 @@ TABLES = tuple(
 
 def test_fit(benchmark) -> None:
     both = merged(TABLES)
-    benchmark(lambda: fit_model(request(both)))
+    benchmark(lambda: fitted(both))
 
 
 def test_choice_in_python(benchmark) -> None:
     table = TABLES[1]
-    selector = Selector(fit_model(request(merged(TABLES))), candidates_of(table), forward_sizes)
+    selector = Selector(fitted(merged(TABLES)), table.kernels, forward_sizes)
     problem = table.problems[40]
     selector.best(problem)
     benchmark(selector.best, problem)
@@ -45,7 +43,7 @@ def test_choice_in_python(benchmark) -> None:
 
 def test_choices_in_cpp(benchmark, tmp_path: Path) -> None:
     table = TABLES[1]
-    selector = Selector(fit_model(request(merged(TABLES))), candidates_of(table), forward_sizes)
+    selector = Selector(fitted(merged(TABLES)), table.kernels, forward_sizes)
     (tmp_path / "time_model.hpp").write_text(
         render_cpp(selector, list(table.kernels), FORMS, by_values=False)
     )

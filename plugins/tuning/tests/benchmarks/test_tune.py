@@ -16,19 +16,20 @@ import numpy as np
 import pytest
 
 from ckprof.model.gemm_work import KernelTraits
+from ckprof.model.types import DataType
 from ckprof.profiler import Profiler
 from ckprof_plugins.directions._convolution.sample import SampleSpec, sample
 from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.model_use import KernelKind, gemm_sizes_of
-from ckprof_plugins.tuning.options import ReplayCosts
+from ckprof_plugins.tuning.options import ReplayOptions
 from ckprof_plugins.tuning.search.loop import TuneLoop
 from ckprof_plugins.tuning.search.model_search import ModelSearch
 from ckprof_plugins.tuning.search.observations import Configuration, Observations, SearchKernel, SearchSpace
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
 from ckprof_plugins.tuning.time_model.measurements import Measurements
-from ckprof_plugins.tuning.training import TrainRequest, fit_model
+from ckprof_plugins.tuning.training import fit_model
 from ckprof_plugins.tuning.tuning import ReplayBench, replay_space
-from plugins.tuning.tests.search.conftest import MEASURED, all_strategies
+from plugins.tuning.tests.search.conftest import MEASURED, all_strategies, counted
 from plugins.tuning.tests.sizes import forward_sizes
 
 REGISTRY = Profiler().registry
@@ -45,15 +46,15 @@ class Recorded:
     #: what ran the kernels, if not the architecture itself
     target: str = ""
     #: with everything built, and with what builds take
-    built: ReplayCosts
-    to_build: ReplayCosts
+    built: ReplayOptions
+    to_build: ReplayOptions
 
 
-def seconds(visit_s: float) -> dict[str, ReplayCosts]:
+def seconds(visit_s: float) -> dict[str, ReplayOptions]:
     """Return what the H200 took: attempts of the recorded sweeps, and builds of a search by 14 compilers."""
     return {
-        "built": ReplayCosts(build_s=0.0, visit_s=visit_s),
-        "to_build": ReplayCosts(
+        "built": counted(build_s=0.0, visit_s=visit_s),
+        "to_build": counted(
             start_s=2.0, unit_s=8.0, build_s=0.6, jobs=14, per_unit=12, visit_s=visit_s, overlap=True
         ),
     }
@@ -65,9 +66,9 @@ SWEEPS = {
         searched="gfx950_fwd_bf16_30kernels_even",
         direction="fwd",
         compute_units=256,
-        built=ReplayCosts(build_s=0.0, visit_s=1.0),
+        built=counted(build_s=0.0, visit_s=1.0),
         # 16 compilers for AMD GPUs
-        to_build=ReplayCosts(
+        to_build=counted(
             start_s=2.0, unit_s=6.0, build_s=3.0, jobs=16, per_unit=24, visit_s=0.01, overlap=True
         ),
     ),
@@ -95,7 +96,9 @@ def table_of(sweep: Recorded, name: str) -> Measurements:
     return read_tables(REGISTRY, (MEASURED / f"{name}.csv",), kind).without_glitches()
 
 
-def searched(sweep: Recorded, name: str, seed: int, *, trained: bool, costs: ReplayCosts) -> dict[str, float]:
+def searched(
+    sweep: Recorded, name: str, seed: int, *, trained: bool, costs: ReplayOptions
+) -> dict[str, float]:
     """Return shares of the exhaustive time until goals are met; infinity where one is not."""
     table = table_of(sweep, sweep.searched)
     space = replay_space(table)
@@ -135,16 +138,12 @@ _MODELS: dict[str, object] = {}
 def trained_on(sweep: Recorded):
     if sweep.known not in _MODELS:
         _MODELS[sweep.known] = fit_model(
-            TrainRequest(
-                table=table_of(sweep, sweep.known),
-                direction=sweep.direction,
-                gemm_sizes=gemm_sizes_of(REGISTRY, sweep.direction, "bf16"),
-                dtype="bf16",
-                element_bytes=2,
-                device="recorded",
-                compute_units=sweep.compute_units,
-                target=sweep.target,
-            )
+            table_of(sweep, sweep.known),
+            gemm_sizes_of(REGISTRY, sweep.direction, "bf16"),
+            direction=sweep.direction,
+            dtype=DataType.BF16,
+            device="recorded",
+            compute_units=sweep.compute_units,
         )
     return _MODELS[sweep.known]
 

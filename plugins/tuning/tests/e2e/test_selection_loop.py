@@ -7,7 +7,7 @@ import json
 import pytest
 
 from ckprof.cli.main import main
-from ckprof_plugins.tuning.time_model.model_file import read_document
+from ckprof_plugins.tuning.time_model.model_file import read_model
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
@@ -26,7 +26,7 @@ def test_the_loop(tmp_path, capsys):
     assert main([*train, "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["shapes"], found["kernels"]) == (len(SIZES), 2)
-    document = read_document(model)
+    document = read_model(model)
     # the kernels did not run on the architecture that was named
     assert document.target == "cpu"
     assert document.device != "gfx942"

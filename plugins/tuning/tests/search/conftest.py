@@ -9,13 +9,14 @@ import pytest
 
 from ckprof.model.outcome import RoundTime
 from ckprof.model.ranking import KernelTime, kernel_time
+from ckprof.model.types import DataType
 from ckprof.plugin.kinds import RegistryEntries
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.traits import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
-from ckprof_plugins.tuning.options import ReplayCosts
+from ckprof_plugins.tuning.options import ReplayOptions
 from ckprof_plugins.tuning.search.acquisition import GuaranteedSearch
 from ckprof_plugins.tuning.search.loop import TuneLoop
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
@@ -31,6 +32,11 @@ MEASURED = TESTS / "data" / "measured"
 def time_of(time_us: float) -> KernelTime | None:
     """Return the time of a kernel that was measured once."""
     return kernel_time([RoundTime(median_ms=time_us / 1000, spread_ms=0.0)])
+
+
+def counted(**seconds) -> ReplayOptions:
+    """Return what is counted for builds and measurements."""
+    return ReplayOptions(files=(), direction="fwd", dtype=DataType.BF16, **seconds)
 
 
 def table_of(name: str) -> Measurements:
@@ -76,7 +82,7 @@ def replay(
 ) -> Replayed:
     """Search a table; with ``kept`` kernels in the library, as a whole command does."""
     request = request_for(table, **changes)
-    bench = ReplayBench(table, request.space, costs or ReplayCosts())
+    bench = ReplayBench(table, request.space, costs or counted())
     loop = TuneLoop(bench.observations(request.space), bench, **(limits or {}))
     search = StrategySearch(strategies, name, request)
     if kept is not None:

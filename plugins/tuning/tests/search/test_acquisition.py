@@ -7,17 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ckprof_plugins.tuning.options import ReplayCosts
 from ckprof_plugins.tuning.search.acquisition import RISK, GuaranteedSearch
 from ckprof_plugins.tuning.search.loop import TuneLoop, TuneStop
 from ckprof_plugins.tuning.search.observations import Pair
 from ckprof_plugins.tuning.search.result import tune_result
-from ckprof_plugins.tuning.search.surrogate import LogTimes, Surrogate
+from ckprof_plugins.tuning.search.surrogate import Surrogate
 from ckprof_plugins.tuning.time_model.measurements import Measurements
-from ckprof_plugins.tuning.training import fit_model
 from ckprof_plugins.tuning.tuning import ReplayBench
-from plugins.tuning.tests.search.conftest import Replayed, replay, request_for, table_of, time_of
-from plugins.tuning.tests.time_model.conftest import request as train_request
+from plugins.tuning.tests.search.conftest import Replayed, counted, replay, request_for, table_of, time_of
+from plugins.tuning.tests.time_model.conftest import fitted
 
 TIE = 0.02
 
@@ -86,7 +84,7 @@ def test_settled_is_within_the_tie_on_95_percent_of_the_problems(strategies, doz
 
 @pytest.mark.parametrize("change", [None, *LONGER])
 def test_a_trained_model_is_believed_as_far_as_it_is_right(strategies, dozen, change) -> None:
-    model = fit_model(train_request(table_of("gfx950_fwd_bf16_20kernels")))
+    model = fitted(table_of("gfx950_fwd_bf16_20kernels"))
     found = replay(strategies, dozen if change is None else change(dozen, 1), tie=TIE, model=model, kept=4)
     assert found.stop is TuneStop.SETTLED
     said, real = shares(found)
@@ -98,7 +96,7 @@ def test_a_trained_model_is_believed_as_far_as_it_is_right(strategies, dozen, ch
 @pytest.mark.slow
 def test_a_trained_model_that_is_wrong_does_not_break_the_promise(strategies, dozen) -> None:
     """Of 96 problems 5 % may miss it in the mean; more than 9 of them do by chance once in 50 times."""
-    model = fit_model(train_request(table_of("gfx950_fwd_bf16_20kernels")))
+    model = fitted(table_of("gfx950_fwd_bf16_20kernels"))
     missed = 0
     for seed in range(1, 9):
         found = replay(strategies, scrambled(dozen, seed), tie=TIE, seed=seed, model=model, kept=4)
@@ -112,7 +110,7 @@ def test_a_kernel_that_was_built_for_one_problem_is_measured_where_it_may_be_the
 ) -> None:
     """The strategy gives up after one kernel for each problem, each the best of that one."""
     request = request_for(dozen, tie=TIE)
-    bench = ReplayBench(dozen, request.space, ReplayCosts())
+    bench = ReplayBench(dozen, request.space, counted())
     observations = bench.observations(request.space)
     times = np.where(bench.possible, bench._times, np.inf)
 
@@ -151,7 +149,7 @@ def test_the_best_is_never_worse_than_the_library_that_is_kept(strategies, dozen
 
 def test_a_strategy_that_gives_up_is_not_called_settled(strategies, dozen) -> None:
     request = request_for(dozen, tie=TIE)
-    bench = ReplayBench(dozen, request.space, ReplayCosts())
+    bench = ReplayBench(dozen, request.space, counted())
     loop = TuneLoop(bench.observations(request.space), bench)
 
     class GivesUp:
@@ -166,7 +164,7 @@ def test_a_strategy_that_gives_up_is_not_called_settled(strategies, dozen) -> No
 
 def test_the_end_of_the_budget_is_kept_for_what_is_built(dozen) -> None:
     request = request_for(dozen, tie=TIE)
-    costs = ReplayCosts(build_s=5.0, visit_s=0.5)
+    costs = counted(build_s=5.0, visit_s=0.5)
     observations = ReplayBench(dozen, request.space, costs).observations(request.space)
     observations.built[[0, 1]] = True
     observations.note(Pair(0, 0), time_of(10.0))
@@ -192,12 +190,12 @@ def test_a_model_that_measurements_contradict_goes_aside_with_its_lessons(
     learned: list[tuple[Surrogate, int, bool]] = []
     learn = Surrogate.learn
 
-    def noted(self: Surrogate, seen: LogTimes, *, thoroughly: bool = False) -> None:
+    def noted(self: Surrogate, seen: np.ndarray, *, thoroughly: bool = False) -> None:
         learned.append((self, len(seen), thoroughly))
         learn(self, seen, thoroughly=thoroughly)
 
     monkeypatch.setattr(Surrogate, "learn", noted)
-    model = fit_model(train_request(table))
+    model = fitted(table)
     found = replay(strategies, scrambled(dozen, 3), tie=TIE, model=model, transfer_data=transfer_data, kept=4)
     informed, of_lessons, _ = learned[0]
     believed = found.request.forecaster.surrogate

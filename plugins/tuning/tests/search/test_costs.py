@@ -11,14 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckprof.kernels.units import partition
-from ckprof_plugins.tuning.options import ReplayCosts
-from ckprof_plugins.tuning.search.loop import BuildOutcome, TuneStop
-from ckprof_plugins.tuning.search.model_search import best_batch
+from ckprof_plugins.tuning.search.loop import TuneStop
 from ckprof_plugins.tuning.search.observations import Costs, Observations, Pair
-from plugins.tuning.tests.search.conftest import replay, time_of
-from plugins.tuning.tests.search.test_search import offer, small_space
+from plugins.tuning.tests.search.conftest import counted, replay, time_of
+from plugins.tuning.tests.search.test_search import batch_of, small_space
 
-CUDA_LIKE = ReplayCosts(start_s=2.0, unit_s=8.0, build_s=0.6, jobs=4, per_unit=3, visit_s=0.05, overlap=True)
+CUDA_LIKE = counted(start_s=2.0, unit_s=8.0, build_s=0.6, jobs=4, per_unit=3, visit_s=0.05, overlap=True)
 
 
 @given(kernels=st.integers(1, 200), jobs=st.integers(1, 20), per_unit=st.integers(1, 12))
@@ -49,7 +47,7 @@ def test_parts_are_learned_from_units_of_different_sizes() -> None:
     costs = Costs(start_s=2.0, unit_s=1.0, kernel_s=3.0, jobs=4, per_unit=12)
     for size in (1, 2, 6, 12, 7, 3, 9, 5) * 6:
         units = [(size, 8.0 + 0.6 * size)] * 4
-        costs.saw_build(BuildOutcome(kernels=4 * size, seconds=4.0 + 8.0 + 0.6 * size, units=units))
+        costs.saw_build(4 * size, 4.0 + 8.0 + 0.6 * size, units)
     assert costs.unit_s == pytest.approx(8.0, rel=0.1)
     assert costs.kernel_s == pytest.approx(0.6, rel=0.3)
     assert costs.build_s(24) == pytest.approx(4.0 + 8.0 + 6 * 0.6, rel=0.05)
@@ -59,15 +57,15 @@ def test_parts_are_learned_from_units_of_different_sizes() -> None:
 def test_units_of_one_size_are_enough_for_their_sum() -> None:
     costs = Costs(start_s=1.0, unit_s=2.0, kernel_s=2.0, jobs=2)
     for _ in range(20):
-        costs.saw_build(BuildOutcome(kernels=2, seconds=11.0, units=[(1, 10.0), (1, 10.0)]))
+        costs.saw_build(2, 11.0, [(1, 10.0), (1, 10.0)])
     assert costs.build_s(2) == pytest.approx(11.0, rel=0.03)
 
 
 def test_a_build_that_found_everything_says_what_starting_takes() -> None:
     costs = Costs(start_s=2.0, unit_s=5.0, kernel_s=1.0, jobs=2)
-    costs.saw_build(BuildOutcome(kernels=8, seconds=4.0, units=[]))
+    costs.saw_build(8, 4.0, [])
     assert (costs.start_s, costs.unit_s, costs.kernel_s) == (pytest.approx(2.6), 5.0, 1.0)
-    costs.saw_build(BuildOutcome(kernels=0, seconds=50.0))
+    costs.saw_build(0, 50.0)
     assert costs.start_s == pytest.approx(2.6)
 
 
@@ -84,7 +82,7 @@ def test_a_build_takes_kernels_along_that_would_cost_a_build_later() -> None:
             observations.note(Pair(problem, 0), time_of(100.0))
         observations.built[0] = True
 
-        chosen.append({pair.choice for pair in best_batch(offer(draws, 4), observations)})
+        chosen.append({pair.choice for pair in batch_of(draws, observations)})
     # by itself each kernel is a translation unit: the second costs as much as the first
     assert chosen == [{1}, {1, 2}]
 
@@ -100,7 +98,7 @@ def test_idle_compilers_build_ahead_only_where_they_do_not_disturb() -> None:
         for problem in range(3):
             observations.note(Pair(problem, 0), time_of(100.0))
         observations.built[[0, 1]] = True
-        found.append({pair.choice for pair in best_batch(offer(draws, 4), observations)})
+        found.append({pair.choice for pair in batch_of(draws, observations)})
     assert found == [{1}, {1, 2}]
 
 
@@ -114,7 +112,7 @@ def test_what_is_going_to_be_measured_is_not_chosen_again() -> None:
     draws[0, 1, 3] = np.log(90.0)
     pending = np.zeros((3, 4), dtype=bool)
     pending[0, 1] = True
-    assert best_batch(offer(draws, 4, pending), observations) == [Pair(1, 3)]
+    assert batch_of(draws, observations, pending) == [Pair(1, 3)]
 
 
 # --- overlap ----------------------------------------------------------------------------------------------

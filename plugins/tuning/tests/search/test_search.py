@@ -16,10 +16,9 @@ from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 from ckprof.store.attempt import Attempt
 from ckprof.testing.plugins import Registering
-from ckprof_plugins.tuning.options import ReplayCosts
-from ckprof_plugins.tuning.search.acquisition import improvement
-from ckprof_plugins.tuning.search.loop import BuildOutcome, TuneLoop, TuneStop
-from ckprof_plugins.tuning.search.model_search import Offer, best_batch
+from ckprof_plugins.tuning.search.acquisition import Posterior, improvement
+from ckprof_plugins.tuning.search.loop import TuneLoop, TuneStop
+from ckprof_plugins.tuning.search.model_search import best_batch
 from ckprof_plugins.tuning.search.observations import (
     Configuration,
     Costs,
@@ -32,13 +31,11 @@ from ckprof_plugins.tuning.search.result import tune_result
 from ckprof_plugins.tuning.search.strategy import StrategySearch
 from ckprof_plugins.tuning.strategies import STRATEGIES, SearchStrategy
 from ckprof_plugins.tuning.time_model.selector import Selector
-from ckprof_plugins.tuning.training import fit_model
 from ckprof_plugins.tuning.tune_report import tune_values
 from ckprof_plugins.tuning.tuning import ReplayBench, replay_space
-from ckprof_plugins.tuning.validation import candidates_of
-from plugins.tuning.tests.search.conftest import replay, request_for, table_of, time_of
+from plugins.tuning.tests.search.conftest import counted, replay, request_for, table_of, time_of
 from plugins.tuning.tests.sizes import forward_sizes
-from plugins.tuning.tests.time_model.conftest import request as train_request
+from plugins.tuning.tests.time_model.conftest import fitted
 from tests.measured import Made, attempts, problems
 
 
@@ -51,15 +48,18 @@ def small_space(count: int = 3, kernels: int = 4) -> SearchSpace:
     )
 
 
-def offer(draws: np.ndarray, kernels: int, pending: np.ndarray | None = None) -> Offer:
-    choices = np.tile(np.arange(kernels), (draws.shape[1], 1))
-    return Offer(
-        choices=choices,
+def batch_of(draws: np.ndarray, observations: Observations, pending: np.ndarray | None = None) -> list[Pair]:
+    """Return the next batch where all choices of all problems are promising."""
+    _, count, kernels = draws.shape
+    posterior = Posterior(
+        choices=np.tile(np.arange(kernels), (count, 1)),
+        mean=draws.mean(axis=0),
         draws=draws,
-        weights=np.ones(draws.shape[1]),
-        worth=0.01,
-        pending=np.zeros(choices.shape, dtype=bool) if pending is None else pending,
+        pending=np.zeros((count, kernels), dtype=bool) if pending is None else pending,
+        better=np.ones(count),
+        gain=np.ones(count),
     )
+    return best_batch(posterior, np.ones(count), observations, worth=0.01, least=0.0)
 
 
 # --- batches ----------------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def test_a_kernel_that_serves_many_problems_is_built_first() -> None:
     draws = np.full((1, 3, 4), np.log(100.0))
     draws[0, :, 1] = np.log(90.0)  # 10 % on every problem
     draws[0, 2, 2] = np.log(85.0)  # more, but on one problem alone
-    batch = best_batch(offer(draws, 4), observations)
+    batch = batch_of(draws, observations)
     assert batch == [Pair(0, 1), Pair(1, 1), Pair(2, 1)]
 
 
@@ -86,7 +86,7 @@ def test_what_is_built_is_measured_before_anything_is_compiled() -> None:
     draws = np.full((1, 3, 4), np.log(100.0))
     draws[0, :, 1] = np.log(90.0)
     draws[0, 1, 3] = np.log(97.0)
-    assert best_batch(offer(draws, 4), observations) == [Pair(1, 3)]
+    assert batch_of(draws, observations) == [Pair(1, 3)]
 
 
 def test_compilers_that_are_idle_take_further_kernels_but_not_twins() -> None:
@@ -101,7 +101,7 @@ def test_compilers_that_are_idle_take_further_kernels_but_not_twins() -> None:
         for problem in range(3):
             observations.note(Pair(problem, 0), time_of(100.0))
         observations.built[0] = True
-        batches.append({pair.choice for pair in best_batch(offer(draws, 4), observations)})
+        batches.append({pair.choice for pair in batch_of(draws, observations)})
     assert batches == [{1}, {1, 3}]
 
 
@@ -109,7 +109,7 @@ def test_nothing_to_gain_is_nothing_to_do() -> None:
     observations = Observations(small_space())
     for problem in range(3):
         observations.note(Pair(problem, 0), time_of(50.0))
-    assert best_batch(offer(np.full((4, 3, 4), np.log(60.0)), 4), observations) == []
+    assert batch_of(np.full((4, 3, 4), np.log(60.0)), observations) == []
 
 
 def test_improvements_are_counted_in_draws() -> None:
@@ -134,7 +134,7 @@ def test_plain_strategies_find_everything(strategies, few, name) -> None:
 
 
 def test_the_model_needs_a_fraction(strategies, few) -> None:
-    costs = ReplayCosts(build_s=1.0, visit_s=1.0)
+    costs = counted(build_s=1.0, visit_s=1.0)
     found = replay(strategies, few, costs=costs, tie=0.01)
     assert found.stop is TuneStop.SETTLED
     assert found.efficiency.mean() >= 0.97
@@ -145,11 +145,11 @@ def test_the_model_needs_a_fraction(strategies, few) -> None:
 
 def test_three_measurements_of_thirty_after_training_on_other_problems(strategies) -> None:
     """The goal: 99 % of the best on the published timings, trained on the other file alone."""
-    model = fit_model(train_request(table_of("gfx950_fwd_bf16_20kernels")))
+    model = fitted(table_of("gfx950_fwd_bf16_20kernels"))
     table = table_of("gfx950_fwd_bf16_30kernels_even")
     limits = {"most_pairs": 3 * len(table.problems)}
     found = replay(
-        strategies, table, model=model, limits=limits, costs=ReplayCosts(build_s=0, visit_s=1), tie=0.005
+        strategies, table, model=model, limits=limits, costs=counted(build_s=0, visit_s=1), tie=0.005
     )
     assert found.loop.observations.measured.sum() <= 3 * len(table.problems)
     assert found.efficiency.mean() >= 0.99
@@ -157,19 +157,17 @@ def test_three_measurements_of_thirty_after_training_on_other_problems(strategie
 
 @pytest.mark.thorough
 def test_few_measurements_find_no_less_than_the_first_choices_of_the_model(strategies) -> None:
-    model = fit_model(train_request(table_of("gfx950_fwd_bf16_20kernels")))
+    model = fitted(table_of("gfx950_fwd_bf16_20kernels"))
     table = table_of("gfx950_fwd_bf16_30kernels_even")
-    selector = Selector(model, candidates_of(table), forward_sizes)
+    selector = Selector(model, table.kernels, forward_sizes)
     rows = [table.of_problem(index) for index in range(len(table.problems))]
     ranked = [
-        selector.rank(
-            problem, supported=lambda name, splits, row=row: (name, splits) in row, distinct=True
-        ).predictions
+        selector.rank(problem, supported=lambda name, splits, row=row: (name, splits) in row, distinct=True)
         for problem, row in zip(table.problems, rows, strict=True)
     ]
     for count in (1, 2, 3, 4):
         limits = {"most_pairs": count * len(table.problems)}
-        costs = ReplayCosts(build_s=0, visit_s=1)
+        costs = counted(build_s=0, visit_s=1)
         found = replay(strategies, table, model=model, limits=limits, costs=costs, tie=0.02)
         first = [
             min(row.values()) / min(row[one.kernel, one.splits] for one in best[:count])
@@ -179,7 +177,7 @@ def test_few_measurements_find_no_less_than_the_first_choices_of_the_model(strat
 
 
 def test_the_budget_ends_a_search(strategies, few) -> None:
-    costs = ReplayCosts(build_s=5.0, visit_s=0.5)
+    costs = counted(build_s=5.0, visit_s=0.5)
     found = replay(strategies, few, "random", costs=costs, limits={"budget_s": 60.0})
     assert found.stop is TuneStop.BUDGET
     # the last build may end after it, nothing is measured after it
@@ -199,7 +197,7 @@ def test_occurrences_decide_which_problem_is_improved(strategies, few) -> None:
     space = replay_space(table, {common: 1000})
     assert space.counts == (1, 1000) and space.weighted
     request = replace(request_for(table), space=space)
-    bench = ReplayBench(table, space, ReplayCosts(build_s=0.0, visit_s=1.0))
+    bench = ReplayBench(table, space, counted(build_s=0.0, visit_s=1.0))
     observations = bench.observations(space)
     for problem in range(2):
         observations.note(Pair(problem, 0), time_of(1e6))
@@ -231,11 +229,11 @@ class Stubborn:
     def abandon_build(self):
         pass
 
-    def end_build(self):
+    def end_build(self, costs):
         kernels = self.building
         self.now += len(kernels)
-        failures = {2: "it cannot be built: no such instruction"} if 2 in kernels else {}
-        return BuildOutcome(failures=failures, kernels=len(kernels), seconds=len(kernels))
+        costs.saw_build(len(kernels), len(kernels))
+        return {2: "it cannot be built: no such instruction"} if 2 in kernels else {}
 
     def measure(self, pairs, most_s):
         assert not {pair.choice for pair in pairs} & {1, 2}
@@ -268,8 +266,9 @@ class Recorded(Stubborn):
     def unsupported(self, pairs):
         return ()
 
-    def end_build(self):
-        return BuildOutcome(kernels=len(self.building), seconds=1.0)
+    def end_build(self, costs):
+        costs.saw_build(len(self.building), 1.0)
+        return {}
 
     def measure(self, pairs, most_s):
         for pair in pairs:
@@ -316,7 +315,7 @@ def test_the_best_its_time_and_its_ties_are_those_of_every_report(strategies, no
 
 def test_going_on_measures_nothing_twice(strategies, few) -> None:
     request = request_for(few)
-    bench = ReplayBench(few, request.space, ReplayCosts())
+    bench = ReplayBench(few, request.space, counted())
     observations = bench.observations(request.space)
     TuneLoop(observations, bench, most_pairs=40).run(StrategySearch(strategies, "model", request))
     known = observations.measured.copy()

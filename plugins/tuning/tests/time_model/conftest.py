@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.traits import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
 from ckprof_plugins.tuning.time_model.model import TimeModel
-from ckprof_plugins.tuning.training import TrainRequest, fit_model
+from ckprof_plugins.tuning.training import fit_model
 from plugins.tuning.tests.sizes import forward_with_runs
 from tests.places import TESTS
 
 MEASURED = TESTS / "data" / "measured"
 
 
-def request(table: Measurements) -> TrainRequest:
-    return TrainRequest(
-        table=table,
-        direction="fwd",
-        gemm_sizes=forward_with_runs,
-        dtype="bf16",
-        element_bytes=2,
-        device="gfx950",
-        compute_units=256,
-    )
+def fitted(table: Measurements, **changes) -> TimeModel:
+    values = {"direction": "fwd", "dtype": DataType.BF16, "device": "gfx950", "compute_units": 256}
+    return fit_model(table, forward_with_runs, **{**values, **changes})
 
 
 @pytest.fixture(scope="session")
@@ -40,9 +34,9 @@ def table_30() -> Measurements:
 
 @pytest.fixture(scope="session")
 def model_20(table_20: Measurements) -> TimeModel:
-    return fit_model(request(table_20))
+    return fitted(table_20)
 
 
 @pytest.fixture(scope="session")
 def model_both(table_20: Measurements, table_30: Measurements) -> TimeModel:
-    return fit_model(request(merged((table_20, table_30))))
+    return fitted(merged((table_20, table_30)))

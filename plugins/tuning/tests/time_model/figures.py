@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ckprof.model.types import DataType
 from ckprof.plugin.protocols import TimedKernel
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.traits import fields_of_name, traits_of_name
@@ -19,7 +20,7 @@ from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.time_model.intervals import extents
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
 from ckprof_plugins.tuning.time_model.trees import train_trees
-from ckprof_plugins.tuning.training import TrainRequest, fit_model
+from ckprof_plugins.tuning.training import fit_model
 from ckprof_plugins.tuning.validation import (
     Efficiency,
     Validation,
@@ -27,13 +28,14 @@ from ckprof_plugins.tuning.validation import (
     summarise,
 )
 from plugins.tuning.tests.sizes import backward_weight_with_runs, forward_with_runs
-from plugins.tuning.tests.time_model.conftest import MEASURED, request
+from plugins.tuning.tests.time_model.conftest import MEASURED, fitted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from ckprof.model.gemm_work import KernelTraits
     from ckprof_plugins.tuning.time_model.formula import GemmSizes
+    from ckprof_plugins.tuning.time_model.model import TimeModel
 
 MULTIPROCESSORS = 132
 #: a quarter of the problems has no more of them
@@ -63,25 +65,36 @@ def h200_table(direction: str, half: str, *, told: bool = True) -> Measurements:
     return replace(table, arch="h200", target="cuda")
 
 
-def h200_request(direction: str, table: Measurements) -> TrainRequest:
-    return TrainRequest(
-        table=table,
+def h200_model(direction: str, table: Measurements) -> TimeModel:
+    return fit_model(
+        table,
+        SIZES[direction],
         direction=direction,
-        gemm_sizes=SIZES[direction],
-        dtype="bf16",
-        element_bytes=2,
+        dtype=DataType.BF16,
         device="h200",
-        target="cuda",
         compute_units=MULTIPROCESSORS,
     )
 
 
-def judged(asked: TrainRequest, unseen: Measurements, *, boost: bool = False) -> Validation:
-    """Train on one table and judge by another one."""
-    model = fit_model(asked)
+def published(table: Measurements) -> tuple[TimeModel, Measurements]:
+    """Return a model of forward convolutions of gfx950, and what it was trained on."""
+    return fitted(table), table
+
+
+def swept(direction: str, table: Measurements) -> tuple[TimeModel, Measurements]:
+    """Return a model of an H200, and what it was trained on."""
+    return h200_model(direction, table), table
+
+
+def judged(
+    trained: tuple[TimeModel, Measurements], unseen: Measurements, *, boost: bool = False
+) -> Validation:
+    """Judge a model, with boosted trees on request, by another table than that of its training."""
+    model, table = trained
+    sizes = SIZES[model.direction]
     if boost:
-        model = replace(model, trees=train_trees(asked.table, model, asked.gemm_sizes))
-    return judged_model(model, unseen, asked.gemm_sizes, training=asked.table, boost=boost)
+        model = replace(model, trees=train_trees(table, model, sizes))
+    return judged_model(model, unseen, sizes, training=table, boost=boost)
 
 
 def row(words: Sequence[str], figures: Sequence[Efficiency]) -> str:
@@ -98,12 +111,12 @@ def gfx950(*, boost: bool) -> list[str]:
     """Return the lines of the published tables."""
     few, many = gfx950_tables()
     common = of_kernels(many, few)
-    known, all_kernels = judged(request(few), common), judged(request(few), many)
+    known, all_kernels = judged(published(few), common), judged(published(few), many)
     values = []
     count = len(many.problems)
     for fold in range(4):
         rest = many.subset(tuple(index for index in range(count) if index % 4 != fold))
-        held = judged(request(merged((few, rest))), many.subset(tuple(range(fold, count, 4))))
+        held = judged(published(merged((few, rest))), many.subset(tuple(range(fold, count, 4))))
         values += [one.efficiency for one in held.shapes]
     others = "86 other problems, the same 20 kernels"
     lines = [
@@ -123,7 +136,7 @@ def gfx950(*, boost: bool) -> list[str]:
         if figures is not None:
             lines.append(row((label, "86 problems, 30 kernels"), [figures]))
     if boost:
-        trees = judged(request(few), common, boost=True), judged(request(few), many, boost=True)
+        trees = judged(published(few), common, boost=True), judged(published(few), many, boost=True)
         lines.append(row(("*with boosted trees*", others), [trees[0].model]))
         lines.append(
             row(
@@ -180,29 +193,27 @@ def coverage() -> list[str]:
         (
             "gfx950, 185 problems",
             "86 other problems, the same 20 kernels",
-            request(few),
+            published(few),
             of_kernels(many, few),
         ),
-        ("gfx950, 86 problems", "185 other problems", request(many), few),
+        ("gfx950, 86 problems", "185 other problems", published(many), few),
     ]
     for direction in SIZES:
         for halves in (("train", "unseen"), ("unseen", "train")):
             training, unseen = (h200_table(direction, half) for half in halves)
-            cases.append(
-                (f"H200, {direction}, {halves[0]}", halves[1], h200_request(direction, training), unseen)
-            )
+            cases.append((f"H200, {direction}, {halves[0]}", halves[1], swept(direction, training), unseen))
     cases += [
-        ("gfx950, fewer multiply-adds", "more multiply-adds", request(small), large),
-        ("gfx950, more multiply-adds", "fewer multiply-adds", request(large), small),
-        ("gfx950, filters 1x1", "larger filters", request(dots), filters),
-        ("gfx950, larger filters", "filters 1x1", request(filters), dots),
-        ("gfx950, strides of 2", "of 1", request(strided), dense),
-        ("gfx950, strides of 1", "of 2", request(dense), strided),
-        (f"gfx950, more than {CHANNELS} channels", "fewer", request(wide), narrow),
+        ("gfx950, fewer multiply-adds", "more multiply-adds", published(small), large),
+        ("gfx950, more multiply-adds", "fewer multiply-adds", published(large), small),
+        ("gfx950, filters 1x1", "larger filters", published(dots), filters),
+        ("gfx950, larger filters", "filters 1x1", published(filters), dots),
+        ("gfx950, strides of 2", "of 1", published(strided), dense),
+        ("gfx950, strides of 1", "of 2", published(dense), strided),
+        (f"gfx950, more than {CHANNELS} channels", "fewer", published(wide), narrow),
         (
             "gfx950, every second problem without compv4",
             "compv4 on the others",
-            request(of_names(even, others)),
+            published(of_names(even, others)),
             of_names(odd, strangers),
         ),
     ]
@@ -222,16 +233,16 @@ def _coverage_row(trained_on: str, judged_by: str, found: Validation) -> str:
 def h200(*, boost: bool) -> list[str]:
     """Return the lines of the loop on a GPU: forward, then backward weight."""
     found = [
-        judged(h200_request(direction, h200_table(direction, "train")), h200_table(direction, "unseen"))
+        judged(swept(direction, h200_table(direction, "train")), h200_table(direction, "unseen"))
         for direction in SIZES
     ]
     swapped = [
-        judged(h200_request(direction, h200_table(direction, "unseen")), h200_table(direction, "train"))
+        judged(swept(direction, h200_table(direction, "unseen")), h200_table(direction, "train"))
         for direction in SIZES
     ]
     plain = [
         judged(
-            h200_request(direction, h200_table(direction, "train", told=False)),
+            swept(direction, h200_table(direction, "train", told=False)),
             h200_table(direction, "unseen", told=False),
         )
         for direction in SIZES
@@ -249,7 +260,7 @@ def h200(*, boost: bool) -> list[str]:
     if boost:
         trees = [
             judged(
-                h200_request(direction, h200_table(direction, "train")),
+                swept(direction, h200_table(direction, "train")),
                 h200_table(direction, "unseen"),
                 boost=True,
             )

@@ -13,7 +13,7 @@ from ckprof_plugins.tuning.time_model.measurements import Measurements
 from ckprof_plugins.tuning.time_model.model import TimeModel
 from ckprof_plugins.tuning.time_model.selector import Selector
 from ckprof_plugins.tuning.time_model.trees import FEATURES, BoostedTree, correction, features, train_trees
-from ckprof_plugins.tuning.validation import candidates_of, judged_model
+from ckprof_plugins.tuning.validation import judged_model
 from plugins.tuning.tests.sizes import forward_sizes
 
 STUMP = BoostedTree(features=(0,), thresholds=(2.0,), left=(-1,), right=(-2,), leaves=(0.5, -0.25))
@@ -39,7 +39,7 @@ def test_without_lightgbm_it_says_what_to_install(
 
 def test_a_model_without_trees_corrects_nothing(model_20: TimeModel, table_30: Measurements) -> None:
     with pytest.raises(UsageError, match="no boosted trees"):
-        Selector(model_20, candidates_of(table_30), forward_sizes, boost=True)
+        Selector(model_20, table_30.kernels, forward_sizes, boost=True)
 
 
 def test_trees_change_the_ranking_only_when_asked(model_20: TimeModel, table_30: Measurements) -> None:
@@ -48,10 +48,10 @@ def test_trees_change_the_ranking_only_when_asked(model_20: TimeModel, table_30:
     )
     model = replace(model_20, trees=(slow_large,))
     problem = max(table_30.problems, key=lambda one: one.batch * one.input[0] * one.input[1])
-    plain = Selector(model, candidates_of(table_30), forward_sizes)
-    boosted = Selector(model, candidates_of(table_30), forward_sizes, boost=True)
-    assert not plain.rank(problem).predictions[0].kernel.startswith("16x")
-    assert boosted.rank(problem).predictions[0].kernel.startswith("16x")
+    plain = Selector(model, table_30.kernels, forward_sizes)
+    boosted = Selector(model, table_30.kernels, forward_sizes, boost=True)
+    assert not plain.rank(problem)[0].kernel.startswith("16x")
+    assert boosted.rank(problem)[0].kernel.startswith("16x")
     assert plain.best(problem) == boosted.best(problem)
 
 

@@ -13,17 +13,15 @@ from ckprof.model.gemm_work import KernelTraits
 from ckprof_plugins.tuning.cmd_validate import validation_document, validation_values
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
 from ckprof_plugins.tuning.time_model.model import TimeModel, distance, weights
-from ckprof_plugins.tuning.time_model.model_file import Provenance, model_of, read_document, render_model
-from ckprof_plugins.tuning.time_model.selector import ModelCandidate, Selector
-from ckprof_plugins.tuning.training import fit_and_judge, fit_model
+from ckprof_plugins.tuning.time_model.model_file import read_model, render_model
+from ckprof_plugins.tuning.time_model.selector import Selector
 from ckprof_plugins.tuning.validation import (
     Validation,
-    candidates_of,
     judged_model,
     summarise,
 )
 from plugins.tuning.tests.sizes import forward_sizes, forward_with_runs
-from plugins.tuning.tests.time_model.conftest import request
+from plugins.tuning.tests.time_model.conftest import fitted
 
 
 def judge(model: TimeModel, table: Measurements, training: Measurements | None = None) -> Validation:
@@ -76,7 +74,7 @@ def test_cross_validation_over_both_tables(table_20: Measurements, table_30: Mea
     for fold in range(4):
         held = table_30.subset(tuple(range(fold, count, 4)))
         rest = table_30.subset(tuple(index for index in range(count) if index % 4 != fold))
-        model = fit_model(request(merged((table_20, rest))))
+        model = fitted(merged((table_20, rest)))
         values += [one.efficiency for one in judge(model, held).shapes]
     found = summarise(values)
     assert found.mean >= 0.978
@@ -84,34 +82,32 @@ def test_cross_validation_over_both_tables(table_20: Measurements, table_30: Mea
 
 
 def test_cross_validation_needs_enough_problems(table_30: Measurements) -> None:
-    assert fit_and_judge(request(table_30.subset(tuple(range(31)))))[1] == ()
-    found = fit_and_judge(request(table_30.subset(tuple(range(32)))))[1]
-    assert len(found) == 32
-    assert 0.8 < sum(found) / 32 < 1
+    assert fitted(table_30.subset(tuple(range(31)))).quality is None
+    assert 0.8 < fitted(table_30.subset(tuple(range(32)))).quality.mean < 1
 
 
 def test_too_few_problems(table_30: Measurements) -> None:
     with pytest.raises(InputError, match="7 problems are too few"):
-        fit_model(request(table_30.subset(tuple(range(7)))))
+        fitted(table_30.subset(tuple(range(7))))
 
 
 def test_the_fast_choice_is_the_first_of_the_ranking(model_both: TimeModel, table_30: Measurements) -> None:
-    selector = Selector(model_both, candidates_of(table_30), forward_sizes)
+    selector = Selector(model_both, table_30.kernels, forward_sizes)
     for problem in table_30.problems:
         ranking = selector.rank(problem)
-        first = ranking.predictions[0]
+        first = ranking[0]
         assert selector.best(problem) == (first.kernel, first.splits)
-        times = [one.time_us for one in ranking.predictions]
+        times = [one.time_us for one in ranking]
         assert times == sorted(times)
         sizes = forward_sizes(problem)
-        for one in ranking.predictions[::7]:
+        for one in ranking[::7]:
             kernel = model_both.kernels[one.kernel]
             assert model_both.time_us(kernel, sizes) == pytest.approx(one.time_us, rel=1e-12)
             assert 0 < one.uncertainty < 1
 
 
 def test_only_supported_kernels_are_ranked(model_both: TimeModel, table_30: Measurements) -> None:
-    selector = Selector(model_both, candidates_of(table_30), forward_sizes)
+    selector = Selector(model_both, table_30.kernels, forward_sizes)
     problem = table_30.problems[0]
     asked: list[str] = []
 
@@ -120,8 +116,8 @@ def test_only_supported_kernels_are_ranked(model_both: TimeModel, table_30: Meas
         return name.endswith("compv4")
 
     ranking = selector.rank(problem, top=2, supported=supported)
-    assert len(ranking.predictions) == 2
-    assert all(one.kernel.endswith("compv4") for one in ranking.predictions)
+    assert len(ranking) == 2
+    assert all(one.kernel.endswith("compv4") for one in ranking)
     # nothing is asked about once enough have been found
     assert len(asked) < 30
     with pytest.raises(NothingLeftError):
@@ -130,8 +126,8 @@ def test_only_supported_kernels_are_ranked(model_both: TimeModel, table_30: Meas
 
 def test_the_number_of_splits_is_chosen(model_both: TimeModel, table_30: Measurements) -> None:
     kernel = model_both.kernels["64x64x64_compv3"]
-    offered = [ModelCandidate(name=kernel.name, traits=kernel.traits, splits=(1, 2, 4, 8, 16))]
-    selector = Selector(model_both, offered, forward_sizes)
+    choices = [(kernel.name, splits) for splits in (1, 2, 4, 8, 16)]
+    selector = Selector(model_both, {kernel.name: kernel.traits}, forward_sizes, choices=choices)
     chosen = {problem: selector.best(problem)[1] for problem in table_30.problems}
     # one tile with a long reduction is split; a result of many tiles is not
     long = next(one for one in chosen if one.batch == 2 and one.in_channels == 1280 and one.input == (8, 8))
@@ -143,13 +139,15 @@ def test_the_number_of_splits_is_chosen(model_both: TimeModel, table_30: Measure
 def test_a_problem_outside_the_range_says_so(
     model_20: TimeModel, table_20: Measurements, table_30: Measurements
 ) -> None:
-    selector = Selector(model_20, candidates_of(table_20), forward_with_runs)
+    selector = Selector(model_20, table_20.kernels, forward_with_runs)
     tiny = next(one for one in table_30.problems if one.batch * one.input[0] * one.input[1] == 1)
     ranking = selector.rank(tiny)
-    assert any(line.startswith("m = 1 is outside the trained range 49 to") for line in ranking.warnings)
-    usual = [selector.rank(one) for one in table_30.problems if not selector.rank(one).warnings]
+    warnings = selector.warnings(tiny, ranking)
+    assert any(line.startswith("m = 1 is outside the trained range 49 to") for line in warnings)
+    ranked = [(one, selector.rank(one)) for one in table_30.problems]
+    usual = [of for one, of in ranked if not selector.warnings(one, of)]
     assert 40 < len(usual) < 86
-    assert ranking.predictions[0].uncertainty > 2 * median(one.predictions[0].uncertainty for one in usual)
+    assert ranking[0].uncertainty > 2 * median(one[0].uncertainty for one in usual)
 
 
 def test_kernels_of_other_labels_speak_alone() -> None:
@@ -167,14 +165,13 @@ def test_kernels_of_other_labels_speak_alone() -> None:
 
 
 def write(model: TimeModel, path: Path) -> None:
-    origin = Provenance(sources=["a.csv"], digest="0" * 32, problems=5, rows=50, dropped=[])
-    path.write_text(render_model(model, origin, {"mean": 0.9, "median": 0.9, "p10": 0.8, "worst": 0.5}))
+    path.write_text(render_model(model))
 
 
 def test_model_files_come_back_the_same(model_20: TimeModel, tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     write(model_20, path)
-    assert model_of(read_document(path)) == model_20
+    assert read_model(path) == model_20
 
 
 @pytest.mark.parametrize(
@@ -196,18 +193,17 @@ def test_wrong_model_files(model_20: TimeModel, tmp_path: Path, old: str, new: s
     assert old in text
     path.write_text(text.replace(old, new))
     with pytest.raises(InputError, match=message):
-        read_document(path)
+        read_model(path)
 
 
 def test_kernels_that_do_the_same_are_measured_once(model_20: TimeModel, table_30: Measurements) -> None:
     kernel = model_20.kernels["64x64x64_compv3"]
     other = model_20.kernels["128x128x64_compv3"]
-    offered = [ModelCandidate(name=name, traits=kernel.traits) for name in ("a", "b", "c")]
-    offered.append(ModelCandidate(name=other.name, traits=other.traits))
+    offered = {**dict.fromkeys(("a", "b", "c"), kernel.traits), other.name: other.traits}
     selector = Selector(model_20, offered, forward_sizes)
     small = next(one for one in table_30.problems if one.batch * one.input[0] * one.input[1] < 200)
-    assert [one.kernel for one in selector.rank(small, top=3).predictions] == ["a", "b", "c"]
-    distinct = selector.rank(small, top=3, distinct=True).predictions
+    assert [one.kernel for one in selector.rank(small, top=3)] == ["a", "b", "c"]
+    distinct = selector.rank(small, top=3, distinct=True)
     assert [one.kernel for one in distinct] == ["a", other.name, "b"]
-    supported = selector.rank(small, distinct=True, supported=lambda name, _: name != "a").predictions
+    supported = selector.rank(small, distinct=True, supported=lambda name, _: name != "a")
     assert [one.kernel for one in supported] == ["b", other.name, "c"]

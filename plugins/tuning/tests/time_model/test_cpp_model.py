@@ -15,7 +15,7 @@ from ckprof.model.gemm_work import KernelTraits, Reduction, RunAxis, RunChunks, 
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.tuning.time_model.embedding import render_cpp
 from ckprof_plugins.tuning.time_model.model import TimeModel
-from ckprof_plugins.tuning.time_model.selector import ModelCandidate, Selector
+from ckprof_plugins.tuning.time_model.selector import Selector
 from plugins.tuning.tests.sizes import FORMS, forward_with_runs
 
 SOURCE = Path(__file__).with_name("parity.cpp")
@@ -64,42 +64,23 @@ def chunks(axis: RunAxis, size: int) -> RunChunks:
     return RunChunks(axis=axis, size=size, least=16, short_k=32)
 
 
-def candidates(model: TimeModel) -> list[ModelCandidate]:
-    """Return all measured kernels, and unmeasured ones of every other kind."""
-    found = [ModelCandidate(name=one.name, traits=one.traits) for one in model.kernels.values()]
-    pipeline = ("compv3",)
-    found += [
-        ModelCandidate(
-            name="split", traits=KernelTraits(tile=(64, 64, 32), labels=pipeline), splits=(1, 2, 8)
+def candidates(model: TimeModel) -> tuple[dict[str, KernelTraits], list[tuple[str, int]]]:
+    """Return all measured kernels and unmeasured ones of every other kind, and what they are chosen with."""
+    pipeline, tile = ("compv3",), (64, 64, 32)
+    rows, columns = chunks(RunAxis.REDUCTION, 64), chunks(RunAxis.COLUMNS, 32)
+    others = {
+        "split": KernelTraits(tile=tile, labels=pipeline),
+        "staged": KernelTraits(tile=tile, reduction=Reduction.WORKSPACE, labels=pipeline),
+        "stream": KernelTraits(tile=(256, 64, 64), schedule=Schedule.STREAM, labels=pipeline),
+        "chunks": KernelTraits(tile=(64, 64, 64), chunks=rows, lds_stages=4, labels=pipeline),
+        "column chunks": KernelTraits(
+            tile=(64, 64, 64), reduction=Reduction.ARRIVAL, chunks=columns, labels=pipeline
         ),
-        ModelCandidate(
-            name="staged",
-            traits=KernelTraits(tile=(64, 64, 32), reduction=Reduction.WORKSPACE, labels=pipeline),
-            splits=(1, 4),
-        ),
-        ModelCandidate(
-            name="stream",
-            traits=KernelTraits(tile=(256, 64, 64), schedule=Schedule.STREAM, labels=pipeline),
-        ),
-        ModelCandidate(
-            name="chunks",
-            traits=KernelTraits(
-                tile=(64, 64, 64), chunks=chunks(RunAxis.REDUCTION, 64), lds_stages=4, labels=pipeline
-            ),
-        ),
-        ModelCandidate(
-            name="column chunks",
-            traits=KernelTraits(
-                tile=(64, 64, 64),
-                reduction=Reduction.ARRIVAL,
-                chunks=chunks(RunAxis.COLUMNS, 32),
-                labels=pipeline,
-            ),
-            splits=(1, 4),
-        ),
-        ModelCandidate(name="window", traits=KernelTraits(tile=(8, 8, 2), schedule=Schedule.WINDOW)),
-    ]
-    return found
+        "window": KernelTraits(tile=(8, 8, 2), schedule=Schedule.WINDOW),
+    }
+    splits = {"split": (1, 2, 8), "staged": (1, 4), "column chunks": (1, 4)}
+    traits = {name: kernel.traits for name, kernel in model.kernels.items()} | others
+    return traits, [(name, count) for name in traits for count in splits.get(name, (1,))]
 
 
 @pytest.mark.thorough
@@ -107,9 +88,9 @@ def candidates(model: TimeModel) -> list[ModelCandidate]:
 def test_ten_thousand_random_problems(tmp_path: Path, model_both: TimeModel) -> None:
     compiler = shutil.which("g++") or shutil.which("clang++")
     assert compiler is not None
-    offered = candidates(model_both)
-    selector = Selector(model_both, offered, forward_with_runs)
-    names = [one.name for one in offered]
+    offered, choices = candidates(model_both)
+    selector = Selector(model_both, offered, forward_with_runs, choices=choices)
+    names = list(offered)
     (tmp_path / "time_model.hpp").write_text(render_cpp(selector, names, FORMS, by_values=False))
     program = tmp_path / "parity"
     command = [compiler, "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-march=native"]

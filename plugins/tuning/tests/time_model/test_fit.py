@@ -10,7 +10,7 @@ from scipy.optimize import least_squares
 
 from ckprof.model.gemm_work import KernelTraits
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.tuning.time_model.fit import fit, guess_units, pools_of
+from ckprof_plugins.tuning.time_model.fit import Fit, guess_units, pools_of
 from ckprof_plugins.tuning.time_model.formula import KernelParameters, SharedParameters, terms, work
 from ckprof_plugins.tuning.time_model.least_squares import solve
 from ckprof_plugins.tuning.time_model.measurements import Measurements
@@ -62,8 +62,8 @@ def synthetic(count: int, noise: float, splits: tuple[int, ...] = (1,)) -> Measu
 
 @pytest.mark.parametrize("splits", [(1,), (1, 4)])
 def test_known_parameters_are_found(splits: tuple[int, ...]) -> None:
-    found = fit(synthetic(150, 0.0, splits), forward_sizes, UNITS)
-    fitted = {one.names[0]: one.parameters for one in found.pools}
+    found = Fit(synthetic(150, 0.0, splits), forward_sizes, UNITS)
+    fitted = {name: kernel.parameters for name, kernel in found.kernels.items()}
     for name, (_, own) in KERNELS.items():
         assert fitted[name].latency == pytest.approx(own.latency, rel=0.05)
         assert fitted[name].loop == pytest.approx(own.loop, rel=0.05)
@@ -79,8 +79,8 @@ def test_a_few_wrong_values_change_little() -> None:
     wrong = dict(table.times)
     for index in (3, 50, 90):
         wrong[index, "large", 1] *= 3
-    clean, spoilt = (fit(one, forward_sizes, UNITS) for one in (table, replace(table, times=wrong)))
-    for one, other in zip(clean.pools, spoilt.pools, strict=True):
+    clean, spoilt = (Fit(one, forward_sizes, UNITS) for one in (table, replace(table, times=wrong)))
+    for one, other in zip(clean.kernels.values(), spoilt.kernels.values(), strict=True):
         assert other.parameters.loop == pytest.approx(one.parameters.loop, rel=0.02)
         assert other.parameters.latency == pytest.approx(one.parameters.latency, rel=0.02)
 
@@ -101,7 +101,8 @@ def test_twins_share_their_parameters() -> None:
     both = replace(table, times=times, kernels={"twin": twin, **table.kernels})
     assert set(pools_of(both)) == {("small", "twin"), ("large",)}
     # the smallest tile is the one that both compute
-    fitted = {pool.names: pool.traits.tile for pool in fit(both, forward_sizes, UNITS).pools}
+    found = Fit(both, forward_sizes, UNITS)
+    fitted = {names: found.kernels[names[-1]].computes.tile for names in found.pools}
     assert fitted == {("small", "twin"): (32, 64, 32), ("large",): (128, 128, 32)}
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from plugins.tuning.tests.time_model.figures import coverage, gfx950, h200, h200_request, h200_table, judged
+from plugins.tuning.tests.time_model.figures import coverage, gfx950, h200, h200_table, judged, swept
 
 NUMBER = re.compile(r"(\d+(?:\.\d)?) %")
 DOCS = Path(__file__).parents[2] / "docs" / "tuning-figures.md"
@@ -46,7 +46,7 @@ def test_choices_for_unseen_problems(expected: Expected) -> None:
     assert not set(training.problems) & set(unseen.problems)
     assert len(training.problems) + len(unseen.problems) == expected.problems
     assert len(training.kernels) == len(unseen.kernels) == expected.kernels
-    found = judged(h200_request(expected.direction, training), unseen)
+    found = judged(swept(expected.direction, training), unseen)
     assert found.model.mean >= expected.mean
     assert found.best_of_top.mean >= expected.best_of_three
     assert found.nearest_neighbour is not None

@@ -12,7 +12,7 @@ import pytest
 from ckprof.model.gemm_work import KernelTraits, RunAxis, RunChunks, Schedule
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.tuning.time_model.calibration import SHARES, left_out_groups
-from ckprof_plugins.tuning.time_model.fit import fit
+from ckprof_plugins.tuning.time_model.fit import Fit
 from ckprof_plugins.tuning.time_model.formula import Sizes
 from ckprof_plugins.tuning.time_model.intervals import (
     BANDS,
@@ -27,12 +27,11 @@ from ckprof_plugins.tuning.time_model.intervals import (
 )
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
 from ckprof_plugins.tuning.time_model.model import Similarity, TimeModel, similarity
-from ckprof_plugins.tuning.time_model.selector import ModelCandidate, Selector
-from ckprof_plugins.tuning.training import fit_and_judge, fit_model
+from ckprof_plugins.tuning.time_model.selector import Selector
 from ckprof_plugins.tuning.validation import Validation, judged_model
 from plugins.tuning.tests.sizes import forward_sizes, forward_with_runs
-from plugins.tuning.tests.time_model.conftest import request
-from plugins.tuning.tests.time_model.figures import h200_request, h200_table
+from plugins.tuning.tests.time_model.conftest import fitted
+from plugins.tuning.tests.time_model.figures import SIZES, h200_model, h200_table
 from plugins.tuning.tests.time_model.test_fit import KERNELS, synthetic
 
 INSIDE = (0.0,) * len(RANGE_AXES)
@@ -48,7 +47,7 @@ def part(table: Measurements, *, first: bool) -> Measurements:
 
 
 def halves(table: Measurements) -> tuple[TimeModel, Measurements]:
-    return fit_model(replace(request(part(table, first=True)), compute_units=60)), part(table, first=False)
+    return fitted(part(table, first=True), compute_units=60), part(table, first=False)
 
 
 def noisy(
@@ -99,7 +98,7 @@ def test_noise_that_depends_on_the_problem_is_followed() -> None:
 
 @pytest.mark.parametrize("first", [True, False])
 def test_measured_times_are_covered(table_20: Measurements, first: bool) -> None:
-    model = fit_model(request(part(table_20, first=first)))
+    model = fitted(part(table_20, first=first))
     assert fmean(judge(model, part(table_20, first=not first)).inside) == pytest.approx(0.955, abs=0.035)
 
 
@@ -118,8 +117,7 @@ def test_published_times_of_other_problems_are_covered(
 
 def test_times_of_a_sweep_are_covered() -> None:
     training, unseen = (h200_table("bwd_weight", half) for half in ("train", "unseen"))
-    asked = h200_request("bwd_weight", training)
-    found = judged_model(fit_model(asked), unseen, asked.gemm_sizes)
+    found = judged_model(h200_model("bwd_weight", training), unseen, SIZES["bwd_weight"])
     assert fmean(found.inside) == pytest.approx(0.955, abs=0.04)
 
 
@@ -128,15 +126,15 @@ def test_few_channels_are_warned_of(
 ) -> None:
     # the training table has no problem of fewer than 64 channels, but many of 768 along k
     problem = next(one for one in table_30.problems if one.in_channels == 3 and one.filter == (16, 16))
-    offered = [ModelCandidate(name=name, traits=traits) for name, traits in table_20.kernels.items()]
-    ranking = Selector(model_20, offered, forward_with_runs).rank(problem)
-    assert ranking.warnings == (
+    selector = Selector(model_20, table_20.kernels, forward_with_runs)
+    ranking = selector.rank(problem)
+    assert selector.warnings(problem, ranking) == (
         "channels of one filter tap along k = 3 is outside the trained range 64 to 2048",
         "number of filter taps = 256 is outside the trained range 1 to 25",
         "product of the strides = 256 is outside the trained range 1 to 4",
     )
     # kernels take four times as long as predicted there: the warning is needed, wide as the intervals are
-    assert all(prediction.high_us > 1.2 * prediction.time_us for prediction in ranking.predictions)
+    assert all(prediction.high_us > 1.2 * prediction.time_us for prediction in ranking)
 
 
 def test_shifted_problems_are_warned_of(table_20: Measurements, table_30: Measurements) -> None:
@@ -144,7 +142,7 @@ def test_shifted_problems_are_warned_of(table_20: Measurements, table_30: Measur
     work = [extents(one)["work"] for one in sizes]
     small = tuple(index for index, one in enumerate(work) if one < np.median(work))
     large = tuple(index for index, one in enumerate(work) if one >= np.median(work))
-    found = judge(fit_model(request(table_20.subset(small))), table_20.subset(large))
+    found = judge(fitted(table_20.subset(small)), table_20.subset(large))
     assert all(shape.warnings for shape in found.shapes)
     assert not found.inside
     assert fmean(found.warned_inside) > 0.88
@@ -159,9 +157,7 @@ def test_problems_of_other_strides_are_warned_of(
     # half of the problems: they tell as much
     for index, problem in enumerate(both.problems[::2]):
         parts[max(problem.strides) > 1].append(2 * index)
-    found = judge(
-        fit_model(request(both.subset(tuple(parts[strided])))), both.subset(tuple(parts[not strided]))
-    )
+    found = judge(fitted(both.subset(tuple(parts[strided]))), both.subset(tuple(parts[not strided])))
     assert all(shape.warnings for shape in found.shapes)
     assert fmean(found.warned_inside) > 0.9
 
@@ -175,7 +171,7 @@ def test_times_of_an_unseen_family_are_expected_anywhere(table_30: Measurements)
         kernels = {name: table_30.kernels[name] for name in table_30.kernels if name in names}
         return part(replace(table_30, kernels=kernels, times=times), first=first)
 
-    model = fit_model(request(of(set(known), True)))
+    model = fitted(of(set(known), True))
     found = judge(model, of(set(table_30.kernels) - set(known), False))
     assert not found.inside
     assert fmean(found.warned_inside) > 0.7
@@ -190,8 +186,7 @@ def test_unseen_families_and_depths_are_warned_of(model_20: TimeModel, table_20:
         "stranger": replace(known, labels=("compv9",)),
         "stream": replace(known, schedule=Schedule.STREAM),
     }
-    candidates = [ModelCandidate(name=name, traits=traits) for name, traits in offered.items()]
-    selector = Selector(model_20, candidates, forward_with_runs)
+    selector = Selector(model_20, offered, forward_with_runs)
     assert {name: selector.warning_of(name) for name in offered} == {
         "known": "",
         "wider": "",
@@ -200,12 +195,11 @@ def test_unseen_families_and_depths_are_warned_of(model_20: TimeModel, table_20:
         "stream": "no kernel of compv3 stream was measured, only of compv3, compv4",
     }
     ranking = selector.rank(table_20.problems[0])
-    assert sum("was not measured" in line or "was measured, only" in line for line in ranking.warnings) == 3
-    widths = {one.kernel: one.uncertainty for one in ranking.predictions}
-    measured = Selector(
-        model_20, [ModelCandidate(name="64x64x64_compv3", traits=known)], forward_with_runs
-    ).rank(table_20.problems[0])
-    assert widths["stranger"] > 1.5 * measured.predictions[0].uncertainty
+    warnings = selector.warnings(table_20.problems[0], ranking)
+    assert sum("was not measured" in line or "was measured, only" in line for line in warnings) == 3
+    widths = {one.kernel: one.uncertainty for one in ranking}
+    measured = Selector(model_20, {"64x64x64_compv3": known}, forward_with_runs).rank(table_20.problems[0])
+    assert widths["stranger"] > 1.5 * measured[0].uncertainty
     assert similarity(known, []) is Similarity.FAMILY
     # what takes chunks of its own has the depth of its configuration where it cannot
     chunks = RunChunks(axis=RunAxis.REDUCTION, size=64, least=16, short_k=32)
@@ -222,15 +216,15 @@ def test_one_kernel_alone_is_no_choice(table_30: Measurements) -> None:
         kernels={name: table_30.kernels[name]},
         times={key: time for key, time in table_30.times.items() if key[1] == name},
     )
-    assert fit_and_judge(request(alone))[1] == ()
-    found = judge(fit_model(request(part(alone, first=True))), part(alone, first=False))
+    assert fitted(alone).quality is None
+    found = judge(fitted(part(alone, first=True)), part(alone, first=False))
     assert (found.model, found.best_of_top, found.best_single, found.single, found.ceiling) == (None,) * 5
     assert len(found.inside) + len(found.warned_inside) == 43
     # a problem with one kernel beside others with several does not count, either
     mixed = replace(
         table_30, times={key: time for key, time in table_30.times.items() if key[0] or key[1] == name}
     )
-    model = fit_model(request(table_30))
+    model = fitted(table_30)
     both, others = judge(model, mixed), judge(model, table_30.subset(tuple(range(1, 86))))
     assert both.model == others.model
     assert len(both.shapes) == 86
@@ -240,9 +234,8 @@ def test_errors_of_problems_left_out_are_larger(table_20: Measurements) -> None:
     table = table_20.without_glitches()
     groups = left_out_groups([forward_sizes(problem) for problem in table.problems])
     assert sorted(index for group in groups[:SHARES] for index in group) == list(range(185))
-    found = fit(table, forward_sizes, 256, groups)
-    parameters = {name: pool for pool in found.pools for name in pool.names}
-    assert len(parameters) == 20
+    found = Fit(table, forward_sizes, 256, groups)
+    assert len(found.kernels) == 20
     refits = list(found.refits.values())
     left_out = [abs(error) for refit in refits[:SHARES] for _, error in refit.values()]
     ends = [abs(error) for refit in refits[SHARES:] for _, error in refit.values()]
@@ -259,7 +252,7 @@ def test_kernels_without_enough_times_are_known_little_of() -> None:
         kernels={f"k{index}": replace(traits, tile=(16 << index, 64, 32)) for index in range(8)},
         times={(index, f"k{index}", 1): table.times[index, "small", 1] for index in range(8)},
     )
-    model = fit_model(request(sparse))
+    model = fitted(sparse)
     assert model.trials.trials == ()
     assert [kernel.spread for kernel in model.kernels.values()] == pytest.approx([0.5] * 8)
 
@@ -320,7 +313,7 @@ def test_intervals_end_somewhere(model_20: TimeModel, table_20: Measurements) ->
         groups=64, batch=2048, out_channels=64, in_channels=64, filter=(31, 31), input=(512, 512),
         strides=(1, 1), dilations=(1, 1), left_pads=(1, 1), right_pads=(1, 1),
     )  # fmt: skip
-    offered = [ModelCandidate(name="strange", traits=KernelTraits(tile=(4, 4, 4), labels=("other",)))]
-    (prediction,) = Selector(model_20, offered, forward_with_runs).rank(far).predictions
+    offered = {"strange": KernelTraits(tile=(4, 4, 4), labels=("other",))}
+    (prediction,) = Selector(model_20, offered, forward_with_runs).rank(far)
     assert log(prediction.high_us / prediction.time_us) == pytest.approx(LARGEST_HALF)
     assert log(prediction.time_us / prediction.low_us) == pytest.approx(LARGEST_HALF)

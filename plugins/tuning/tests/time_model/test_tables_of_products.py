@@ -10,6 +10,7 @@ import pytest
 
 from ckprof.cli.main import main
 from ckprof.errors import InputError, UsageError
+from ckprof.model.types import DataType
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 from ckprof_plugins.elementwise.operations import ElementwiseOp
@@ -18,8 +19,8 @@ from ckprof_plugins.operations.gemm.problem import GemmProblem
 from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.model_use import KernelKind, gemm_sizes_of
 from ckprof_plugins.tuning.time_model.program import form_of
-from ckprof_plugins.tuning.time_model.selector import ModelCandidate, Selector
-from ckprof_plugins.tuning.training import TrainRequest, fit_model
+from ckprof_plugins.tuning.time_model.selector import Selector
+from ckprof_plugins.tuning.training import fit_model
 
 KIND = KernelKind(direction="gemm", dtype="fp16")
 SMALL, LARGE = (f"gemm_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_{tile}_2x2x1_16x16x32"
@@ -120,20 +121,8 @@ def test_a_model_chooses_among_kernels_of_matrix_products(tmp_path, capsys) -> N
 def test_written_programs_predict_what_the_formulas_say(registry, tmp_path) -> None:
     found = read_tables(registry, (table(tmp_path / "train.csv", 1, 20),), KIND)
     sizes = gemm_sizes_of(registry, "gemm", "fp16")
-    model = fit_model(
-        TrainRequest(
-            table=found,
-            direction="gemm",
-            gemm_sizes=sizes,
-            dtype="fp16",
-            element_bytes=2,
-            device="",
-            compute_units=9,
-        )
-    )
-    selector = Selector(
-        model, [ModelCandidate(name=name, traits=found.kernels[name]) for name in found.kernels], sizes
-    )
+    model = fit_model(found, sizes, direction="gemm", dtype=DataType.FP16, device="", compute_units=9)
+    selector = Selector(model, found.kernels, sizes)
     assert selector.program_of_form(form_of(GemmProblem(m=1, n=1, k=1))).cpp_inputs(by_values=True)[2] == (
         "const double k = static_cast<double>(problem.values[2]);"
     )
@@ -151,7 +140,7 @@ def test_written_programs_predict_what_the_formulas_say(registry, tmp_path) -> N
     ]
     times = []
     for problem in problems:
-        predictions = {one.kernel: one.time_us for one in selector.rank(problem).predictions}
+        predictions = {one.kernel: one.time_us for one in selector.rank(problem)}
         expected = {name: model.time_us(kernel, sizes(problem), 1) for name, kernel in model.kernels.items()}
         assert predictions == pytest.approx(expected)
         assert selector.best(problem)[0] == min(expected, key=expected.__getitem__)

@@ -82,10 +82,9 @@ def test_chunks_pad_every_run() -> None:
     # 10 runs of 50: two chunks of 32 each, the second one ragged
     done = work(KernelTraits(tile=(64, 128, 32), chunks=REDUCTION), SIZES, 1, 80)
     assert (done.loops, done.load) == (20, 96 / 80)
-    assert done.runs is not None
     # 50 is a multiple neither of 32 nor of 16 nor of 8
-    assert (done.runs.ragged, done.runs.short) == (1, 0)
-    assert done.runs.gathered_bytes == 1000 * (10 * 64) * 3 * 2
+    assert (done.ragged, done.short) == (1, 0)
+    assert done.gathered_bytes == 1000 * (10 * 64) * 3 * 2
     # an iteration that takes two chunks
     assert work(KernelTraits(tile=(64, 128, 64), chunks=REDUCTION), SIZES, 1, 80).loops == 10
 
@@ -93,14 +92,12 @@ def test_chunks_pad_every_run() -> None:
 @pytest.mark.parametrize(("run", "ragged"), [(64, 0), (32, 0), (48, 1 / 3), (40, 2 / 3), (36, 1)])
 def test_alignment_of_runs(run: int, ragged: float) -> None:
     done = work(KernelTraits(tile=(64, 128, 32), chunks=REDUCTION), replace(SIZES, k_run=run), 1, 80)
-    assert done.runs is not None
-    assert done.runs.ragged == pytest.approx(ragged)
+    assert done.ragged == pytest.approx(ragged)
 
 
 def test_short_runs_are_computed_without_chunks() -> None:
     done = work(KernelTraits(tile=(64, 128, 32), chunks=REDUCTION), replace(SIZES, k_run=10), 1, 80)
-    assert done.runs is not None
-    assert (done.loops, done.runs.short) == (500 / 8 + 0.5, 1)
+    assert (done.loops, done.short) == (500 / 8 + 0.5, 1)
     found = terms(done, SHARED, OWN)
     assert found.waiting == pytest.approx(63 * (1 + 2.0) * 0.25 * (1 + 0.5))
 
@@ -111,8 +108,7 @@ def test_chunks_of_columns() -> None:
     # 5 runs of 40 in two chunks each, four chunks to a tile: 3 tiles instead of 2
     done = work(KernelTraits(tile=(64, 128, 32), chunks=chunks), sizes, 1, 80)
     assert (done.load, done.loops) == (16 * 3 * 3 / 80, 16)
-    assert done.runs is not None
-    assert done.runs.gathered_bytes == 500 * (5 * 64) * 3 * 2
+    assert done.gathered_bytes == 500 * (5 * 64) * 3 * 2
 
 
 def test_the_part_that_arrives_last_converts() -> None:

@@ -11,8 +11,8 @@ from ckprof.events import Message, Progress
 from ckprof.kernels.choose import Selection
 from ckprof.kernels.requests import BuildOptions
 from ckprof.session import Session
-from ckprof_plugins.tuning import device_bench as device_bench
-from ckprof_plugins.tuning.device_bench import KernelBuild
+from ckprof_plugins.tuning import kernel_build
+from ckprof_plugins.tuning.kernel_build import KernelBuild
 
 SELECTION = Selection(conversions=(), candidates=(), source="a test")
 LIMIT_S = 60.0
@@ -34,7 +34,7 @@ def test_a_build_waits_until_it_is_waited_for(session, said, monkeypatch) -> Non
         own.tell(Progress(what="build", done=1, total=1, name="a"))
         return "library"
 
-    monkeypatch.setattr(device_bench, "build_checked_library", build)
+    monkeypatch.setattr(kernel_build, "build_checked_library", build)
     task = KernelBuild(session, SELECTION, BuildOptions())
     assert task.is_over, "waiting is all there is to do"
     assert task.wait() == "library"
@@ -51,7 +51,7 @@ def test_a_build_beside_other_work_says_at_the_end_what_matters(session, said, m
         own.tell(Message("b"))
         return "library"
 
-    monkeypatch.setattr(device_bench, "build_checked_library", build)
+    monkeypatch.setattr(kernel_build, "build_checked_library", build)
     task = KernelBuild(session, SELECTION, BuildOptions())
     task.begin()
     assert not task.is_over
@@ -65,7 +65,7 @@ def test_an_error_is_raised_where_the_build_is_waited_for(session, monkeypatch) 
     def build(*_, **__):
         raise ToolchainError("no compiler")
 
-    monkeypatch.setattr(device_bench, "build_checked_library", build)
+    monkeypatch.setattr(kernel_build, "build_checked_library", build)
     task = KernelBuild(session, SELECTION, BuildOptions())
     task.begin()
     with pytest.raises(ToolchainError, match="no compiler"):
@@ -83,7 +83,7 @@ def test_an_abandoned_build_ends_with_its_next_step(session, said, monkeypatch) 
             own.tell(Progress(what="build", done=step, total=3, name="a"))
             steps.append(step)
 
-    monkeypatch.setattr(device_bench, "build_checked_library", build)
+    monkeypatch.setattr(kernel_build, "build_checked_library", build)
     task = KernelBuild(session, SELECTION, BuildOptions())
     task.begin()
     assert begun.wait(LIMIT_S)
