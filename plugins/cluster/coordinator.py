@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError
 from ckprof.sweep.sweep import Stop
-from ckprof_plugins.cluster.counters import Counters
-from ckprof_plugins.cluster.devices import DeviceTable
+from ckprof_plugins.cluster.devices import Counters, DeviceTable
 from ckprof_plugins.cluster.engines import Pool
-from ckprof_plugins.cluster.leases import LeaseTable
+from ckprof_plugins.cluster.folder import LeaseTable
 from ckprof_plugins.cluster.merging import Ingest
 from ckprof_plugins.cluster.messages import End, Reply, Task, WorkerDevice, answer_of, decode_reply, encode
 from ckprof_plugins.cluster.units import POLL_S, UnitQueue, last_line

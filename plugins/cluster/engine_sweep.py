@@ -7,7 +7,6 @@ import uuid
 from concurrent.futures import wait
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, Interrupted, ToolchainError, UsageError
@@ -36,8 +35,10 @@ from ckprof_plugins.cluster.messages import (
     Task,
     Unit,
     answer_of,
+    architecture_files,
     decode_reply,
     encode,
+    loose_plugins,
 )
 from ckprof_plugins.cluster.partial import MergePool, default_processes
 from ckprof_plugins.cluster.pool_build import build_missing
@@ -112,23 +113,10 @@ def _merge_pool(
     pool = MergePool(
         writer.path.with_name(f"{writer.path.name}.merging"),
         processes,
-        plugins=_loose_plugins(session),
-        architectures=_architectures(session),
+        plugins=loose_plugins(session),
+        architectures=architecture_files(session),
     )
     return stack.enter_context(pool)
-
-
-def _loose_plugins(session: Session) -> tuple[str, ...]:
-    """Return the plugins that another process finds nowhere else."""
-    return tuple(
-        _absolute(plugin.location)
-        for plugin in session.manager.plugins
-        if plugin.is_loose and not plugin.error
-    )
-
-
-def _architectures(session: Session) -> tuple[str, ...]:
-    return tuple(_absolute(name) for name in session.settings.architectures)
 
 
 class _Sweep:
@@ -253,8 +241,8 @@ class _Sweep:
                 uid="",
                 started=0.0,
             ),
-            plugins=_loose_plugins(session),
-            architectures=_architectures(session),
+            plugins=loose_plugins(session),
+            architectures=architecture_files(session),
         )
 
     def _reference_unit(self, kernels: Sequence[SelectedKernel]) -> bytes:
@@ -305,11 +293,6 @@ class _Sweep:
             should_stop=options.should_stop,
             max_time_s=options.max_time_s,
         )
-
-
-def _absolute(name: str) -> str:
-    path = Path(name).expanduser()
-    return str(path.absolute()) if path.suffix == ".py" or "/" in name else name
 
 
 def _probe(task: Task, engine: EngineSession, folder: SweepFolder, options: SweepOptions) -> Reply:

@@ -11,13 +11,13 @@ from ckprof.files import write_atomically
 from ckprof.store.attempt import Mark
 from ckprof.store.errors import StoreError
 from ckprof.store.shard import SUFFIX, add_lines, decode_lines
-from ckprof_plugins.cluster.partial import Merged, MergePool, Piece, absorb
+from ckprof_plugins.cluster.partial import Merged, MergePool, absorb
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.store.writer import StoreWriter
-    from ckprof_plugins.cluster.counters import Counters
+    from ckprof_plugins.cluster.devices import Counters
     from ckprof_plugins.cluster.units import ClusterWatch, OpenUnit
 
 
@@ -91,7 +91,7 @@ class Merger:
         while True:
             if pool.has_room:
                 begins = ((path, self._offsets.get(path.name, 0)) for path in shards)
-                pool.read([Piece(str(path), start, self.size(path.name)) for path, start in begins])
+                pool.read({str(path): (start, self.size(path.name)) for path, start in begins})
             partial = pool.take() if pool.is_busy else None
             if partial is not None:
                 absorb(self._writer, partial, merged)

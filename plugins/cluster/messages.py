@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import Final, TypeVar
 
 import msgspec
 
-from ckprof.errors import InputError, UsageError
+from ckprof.errors import InputError, ToolchainError, UsageError
 from ckprof.measure.options import RunOptions
 from ckprof.measure.rounds import KernelCell, RoundOptions
+from ckprof.model.architecture import use_files
 from ckprof.model.kernel import SelectedKernel
 from ckprof.model.outcome import Outcome
 from ckprof.model.problem import Problem
 from ckprof.model.problem_types import decode_problem
 from ckprof.model.ranking import Standing
 from ckprof.model.types import TypeSet
+from ckprof.plugin.manager import PluginManager
+from ckprof.session import Session as ProfilerSession
+from ckprof.session import ignore
+from ckprof.settings import Settings
 from ckprof.store.attempt import Session
 from ckprof.store.key import DeviceKey
 from ckprof.store.query import PastVisit, SharedKey
@@ -291,6 +297,47 @@ decode_reply: Final = msgspec.msgpack.Decoder(Reply).decode
 decode_build_task: Final = msgspec.msgpack.Decoder(BuildTask).decode
 decode_build_reply: Final = msgspec.msgpack.Decoder(BuildReply).decode
 decode_entry: Final = msgspec.msgpack.Decoder(PackedEntry).decode
+
+
+def loose_plugins(session: ProfilerSession) -> tuple[str, ...]:
+    """Return the plugins that another process finds nowhere else."""
+    return tuple(
+        _absolute(plugin.location)
+        for plugin in session.manager.plugins
+        if plugin.is_loose and not plugin.error
+    )
+
+
+def architecture_files(session: ProfilerSession) -> tuple[str, ...]:
+    """Return the files with further architectures, as workers name them."""
+    return tuple(_absolute(name) for name in session.settings.architectures)
+
+
+def _absolute(name: str) -> str:
+    path = Path(name).expanduser()
+    return str(path.absolute()) if path.suffix == ".py" or "/" in name else name
+
+
+def load_plugins(plugins: Sequence[str], architectures: Sequence[str]) -> PluginManager:
+    """Load in a worker what its coordinator has loaded."""
+    use_files(Path(name) for name in architectures)
+    manager = PluginManager()
+    manager.load_all(configured=plugins)
+    return manager
+
+
+def worker_session(message: Job | BuildTask) -> ProfilerSession:
+    """Return a session of a worker.
+
+    :raises ToolchainError: the coordinator has another version.
+    """
+    if message.version != __version__:
+        raise ToolchainError(
+            f"this worker has ckprof {__version__}, the coordinator {message.version}: install the same "
+            "version"
+        )
+    manager = load_plugins(message.plugins, message.architectures)
+    return ProfilerSession(settings=Settings(), manager=manager, tell=ignore)
 
 
 def encode(message: Message) -> bytes:

@@ -14,13 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
 from ckprof.errors import ToolchainError
-from ckprof.model.architecture import use_files
-from ckprof.plugin.manager import PluginManager
 from ckprof.private_folders import checked, private_folder
 from ckprof.store.attempt import Mark
 from ckprof.store.baselines import add_baseline
@@ -31,9 +29,10 @@ from ckprof.store.shard import BadLine, decode_lines
 from ckprof.store.writer import AttemptRows
 from ckprof_plugins.cluster.engines import Pool, Slot
 from ckprof_plugins.cluster.local import LocalSession
+from ckprof_plugins.cluster.messages import load_plugins
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping
 
     from ckprof.store.attempt import Attempt
     from ckprof.store.writer import StoreWriter
@@ -209,12 +208,8 @@ def _last_attempt(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT coalesce(max(id), 0) FROM main.attempts").fetchone()[0])
 
 
-class Piece(msgspec.Struct, frozen=True):
-    """The complete lines of a shard between two of its bytes; the first is where a line begins."""
-
-    shard: str
-    start: int
-    end: int
+#: shard -> two of its bytes, between which its complete lines are meant; the first is where a line begins
+Pieces: TypeAlias = "Mapping[str, tuple[int, int]]"
 
 
 class Partial(msgspec.Struct, frozen=True, kw_only=True):
@@ -228,7 +223,7 @@ class Partial(msgspec.Struct, frozen=True, kw_only=True):
     ends: dict[str, int] = {}
 
 
-def write_partial(path: Path, pieces: Sequence[Piece]) -> Partial:
+def write_partial(path: Path, pieces: Pieces) -> Partial:
     """Make a partial store of pieces of shards.
 
     :raises StoreError: a shard cannot be read, or the file cannot be written.
@@ -245,10 +240,10 @@ def write_partial(path: Path, pieces: Sequence[Piece]) -> Partial:
             create_tables(connection)
             rows = AttemptRows(connection)
             with transaction(connection):
-                for piece in pieces:
-                    data = _read(piece)
-                    ends[piece.shard] = piece.start + len(data)
-                    for line in decode_lines(data, Path(piece.shard), piece.start):
+                for shard, (start, end) in pieces.items():
+                    data = _read(Path(shard), start, end)
+                    ends[shard] = start + len(data)
+                    for line in decode_lines(data, Path(shard), start):
                         if isinstance(line, BadLine):
                             bad.append(line)
                         elif line.attempt is not None:
@@ -283,13 +278,13 @@ def absorb(writer: StoreWriter, partial: Partial, merged: Merged) -> None:
     merged.bad += partial.bad
 
 
-def _read(piece: Piece) -> bytes:
+def _read(shard: Path, start: int, end: int) -> bytes:
     try:
-        with Path(piece.shard).open("rb") as stream:
-            stream.seek(piece.start)
-            data = stream.read(piece.end - piece.start)
+        with shard.open("rb") as stream:
+            stream.seek(start)
+            data = stream.read(end - start)
     except OSError as exc:
-        raise StoreError(f"cannot be read: {exc.strerror}", Path(piece.shard)) from None
+        raise StoreError(f"cannot be read: {exc.strerror}", shard) from None
     # a line that its writer is at, or was killed in, is left to the next piece
     return data[: data.rfind(b"\n") + 1]
 
@@ -313,7 +308,7 @@ class ReadTask(msgspec.Struct, frozen=True, kw_only=True):
     """What a process is asked to read."""
 
     target: str
-    pieces: tuple[Piece, ...]
+    pieces: dict[str, tuple[int, int]]
     #: plugins and files of architectures whose problems and kernels there may be
     plugins: tuple[str, ...] = ()
     architectures: tuple[str, ...] = ()
@@ -328,8 +323,7 @@ def handle(payload: bytes, slot: Slot) -> bytes:
     global _opened
     task = msgspec.json.decode(payload, type=ReadTask)
     if _opened != (task.plugins, task.architectures):
-        use_files(Path(name) for name in task.architectures)
-        PluginManager().load_all(configured=task.plugins)
+        load_plugins(task.plugins, task.architectures)
         _opened = task.plugins, task.architectures
     return msgspec.json.encode(write_partial(Path(task.target), task.pieces))
 
@@ -382,28 +376,28 @@ class MergePool:
         """Whether a process would have nothing to do soon."""
         return self._lost < _MOST_LOST and len(self._reading) < _AHEAD * self._processes
 
-    def read(self, shards: Sequence[Piece]) -> None:
+    def read(self, shards: Pieces) -> None:
         """Have read what is new in shards, if it is much.
 
         :param shards: what was not merged of each.
         """
-        taken = {piece.shard for task in self._reading.values() for piece in task.pieces}
-        left = [shard for shard in shards if shard.end > shard.start and shard.shard not in taken]
-        if sum(shard.end - shard.start for shard in left) < self._least_bytes:
+        taken = {shard for task in self._reading.values() for shard in task.pieces}
+        left = {name: ends for name, ends in shards.items() if ends[1] > ends[0] and name not in taken}
+        if sum(end - start for start, end in left.values()) < self._least_bytes:
             return
-        pieces: list[Piece] = []
+        pieces: dict[str, tuple[int, int]] = {}
         held = 0
-        for shard in left:
-            end = min(shard.end, shard.start + self._partial_bytes)
-            pieces.append(Piece(shard.shard, shard.start, end))
-            held += end - shard.start
+        for name, (start, size) in left.items():
+            end = min(size, start + self._partial_bytes)
+            pieces[name] = start, end
+            held += end - start
             if held >= self._partial_bytes:
-                self._submit(tuple(pieces))
-                pieces, held = [], 0
+                self._submit(pieces)
+                pieces, held = {}, 0
                 if not self.has_room:
                     return
         if pieces:
-            self._submit(tuple(pieces))
+            self._submit(pieces)
 
     def take(self) -> Partial | None:
         """Return a partial store that is complete, or ``None`` if there is none in a moment."""
@@ -429,7 +423,7 @@ class MergePool:
             session.close(now=True)
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _submit(self, pieces: tuple[Piece, ...]) -> None:
+    def _submit(self, pieces: dict[str, tuple[int, int]]) -> None:
         """Have a process read something; one that cannot be had is done without."""
         try:
             private_folder(self._folder)

@@ -19,13 +19,9 @@ from ckprof.kernels.cache import OBJECT, RECORD, ObjectCache
 from ckprof.kernels.keys import FolderDigests, KernelFolder, KernelSources, Keys
 from ckprof.kernels.source_tree import generate_tree
 from ckprof.kernels.units import kernel_unit, locate
-from ckprof.model.architecture import use_files
 from ckprof.model.recipe import BuildRequest, Product, Purpose
 from ckprof.paths import object_cache_dir
-from ckprof.plugin.manager import PluginManager
-from ckprof.session import Session, ignore
-from ckprof.settings import Settings
-from ckprof.version import __version__
+from ckprof.session import Session
 from ckprof.wording import counted
 from ckprof_plugins.cluster.engines import Pool
 from ckprof_plugins.cluster.folder import SweepFolder
@@ -35,10 +31,13 @@ from ckprof_plugins.cluster.messages import (
     KernelText,
     PackedEntry,
     answer_of,
+    architecture_files,
     decode_build_reply,
     decode_build_task,
     decode_entry,
     encode,
+    loose_plugins,
+    worker_session,
 )
 
 if TYPE_CHECKING:
@@ -112,9 +111,6 @@ class PoolBuild:
             units = [kernel_unit(kernel, tree.root, keys) for kernel in tree.kernels]
             compiled = locate(units, self._cache, recipe.product)
             texts = [_text(unit) for unit in units if unit.key not in compiled]
-        plugins = [
-            plugin.location for plugin in session.manager.plugins if plugin.is_loose and not plugin.error
-        ]
         return [
             BuildTask(
                 target=recipe.target,
@@ -127,10 +123,8 @@ class PoolBuild:
                 kernels=(text,),
                 timeout_s=request.build.compile_timeout_s or session.settings.compile_timeout,
                 folder=str(self._folder.root) if self._folder is not None else "",
-                plugins=tuple(plugins),
-                architectures=tuple(
-                    str(Path(name).expanduser().absolute()) for name in session.settings.architectures
-                ),
+                plugins=loose_plugins(session),
+                architectures=architecture_files(session),
             )
             for text in texts
         ]
@@ -219,14 +213,7 @@ def handle(payload: bytes, slot: Slot) -> bytes:
 
 
 def _compile(task: BuildTask) -> BuildReply:
-    if task.version != __version__:
-        raise ToolchainError(
-            f"this worker has ckprof {__version__}, the coordinator {task.version}: install the same version"
-        )
-    use_files(Path(name) for name in task.architectures)
-    manager = PluginManager()
-    manager.load_all(configured=task.plugins)
-    session = Session(settings=Settings(), manager=manager, tell=ignore)
+    session = worker_session(task)
     recipe = session.recipe(
         session.target(task.target),
         BuildRequest(

@@ -12,7 +12,7 @@ screening allows for.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ckprof.model.outcome import Status
@@ -42,35 +42,22 @@ _DISTURBED: Final = 1.1
 _MOST_VISITS: Final = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Screening:
-    """What the parts of a problem say so far."""
-
-    #: cells that need not run beside the others: surely slower than the best, or failed
-    out: frozenset[KernelCell] = frozenset()
-    #: those among them that failed or are not supported
-    failed: frozenset[KernelCell] = frozenset()
-    #: cells that no device has measured to the end
-    missing: tuple[KernelCell, ...] = ()
-    #: the best so far; ``None`` before a kernel has a time
-    anchor: Anchor | None = None
-
-
 def rankings_of_one_device(
     visits: Sequence[PastVisit], cells: Sequence[KernelCell], request: PlanRequest
 ) -> MeasuredBefore:
     """Count attempts of one device alone, and what the parts of a problem say of the others."""
-    screening = Screening()
+    out: frozenset[KernelCell] = frozenset()
+    failed = out
     parts = [visit for visit in visits if visit.marks and Mark.PART in visit.all_marks]
     if parts:
         visits = [visit for visit in visits if Mark.PART not in visit.all_marks]
         if not request.fresh:
-            screening = screen(parts, cells, request.rounds, retry_failed=request.retry_failed)
-            cells = tuple(cell for cell in cells if cell not in screening.out)
+            out, failed, _ = screen(parts, cells, request.rounds, retry_failed=request.retry_failed)
+            cells = tuple(cell for cell in cells if cell not in out)
     device = ""
     if visits:
         device, visits = _of_one_device(visits, cells, request)
-    return MeasuredBefore(visits=tuple(visits), device=device, out=screening.out, failed=screening.failed)
+    return MeasuredBefore(visits=tuple(visits), device=device, out=out, failed=failed)
 
 
 def _of_one_device(
@@ -129,7 +116,7 @@ def screen(
     rounds: RoundOptions,
     *,
     retry_failed: bool = False,
-) -> Screening:
+) -> tuple[frozenset[KernelCell], frozenset[KernelCell], tuple[KernelCell, ...]]:
     """Say who may be the fastest, and who was not measured yet.
 
     Kernels are left out by what ran beside them in their part, and those that are not by all other parts.
@@ -137,6 +124,9 @@ def screen(
     :param visits: attempts of parts of the problem, oldest first; those on slow devices left out.
     :param cells: what competes.
     :param retry_failed: what failed is to be measured again.
+    :returns: cells that need not run beside the others, since they surely are slower than the best or
+        failed; those among them that failed or are not supported; and those that no device has measured to
+        the end.
     """
     by_part: dict[tuple[str, int], list[PastVisit]] = defaultdict(list)
     for visit in visits:
@@ -145,13 +135,9 @@ def screen(
     slower: set[KernelCell] = set()
     for part in by_part.values():
         slower |= _slower_in_part(part, rounds)[1]
-    slower_than_all, anchor = _slower(_but(visits, failed, left, missing, slower), rounds)
-    return Screening(
-        out=frozenset(failed.union(left, slower - {*missing}, slower_than_all)),
-        failed=frozenset(failed),
-        missing=tuple(missing),
-        anchor=anchor,
-    )
+    slower_than_all, _ = compare_parts(_but(visits, failed, left, missing, slower), rounds)
+    out = failed.union(left, slower - {*missing}, slower_than_all)
+    return frozenset(out), frozenset(failed), tuple(missing)
 
 
 def out_of_part(visits: Sequence[PastVisit], rounds: RoundOptions) -> frozenset[KernelCell]:
@@ -173,7 +159,7 @@ def _slower_in_part(part: Sequence[PastVisit], rounds: RoundOptions) -> tuple[_W
     """
     ran = dict.fromkeys(visit.cell for visit in part)
     without = _without_time(part, ran, rounds)
-    return without, _slower(_but(part, *without), rounds)[0]
+    return without, compare_parts(_but(part, *without), rounds)[0]
 
 
 def _without_time(
@@ -209,17 +195,12 @@ def _but(visits: Iterable[PastVisit], *cells: Collection[KernelCell]) -> list[Pa
     return [visit for visit in visits if visit.cell not in aside]
 
 
-def compare_parts(visits: Sequence[PastVisit], rounds: RoundOptions) -> Screening:
-    """Say who may be the fastest of those that their parts have left.
+def compare_parts(visits: Iterable[PastVisit], rounds: RoundOptions) -> tuple[set[KernelCell], Anchor | None]:
+    """Return the kernels that surely are slower than the best of them, and that one.
 
-    :param visits: attempts on these.
+    :param visits: attempts on those that their parts have left.
+    :returns: ``None`` for the best before a kernel has a time.
     """
-    out, anchor = _slower(visits, rounds)
-    return Screening(out=frozenset(out), anchor=anchor)
-
-
-def _slower(visits: Sequence[PastVisit], rounds: RoundOptions) -> tuple[set[KernelCell], Anchor | None]:
-    """Return the kernels that surely are slower than the best of them, and that one."""
     by_cell: dict[KernelCell, list[RoundTime]] = defaultdict(list)
     # the same again, in whatever order parts were finished
     for visit in sorted(visits, key=lambda visit: (visit.session, visit.round)):

@@ -17,7 +17,7 @@ import msgspec
 
 from ckprof.errors import InputError, UsageError
 from ckprof_plugins.cluster.engines import Pool
-from ckprof_plugins.cluster.leases import LeasePolicy
+from ckprof_plugins.cluster.folder import LeasePolicy
 from ckprof_plugins.cluster.messages import ReferencePolicy
 
 if sys.version_info >= (3, 11):

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ckprof.measure.rounds import KernelCell, RoundOptions
     from ckprof.store.query import PastVisit
     from ckprof_plugins.cluster.messages import Anchor, Unit
-    from ckprof_plugins.cluster.screening import Screening
     from ckprof_plugins.cluster.units import OpenUnit
 
 
@@ -257,8 +256,8 @@ class ShardedProblem:
         #: how many could be the fastest when they were dealt out again the last time
         self._narrowed = 0
         if visits:
-            before = screen(visits, cells, rounds, retry_failed=whole.unit.retry_failed)
-            self._todo, self._out = list(before.missing), set(before.out)
+            out, _, missing = screen(visits, cells, rounds, retry_failed=whole.unit.retry_failed)
+            self._todo, self._out = list(missing), set(out)
         for visit in visits:
             self._measured[visit.device_id].add(visit.cell)
         self._narrow()
@@ -270,7 +269,7 @@ class ShardedProblem:
 
     def next_parts(self) -> list[Unit]:
         """Return what can be handed out besides what already is."""
-        todo, anchor = self._todo, self._screening().anchor or self._anchor
+        todo, anchor = self._todo, self._compared()[1] or self._anchor
         self._anchor = anchor
         if not todo or (anchor is None and self._in_flight):
             return []
@@ -317,15 +316,14 @@ class ShardedProblem:
         self._todo += [cell for cell in self.cells if cell in again]
         self.visits = [visit for visit in self.visits if visit.device_id not in slow]
 
-    def _screening(self) -> Screening:
-        """Say what is known by now of those that may be the fastest."""
-        visits = [visit for visit in self.visits if visit.cell not in self._out]
-        return compare_parts(visits, self._rounds)
+    def _compared(self) -> tuple[set[KernelCell], Anchor | None]:
+        """Return which of those that may be the fastest surely are slower by now, and the best."""
+        return compare_parts((visit for visit in self.visits if visit.cell not in self._out), self._rounds)
 
     @property
     def finalists(self) -> tuple[KernelCell, ...]:
         """What runs on one device in the end."""
-        out = self._screening().out | self._out
+        out = self._compared()[0] | self._out
         return tuple(cell for cell in self.cells if cell not in out)
 
     def _narrow(self) -> None:

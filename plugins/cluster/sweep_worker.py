@@ -15,16 +15,10 @@ from ckprof.errors import CkprofError, ToolchainError
 from ckprof.measure.bench import BenchLibrary, KernelBench
 from ckprof.measure.host import cpu_model, host_properties
 from ckprof.measure.observers import observers
-from ckprof.model.architecture import use_files
 from ckprof.paths import cache_dir
-from ckprof.plugin.manager import PluginManager
-from ckprof.session import Session as ProfilerSession
-from ckprof.session import ignore
-from ckprof.settings import Settings
 from ckprof.store.attempt import DEVICE, SOURCES, SWEEP
 from ckprof.sweep.evidence import LAYERS, device_roofs, roof_evidence
 from ckprof.sweep.identity import device_key, identify_device, source_digests
-from ckprof.version import __version__
 from ckprof_plugins.cluster.folder import ObjectFolder, ObjectSource, SweepFolder
 from ckprof_plugins.cluster.messages import (
     End,
@@ -33,12 +27,13 @@ from ckprof_plugins.cluster.messages import (
     decode_job,
     decode_task,
     encode,
+    worker_session,
 )
 from ckprof_plugins.cluster.unit_runner import UnitRunner
 
 if TYPE_CHECKING:
     from ckprof_plugins.cluster.engines import Slot
-    from ckprof_plugins.cluster.messages import Job, Task
+    from ckprof_plugins.cluster.messages import Task
 
 #: what engines call in their workers
 HANDLER = "ckprof_plugins.cluster.sweep_worker:handle"
@@ -105,11 +100,12 @@ def _open(task: Task, slot: Slot, stack: ExitStack) -> UnitRunner:
         library = source.find(job.library, task.objects)
         if library is None:
             raise _MissingObjects(task.job, job.library)
-    _check_same_program(job)
-    use_files(Path(name) for name in job.architectures)
-    manager = PluginManager()
-    manager.load_all(configured=job.plugins)
-    session = ProfilerSession(settings=Settings(), manager=manager, tell=ignore)
+    session = worker_session(job)
+    if job.cpu_model and job.cpu_model != cpu_model():
+        raise ToolchainError(
+            f"the kernels were built for {job.cpu_model}, this worker runs on {cpu_model()}: use machines "
+            "of one kind"
+        )
     named = job.options.device_name
     options = job.options if named else replace(job.options, device=slot.device)
     built = BenchLibrary(
@@ -141,7 +137,7 @@ def _open(task: Task, slot: Slot, stack: ExitStack) -> UnitRunner:
             "host": host_properties(),
             "options": options.as_plain(),
             "device": bench.device,
-            SOURCES: source_digests(manager),
+            SOURCES: source_digests(session.manager),
             DEVICE: {"id": device.id, "partition": device.key.partition},
             **({LAYERS: layers} if layers else {}),
             SWEEP: task.job,
@@ -151,19 +147,3 @@ def _open(task: Task, slot: Slot, stack: ExitStack) -> UnitRunner:
     runner = UnitRunner(job, bench, device, own_session, own_folder / "shards")
     stack.callback(runner.close)
     return runner
-
-
-def _check_same_program(job: Job) -> None:
-    """Refuse to measure with another version, or to run code of another CPU.
-
-    :raises ToolchainError: something differs.
-    """
-    if job.version != __version__:
-        raise ToolchainError(
-            f"this worker has ckprof {__version__}, the coordinator {job.version}: install the same version"
-        )
-    if job.cpu_model and job.cpu_model != cpu_model():
-        raise ToolchainError(
-            f"the kernels were built for {job.cpu_model}, this worker runs on {cpu_model()}: use machines "
-            "of one kind"
-        )

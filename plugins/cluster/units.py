@@ -17,7 +17,7 @@ from ckprof.sweep.plan import make_plan
 from ckprof.sweep.resuming import usable
 from ckprof.sweep.sweep import Watch
 from ckprof.wording import counted
-from ckprof_plugins.cluster.leases import read_journal
+from ckprof_plugins.cluster.folder import read_journal
 from ckprof_plugins.cluster.messages import Unit
 from ckprof_plugins.cluster.sharding import (
     PART_VISITS,
@@ -38,9 +38,8 @@ if TYPE_CHECKING:
     from ckprof.store.attempt import Attempt
     from ckprof.store.query import PastVisit, SharedKey
     from ckprof.sweep.plan import PastReader, PlannedContest, PlanRequest
-    from ckprof_plugins.cluster.counters import Counters
-    from ckprof_plugins.cluster.folder import SweepFolder
-    from ckprof_plugins.cluster.leases import LeasePolicy
+    from ckprof_plugins.cluster.devices import Counters
+    from ckprof_plugins.cluster.folder import LeasePolicy, SweepFolder
     from ckprof_plugins.cluster.messages import ReferencePolicy, Reply
 
 

@@ -10,7 +10,6 @@ import re
 import struct
 import subprocess
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -55,21 +54,6 @@ _BITS: Final = re.compile(r"\.(U8|S8|U16|S16|64|128)\b")
 _WIDTH: Final = {"U8": 8, "S8": 8, "U16": 16, "S16": 16, "64": 64, "128": 128}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Function:
-    """What a code object says of one kernel, apart from its instructions."""
-
-    name: str
-    #: compute capability times ten
-    capability: int
-    registers: int
-    code_bytes: int
-    #: number -> value
-    attributes: Mapping[int, bytes]
-    shared_bytes: int
-    frame_bytes: int
-
-
 def read_kernels(path: Path, arch: str) -> tuple[DeviceKernel, ...]:
     """Return the kernels of a code object.
 
@@ -87,17 +71,16 @@ def read_kernels(path: Path, arch: str) -> tuple[DeviceKernel, ...]:
         ) from None
     try:
         with path.open("rb") as stream:
-            functions = _functions(ELFFile(stream))
+            kernels = tuple(_kernels(ELFFile(stream), path, arch))
     except (OSError, ELFError) as exc:
         raise InputError(f"not a code object: {exc}", path) from None
-    if not functions:
+    if not kernels:
         raise InputError("not a code object of an NVIDIA GPU: it has no kernels", path)
-    counts = _count(path)
-    return tuple(_kernel(function, arch, counts.get(function.name, Counter())) for function in functions)
+    return kernels
 
 
-def _functions(elf: Any) -> list[_Function]:
-    """Return the kernels of an opened code object."""
+def _kernels(elf: Any, path: Path, arch: str) -> Iterator[DeviceKernel]:
+    """Yield the kernels of an opened code object."""
     sections = {section.name: section for section in elf.iter_sections()}
     frames = _values_of_functions(sections, _FRAME_BYTES)
     registers = _values_of_functions(sections, _REGISTERS)
@@ -106,19 +89,42 @@ def _functions(elf: Any) -> list[_Function]:
         return int(sections[name]["sh_size"]) if name in sections else 0
 
     names = [name.removeprefix(_TEXT) for name in sections if name.startswith(_TEXT)]
-    return [
-        _Function(
-            name=name,
-            capability=_capability(int(elf["e_flags"])),
-            registers=registers.get(name, 0),
+    names = [name for name in names if _INFO + name in sections]
+    counts = _count(path) if names else {}
+    for name in names:
+        opcodes, attributes = counts.get(name, Counter()), dict(_attributes(sections[_INFO + name].data()))
+        threads = attributes.get(_MAX_THREADS, b"")
+        lanes = struct.unpack("<I", threads[:4])[0] if len(threads) >= 4 else 0
+        started_with = _STARTED_WITH.search(name)
+        block_bytes = size(_SHARED + name) + (int(started_with[1]) if started_with else 0)
+        vgprs = registers.get(name, 0)
+        yield DeviceKernel(
+            symbol=name,
+            arch=arch,
+            vgprs=vgprs,
+            agprs=0,
+            sgprs=0,
+            # the machine code tells memory that is used, not why
+            vgpr_spills=opcodes["LDL"] + opcodes["STL"],
+            sgpr_spills=0,
+            lds_bytes=block_bytes,
+            scratch_bytes=frames.get(name, 0),
+            wave_lanes=_LANES,
+            workgroup_lanes=lanes,
+            argument_bytes=struct.unpack("<H", attributes.get(_PARAMETER_BYTES, b"\0\0")[:2])[0],
             code_bytes=size(_TEXT + name),
-            attributes=dict(_attributes(sections[_INFO + name].data())),
-            shared_bytes=size(_SHARED + name),
-            frame_bytes=frames.get(name, 0),
+            occupancy=occupancy(vgprs, lanes, block_bytes, _capability(int(elf["e_flags"]))),
+            matrix_instructions={op: opcodes[op] for op in _MATRIX_KINDS if opcodes[op]},
+            loads=_widths(opcodes, "LDG"),
+            stores=_widths(opcodes, "STG"),
+            atomics=_widths(opcodes, "RED", "REDG", "ATOMG"),
+            lds_reads=_widths(opcodes, "LDS", "LDSM"),
+            lds_writes=_widths(opcodes, "STS", "STSM"),
+            direct_loads=opcodes["LDGSTS"],
+            tensor_copies=sum(opcodes[name] for name in _TENSOR_COPIES),
+            barriers=opcodes["BAR"] + opcodes["SYNCS"],
+            instructions=opcodes["all"],
         )
-        for name in names
-        if _INFO + name in sections
-    ]
 
 
 def _values_of_functions(sections: Mapping[str, Any], wanted: int) -> dict[str, int]:
@@ -149,41 +155,6 @@ def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
             yield kind, short
         else:
             return
-
-
-def _kernel(function: _Function, arch: str, opcodes: Counter[str]) -> DeviceKernel:
-    threads = function.attributes.get(_MAX_THREADS, b"")
-    lanes = struct.unpack("<I", threads[:4])[0] if len(threads) >= 4 else 0
-    parameters = function.attributes.get(_PARAMETER_BYTES, b"\0\0")
-    started_with = _STARTED_WITH.search(function.name)
-    block_bytes = function.shared_bytes + (int(started_with[1]) if started_with else 0)
-    return DeviceKernel(
-        symbol=function.name,
-        arch=arch,
-        vgprs=function.registers,
-        agprs=0,
-        sgprs=0,
-        # the machine code tells memory that is used, not why
-        vgpr_spills=opcodes["LDL"] + opcodes["STL"],
-        sgpr_spills=0,
-        lds_bytes=block_bytes,
-        scratch_bytes=function.frame_bytes,
-        wave_lanes=_LANES,
-        workgroup_lanes=lanes,
-        argument_bytes=struct.unpack("<H", parameters[:2])[0],
-        code_bytes=function.code_bytes,
-        occupancy=occupancy(function.registers, lanes, block_bytes, function.capability),
-        matrix_instructions={op: opcodes[op] for op in _MATRIX_KINDS if opcodes[op]},
-        loads=_widths(opcodes, "LDG"),
-        stores=_widths(opcodes, "STG"),
-        atomics=_widths(opcodes, "RED", "REDG", "ATOMG"),
-        lds_reads=_widths(opcodes, "LDS", "LDSM"),
-        lds_writes=_widths(opcodes, "STS", "STSM"),
-        direct_loads=opcodes["LDGSTS"],
-        tensor_copies=sum(opcodes[name] for name in _TENSOR_COPIES),
-        barriers=opcodes["BAR"] + opcodes["SYNCS"],
-        instructions=opcodes["all"],
-    )
 
 
 def _capability(flags: int) -> int:

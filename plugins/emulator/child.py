@@ -32,14 +32,21 @@ class Setup(msgspec.Struct, kw_only=True):
 
 
 class Question(msgspec.Struct, kw_only=True):
-    """A kernel and a problem."""
+    """How long does a kernel take for a problem?"""
 
+    #: content key of the kernel's instance
     key: str
+    #: of the problem
     ndim: int
     values: tuple[int, ...]
+    #: splits of the reduction; -1 leaves them to the kernel
     split_k: int
     #: bytes of each tensor, in the operation's order
     tensor_bytes: tuple[int, ...]
+    #: operations and bytes that the problem needs at least, and the name of the type that is multiplied
+    flop: int = 0
+    traffic_bytes: int = 0
+    dtype: str = ""
 
 
 class Answer(msgspec.Struct, kw_only=True):

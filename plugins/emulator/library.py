@@ -6,7 +6,6 @@ import errno
 import os
 import shlex
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -23,6 +22,8 @@ from ckprof_plugins.targets.hip.rocm import RUNTIME_LIBRARY, find_hip_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from ckprof.model.recipe import Compiler
 
 SOURCE_DIR: Final = Path(__file__).parent / "src"
 #: what can be emulated; the first is what the device is before it knows its kernels
@@ -88,16 +89,19 @@ def emulator_library(
     :param on_progress: called with steps done, all steps and the name of the step that has just ended.
     :raises ToolchainError: no compiler, it fails, or there is no space.
     """
-    plan = _plan(extra_flags)
+    compiler, flags, folder = _plan(extra_flags)
     try:
-        plan.folder.mkdir(parents=True, exist_ok=True)
-        with lock_file(plan.folder / "lock"):
-            write_if_changed(plan.folder / "emulated_devices.inc", _devices())
-            write_if_changed(plan.folder / _PREFIX, _PREFIX_TEXT)
-            _build(plan, jobs, on_progress)
+        folder.mkdir(parents=True, exist_ok=True)
+        with lock_file(folder / "lock"):
+            write_if_changed(folder / "emulated_devices.inc", _devices())
+            write_if_changed(folder / _PREFIX, _PREFIX_TEXT)
+            _write_ninja_file(shlex.join((*compiler.command, *flags, f"-I{folder}")), folder)
+            status, output = _build(folder, jobs, on_progress)
     except OSError as exc:
-        raise _no_room(plan.folder, exc.strerror) from exc
-    return plan.library
+        raise _no_room(folder, exc.strerror) from exc
+    if status:
+        _explain(compiler, folder, output)
+    return folder / RUNTIME_LIBRARY
 
 
 def library_path() -> Path:
@@ -105,34 +109,16 @@ def library_path() -> Path:
 
     :raises ToolchainError: no compiler or no HIP headers.
     """
-    return _plan(()).library
+    return _plan(())[2] / RUNTIME_LIBRARY
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    """How the library is compiled, and the folder of what becomes of it."""
-
-    command: tuple[str, ...]
-    flags: tuple[str, ...]
-    description: str
-    folder: Path
-
-    @property
-    def library(self) -> Path:
-        return self.folder / RUNTIME_LIBRARY
-
-
-def _plan(extra_flags: tuple[str, ...]) -> _Plan:
+def _plan(extra_flags: tuple[str, ...]) -> tuple[Compiler, tuple[str, ...], Path]:
+    """Return how the library is compiled, and the folder of what becomes of it."""
     compiler = find_compiler()
     # structures of the runtime's functions are those that kernels are compiled with
     flags = (*_FLAGS, "-idirafter", str(find_hip_root() / "include"), *extra_flags)
     identity = digest_parts(str(SOURCE_DIR), compiler.identity, machine_identity(compiler), *flags)
-    return _Plan(
-        command=compiler.command,
-        flags=flags,
-        description=compiler.description,
-        folder=cache_dir() / "emulator" / identity,
-    )
+    return compiler, flags, cache_dir() / "emulator" / identity
 
 
 def _devices() -> str:
@@ -148,9 +134,10 @@ def _devices() -> str:
     return "".join(rows)
 
 
-def _build(plan: _Plan, jobs: int | None, on_progress: Callable[[int, int, str], None] | None) -> None:
-    folder = plan.folder
-    _write_ninja_file(plan)
+def _build(
+    folder: Path, jobs: int | None, on_progress: Callable[[int, int, str], None] | None
+) -> tuple[int, list[str]]:
+    """Return how the compilers ended, and what they have printed."""
     command = (*ninja_command(), *(("-j", str(jobs)) if jobs else ()))
     output: list[str] = []
     try:
@@ -160,16 +147,14 @@ def _build(plan: _Plan, jobs: int | None, on_progress: Callable[[int, int, str],
             status, _ = run_steps(command, on_progress, cwd=folder, env=environment, keep=output.append)
     finally:
         (folder / _PARTIAL).unlink(missing_ok=True)
-    if status:
-        _explain(plan, output)
+    return status, output
 
 
-def _write_ninja_file(plan: _Plan) -> None:
+def _write_ninja_file(command: str, folder: Path) -> None:
     sources = sorted(SOURCE_DIR.rglob("*.cpp"))
     objects = {path: "_".join(path.relative_to(SOURCE_DIR).with_suffix(".o").parts) for path in sources}
-    flags = (*plan.flags, f"-I{plan.folder}")
-    compile_command = shlex.join((*plan.command, *flags, "-I", str(SOURCE_DIR))).replace("$", "$$")
-    link_command = shlex.join((*plan.command, *flags)).replace("$", "$$")
+    compile_command = f"{command} {shlex.join(('-I', str(SOURCE_DIR)))}".replace("$", "$$")
+    link_command = command.replace("$", "$$")
     lines = [
         "rule prefix",
         f"  command = {compile_command} -x c++-header $in -o $out",
@@ -189,7 +174,7 @@ def _write_ninja_file(plan: _Plan) -> None:
     for path, name in objects.items():
         lines += [f"build {name}: object {path} | {_PRECOMPILED}", f"  name = {path.relative_to(SOURCE_DIR)}"]
     lines.append(f"build {RUNTIME_LIBRARY}: library {' '.join(objects.values())}")
-    write_atomically(plan.folder / "build.ninja", "\n".join(lines) + "\n")
+    write_atomically(folder / "build.ninja", "\n".join(lines) + "\n")
 
 
 def _no_room(folder: Path, why: str | None) -> ToolchainError:
@@ -199,16 +184,16 @@ def _no_room(folder: Path, why: str | None) -> ToolchainError:
     )
 
 
-def _explain(plan: _Plan, output: Sequence[str]) -> NoReturn:
+def _explain(compiler: Compiler, folder: Path, output: Sequence[str]) -> NoReturn:
     """Say why it does not compile.
 
     :raises ToolchainError: always.
     """
     text = "\n".join(output)
     if os.strerror(errno.ENOSPC) in text:
-        raise _no_room(plan.folder, os.strerror(errno.ENOSPC))
+        raise _no_room(folder, os.strerror(errno.ENOSPC))
     probe = subprocess.run(
-        [*plan.command, "-std=c++20", "-fsyntax-only", "-x", "c++", "-"],
+        [*compiler.command, "-std=c++20", "-fsyntax-only", "-x", "c++", "-"],
         input=_NEEDED,
         capture_output=True,
         text=True,
@@ -216,10 +201,10 @@ def _explain(plan: _Plan, output: Sequence[str]) -> NoReturn:
     )
     if probe.returncode:
         raise ToolchainError(
-            f"{' '.join(plan.command)} ({plan.description}) does not know the C++20 that the emulated device "
-            f"is written in; install {_COMPILERS} and name it with CXX"
+            f"{' '.join(compiler.command)} ({compiler.description}) does not know the C++20 that the "
+            f"emulated device is written in; install {_COMPILERS} and name it with CXX"
         )
     errors = [line for line in output if "error" in line] or list(output)
     raise ToolchainError(
-        f"the emulated device does not compile (folder: {plan.folder}):\n  " + "\n  ".join(errors[:5])
+        f"the emulated device does not compile (folder: {folder}):\n  " + "\n  ".join(errors[:5])
     )

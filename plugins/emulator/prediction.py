@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -18,38 +17,8 @@ from ckprof_plugins.emulator.tables import property_of, unit_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-    from types import TracebackType
 
-    from ckprof.model.problem import Problem
     from ckprof_plugins.emulator.tables import DeviceModel
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeQuestion:
-    """How long does a kernel take for a problem?"""
-
-    #: content key of the kernel's instance
-    key: str
-    problem: Problem
-    #: splits of the reduction; -1 leaves them to the kernel
-    split_k: int
-    #: bytes of each tensor, in the operation's order
-    tensor_bytes: tuple[int, ...]
-    #: operations and bytes that the problem needs at least
-    flop: int
-    traffic_bytes: int
-    #: name of the type that is multiplied
-    dtype: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeAnswer:
-    """The answer to a question: a time, or why there is none."""
-
-    time: PredictedTime | None = None
-    #: the kernel does not support the problem
-    unsupported: bool = False
-    reason: str = ""
 
 
 _CHILD: Final = "ckprof_plugins.emulator.child"
@@ -70,9 +39,7 @@ class LaunchTimer:
     def __enter__(self) -> LaunchTimer:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def ask(self, question: Question) -> Answer:
@@ -130,9 +97,9 @@ _RATES: Final = {"fp64": "f64", "fp32": "f32", "fp16": "f16", "bf16": "bf16", "i
 
 
 def predict(
-    library: Path, arch: str, model: DeviceModel, questions: Sequence[TimeQuestion], *, profile: bool = False
-) -> tuple[TimeAnswer, ...]:
-    """Return how long kernels of a library take, in the order of the questions.
+    library: Path, arch: str, model: DeviceModel, questions: Sequence[Question], *, profile: bool = False
+) -> list[tuple[PredictedTime | None, Answer]]:
+    """Return how long kernels of a library take, in the order of the questions, or why there is no time.
 
     :param library: built for the emulated device.
     :param arch: what it was built for, with features.
@@ -150,37 +117,27 @@ def predict(
         profile=profile,
     )
     with LaunchTimer(setup) as times:
-        return tuple(_answer(question, times.ask(_asked(question)), base, model) for question in questions)
+        return [_timed(question, times.ask(question), base, model) for question in questions]
 
 
-def _asked(question: TimeQuestion) -> Question:
-    return Question(
-        key=question.key,
-        ndim=question.problem.ndim,
-        values=tuple(question.problem.values()),
-        split_k=question.split_k,
-        tensor_bytes=question.tensor_bytes,
-    )
-
-
-def _answer(question: TimeQuestion, answer: Answer, arch: str, model: DeviceModel) -> TimeAnswer:
+def _timed(
+    question: Question, answer: Answer, arch: str, model: DeviceModel
+) -> tuple[PredictedTime | None, Answer]:
     launches = [msgspec.json.decode(raw, type=Launch) for raw in answer.launches]
     if answer.unsupported or answer.reason or not any(launch.time for launch in launches):
-        return TimeAnswer(
-            unsupported=answer.unsupported, reason=answer.reason or "the kernel launched nothing"
-        )
-    return TimeAnswer(
-        time=compose(
-            launches,
-            model,
-            traffic_bytes=question.traffic_bytes,
-            peak_us=_peak_us(question, arch, model),
-            line_bytes=int(property_of("line_bytes", arch)),
-        )
+        reason = answer.reason or "the kernel launched nothing"
+        return None, Answer(unsupported=answer.unsupported, reason=reason)
+    time = compose(
+        launches,
+        model,
+        traffic_bytes=question.traffic_bytes,
+        peak_us=_peak_us(question, arch, model),
+        line_bytes=int(property_of("line_bytes", arch)),
     )
+    return time, Answer()
 
 
-def _peak_us(question: TimeQuestion, arch: str, model: DeviceModel) -> float:
+def _peak_us(question: Question, arch: str, model: DeviceModel) -> float:
     """Return what the multiplications take at the peak rate; 0 where that is not known."""
     known = find_architecture(arch)
     rate = known.machine.flops_per_cycle.get(_RATES.get(question.dtype, "")) if known.machine else None

@@ -8,11 +8,14 @@ from datetime import datetime, timezone
 from enum import Enum
 from math import exp
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.compare.side import side_of
 from ckprof.model.ranking import TIE, Field, shares_first_place
-from ckprof.report.short_names import shortened
+from ckprof.report.figures import display_name, name_column, number_column, problem_column
+from ckprof.report.short_names import ShortNames, shortened
+from ckprof.report.table import Column
+from ckprof.report.totals import slower
 from ckprof_plugins.pages.svg import (
     CHART_WIDTH,
     Frame,
@@ -22,6 +25,7 @@ from ckprof_plugins.pages.svg import (
     short,
     tag,
 )
+from ckprof_plugins.pages.tables import PageTable, kernel_details
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
 
     from ckprof.compare.side import MeasuredRow, ProblemKey, Side
     from ckprof.store.attempt import Attempt, Session
+    from ckprof_plugins.pages.content import ReportContent
 
 
 #: the latest ones are shown; more would not be told apart
@@ -281,4 +286,57 @@ def sparkline(row: HistoryRow, places: int) -> Markup:
         height=_HEIGHT,
         class_="spark",
         aria_hidden="true",
+    )
+
+
+def history_table(
+    history: TimeHistory, names: ShortNames, content: ReportContent | None = None
+) -> PageTable[Any]:
+    """Return a line per problem: first, fastest and latest time, and what the latest one is.
+
+    :param names: what shortens names of kernels.
+    :param content: has the names of layers.
+    """
+
+    def layer(row: HistoryRow) -> str:
+        known = content.layers.get(row.key) if content is not None else None
+        return known.name if known is not None else ""
+
+    named: list[Column[HistoryRow]] = [Column("layer", layer)]
+    columns: list[Column[HistoryRow]] = [
+        Column("#", lambda row: row.number, align="right", text=lambda row: f"P{row.number}"),
+        *(named if content is not None and any(one.name for one in content.layers.values()) else []),
+        problem_column(lambda row: row.key.problem),
+        number_column("first ms", lambda row: row.points[0].row.time_ms),
+        number_column("fastest ms", lambda row: row.fastest.row.time_ms),
+        number_column("latest ms", lambda row: row.last.row.time_ms),
+        number_column(
+            "latest against fastest",
+            lambda row: row.last.ratio,
+            slower,
+            lambda row: f"interval {slower(row.last.low)} to {slower(row.last.high)}",
+        ),
+        Column(
+            "latest",
+            lambda row: row.trend.value,
+            style=lambda row: f"trend-{TREND_CLASSES[row.trend]}",
+        ),
+        name_column("latest best instance", lambda row: display_name(row.last.row), names),
+    ]
+    return PageTable(
+        columns,
+        history.rows,
+        id="history-table",
+        filter_hint="problem or instance",
+        row_id=lambda row: f"h{row.number}",
+        details={
+            "latest best instance": lambda row: [
+                *kernel_details(row.last.row),
+                *(
+                    (history.labels[point.place], f"{point.row.time_ms:.5g} ms, {display_name(point.row)}")
+                    for point in row.points
+                ),
+                *((history.labels[place], "no verified time") for place in row.absent),
+            ]
+        },
     )

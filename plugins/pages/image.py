@@ -13,9 +13,8 @@ from ckprof.report.short_names import ShortNames, shortened
 from ckprof.wording import counted
 from ckprof_plugins.pages.charts import best_points, coverage_chart, roofline_chart
 from ckprof_plugins.pages.heat import heat_chart
-from ckprof_plugins.pages.network_tables import total_charts
 from ckprof_plugins.pages.svg import FONTS, chart_style, tag
-from ckprof_plugins.pages.tables import best_columns, cell_text
+from ckprof_plugins.pages.tables import best_columns, cell_text, total_charts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

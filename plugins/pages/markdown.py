@@ -12,8 +12,8 @@ from ckprof.report.document import Document, Heading, Items
 from ckprof.report.short_names import WHOLE_NAMES
 from ckprof.report.table import Column, Table
 from ckprof.wording import percent
-from ckprof_plugins.pages.network_tables import history_table, network_lines, total_table
-from ckprof_plugins.pages.tables import best_table, card_table, failure_table
+from ckprof_plugins.pages.history import history_table
+from ckprof_plugins.pages.tables import best_table, card_table, failure_table, network_lines, total_table
 
 if TYPE_CHECKING:
     from ckprof_plugins.pages.content import ReportContent

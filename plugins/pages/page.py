@@ -25,11 +25,9 @@ from ckprof.report.figures import display_name
 from ckprof.report.short_names import WHOLE_NAMES, ShortNames
 from ckprof.report.table import Column
 from ckprof.wording import change, percent
-from ckprof_plugins.pages.boxes import box_chart
-from ckprof_plugins.pages.charts import best_points, coverage_chart, roofline_chart
+from ckprof_plugins.pages.charts import best_points, box_chart, coverage_chart, roofline_chart
 from ckprof_plugins.pages.heat import BANDS, heat_chart, status_class, statuses_of
-from ckprof_plugins.pages.history import history_chart, sparkline
-from ckprof_plugins.pages.network_tables import history_table, network_lines, total_charts, total_table
+from ckprof_plugins.pages.history import history_chart, history_table, sparkline
 from ckprof_plugins.pages.tables import (
     PageTable,
     best_table,
@@ -37,7 +35,10 @@ from ckprof_plugins.pages.tables import (
     coverage_tables,
     failure_table,
     instance_table,
+    network_lines,
     spaced,
+    total_charts,
+    total_table,
     trace_table,
 )
 

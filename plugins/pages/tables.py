@@ -9,27 +9,26 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup
 
 from ckprof.report.escape import html_text
-from ckprof.report.figures import (
-    display_name,
-    name_column,
-    number_column,
-    problem_column,
-    standing_text,
-)
+from ckprof.report.figures import display_name, name_column, number_column, problem_column, standing_text
 from ckprof.report.short_names import ShortNames
 from ckprof.report.table import Column, RowT, Table
+from ckprof.report.totals import network_labels, slower, total_columns, total_lines
 from ckprof.report.unserved import with_unserved
 from ckprof.sweep.evidence import SweptLayer
 from ckprof.wording import change, percent
+from ckprof_plugins.pages.charts import Bar, bar_chart
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ckprof.compare.side import CardRow, MeasuredRow
+    from ckprof.report.totals import Network, Total
     from ckprof.report.unserved import Unserved
-    from ckprof_plugins.pages.best import BestRow, Coverage, CoverStep
-    from ckprof_plugins.pages.content import ReportContent
+    from ckprof_plugins.pages.content import BestRow, Coverage, CoverStep, ReportContent
     from ckprof_plugins.pages.heat import HeatInstance, HeatMap
+
+    Line = tuple[Network, Total]
+
 
 #: columns that the smallest window has room for
 _NARROW: Final = 5
@@ -259,3 +258,75 @@ def failure_table(content: ReportContent, names: ShortNames) -> PageTable[Any]:
         name_column("for example", lambda kind: display_name(content.failures[kind][0]), names),
     ]
     return PageTable(columns, list(content.failures), id="failure-table")
+
+
+def total_table(content: ReportContent) -> PageTable[Line]:
+    """Return what networks take with all kernels, and with libraries of some."""
+    lines = total_lines(content.networks)
+    columns = total_columns(content.networks, lambda numbers: ", ".join(_called(content, numbers)))
+    return PageTable(
+        columns,
+        lines,
+        id="total-table",
+        # what no kernel serves is named above; here stand out sums that lack more
+        style=lambda line: "warn" if len(line[1].missing) > len(line[0].unserved) else "",
+        details={
+            "kernels": lambda line: [
+                (f"kernel {number}", name) for number, name in enumerate(line[1].kernels, start=1)
+            ]
+        },
+    )
+
+
+def _called(content: ReportContent, numbers: Sequence[int]) -> list[str]:
+    """Return what problems are called: their numbers, and the names of their layers."""
+    keys = list(content.side.by_problem)
+    names = (content.layers[key].name if (key := keys[n - 1]) in content.layers else "" for n in numbers)
+    return [f"P{number} {name}".strip() for number, name in zip(numbers, names, strict=True)]
+
+
+def network_lines(content: ReportContent) -> Iterator[str]:
+    """Yield what the sums are of, and what is not in them: a line per direction, type, layout and device."""
+    counted = any(layer.count > 1 for layer in content.layers.values())
+    labels = network_labels(content.networks)
+    for network in content.networks:
+        of = f"{labels[network]}: " if labels[network] else ""
+        what = (
+            f"{network.problems} problems, which occur as {network.layers} layers in all"
+            if counted
+            else f"{network.problems} problems, each once: their source does not say how often they occur"
+        )
+        yield f"{of}Times are summed up over {what}."
+        if network.unserved:
+            named = ", ".join(_called(content, network.unserved))
+            yield (
+                f"{of}No kernel serves {named}: no sum has it."
+                if len(network.unserved) == 1
+                else (f"{of}No kernel serves {named}: no sum has them.")
+            )
+
+
+def total_charts(content: ReportContent) -> Iterator[tuple[str, Markup]]:
+    """Yield what each network is called, empty for the only one, and a chart of bars."""
+    labels = network_labels(content.networks)
+    for number, network in enumerate(content.networks):
+        bars = [
+            Bar(
+                name=total.library,
+                time_ms=total.time_ms,
+                best=index == 0,
+                note=_note(network, total, first=index == 0),
+            )
+            for index, total in enumerate(network.totals)
+        ]
+        said = "; ".join(f"{bar.name} {bar.time_ms:.4g} ms" for bar in bars)
+        name = "Time of the network" + (f", {labels[network]}" if labels[network] else "")
+        drawn = bar_chart(bars, f"total-{number}", name, f"{said}. The table has them.")
+        if drawn is not None:
+            yield labels[network], drawn
+
+
+def _note(network: Network, total: Total, *, first: bool) -> str:
+    against_best = "" if first else spaced(slower(total.ratio))
+    left_out = f"{total.layers} of {network.layers} layers" if total.missing else ""
+    return ", ".join(filter(None, (against_best, left_out)))

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from ckprof.plugin.protocols import Operation
     from ckprof.plugin.registry import Registry
     from ckprof.session import Session
+    from ckprof_plugins.emulator.child import Answer, Question
     from ckprof_plugins.emulator.predicted_time import PredictedTime
-    from ckprof_plugins.emulator.prediction import TimeAnswer, TimeQuestion
     from ckprof_plugins.emulator.tables import DeviceModel
     from ckprof_plugins.tuning.options import PredictOptions
 
@@ -140,12 +140,9 @@ class KernelPrediction:
 
     kernel: Candidate
     split_k: int
-    answer: TimeAnswer
-
-    @property
-    def time(self) -> PredictedTime | None:
-        """What was predicted; ``None`` if nothing was."""
-        return self.answer.time
+    #: what was predicted; ``None`` if nothing was, for the answer's reason
+    time: PredictedTime | None
+    answer: Answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,16 +204,18 @@ def predict(session: Session, options: PredictOptions) -> Predictions:
     calibration = calibration_of(
         measured,
         {
-            (case.problem, kernel.instance.key, split): answer.time.time_us
-            for (case, kernel, split), answer in answers
-            if answer.time is not None
+            (case.problem, kernel.instance.key, split): time.time_us
+            for (case, kernel, split), (time, _) in answers
+            if time is not None
         },
     )
     by_case: dict[int, list[KernelPrediction]] = {id(case): [] for case in options.problems}
-    for (case, kernel, split), answer in answers:
-        corrected = _corrected(answer, calibration, kernel)
+    for (case, kernel, split), (time, answer) in answers:
         if id(case) in by_case:
-            by_case[id(case)].append(KernelPrediction(kernel=kernel, split_k=split, answer=corrected))
+            corrected = calibration.applied(kernel.instance.key, time) if time is not None else None
+            by_case[id(case)].append(
+                KernelPrediction(kernel=kernel, split_k=split, time=corrected, answer=answer)
+            )
     return Predictions(
         target=target.id,
         arch=library.recipe.arch,
@@ -239,12 +238,6 @@ def _asked(
     )
 
 
-def _corrected(answer: TimeAnswer, calibration: Calibration, kernel: Candidate) -> TimeAnswer:
-    if answer.time is None:
-        return answer
-    return replace(answer, time=calibration.applied(kernel.instance.key, answer.time))
-
-
 def _ranked(kernels: Iterable[KernelPrediction]) -> tuple[KernelPrediction, ...]:
     def order(kernel: KernelPrediction) -> tuple[bool, float]:
         return kernel.time is None, kernel.time.time_us if kernel.time is not None else 0.0
@@ -254,9 +247,9 @@ def _ranked(kernels: Iterable[KernelPrediction]) -> tuple[KernelPrediction, ...]
 
 def _question(
     operation: Operation, case: ProblemCase, kernel: Candidate, split_k: int, arch: str
-) -> TimeQuestion:
+) -> Question:
     """Return the question about a kernel with what only the operation knows of the problem."""
-    from ckprof_plugins.emulator.prediction import TimeQuestion
+    from ckprof_plugins.emulator.child import Question
 
     problem, instance = case.problem, kernel.instance
     names = operation.tensors_of(problem)
@@ -264,9 +257,10 @@ def _question(
     sized = zip(names, types.of_so_many(len(names)), strict=True)
     specs = [(problem.tensor(name, instance.layout), dtype) for name, dtype in sized]
     specs.sort(key=lambda entry: entry[0].position)
-    return TimeQuestion(
+    return Question(
         key=instance.key,
-        problem=problem,
+        ndim=problem.ndim,
+        values=tuple(problem.values()),
         split_k=split_k,
         tensor_bytes=tuple(spec.stored_elements * dtype.properties.size_bytes for spec, dtype in specs),
         flop=problem.flop,

@@ -18,8 +18,7 @@ from ckprof.store.writer import StoreWriter
 from ckprof.sweep.plan import PlanRequest
 from ckprof_plugins.cluster.coordinator import Coordinator
 from ckprof_plugins.cluster.engines import Pool
-from ckprof_plugins.cluster.folder import ObjectFolder, ObjectSource, SweepFolder
-from ckprof_plugins.cluster.leases import LeasePolicy
+from ckprof_plugins.cluster.folder import LeasePolicy, ObjectFolder, ObjectSource, SweepFolder
 from ckprof_plugins.cluster.merging import Merger
 from ckprof_plugins.cluster.messages import (
     End,

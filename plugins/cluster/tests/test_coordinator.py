@@ -15,8 +15,8 @@ from ckprof.store.attempt import Mark
 from ckprof.store.key import DeviceKey
 from ckprof.store.store import Store
 from ckprof.sweep.sweep import Stop
-from ckprof_plugins.cluster.counters import EngineProgress
-from ckprof_plugins.cluster.leases import LeasePolicy, LeaseTable
+from ckprof_plugins.cluster.devices import EngineProgress
+from ckprof_plugins.cluster.folder import LeasePolicy, LeaseTable
 from ckprof_plugins.cluster.messages import End, ReferencePolicy, Reply, decode_unit
 from ckprof_plugins.cluster.units import ClusterWatch
 from plugins.cluster.tests.simulated import ThreadSession, TimedBench, make_runner, make_setup

@@ -19,10 +19,10 @@ from ckprof.store.shard import ShardWriter
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from ckprof_plugins.cluster import partial
-from ckprof_plugins.cluster.counters import Counters
+from ckprof_plugins.cluster.devices import Counters
 from ckprof_plugins.cluster.engines import Slot, WorkerLost
 from ckprof_plugins.cluster.merging import Ingest, Merger
-from ckprof_plugins.cluster.partial import Merged, MergePool, Piece, absorb, write_partial
+from ckprof_plugins.cluster.partial import Merged, MergePool, absorb, write_partial
 from ckprof_plugins.cluster.units import ClusterWatch
 from tests.store.samples import make_attempt, make_problem, make_session
 
@@ -204,8 +204,7 @@ def test_little_is_merged_without_other_processes(tmp_path, inside):
 def test_an_unfinished_copy_leaves_the_store_as_it_was(tmp_path, monkeypatch):
     shards = tmp_path / "shards"
     path = fill(shards, 0, random.Random(2))
-    piece = Piece(str(path), 0, path.stat().st_size)
-    content = write_partial(tmp_path / "part.db", [piece])
+    content = write_partial(tmp_path / "part.db", {str(path): (0, path.stat().st_size)})
     with StoreWriter(tmp_path / "r.db") as writer:
         writer.append(make_attempt(0, 0, session=make_session(9)))
         before = list(writer.reader)

@@ -13,10 +13,16 @@ from ckprof.store.attempt import Mark
 from ckprof.store.maintenance import check
 from ckprof.store.shard import ShardWriter, attempt_line, header_line
 from ckprof.store.writer import StoreWriter
-from ckprof_plugins.cluster.folder import ObjectFolder, ObjectSource, digest_of
-from ckprof_plugins.cluster.leases import LeasePolicy, LeaseTable, read_journal
+from ckprof_plugins.cluster.folder import (
+    LeasePolicy,
+    LeaseTable,
+    ObjectFolder,
+    ObjectSource,
+    digest_of,
+    read_journal,
+)
 from ckprof_plugins.cluster.merging import Merger
-from ckprof_plugins.cluster.partial import Merged, Piece, absorb, write_partial
+from ckprof_plugins.cluster.partial import Merged, absorb, write_partial
 from tests.store.samples import make_attempt, make_problem, make_session
 from tests.store.test_baselines import FAILED, content, measured
 
@@ -190,9 +196,8 @@ def test_baselines_are_merged_by_partial_stores(tmp_path):
         shard.append(make_attempt(1, 0))
         shard.add_baseline(measured())
         shard.add_baseline(FAILED)
-    piece = Piece(str(shard.path), 0, shard.path.stat().st_size)
     partial, path = tmp_path / "partial.db", tmp_path / "rows.db"
-    found = write_partial(partial, [piece])
+    found = write_partial(partial, {str(shard.path): (0, shard.path.stat().st_size)})
     with StoreWriter(path) as writer:
         # its texts and problems have other numbers than those of the part
         writer.append(make_attempt(3, 5, problem=make_problem(30), session=make_session(9)))

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from ckprof.errors import InputError
-from ckprof_plugins.cluster.folder import SweepFolder
-from ckprof_plugins.cluster.leases import LeasePolicy
+from ckprof_plugins.cluster.folder import LeasePolicy, SweepFolder
 from ckprof_plugins.cluster.messages import ReferencePolicy
 from ckprof_plugins.cluster.settings import line_of, read_settings
 

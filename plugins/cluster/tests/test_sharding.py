@@ -20,9 +20,9 @@ from ckprof.store.query import PastVisit
 from ckprof.store.shard import ShardWriter
 from ckprof.store.store import Store
 from ckprof_plugins.cluster.engine_choice import describe_cost
-from ckprof_plugins.cluster.leases import LeasePolicy, LeaseTable
+from ckprof_plugins.cluster.folder import LeasePolicy, LeaseTable
 from ckprof_plugins.cluster.messages import ReferencePolicy, Unit, decode_unit
-from ckprof_plugins.cluster.screening import anchor_time, out_of_part, part_rounds, screen
+from ckprof_plugins.cluster.screening import anchor_time, compare_parts, out_of_part, part_rounds, screen
 from ckprof_plugins.cluster.sharding import (
     LEAD_KERNELS,
     LEAST_KERNELS,
@@ -174,12 +174,12 @@ def test_times_of_other_devices_are_compared_by_the_anchor():
         *rounds_of(2, 0.55, 0.551, 0.549, session="t", scale=2.0),
         *rounds_of(3, 0.501, 0.5, 0.502, session="t", scale=2.0),
     ]
-    found = screen([*here, *there], CELLS[:4], ROUNDS)
-    assert found.out == {CELLS[1], CELLS[2]}
-    assert found.anchor.cell == CELLS[0] and found.anchor.time_ms == pytest.approx(0.999)
+    assert screen([*here, *there], CELLS[:4], ROUNDS)[0] == {CELLS[1], CELLS[2]}
+    _, anchor = compare_parts([*here, *there], ROUNDS)
+    assert anchor.cell == CELLS[0] and anchor.time_ms == pytest.approx(0.999)
     # what is within the margin of two devices stays
     near = [*here, *rounds_of(2, 0.53, 0.531, 0.529, session="t", scale=2.0)]
-    assert screen(near, CELLS[:3], ROUNDS).out == {CELLS[1]}
+    assert screen(near, CELLS[:3], ROUNDS)[0] == {CELLS[1]}
 
 
 def test_failed_dropped_and_unfinished_kernels():
@@ -191,12 +191,12 @@ def test_failed_dropped_and_unfinished_kernels():
         *rounds_of(4, 1.0, 1.0),
         visit(4, 1.0, 3, marks="drift,part"),
     ]
-    found = screen(visits, CELLS, ROUNDS)
-    assert (found.out, found.failed) == ({CELLS[1], CELLS[2]}, {CELLS[1]})
-    assert found.missing == (CELLS[3], CELLS[4], CELLS[5])
-    again = screen(visits, CELLS, ROUNDS, retry_failed=True)
-    assert again.missing == (CELLS[1], CELLS[3], CELLS[4], CELLS[5]) and again.out == {CELLS[2]}
-    assert screen([], CELLS, ROUNDS).missing == tuple(CELLS)
+    out, failed, missing = screen(visits, CELLS, ROUNDS)
+    assert (out, failed) == ({CELLS[1], CELLS[2]}, {CELLS[1]})
+    assert missing == (CELLS[3], CELLS[4], CELLS[5])
+    out, _, missing = screen(visits, CELLS, ROUNDS, retry_failed=True)
+    assert missing == (CELLS[1], CELLS[3], CELLS[4], CELLS[5]) and out == {CELLS[2]}
+    assert screen([], CELLS, ROUNDS)[2] == tuple(CELLS)
 
 
 # --- the parts of a problem --------------------------------------------------------------------------------
@@ -415,9 +415,9 @@ def test_a_store_that_is_opened_again_has_the_same_finalists(case):
         machine = Machine(f"store {case} {seed}", **BROKEN[case])
         finalists = machine.finalists()
         machine.chance.shuffle(machine.stored)
-        found = screen(machine.stored, machine.cells, ROUNDS)
-        assert not found.missing
-        assert tuple(cell for cell in machine.cells if cell not in found.out) == finalists
+        out, _, missing = screen(machine.stored, machine.cells, ROUNDS)
+        assert not missing
+        assert tuple(cell for cell in machine.cells if cell not in out) == finalists
 
 
 def test_running_in_parts_again_leaves_fewer_for_the_last_step_and_never_loses_the_fastest():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckprof.compare.side import side_of
-from ckprof_plugins.pages.boxes import box_chart, box_of, boxes
+from ckprof_plugins.pages.charts import box_chart, box_of, boxes
 from tests.measured import Made, attempts
 
 samples = st.lists(st.floats(1e-4, 1e4), min_size=1, max_size=60)

@@ -17,7 +17,7 @@ from ckprof.model.roof import Roof
 from ckprof.report.escape import csv_cell
 from ckprof.store.attempt import Attempt
 from ckprof.sweep.evidence import layer_evidence
-from ckprof_plugins.pages.boxes import boxes
+from ckprof_plugins.pages.charts import boxes
 from ckprof_plugins.pages.content import report_content
 from ckprof_plugins.pages.history import history, labels_of
 from ckprof_plugins.pages.options import ReportOptions

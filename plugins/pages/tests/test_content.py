@@ -15,8 +15,7 @@ from ckprof.model.outcome import Status
 from ckprof.model.ranking import Order
 from ckprof.model.roof import Roof, RoofKind
 from ckprof.store.attempt import Attempt, Mark
-from ckprof_plugins.pages.best import best_rows, coverage
-from ckprof_plugins.pages.content import ReportContent, report_content
+from ckprof_plugins.pages.content import ReportContent, best_rows, coverage, report_content
 from ckprof_plugins.pages.heat import heat_map
 from ckprof_plugins.pages.markdown import render_markdown
 from ckprof_plugins.pages.options import ReportOptions

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from ckprof.compare.side import side_of
 from ckprof.model.ranking import Order, ranking
 from ckprof.store.attempt import Attempt
-from ckprof_plugins.pages.best import best_rows
+from ckprof_plugins.pages.content import best_rows
 from ckprof_plugins.pages.options import ReportOptions
 from tests.compare.test_one_winner import measured, outcomes_of
 

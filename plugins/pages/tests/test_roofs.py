@@ -10,8 +10,8 @@ from ckprof.compare.side import Side, side_of
 from ckprof.model.roof import Roof, RoofKind
 from ckprof.model.types import DataType
 from ckprof.sweep.evidence import roof_evidence
-from ckprof_plugins.pages.best import best_rows
 from ckprof_plugins.pages.charts import best_points, roofline_chart
+from ckprof_plugins.pages.content import best_rows
 from ckprof_plugins.pages.options import ReportOptions
 from tests.measured import Made, attempts
 from tests.sweep.test_evidence import roof

@@ -8,11 +8,9 @@ import pytest
 
 from ckprof.compare.side import Side, side_of
 from ckprof.report.short_names import ShortNames
-from ckprof_plugins.pages import boxes as boxes_module
 from ckprof_plugins.pages import charts, image
 from ckprof_plugins.pages import heat as heat_map_module
-from ckprof_plugins.pages.boxes import box_chart, boxes
-from ckprof_plugins.pages.charts import Bar, bar_chart
+from ckprof_plugins.pages.charts import Bar, bar_chart, box_chart, boxes
 from ckprof_plugins.pages.content import report_content
 from ckprof_plugins.pages.heat import heat_chart, heat_map
 from ckprof_plugins.pages.options import ReportOptions
@@ -68,5 +66,5 @@ def test_box_plots_have_the_names_of_tables(named: list, side: Side) -> None:
     found = boxes(side, named, 4)
     for of_problem in found.values():
         drawn = str(box_chart(of_problem, *TEXT))
-        for text in shown([box.name for box in of_problem], boxes_module._NAME):
+        for text in shown([box.name for box in of_problem], charts._NAME):
             assert text in drawn

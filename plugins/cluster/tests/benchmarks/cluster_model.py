@@ -15,7 +15,7 @@ from collections import deque
 from dataclasses import dataclass, field, fields, replace
 
 from ckprof.measure.rounds import RoundOptions
-from ckprof_plugins.cluster.leases import LeasePolicy
+from ckprof_plugins.cluster.folder import LeasePolicy
 from ckprof_plugins.cluster.screening import part_rounds
 from ckprof_plugins.cluster.sharding import (
     LEAD_KERNELS,

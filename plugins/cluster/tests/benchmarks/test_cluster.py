@@ -24,7 +24,7 @@ from ckprof_plugins.cluster.engines import EngineRequest, Pool
 from ckprof_plugins.cluster.local import LocalEngine
 from ckprof_plugins.cluster.merging import Merger
 from ckprof_plugins.cluster.messages import End, Reply, Task, WorkerDevice, decode_task, encode
-from ckprof_plugins.cluster.partial import Merged, Piece, absorb, write_partial
+from ckprof_plugins.cluster.partial import Merged, absorb, write_partial
 from ckprof_plugins.cluster.units import ClusterWatch
 from plugins.cluster.tests.benchmarks.cluster_model import GOAL, Costs, Fleet, simulate
 from plugins.cluster.tests.simulated import HANDLER, VISIT_VARIABLE, make_setup
@@ -127,8 +127,8 @@ def test_partitioned_merging(benchmark: Any, tmp_path: Path) -> None:
     began = time.process_time()
     partials = []
     for number, path in enumerate(sorted(shards.iterdir())):
-        piece = Piece(str(path), 0, path.stat().st_size)
-        partials.append(write_partial(tmp_path / f"{number}.db", [piece]))
+        pieces = {str(path): (0, path.stat().st_size)}
+        partials.append(write_partial(tmp_path / f"{number}.db", pieces))
     read_s = time.process_time() - began
     with StoreWriter(tmp_path / "many.db") as writer:
 
