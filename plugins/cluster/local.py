@@ -162,7 +162,8 @@ class _Lane(threading.Thread):
                 except Exception as exc:
                     # whatever it is: nobody else would ever answer
                     self._end()
-                    future.set_exception(exc if isinstance(exc, WorkerLost) else WorkerLost(self._told(exc)))
+                    said = f"the worker of device {self._slot.label}: {str(exc) or type(exc).__name__}"
+                    future.set_exception(exc if isinstance(exc, WorkerLost) else WorkerLost(said))
                 else:
                     future.set_result(answer)
         finally:
@@ -189,9 +190,6 @@ class _Lane(threading.Thread):
         if kind == FAILURE:
             raise WorkerLost(answer.decode(errors="replace"))
         return answer
-
-    def _told(self, error: Exception) -> str:
-        return f"the worker of device {self._slot.label}: {str(error) or type(error).__name__}"
 
     def _how_it_ended(self, process: subprocess.Popen[bytes]) -> str:
         try:
@@ -220,26 +218,23 @@ class _Lane(threading.Thread):
 
         :raises WorkerLost: the system has none for it.
         """
+        slot = self._slot
+        cpus = [",".join(map(str, slot.cpus))] if slot.cpus else []
         try:
             # a file, not a pipe: nobody reads it unless the process is lost
             self._errors = tempfile.TemporaryFile()
-            return self._popen(self._errors)
+            return subprocess.Popen(
+                python_command(
+                    "ckprof_plugins.cluster.child", self._handler, str(slot.device), slot.label, *cpus
+                ),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                # Ctrl-C is for the coordinator, which asks its workers to stop.
+                start_new_session=True,
+            )
         except OSError as exc:
-            raise WorkerLost(f"device {self._slot.label}: {start_failure(exc)}") from exc
-
-    def _popen(self, errors: IO[bytes]) -> subprocess.Popen[bytes]:
-        slot = self._slot
-        cpus = [",".join(map(str, slot.cpus))] if slot.cpus else []
-        return subprocess.Popen(
-            python_command(
-                "ckprof_plugins.cluster.child", self._handler, str(slot.device), slot.label, *cpus
-            ),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            # Ctrl-C is for the coordinator, which asks its workers to stop.
-            start_new_session=True,
-        )
+            raise WorkerLost(f"device {slot.label}: {start_failure(exc)}") from exc
 
     def _end(self) -> None:
         process, self._process = self._process, None

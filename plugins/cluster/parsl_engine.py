@@ -155,8 +155,7 @@ class ParslEngine:
         :raises CkprofError: the settings are wrong, or Parsl is not installed.
         """
         settings = _checked(request)
-        tables = {pool: settings.pool(pool) for pool in Pool}
-        return {pool: table.slots if table is not None else 0 for pool, table in tables.items()}
+        return {pool: settings.slots(pool) for pool in Pool}
 
     def open(self, request: EngineRequest) -> ParslSession:
         """Start Parsl; workers come when the schedulers start them.
@@ -335,8 +334,7 @@ class ParslSession:
 
     def slots(self, pool: Pool) -> int:
         """Return how many workers the pool has when all jobs run."""
-        table = self._settings.pool(pool)
-        return table.slots if table is not None else 0
+        return self._settings.slots(pool)
 
     def submit(self, pool: Pool, payload: bytes) -> Future[bytes]:
         """Have Parsl run a payload."""

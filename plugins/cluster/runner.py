@@ -48,9 +48,9 @@ class EngineRunner:
     def describe(self, session: Session, request: RunRequest, options: SweepOptions) -> list[str]:
         """Return what is left to do, and the tasks, bytes and hours that it takes on the engine.
 
-        :raises CkprofError: as for :func:`~ckprof_plugins.cluster.engine_choice.choose_engine`.
+        :raises CkprofError: as for :func:`~ckprof_plugins.cluster.engine_sweep.choose_engine`.
         """
-        from ckprof_plugins.cluster.engine_choice import describe_sweep
+        from ckprof_plugins.cluster.engine_sweep import describe_sweep
 
         return describe_sweep(session, request, options, self)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -118,18 +118,15 @@ def read_settings(path: Path) -> ClusterSettings:
         key = "reference" if str(exc).startswith(ReferencePolicy.__struct_fields__) else "lease"
         key = "merge.processes" if "read shards" in str(exc) else key
         raise InputError(str(exc), path, line_of(text, key)) from None
-    transport = settings.transport
-
-    def wrong(message: str, key: str) -> InputError:
-        return InputError(message, path, line_of(text, key))
-
-    if transport.kind not in ("folder", "engine"):
-        raise wrong(f"the transport is {transport.kind!r}, expected folder or engine", "transport.kind")
-    if transport.kind == "folder" and not transport.path:
-        raise wrong("a folder that all machines see needs a path = ...", "transport.kind")
-    if transport.kind == "engine" and transport.path:
-        raise wrong('a path is for kind = "folder"', "transport.path")
-    return msgspec.structs.replace(settings, path=path, text=text, tables=values)
+    settings = msgspec.structs.replace(settings, path=path, text=text, tables=values)
+    kind, folder = settings.transport.kind, settings.transport.path
+    if kind not in ("folder", "engine"):
+        raise settings.error(f"the transport is {kind!r}, expected folder or engine", "transport.kind")
+    if kind == "folder" and not folder:
+        raise settings.error("a folder that all machines see needs a path = ...", "transport.kind")
+    if kind == "engine" and folder:
+        raise settings.error('a path is for kind = "folder"', "transport.path")
+    return settings
 
 
 def _convert(values: Mapping[str, object], kind: type[T], path: Path, text: str) -> T:
@@ -286,6 +283,11 @@ class ParslSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         """Return a pool's table."""
         return self.pools.run if pool is Pool.RUN else self.pools.build
 
+    def slots(self, pool: Pool) -> int:
+        """Return how many workers a pool has when all jobs run."""
+        table = self.pool(pool)
+        return table.slots if table is not None else 0
+
     @property
     def local(self) -> bool:
         """Whether all workers run on this machine."""
@@ -312,31 +314,30 @@ def read_parsl_settings(settings: ClusterSettings | None) -> ParslSettings:
     return read
 
 
-def _problems(table: PoolTable, pool: Pool) -> list[tuple[str, str]]:
-    """Return (key, what is wrong with it)."""
+def _problems(table: PoolTable, pool: Pool) -> Iterator[tuple[str, str]]:
+    """Yield (key, what is wrong with it)."""
     form = PROVIDERS.get(table.provider)
     if form is None:
-        return [("provider", f"unknown provider {table.provider!r} (known: {', '.join(PROVIDERS)})")]
-    problems = []
+        yield "provider", f"unknown provider {table.provider!r} (known: {', '.join(PROVIDERS)})"
+        return
     for name in ("nodes", "blocks", "workers"):
         if getattr(table, name) < 1:
-            problems.append((name, f"{name} is {getattr(table, name)}, expected at least 1"))
+            yield name, f"{name} is {getattr(table, name)}, expected at least 1"
     if pool is Pool.RUN and not table.devices:
-        problems.append(("gpus", "gpus is missing: the number of devices of a machine, or their names"))
+        yield "gpus", "gpus is missing: the number of devices of a machine, or their names"
     if pool is Pool.BUILD and table.devices:
-        problems.append(("gpus", "a pool that builds has workers = N, no gpus"))
+        yield "gpus", "a pool that builds has workers = N, no gpus"
     if table.walltime and not form.walltime:
-        problems.append(("walltime", f"provider {table.provider} has no walltime"))
+        yield "walltime", f"provider {table.provider} has no walltime"
     elif table.walltime and not _WALLTIME.fullmatch(table.walltime):
-        problems.append(("walltime", f"walltime is {table.walltime!r}, expected hours:minutes:seconds"))
+        yield "walltime", f"walltime is {table.walltime!r}, expected hours:minutes:seconds"
     for name in ("queue", "account"):
         if getattr(table, name) and not getattr(form, name):
-            problems.append((name, f"provider {table.provider} has no {name}"))
+            yield name, f"provider {table.provider} has no {name}"
     if table.launcher and table.launcher not in LAUNCHERS:
-        problems.append(("launcher", f"unknown launcher {table.launcher!r} (known: {', '.join(LAUNCHERS)})"))
+        yield "launcher", f"unknown launcher {table.launcher!r} (known: {', '.join(LAUNCHERS)})"
     if table.nodes > 1 and not (form.launcher or table.launcher):
-        problems.append(("nodes", f"provider {table.provider} has one machine a job: use blocks"))
+        yield "nodes", f"provider {table.provider} has one machine a job: use blocks"
     for name in form.required:
         if name not in table.options:
-            problems.append(("options", f"provider {table.provider} needs options.{name}"))
-    return problems
+            yield "options", f"provider {table.provider} needs options.{name}"

@@ -11,7 +11,18 @@ from ckprof.model.noise import quantile
 from ckprof.report.figures import display_name
 from ckprof.report.short_names import ShortNames
 from ckprof.wording import percent
-from ckprof_plugins.pages.svg import CHART_WIDTH, Frame, Scale, axes, chart, polyline, short, tag, x_axis
+from ckprof_plugins.pages.svg import (
+    CHART_WIDTH,
+    Frame,
+    Scale,
+    chart,
+    polyline,
+    short,
+    tag,
+    text_at,
+    x_axis,
+    y_axis,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -72,7 +83,7 @@ def roofline_chart(points: Sequence[RooflinePoint], figures: str = "") -> Markup
     x = Scale(domain=(min(intensities) / 2, max([*intensities, *ridges]) * 2), range=frame.x_range, log=True)
     heights = [roof.at(x.domain[1]) for roof in roofs]
     y = Scale(domain=(min(speeds) / 2, max([*speeds, *heights]) * 1.6), range=frame.y_range, log=True)
-    parts = axes(frame, x, y, ("floating-point operations per byte", "GFLOP/s"))
+    parts = [*x_axis(frame, x, "floating-point operations per byte"), *y_axis(frame, y, "GFLOP/s")]
     for roof, name in zip(roofs, names, strict=True):
         parts += _roof(roof, name, x, y)
     for point in points:
@@ -103,17 +114,9 @@ def _roof(roof: Roof, name: str, x: Scale, y: Scale) -> list[Markup]:
     # where the slope enters the plot, so that no line leaves it
     entry = max(low, y.domain[0] / roof.gbytes_per_s) if roof.gbytes_per_s < math.inf else low
     stops = sorted({entry, min(max(ridge, entry), high), high})
-    label = tag(
-        "text",
-        name,
-        x=x(high) - 4,
-        y=y(roof.at(high)) - 6,
-        class_=f"roof-label {roof.kind.value}",
-        text_anchor="end",
-    )
     return [
         polyline([(x(intensity), y(roof.at(intensity))) for intensity in stops], f"roof {roof.kind.value}"),
-        label,
+        text_at(x(high) - 4, y(roof.at(high)) - 6, name, f"roof-label {roof.kind.value}", "end"),
     ]
 
 
@@ -134,7 +137,7 @@ def coverage_chart(curves: Sequence[Coverage]) -> Markup | None:
     frame = Frame(width=CHART_WIDTH, height=280, right=130)
     x = Scale(domain=(0, max(most, 2)), range=frame.x_range)
     y = Scale(domain=(0, 100), range=frame.y_range)
-    parts = axes(frame, x, y, ("kernels in the library", "problems served, %"))
+    parts = [*x_axis(frame, x, "kernels in the library"), *y_axis(frame, y, "problems served, %")]
     texts = []
     for number, curve in enumerate(curves):
         shares = [0.0, *(100 * step.covered / curve.problems for step in curve.steps)]
@@ -144,7 +147,7 @@ def coverage_chart(curves: Sequence[Coverage]) -> Markup | None:
         parts.append(polyline([*corners, (x(x.domain[1]), corners[-1][1])], f"series s{number}"))
         label = f"within {percent(curve.tolerance, None)}: {len(curve.steps)}"
         at = frame.top + 14 + 18 * number
-        parts.append(tag("text", label, x=frame.width - 122, y=at, class_=f"series-label s{number}"))
+        parts.append(text_at(frame.width - 122, at, label, f"series-label s{number}"))
         texts.append(f"{curve.text} within {percent(curve.tolerance, None)} of the best.")
     return chart(frame, parts, "coverage", "Coverage", " ".join(texts))
 
@@ -185,17 +188,8 @@ def bar_chart(bars: Sequence[Bar], id_: str, name: str, description: str) -> Mar
     for number, (bar, shown, figure) in enumerate(zip(bars, names, figures, strict=True)):
         top = frame.top + _BAR * number
         middle = top + _BAR / 2
-        parts.append(
-            tag(
-                "text",
-                tag("title", bar.name) if shown != bar.name else "",
-                shown,
-                x=left - 8,
-                y=middle + 4,
-                class_="bar-name",
-                text_anchor="end",
-            )
-        )
+        whole = bar.name if shown != bar.name else ""
+        parts.append(text_at(left - 8, middle + 4, shown, "bar-name", "end", whole=whole))
         parts.append(
             tag(
                 "rect",
@@ -212,7 +206,7 @@ def bar_chart(bars: Sequence[Bar], id_: str, name: str, description: str) -> Mar
             ends = f"M{low} {middle - 4}v8M{low} {middle}H{high}M{high} {middle - 4}v8"
             parts.append(tag("path", d=ends, class_="whisker"))
         behind = x(bar.time_ms + bar.spread_ms) + 8
-        parts.append(tag("text", figure, x=behind, y=middle + 4, class_="bar-figure"))
+        parts.append(text_at(behind, middle + 4, figure, "bar-figure"))
     return chart(frame, parts, id_, name, description)
 
 
@@ -314,7 +308,7 @@ def _box(box: Box, name: str, at: float, left: int, x: Scale) -> list[Markup]:
         f"{short(box.first_quartile)} and {short(box.third_quartile)}, whiskers {short(box.low)} to "
         f"{short(box.high)}, {box.beyond_count} beyond"
     )
-    whole = tag("title", box.name) if name != box.name else ""
+    whole = box.name if name != box.name else ""
     first, third, median = x(box.first_quartile), x(box.third_quartile), x(box.median)
     low, high = x(box.low), x(box.high)
     whiskers = f"M{low} {at - 5}v10M{low} {at}H{first}M{third} {at}H{high}M{high} {at - 5}v10"
@@ -323,7 +317,7 @@ def _box(box: Box, name: str, at: float, left: int, x: Scale) -> list[Markup]:
     beyond = [tag("path", d=dots, class_="beyond")] if box.beyond else []
     width = max(1.0, round(third - first, 1))
     return [
-        tag("text", whole, name, x=left - 8, y=at + 4, class_="bar-name", text_anchor="end"),
+        text_at(left - 8, at + 4, name, "bar-name", "end", whole=whole),
         tag("path", d=whiskers, class_="whisker"),
         tag("rect", tag("title", said), x=first, y=at - 9, width=width, height=18, class_="box"),
         tag("path", d=f"M{median} {at - 9}v18", class_="median"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.model.outcome import Status
 from ckprof.report.short_names import WHOLE_NAMES, ShortNames
-from ckprof_plugins.pages.svg import CHART_WIDTH, Frame, chart, tag
+from ckprof_plugins.pages.svg import CHART_WIDTH, Frame, chart, tag, text_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -167,7 +167,7 @@ def heat_chart(heat: HeatMap, names: ShortNames = WHOLE_NAMES, labels: Sequence[
     every = max(1, math.ceil(13 / height))
     for row in range(0, rows, every):
         at = frame.top + (row + 0.5) * height + 4
-        parts.append(tag("text", texts[row], x=left - 6, y=round(at, 1), class_="tick", text_anchor="end"))
+        parts.append(text_at(left - 6, round(at, 1), texts[row], "tick", "end"))
     parts += _column_names(heat, short, frame, width)
     timed = sum(isinstance(cell, int) for row in heat.cells for cell in row)
     description = (
@@ -195,16 +195,9 @@ def _column_names(heat: HeatMap, names: Sequence[str], frame: Frame, width: floa
     for column, middle, place in zip(named, middles, places, strict=True):
         path = f"M{middle:.1f} {frame.top - 2}v-4L{place:.1f} {base + 4}v-3"
         yield tag("path", d=path, class_="lead")
-        turned = f"rotate(-90 {place + 4:.1f} {base - 2})"
-        yield tag(
-            "text",
-            tag("title", heat.instances[column].name),
-            names[column],
-            x=f"{place + 4:.1f}",
-            y=base - 2,
-            class_="tick",
-            transform=turned,
-        )
+        whole, x = heat.instances[column].name, f"{place + 4:.1f}"
+        turned = f"rotate(-90 {x} {base - 2})"
+        yield text_at(x, base - 2, names[column], "tick", whole=whole, transform=turned)
 
 
 def _runs(cells: Sequence[Cell]) -> Iterator[tuple[str, int, int]]:

@@ -24,6 +24,9 @@ from ckprof_plugins.pages.svg import (
     polyline,
     short,
     tag,
+    text_at,
+    x_name,
+    y_axis,
 )
 from ckprof_plugins.pages.tables import PageTable, kernel_details
 
@@ -202,35 +205,16 @@ def history_chart(history: TimeHistory) -> Markup:
     y = Scale(
         domain=(max(0.5, min(0.98, *(point.low for point in points))), high * 1.02), range=frame.y_range
     )
-    parts: list[Markup] = []
+    parts = y_axis(frame, y, "time / fastest time", "x")
     left, right = frame.x_range
-    for value in y.ticks():
-        parts.append(tag("line", x1=left, x2=right, y1=y(value), y2=y(value), class_="grid"))
-        parts.append(tag("text", f"{value:g}x", x=left - 8, y=y(value) + 4, class_="tick", text_anchor="end"))
     tie = y(1 + TIE)
     parts.append(tag("line", x1=left, x2=right, y1=tie, y2=tie, class_="tie"))
     every = max(1, -(-len(history.labels) // 8))
     for place, label in enumerate(history.labels):
         if (last - place) % every == 0:
-            parts.append(
-                tag(
-                    "text",
-                    tag("title", label),
-                    shortened(label, 18, in_the_middle=True),
-                    x=x(place),
-                    y=frame.height - 34,
-                    class_="tick",
-                    text_anchor="middle",
-                )
-            )
-    name = "time / fastest time"
-    height = (frame.y_range[0] + frame.y_range[1]) / 2
-    turned = f"rotate(-90 14 {height})"
-    parts.append(tag("text", name, x=14, y=height, class_="axis", text_anchor="middle", transform=turned))
-    middle = (left + right) / 2
-    parts.append(
-        tag("text", "oldest to latest", x=middle, y=frame.height - 8, class_="axis", text_anchor="middle")
-    )
+            shown = shortened(label, 18, in_the_middle=True)
+            parts.append(text_at(x(place), frame.height - 34, shown, "tick", "middle", whole=label))
+    parts.append(x_name(frame, "oldest to latest"))
     # what needs a look is drawn last, over the others
     order = list(TREND_CLASSES)
     for row in sorted(history.rows, key=lambda row: order.index(row.trend)):

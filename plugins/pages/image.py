@@ -13,7 +13,7 @@ from ckprof.report.short_names import ShortNames, shortened
 from ckprof.wording import counted
 from ckprof_plugins.pages.charts import best_points, coverage_chart, roofline_chart
 from ckprof_plugins.pages.heat import heat_chart
-from ckprof_plugins.pages.svg import FONTS, chart_style, tag
+from ckprof_plugins.pages.svg import FONTS, chart_style, tag, text_at
 from ckprof_plugins.pages.tables import best_columns, cell_text, total_charts
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class _ImageSheet:
 
     def line(self, text: str, css_class: str, size: float = _LINE) -> None:
         self.height += size
-        self.parts.append(tag("text", text, x=_MARGIN, y=self.height, class_=css_class))
+        self.parts.append(text_at(_MARGIN, self.height, text, css_class))
 
     def chart(self, heading: str, drawn: Markup | None) -> None:
         """Add a chart of the page below a heading; nothing if there is none."""
@@ -132,7 +132,7 @@ def _table_line(sheet: _ImageSheet, texts: Iterable[str], css_class: str) -> Non
     for text, (name, (at, most)) in zip(texts, _COLUMNS.items(), strict=True):
         shown = shortened(text, most, in_the_middle=name == "best instance") if most else text
         anchor = None if most else "end"
-        sheet.parts.append(tag("text", shown, x=at, y=sheet.height, class_=css_class, text_anchor=anchor))
+        sheet.parts.append(text_at(at, sheet.height, shown, css_class, anchor))
 
 
 def _render(drawing: str) -> bytes:

@@ -18,7 +18,7 @@ from ckprof_plugins.pages.profile import (
     shares_table,
     time_shares,
 )
-from ckprof_plugins.pages.svg import CHART_WIDTH, Frame, Scale, chart, tag, x_axis
+from ckprof_plugins.pages.svg import CHART_WIDTH, Frame, Scale, chart, tag, text_at, x_axis
 from ckprof_plugins.pages.tables import PageTable
 
 if TYPE_CHECKING:
@@ -75,9 +75,7 @@ def timeline_chart(profile: KernelProfile) -> Markup:
     parts = x_axis(frame, x, "cycles")
     for number, (lane, note, spans) in enumerate(rows):
         y = frame.top + _LANE * number
-        parts.append(
-            tag("text", f"{lane}: {note}", x=frame.left - 8, y=y + 14, class_="tick", text_anchor="end")
-        )
+        parts.append(text_at(frame.left - 8, y + 14, f"{lane}: {note}", "tick", "end"))
         paths: dict[str, list[str]] = {}
         for span in spans:
             name, offset, height = _shape(span, classes)
@@ -199,7 +197,7 @@ def _shares_chart(profile: KernelProfile) -> Markup:
     parts: list[Markup] = []
     for number, (name, values) in enumerate(bars):
         y = frame.top + _BAR * number
-        parts.append(tag("text", name, x=frame.left - 8, y=y + 19, class_="bar-name", text_anchor="end"))
+        parts.append(text_at(frame.left - 8, y + 19, name, "bar-name", "end"))
         at = 0.0
         for share, value in zip(shares, values, strict=True):
             parts += _part(share, value, (x(at), x(at + value)), y, classes)
@@ -239,7 +237,5 @@ def _part(
     )
     if end - begin < 44:
         return [rect]
-    label = tag(
-        "text", percent(value), x=begin + 6, y=y + 20, class_=f"on {'wait' if share.waiting else 'unit'}"
-    )
-    return [rect, label]
+    class_ = f"on {'wait' if share.waiting else 'unit'}"
+    return [rect, text_at(begin + 6, y + 20, percent(value), class_)]

@@ -97,25 +97,43 @@ def x_axis(frame: Frame, x: Scale, name: str) -> list[Markup]:
     for value in x.ticks():
         at = x(value)
         parts.append(tag("line", x1=at, x2=at, y1=bottom, y2=top, class_="grid"))
-        parts.append(tag("text", short(value), x=at, y=bottom + 16, class_="tick", text_anchor="middle"))
-    middle = sum(frame.x_range) / 2
-    parts.append(tag("text", name, x=middle, y=frame.height - 8, class_="axis", text_anchor="middle"))
-    return parts
+        parts.append(text_at(at, bottom + 16, short(value), "tick", "middle"))
+    return [*parts, x_name(frame, name)]
 
 
-def axes(frame: Frame, x: Scale, y: Scale, names: tuple[str, str]) -> list[Markup]:
-    """Return grid lines with numbers, and the names of the axes."""
-    bottom, top = frame.y_range
+def x_name(frame: Frame, name: str) -> Markup:
+    """Return the name of the lower axis."""
+    return text_at(sum(frame.x_range) / 2, frame.height - 8, name, "axis", "middle")
+
+
+def y_axis(frame: Frame, y: Scale, name: str, unit: str = "") -> list[Markup]:
+    """Return level grid lines with numbers, and the name of the axis."""
     left, right = frame.x_range
-    parts = x_axis(frame, x, names[0])
+    parts: list[Markup] = []
     for value in y.ticks():
         at = y(value)
         parts.append(tag("line", x1=left, x2=right, y1=at, y2=at, class_="grid"))
-        parts.append(tag("text", short(value), x=left - 8, y=at + 4, class_="tick", text_anchor="end"))
-    height = (bottom + top) / 2
-    turned = f"rotate(-90 14 {height})"
-    parts.append(tag("text", names[1], x=14, y=height, class_="axis", text_anchor="middle", transform=turned))
-    return parts
+        parts.append(text_at(left - 8, at + 4, f"{short(value)}{unit}", "tick", "end"))
+    height = sum(frame.y_range) / 2
+    return [*parts, text_at(14, height, name, "axis", "middle", transform=f"rotate(-90 14 {height})")]
+
+
+def text_at(
+    x: float | str,
+    y: float,
+    text: str,
+    class_: str,
+    anchor: str | None = None,
+    *,
+    whole: str = "",
+    transform: str | None = None,
+) -> Markup:
+    """Return a text.
+
+    :param whole: what it is short for, shown when the pointer rests on it.
+    """
+    title = tag("title", whole) if whole else ""
+    return tag("text", title, text, x=x, y=y, class_=class_, text_anchor=anchor, transform=transform)
 
 
 def polyline(points: Iterable[tuple[float, float]], class_: str) -> Markup:

@@ -21,7 +21,7 @@ from ckprof.sweep.requests import SweepOptions
 from ckprof.testing import check_contract
 from ckprof.testing.contract import CheckVerdict
 from ckprof.testing.plugins import Registering
-from ckprof_plugins.cluster.engine_choice import choose_engine
+from ckprof_plugins.cluster.engine_sweep import choose_engine
 from ckprof_plugins.cluster.engines import ENGINES, Pool
 from ckprof_plugins.cluster.local import LocalEngine
 from ckprof_plugins.cluster.runner import EngineRunner

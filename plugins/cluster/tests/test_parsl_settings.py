@@ -43,10 +43,7 @@ def test_examples_of_the_documentation_are_right(tmp_path, text, slots):
     settings = read_settings(write(tmp_path, text))
     assert settings.engine == "parsl"
     found = read_parsl_settings(settings)
-    sizes = tuple(
-        table.slots if (table := found.pool(pool)) is not None else 0 for pool in (Pool.BUILD, Pool.RUN)
-    )
-    assert sizes == slots
+    assert (found.slots(Pool.BUILD), found.slots(Pool.RUN)) == slots
     assert found.local is (slots == (0, 4))
 
 

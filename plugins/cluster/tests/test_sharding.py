@@ -19,7 +19,7 @@ from ckprof.store.attempt import ANCHOR_MS, SCALE, Mark
 from ckprof.store.query import PastVisit
 from ckprof.store.shard import ShardWriter
 from ckprof.store.store import Store
-from ckprof_plugins.cluster.engine_choice import describe_cost
+from ckprof_plugins.cluster.engine_sweep import describe_cost
 from ckprof_plugins.cluster.folder import LeasePolicy, LeaseTable
 from ckprof_plugins.cluster.messages import ReferencePolicy, Unit, decode_unit
 from ckprof_plugins.cluster.screening import anchor_time, compare_parts, out_of_part, part_rounds, screen
