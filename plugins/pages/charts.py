@@ -140,7 +140,7 @@ def coverage_chart(curves: Sequence[Coverage]) -> Markup | None:
     parts = [*x_axis(frame, x, "kernels in the library"), *y_axis(frame, y, "problems served, %")]
     texts = []
     for number, curve in enumerate(curves):
-        shares = [0.0, *(100 * step.covered / curve.problems for step in curve.steps)]
+        shares = [0.0, *(100 * covered / curve.problems for covered in curve.steps.values())]
         corners = [(x(0), y(0))]
         for count, share in enumerate(shares[1:], start=1):
             corners += [(x(count), corners[-1][1]), (x(count), y(share))]

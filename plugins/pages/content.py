@@ -164,17 +164,6 @@ def _highest(roofs: Sequence[Roof], dtype: str) -> Iterable[Roof]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CoverStep:
-    """One more kernel in the library."""
-
-    #: content key of the instance
-    instance: str
-    name: str
-    #: problems for which some kernel of the library is good enough now
-    covered: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
     """The library for one tolerance."""
 
@@ -184,7 +173,10 @@ class Coverage:
     problems: int
     #: problems with a verified kernel
     served: int
-    steps: tuple[CoverStep, ...]
+    #: content key of each instance, as they are added -> problems for which some of them is good enough then
+    steps: Mapping[str, int]
+    #: content key -> name of the kernel
+    names: Mapping[str, str]
 
     @property
     def text(self) -> str:
@@ -201,15 +193,17 @@ def coverage(side: Side, tolerance: float) -> Coverage:
     served, names = _served(side, tolerance)
     problems = {problem for group in served.values() for problem in group}
     remaining = set(problems)
-    steps: list[CoverStep] = []
+    steps: dict[str, int] = {}
     while remaining:
         instance = min(served, key=lambda key: _merit(served[key], remaining, key))
         remaining -= served.pop(instance).keys()
-        steps.append(
-            CoverStep(instance=instance, name=names[instance], covered=len(problems) - len(remaining))
-        )
+        steps[instance] = len(problems) - len(remaining)
     return Coverage(
-        tolerance=tolerance, problems=len(side.by_problem), served=len(problems), steps=tuple(steps)
+        tolerance=tolerance,
+        problems=len(side.by_problem),
+        served=len(problems),
+        steps=steps,
+        names=names,
     )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from ckprof.compare.side import MeasuredRow, ProblemKey, Side
+    from ckprof.model.kernel import KernelRef
 
 
 #: a cell: percent of the best's speed, a status without a time, or ``None`` where nothing was measured
@@ -31,10 +32,7 @@ class HeatInstance:
     #: content key
     key: str
     name: str
-    pipeline: str
-    #: where it stands in its list, and CK Builder's text; empty where that is not known
-    source: str
-    instance_string: str
+    kernel: KernelRef
     #: problems that it is the best of
     wins: int
     #: problems with a verified time
@@ -88,9 +86,7 @@ def _instance(
     return HeatInstance(
         key=key,
         name=first.kernel.name or key[:12],
-        pipeline=first.kernel.pipeline,
-        source=first.kernel.source,
-        instance_string=first.kernel.instance_string,
+        kernel=first.kernel,
         wins=sum(_is_best(row, best[problem]) for problem, row in rows.items()),
         ranked=len(shares),
         failed=sum(row.status.is_failure for row in rows.values()),

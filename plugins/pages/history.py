@@ -315,7 +315,7 @@ def history_table(
         row_id=lambda row: f"h{row.number}",
         details={
             "latest best instance": lambda row: [
-                *kernel_details(row.last.row),
+                *kernel_details(row.last.row.kernel),
                 *(
                     (history.labels[point.place], f"{point.row.time_ms:.5g} ms, {display_name(point.row)}")
                     for point in row.points

@@ -52,7 +52,7 @@ def _shortened(table: Table[Any]) -> Table[Any]:
 def _coverage(content: ReportContent) -> Items:
     lines = []
     for curve in content.coverage:
-        counts = ", ".join(str(step.covered) for step in curve.steps[:10])
+        counts = ", ".join(str(covered) for covered in [*curve.steps.values()][:10])
         more = ", ..." if len(curve.steps) > 10 else ""
         lines.append(
             f"within {percent(curve.tolerance, None)} of the best: {curve.text}; with 1, 2, ... "

@@ -13,7 +13,7 @@ from ckprof.report.figures import display_name, name_column, number_column, prob
 from ckprof.report.short_names import ShortNames
 from ckprof.report.table import Column, RowT, Table
 from ckprof.report.totals import network_labels, slower, total_columns, total_lines
-from ckprof.report.unserved import with_unserved
+from ckprof.report.unserved import Unserved, with_unserved
 from ckprof.sweep.evidence import SweptLayer
 from ckprof.wording import change, percent
 from ckprof_plugins.pages.charts import Bar, bar_chart
@@ -21,10 +21,10 @@ from ckprof_plugins.pages.charts import Bar, bar_chart
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from ckprof.compare.side import CardRow, MeasuredRow
+    from ckprof.compare.side import CardRow
+    from ckprof.model.kernel import KernelRef
     from ckprof.report.totals import Network, Total
-    from ckprof.report.unserved import Unserved
-    from ckprof_plugins.pages.content import BestRow, Coverage, CoverStep, ReportContent
+    from ckprof_plugins.pages.content import BestRow, Coverage, ReportContent
     from ckprof_plugins.pages.heat import HeatInstance, HeatMap
 
     Line = tuple[Network, Total]
@@ -138,11 +138,8 @@ def line_column(source: Callable[[RowT], str]) -> Column[RowT]:
     )
 
 
-def kernel_details(row: MeasuredRow | None) -> list[tuple[str, str]]:
+def kernel_details(kernel: KernelRef) -> list[tuple[str, str]]:
     """Return what leads back to a user's list: the kernel's name, its line, and the legacy string."""
-    if row is None:
-        return []
-    kernel = row.kernel
     return [
         ("name", kernel.name),
         ("list line", kernel.source),
@@ -166,7 +163,9 @@ def best_table(content: ReportContent, names: ShortNames) -> PageTable[BestRow |
         id="best-table",
         filter_hint="problem or instance",
         row_id=lambda row: f"p{row.number}",
-        details={"best instance": lambda row: kernel_details(getattr(row, "best", None))},
+        details={
+            "best instance": lambda row: [] if isinstance(row, Unserved) else kernel_details(row.best.kernel)
+        },
     )
 
 
@@ -182,28 +181,28 @@ def coverage_tables(curves: Sequence[Coverage], names: ShortNames) -> list[dict[
     ]
 
 
-def _coverage_table(curve: Coverage, names: ShortNames) -> PageTable[tuple[int, CoverStep]]:
-    columns: list[Column[tuple[int, CoverStep]]] = [
+def _coverage_table(curve: Coverage, names: ShortNames) -> PageTable[Any]:
+    columns: list[Column[tuple[int, tuple[str, int]]]] = [
         Column("kernels", lambda row: row[0], align="right"),
-        name_column("instance added", lambda row: row[1].name, names),
+        name_column("instance added", lambda row: curve.names[row[1][0]], names),
         Column(
             "problems served",
-            lambda row: row[1].covered,
+            lambda row: row[1][1],
             align="right",
-            text=lambda row: f"{row[1].covered} of {curve.problems}",
+            text=lambda row: f"{row[1][1]} of {curve.problems}",
         ),
     ]
-    return PageTable(columns, [*enumerate(curve.steps, start=1)])
+    return PageTable(columns, [*enumerate(curve.steps.items(), start=1)])
 
 
 def instance_table(heat: HeatMap, names: ShortNames) -> PageTable[tuple[int, HeatInstance]]:
     """Return what the whole side says of each instance."""
-    line: list[Column[tuple[int, HeatInstance]]] = [line_column(lambda row: row[1].source)]
+    line: list[Column[tuple[int, HeatInstance]]] = [line_column(lambda row: row[1].kernel.source)]
     columns: list[Column[tuple[int, HeatInstance]]] = [
         Column("#", lambda row: row[0], align="right", text=lambda row: f"I{row[0]}"),
         name_column("instance", lambda row: row[1].name, names),
-        *(line if any(instance.source for instance in heat.instances) else []),
-        Column("pipeline", lambda row: row[1].pipeline),
+        *(line if any(instance.kernel.source for instance in heat.instances) else []),
+        Column("pipeline", lambda row: row[1].kernel.pipeline),
         Column("best of", lambda row: row[1].wins, align="right"),
         Column("verified on", lambda row: row[1].ranked, align="right"),
         Column("failed on", lambda row: row[1].failed, align="right"),
@@ -215,13 +214,7 @@ def instance_table(heat: HeatMap, names: ShortNames) -> PageTable[tuple[int, Hea
         id="instance-table",
         filter_hint="instance or pipeline",
         css_class="scroll tall",
-        details={
-            "instance": lambda row: [
-                ("name", row[1].name),
-                ("list line", row[1].source),
-                ("instance string", row[1].instance_string),
-            ]
-        },
+        details={"instance": lambda row: [("name", row[1].name), *kernel_details(row[1].kernel)[1:3]]},
     )
 
 

@@ -127,12 +127,12 @@ def good_enough(side: Side, tolerance: float) -> dict[str, set[int]]:
 def test_the_cover_serves_everything_and_is_no_larger_than_greed_allows(side: Side, tolerance: float) -> None:
     curve = coverage(side, tolerance)
     served = good_enough(side, tolerance)
-    chosen = [step.instance for step in curve.steps]
+    chosen = list(curve.steps)
     assert set().union(*(served[one] for one in chosen)) == set(range(5))
     running: set[int] = set()
-    for step in curve.steps:
-        running |= served[step.instance]
-        assert step.covered == len(running)
+    for instance, covered in curve.steps.items():
+        running |= served[instance]
+        assert covered == len(running)
     smallest = next(
         size
         for size in range(1, 9)
@@ -158,7 +158,7 @@ def test_problems_that_nothing_serves_keep_their_place(with_gaps: ReportContent)
         (4, 8, "wrong_result: it is wrong_result"),
     ]
     for curve in with_gaps.coverage:
-        assert (curve.problems, curve.served, curve.steps[-1].covered) == (5, 3, 3)
+        assert (curve.problems, curve.served, [*curve.steps.values()][-1]) == (5, 3, 3)
         assert re.fullmatch(r"\d kernels? serves? 3 of 5 problems", curve.text)
     assert "5 problems (2 of them served by no kernel)" in with_gaps.summary
     text = render_markdown(with_gaps)
