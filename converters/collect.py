@@ -12,7 +12,8 @@ import msgspec
 
 from ckprof.errors import Diagnostic, ListError
 from ckprof.model.catalog import Catalog
-from ckprof.model.conversion import Conversion, DroppedLine
+from ckprof.model.conversion import Conversion
+from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.types import SHARED_TYPES, DataType
 from ckprof_converters.compiled import LineError, LineProblem
 from ckprof_converters.drop_rules import ANNOUNCED
@@ -21,10 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ckprof.model.catalog import CatalogRecord
-    from ckprof.model.conversion import ConversionRequest
+    from ckprof.model.conversion import ConversionRequest, ListReading
     from ckprof.model.tensor import Layout
     from ckprof_converters.compiled import CompiledFamily
-    from ckprof_converters.conf_family import LineProperties
     from ckprof_converters.properties import FileFacts
 
 _MAX_NOTES: Final = 20
@@ -92,7 +92,7 @@ class Collector:
     def __init__(self, request: ConversionRequest) -> None:
         self._request = request
         self._buckets: dict[str, _Bucket] = {}
-        self._dropped: list[DroppedLine] = []
+        self._dropped: dict[int, UnmetRequirement] = {}
         self._unlisted: Counter[str] = Counter()
         #: diagnostic -> further lines that it holds for
         self._errors: dict[Diagnostic, int] = {}
@@ -105,7 +105,7 @@ class Collector:
         if rule in ANNOUNCED and len(self._notes) < _MAX_NOTES:
             self._notes[f"{rule}: {reason}"] = None
         if len(self._dropped) < MAX_LISTED:
-            self._dropped.append(DroppedLine(line=line, rule=rule, reason=reason))
+            self._dropped[line] = UnmetRequirement(rule=rule, message=reason)
         else:
             self._unlisted[rule] += 1
 
@@ -114,7 +114,7 @@ class Collector:
         line: int,
         compiled: CompiledFamily,
         row: tuple[Any, ...],
-        properties: LineProperties,
+        properties: ListReading,
         id_: int | None = None,
     ) -> int:
         """Add the record of a line unless an equal one is there.
@@ -141,7 +141,7 @@ class Collector:
         bucket.records.append(family.record_type(counted if id_ is None else id_, *row))
         return line
 
-    def touch(self, compiled: CompiledFamily, properties: LineProperties) -> _Bucket:
+    def touch(self, compiled: CompiledFamily, properties: ListReading) -> _Bucket:
         """Return the records of the family's variant; the variant gets a catalog even if none is added."""
         variant = compiled.family.variant
         bucket = self._buckets.get(variant)
@@ -211,7 +211,7 @@ class Collector:
             converter=converter,
             catalogs=tuple(catalogs),
             lines=lines,
-            dropped=tuple(self._dropped),
+            dropped=self._dropped,
             unlisted=self._unlisted,
             source_lines=SourceLines(
                 {variant: (tuple(bucket.records), bucket.lines) for variant, bucket in self._buckets.items()}
@@ -221,7 +221,7 @@ class Collector:
 
     def _only(self, *rules: str) -> bool:
         """Say whether all lines were dropped for one of these reasons."""
-        seen = {line.rule for line in self._dropped} | set(self._unlisted)
+        seen = {why.rule for why in self._dropped.values()} | set(self._unlisted)
         return not self._buckets and seen <= set(rules)
 
     @staticmethod

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.model.conversion import ListReading
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.types import SHARED_TYPES
 from ckprof.plugin.kinds import Kind
@@ -21,18 +22,6 @@ if TYPE_CHECKING:
     from ckprof.model.strings.fields import Field
     from ckprof.model.tensor import Layout
     from ckprof.model.types import DataType
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineProperties:
-    """What holds for a line beside its own arguments."""
-
-    layout: Layout | None
-    dtype: DataType | None
-    #: K extents of the MMA tiles of the half types, (for 32-wide, for all others)
-    mma_k_table: tuple[int, int]
-    #: true for the 32-bit type
-    is_float: bool
 
 
 #: key of what a line says and a record cannot, as a list of texts that steps add to
@@ -54,8 +43,9 @@ class StepError(Exception):
         self.whole_file = whole_file
 
 
-#: Completes the values of a line in place; may say why the line is dropped, or raise :class:`StepError`.
-Step = Callable[[dict[str, Any], LineProperties], UnmetRequirement | None]
+#: Completes the values of a line in place, given how it is read, with its own layout and type; may say why
+#: the line is dropped, or raise :class:`StepError`.
+Step = Callable[[dict[str, Any], ListReading], UnmetRequirement | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
         ListReading,
         TreePlan,
     )
-    from ckprof_converters.conf_family import LineProperties
     from ckprof_converters.explanation import LineRecorder
 
 #: distinct lines that are remembered to recognise their repetitions at once
@@ -119,14 +118,14 @@ class _LineOutcome:
     """What the arguments of a line give, wherever it stands."""
 
     compiled: CompiledFamily
-    properties: LineProperties
+    properties: ListReading
     #: values of the record without its id, or why there is none
     row: tuple[Any, ...] | UnmetRequirement
     #: what the line says and the row cannot; empty if there is nothing
     lossy: str = ""
 
 
-def _lossy(compiled: CompiledFamily, values: dict[str, Any], properties: LineProperties) -> str:
+def _lossy(compiled: CompiledFamily, values: dict[str, Any], properties: ListReading) -> str:
     """Return what a line says that a catalog has no field for."""
     two_stage = bool(values.get("two_stage"))
     lost = lost_fields(compiled.apart, values, properties.dtype, two_stage=two_stage)

@@ -12,9 +12,10 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.model.conversion import ListReading
 from ckprof.model.parity import Loss
-from ckprof.model.types import SHARED_TYPES, ComputeType, TypeSet, accumulator_of
-from ckprof_converters.conf_family import LineProperties, Step, StepError
+from ckprof.model.types import SHARED_TYPES, ComputeType, DataType, TypeSet, accumulator_of
+from ckprof_converters.conf_family import Step, StepError
 from ckprof_converters.drop_rules import DropRule, dropped_by
 from ckprof_plugins.directions._convolution import string_kinds
 from ckprof_plugins.elementwise.operations import PLAIN_OPERATIONS
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from ckprof.model.requirement import UnmetRequirement
-    from ckprof.model.types import DataType
 
 
 #: lanes of a wave; the old library's lists are for GPUs with 64
@@ -43,7 +43,11 @@ PIPELINES: Final = MappingProxyType(
 DIRECT_PIPELINES: Final = MappingProxyType({"v1": "basic_async_v1", "v4": "mem"})
 
 
-def square_mma(values: dict[str, Any], properties: LineProperties) -> None:
+def _is_single(properties: ListReading) -> bool:
+    return properties.dtype is DataType.FP32
+
+
+def square_mma(values: dict[str, Any], properties: ListReading) -> None:
     """Insist on square MMA tiles, the only ones that CK Tile's kernels have."""
     mma_m, mma_n = values["mma_m"], values["mma_n"]
     if mma_m != mma_n:
@@ -55,7 +59,7 @@ _AXES: Final = tuple(
 )
 
 
-def waves(values: dict[str, Any], properties: LineProperties) -> None:
+def waves(values: dict[str, Any], properties: ListReading) -> None:
     """Derive the grid of waves from block size, tile, MMA tile and repeats."""
     for axis, tile_key, mma_key, repeat_key, warp_key, warp_tile_key in _AXES:
         mma = values[mma_key]
@@ -82,35 +86,35 @@ def _uneven(values: dict[str, Any], axis: str) -> StepError:
     )
 
 
-def mma_k(values: dict[str, Any], properties: LineProperties) -> None:
+def mma_k(values: dict[str, Any], properties: ListReading) -> None:
     """Derive the K extent of the MMA tile from K1, at least that of one instruction, at most the tile."""
     if properties.dtype is not None and properties.dtype.properties.size_bytes == 1:
         extent = BYTE_MMA_K[0] if values["mma_m"] == 32 else BYTE_MMA_K[1]
         values["warp_tile_k"] = min(extent, values["tile_k"])
         return
-    table = FLOAT_MMA_K if properties.is_float else properties.mma_k_table
+    table = FLOAT_MMA_K if _is_single(properties) else properties.mma_k_table
     least = table[0] if values["mma_m"] == 32 else table[1]
     values["warp_tile_k"] = min(max(values["k1"], least), values["tile_k"])
 
 
-def compute_type(values: dict[str, Any], properties: LineProperties) -> None:
+def compute_type(values: dict[str, Any], properties: ListReading) -> None:
     """Keep the type that products are computed in where operands are rounded to it."""
     kept = compute_type_of(values["compute_type_a"], values["compute_type_b"], properties.dtype)
     if kept is not None:
         values["compute_type"] = kept
 
 
-def short_mma_k(values: dict[str, Any], properties: LineProperties) -> None:
+def short_mma_k(values: dict[str, Any], properties: ListReading) -> None:
     """Choose the K extent of the MMA tile for short lines, which do not print K1."""
     wide = values["mma_m"] == 32
-    if not properties.is_float:
+    if not _is_single(properties):
         extent = properties.mma_k_table[0] if wide else properties.mma_k_table[1]
     else:
         extent = 4 if wide and not values["has_version"] else 8
     values["warp_tile_k"] = min(extent, values["tile_k"])
 
 
-def pipeline_of_version(values: dict[str, Any], properties: LineProperties) -> UnmetRequirement | None:
+def pipeline_of_version(values: dict[str, Any], properties: ListReading) -> UnmetRequirement | None:
     """Translate the version of the old pipeline."""
     version = values["version"]
     if values["direct_load"]:
@@ -127,12 +131,12 @@ def pipeline_of_version(values: dict[str, Any], properties: LineProperties) -> U
     return None
 
 
-def k_from_k0(values: dict[str, Any], properties: LineProperties) -> None:
+def k_from_k0(values: dict[str, Any], properties: ListReading) -> None:
     """Multiply K0 and K1, which plain backward weight prints instead of the K extent."""
     values["tile_k"] = values["k0"] * values["k1"]
 
 
-def same_k1(values: dict[str, Any], properties: LineProperties) -> None:
+def same_k1(values: dict[str, Any], properties: ListReading) -> None:
     """Take K1 of backward data, which both operands agree about.
 
     In factories with an element-wise operation some kernels have two of them: the matrix instruction is
@@ -145,7 +149,7 @@ def same_k1(values: dict[str, Any], properties: LineProperties) -> None:
         raise StepError(f"K1 of both operands must agree, got {values['k1']} and {values['k1_b']}", "k1_b")
 
 
-def explicit_shapes(values: dict[str, Any], properties: LineProperties) -> None:
+def explicit_shapes(values: dict[str, Any], properties: ListReading) -> None:
     """Take the joined numbers of an explicit-GEMM line apart."""
     values["tile_m"], values["tile_n"], values["tile_k"] = values["tile"]
     values["mma_m"], values["mma_n"] = values["mma"]
@@ -154,12 +158,12 @@ def explicit_shapes(values: dict[str, Any], properties: LineProperties) -> None:
     values["vector_size_a"], values["vector_size_b"], values["vector_size_c"] = values["vectors"]
 
 
-def explicit_two_stage(values: dict[str, Any], properties: LineProperties) -> None:
+def explicit_two_stage(values: dict[str, Any], properties: ListReading) -> None:
     """Explicit GEMM in a half type needs a second stage where the result cannot be stored in pairs."""
-    values["two_stage"] = not properties.is_float and values["vector_size_c"] % 2 == 1
+    values["two_stage"] = not _is_single(properties) and values["vector_size_c"] % 2 == 1
 
 
-def regular_vectors(values: dict[str, Any], properties: LineProperties) -> UnmetRequirement | None:
+def regular_vectors(values: dict[str, Any], properties: ListReading) -> UnmetRequirement | None:
     """Drop a vector width that is neither 1 nor even."""
     for operand in "abc":
         width = values[f"vector_size_{operand}"]
@@ -170,12 +174,12 @@ def regular_vectors(values: dict[str, Any], properties: LineProperties) -> Unmet
     return None
 
 
-def coverage_of_mn(values: dict[str, Any], properties: LineProperties) -> UnmetRequirement | None:
+def coverage_of_mn(values: dict[str, Any], properties: ListReading) -> UnmetRequirement | None:
     """Drop a tile that one wave cannot load in one go along M or N."""
     return _coverage(values, "tile_m")
 
 
-def coverage_of_kn(values: dict[str, Any], properties: LineProperties) -> UnmetRequirement | None:
+def coverage_of_kn(values: dict[str, Any], properties: ListReading) -> UnmetRequirement | None:
     """Drop a tile that one wave cannot load in one go along K or N."""
     return _coverage(values, "tile_k")
 
@@ -191,7 +195,7 @@ def _coverage(values: dict[str, Any], first: str) -> UnmetRequirement | None:
     return None
 
 
-def thread_share(values: dict[str, Any], properties: LineProperties) -> UnmetRequirement | None:
+def thread_share(values: dict[str, Any], properties: ListReading) -> UnmetRequirement | None:
     """Drop a vector that is wider than what each thread has to load."""
     threads = WAVE_SIZE * values["warp_m"] * values["warp_n"] * values["warp_k"]
     for tile, vector in (("tile_m", "vector_size_a"), ("tile_n", "vector_size_b")):
@@ -205,7 +209,7 @@ def thread_share(values: dict[str, Any], properties: LineProperties) -> UnmetReq
     return None
 
 
-def stream_k_fields(values: dict[str, Any], properties: LineProperties) -> None:
+def stream_k_fields(values: dict[str, Any], properties: ListReading) -> None:
     """Check that the reduction strategy and the persistence are given for stream-K, and only then."""
     given = values["streamk_reduction_strategy"] is not None
     if values["streamk_enabled"] and not given:
@@ -220,11 +224,11 @@ def stream_k_fields(values: dict[str, Any], properties: LineProperties) -> None:
         )
 
 
-def stream_k_float(values: dict[str, Any], properties: LineProperties) -> UnmetRequirement | None:
+def stream_k_float(values: dict[str, Any], properties: ListReading) -> UnmetRequirement | None:
     """Drop stream-K with asynchronous loads of the 32-bit type, which CK Tile does not have."""
     # COMPUTE_ASYNC is asynchronous too, though catalogs have no name of their own for it.
     asynchronous = values["pipeline_name"] in ("BASIC_ASYNC_V1", "COMPUTE_ASYNC")
-    if values["streamk_enabled"] and properties.is_float and asynchronous:
+    if values["streamk_enabled"] and _is_single(properties) and asynchronous:
         return dropped_by(
             DropRule.STREAM_K_ASYNC_FLOAT,
             f"stream-K with {values['pipeline_name']} does not exist for the 32-bit type",
@@ -232,7 +236,7 @@ def stream_k_float(values: dict[str, Any], properties: LineProperties) -> UnmetR
     return None
 
 
-def whole_tiles(values: dict[str, Any], properties: LineProperties) -> None:
+def whole_tiles(values: dict[str, Any], properties: ListReading) -> None:
     """Insist on tiles that the waves of a block fill, with one or more MMA tiles each."""
     for axis in "mn":
         tile, count, mma = values[f"tile_{axis}"], values[f"warp_{axis}"], values[f"warp_tile_{axis}"]
@@ -242,7 +246,7 @@ def whole_tiles(values: dict[str, Any], properties: LineProperties) -> None:
             )
 
 
-def native_pipeline(values: dict[str, Any], properties: LineProperties) -> None:
+def native_pipeline(values: dict[str, Any], properties: ListReading) -> None:
     """Translate CK Tile's own name of the pipeline."""
     name = values["pipeline_name"]
     if name not in TILE_PIPELINES:
@@ -252,14 +256,16 @@ def native_pipeline(values: dict[str, Any], properties: LineProperties) -> None:
     values["pipeline"] = TILE_PIPELINES[name]
 
 
-def native_two_stage(values: dict[str, Any], properties: LineProperties) -> None:
+def native_two_stage(values: dict[str, Any], properties: ListReading) -> None:
     """Native lines do not print the second stage; half types need it for single-element stores.
 
     Lines with an operation tell it: what the first stage stores has another type.
     """
     fused = values["operation_result"] not in PLAIN_OPERATIONS and values["type_result"] != values["type_b"]
     values["two_stage"] = (
-        not properties.is_float and not values["streamk_enabled"] and (values["vector_size_c"] == 1 or fused)
+        not _is_single(properties)
+        and not values["streamk_enabled"]
+        and (values["vector_size_c"] == 1 or fused)
     )
 
 
@@ -281,7 +287,7 @@ TILE_PIPELINES: Final[Mapping[str, str]] = MappingProxyType(
 def missing(*names: str) -> Step:
     """Return a step that drops every line, since nothing says these values."""
 
-    def not_printed(values: dict[str, Any], properties: LineProperties) -> UnmetRequirement:
+    def not_printed(values: dict[str, Any], properties: ListReading) -> UnmetRequirement:
         """Drop a line that does not say all that a record needs."""
         verb = "is" if len(names) == 1 else "are"
         return dropped_by(
@@ -330,7 +336,7 @@ _NAMES: Final = frozenset({_ACCUMULATOR, _RESULT})
 _ASKED: Final = (f"{_COMPUTE_TYPE}a", f"{_COMPUTE_TYPE}b", "compute_type", "type_b")
 
 #: compute type of a line, where catalogs have a word for it -> type of the operands
-_MADE_FROM: Final = MappingProxyType({kind.value: kind.properties.operands for kind in ComputeType})
+_MADE_FROM: Final = MappingProxyType({kind.value: kind.operands for kind in ComputeType})
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,8 @@ from ckprof_plugins.pipelines.gemm_instance import CHANNEL_LAYOUTS, check_d_layo
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ckprof_converters.conf_family import LineProperties, Step
+    from ckprof.model.conversion import ListReading
+    from ckprof_converters.conf_family import Step
 
 
 def element_types(result: str, *, agree: tuple[str, ...]) -> Step:
@@ -35,7 +36,7 @@ def element_types(result: str, *, agree: tuple[str, ...]) -> Step:
     :param agree: names of the fields that must have the type of ``type_a`` where all tensors share one.
     """
 
-    def step(values: dict[str, Any], properties: LineProperties) -> None:
+    def step(values: dict[str, Any], properties: ListReading) -> None:
         """Keep the types that are not the usual ones of the catalog's type."""
         first, dtype = values["type_a"], properties.dtype
         if dtype is None or dtype in SHARED_TYPES:
@@ -171,7 +172,7 @@ def elementwise(stored: str, result_type: str, *, result: str, operand_tensors: 
     :param operand_tensors: of which each operand is made.
     """
 
-    def step(values: dict[str, Any], properties: LineProperties) -> UnmetRequirement | None:
+    def step(values: dict[str, Any], properties: ListReading) -> UnmetRequirement | None:
         """Translate the operation, and layouts and types of the D tensors."""
         spelled = values[result_type]
         read = read_epilogue(

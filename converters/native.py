@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 
 from ckprof.errors import InputError
-from ckprof.model.conversion import MMA_K_TABLE
+from ckprof.model.conversion import MMA_K_TABLE, ListReading
 from ckprof.model.strings import argument_kinds as kinds
 from ckprof.model.strings.rendering import StringError, render
 from ckprof.model.types import DataType
 from ckprof_converters.compiled import CompiledFamily
-from ckprof_converters.conf_family import LineProperties
 from ckprof_converters.families.native import FAMILIES
 from ckprof_converters.lines import annotation_of
 from ckprof_plugins.directions._convolution import string_kinds
@@ -60,11 +59,10 @@ def to_native(catalog: Catalog) -> list[str]:
     :raises InputError: the variant has no native spelling, or a record cannot be said.
     """
     compiled = _family_of(catalog)
-    properties = LineProperties(
+    properties = ListReading(
         layout=_layout(catalog),
         dtype=catalog.dtype,
         mma_k_table=MMA_K_TABLE,
-        is_float=catalog.dtype is DataType.FP32,
     )
     fill = not compiled.family.index_ids and _can_be_filled([record.id for record in catalog.records])
     lines: list[str] = []
@@ -101,7 +99,7 @@ def _can_be_filled(ids: Sequence[int]) -> bool:
 
 
 def _read_back(
-    compiled: CompiledFamily, line: str, properties: LineProperties, record: CatalogRecord
+    compiled: CompiledFamily, line: str, properties: ListReading, record: CatalogRecord
 ) -> dict[str, Any]:
     """Return what the converter reads from a line, by the very steps that it takes."""
     values = compiled.read_fast(line, line.index("<") + 1)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.model.conversion import ListReading
 from ckprof.model.types import DataType, spellings
-from ckprof_converters.conf_family import LineProperties, StepError
+from ckprof_converters.conf_family import StepError
 from ckprof_plugins.directions._convolution.layout import LAYOUTS, ConvLayout, layout_of_tensors
 
 if TYPE_CHECKING:
@@ -61,9 +62,9 @@ class FileFacts:
         )
         self.notes: list[str] = []
         self._mma_k_table = request.mma_k_table
-        self._known: dict[tuple[str, tuple[Any, ...]], LineProperties] = {}
+        self._known: dict[tuple[str, tuple[Any, ...]], ListReading] = {}
 
-    def of_line(self, compiled: CompiledFamily, values: dict[str, Any], line: int) -> LineProperties:
+    def of_line(self, compiled: CompiledFamily, values: dict[str, Any], line: int) -> ListReading:
         """Return the properties that hold for a line.
 
         :param line: one-based, to say later which line said a fact first.
@@ -78,7 +79,7 @@ class FileFacts:
             self._known[key] = resolved
         return resolved
 
-    def _resolve(self, family: ConfFamily, values: dict[str, Any], line: int) -> LineProperties:
+    def _resolve(self, family: ConfFamily, values: dict[str, Any], line: int) -> ListReading:
         layout = self._line_layout(family, values)
         dtype = _line_dtype(family, values)
         first = family.layout_fields[0] if family.layout_fields else family.layout_name_field
@@ -109,11 +110,10 @@ class FileFacts:
             raise StepError(
                 "neither the lines nor the file name say the data type: pass --dtype", whole_file=True
             )
-        return LineProperties(
+        return ListReading(
             layout=layout,
             dtype=dtype,
             mma_k_table=self._mma_k_table,
-            is_float=dtype is DataType.FP32,
         )
 
     def _stated_layout(self, family: ConfFamily) -> Layout | None:

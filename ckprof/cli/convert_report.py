@@ -125,8 +125,8 @@ class ConvertReport:
                 "dropped": dict(sorted(conversion.dropped_by_rule.items())),
                 "lossy_lines": [{"line": line, "what": what} for line, what in conversion.lossy.items()],
                 "dropped_lines": [
-                    {"line": line.line, "rule": line.rule, "reason": line.reason}
-                    for line in conversion.dropped
+                    {"line": line, "rule": why.rule, "reason": why.message}
+                    for line, why in conversion.dropped.items()
                 ],
                 "notes": list(conversion.notes),
                 "catalogs": [str(file.path) for file in self._files_of(item.path)],
@@ -151,14 +151,14 @@ def _remarks(item: TreeList) -> Iterator[Annotation]:
         yield from remarks_on(item.error)
     if item.conversion is None:
         return
-    for dropped in item.conversion.dropped:
-        if dropped.rule == "error":
+    for line, why in item.conversion.dropped.items():
+        if why.rule == "error":
             yield Annotation(
                 level=AnnotationLevel.WARNING,
                 title="left out",
-                message=dropped.reason,
+                message=why.message,
                 path=item.path,
-                line=dropped.line,
+                line=line,
             )
     for line, what in item.conversion.lossy.items():
         yield Annotation(level=AnnotationLevel.NOTICE, title="lossy", message=what, path=item.path, line=line)
@@ -251,13 +251,13 @@ def report_lossy_lines(conversion: Conversion, console: Console) -> None:
 def report_dropped_lines(conversion: Conversion, console: Console) -> None:
     """Warn of wrong lines that were left out, the first ones one by one; ``-v`` shows every dropped line."""
     wrong = 0
-    for line in conversion.dropped:
-        where = f"{conversion.path}:{line.line}"
-        if line.rule == "error" and wrong < _WARNINGS:
+    for line, why in conversion.dropped.items():
+        where = f"{conversion.path}:{line}"
+        if why.rule == "error" and wrong < _WARNINGS:
             wrong += 1
-            console.warning(f"{where}: left out: {line.reason}")
+            console.warning(f"{where}: left out: {why.message}")
         else:
-            console.detail(f"{where}: {line.rule}: {line.reason}")
+            console.detail(f"{where}: {why.rule}: {why.message}")
     count = conversion.dropped_by_rule["error"]
     if count > wrong:
         more = count - wrong

@@ -25,15 +25,6 @@ if TYPE_CHECKING:
     from ckprof.plugin.protocols import CatalogVariant
 
 
-def load_catalog(path: Path, variants: Mapping[str, CatalogVariant]) -> Catalog:
-    """Read the catalog file ``path``; see :func:`read_catalog`."""
-    try:
-        data = path.read_bytes()
-    except OSError as exc:
-        raise InputError(f"cannot read: {exc.strerror}", path) from None
-    return read_catalog(data, path, variants)
-
-
 def read_catalog(data: bytes, path: Path, variants: Mapping[str, CatalogVariant]) -> Catalog:
     """Return the catalog that ``data`` describes, with every record checked against its variant.
 

@@ -417,7 +417,7 @@ class Executor:
         """Return what the multiplications of the problem take at the device's peak; 0 if that is unknown."""
         multiplied = problem.types.compute
         if isinstance(multiplied, ComputeType):
-            multiplied = multiplied.properties.no_faster_than
+            multiplied = multiplied.no_faster_than
         peak = dict(self._options.peak_flops).get(multiplied, 0.0)
         return problem.problem.real_flop / peak * 1e3 if peak else 0.0
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ckprof.errors import InputError
     from ckprof.model.catalog import Catalog
+    from ckprof.model.requirement import UnmetRequirement
     from ckprof.model.tensor import Layout
     from ckprof.model.types import DataType
 
@@ -108,18 +109,6 @@ class ConversionRequest(ListReading):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DroppedLine:
-    """A line that gave no instance, and why."""
-
-    #: one-based line
-    line: int
-    #: stable id of the reason, e.g. ``comment``, ``duplicate``, ``irregular-vector``
-    rule: str
-    #: a sentence with the numbers
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
     """The answer of a converter: catalogs and an account of every line."""
 
@@ -129,7 +118,8 @@ class Conversion:
     catalogs: tuple[Catalog, ...]
     #: lines of the file, each of which is an instance, stands in ``dropped`` or is counted in ``unlisted``
     lines: int
-    dropped: tuple[DroppedLine, ...] = ()
+    #: one-based line that gave no instance -> why
+    dropped: Mapping[int, UnmetRequirement] = field(default_factory=dict)
     #: rule -> dropped lines that are counted only: a converter need not list those of a very long file
     unlisted: Mapping[str, int] = field(default_factory=dict)
     #: (variant, record id) -> one-based source line
@@ -143,7 +133,7 @@ class Conversion:
     @property
     def dropped_by_rule(self) -> Counter[str]:
         """How many lines each rule dropped."""
-        return Counter(line.rule for line in self.dropped) + Counter(self.unlisted)
+        return Counter(why.rule for why in self.dropped.values()) + Counter(self.unlisted)
 
 
 class ListState(Enum):

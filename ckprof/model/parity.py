@@ -210,8 +210,6 @@ class BuilderList:
     """All instances of a list or a log."""
 
     path: Path
-    #: id of the reader
-    reader: str
     strings: tuple[BuilderString, ...]
     #: what the user should hear of, e.g. a last line that is cut off
     notes: tuple[str, ...] = ()

@@ -66,11 +66,6 @@ def quick_t_quantile(probability: float, df: float) -> float:
     return z + (z**3 + z) / (4 * df) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * df**2)
 
 
-def normal_tail(z: float) -> float:
-    """Return the probability that a normally distributed value exceeds ``z``."""
-    return _NORMAL.cdf(-z)
-
-
 def _incomplete_beta(x: float, a: float, b: float) -> float:
     """Return the regularised incomplete beta function (NIST DLMF 8.17)."""
     if x <= 0:

@@ -204,30 +204,28 @@ class ComputeType(Enum):
     TF32 = "tf32"
 
     @property
-    def properties(self) -> ComputeTypeProperties:
-        """Everything else that is known about the type."""
+    def properties(self) -> DataTypeProperties:
+        """Its name in CK Tile and its bits, in words of the type that it is made from."""
         return _TYPES[self]
 
+    @property
+    def operands(self) -> DataType:
+        """The type of the operands that it is made from."""
+        return _OPERANDS[self]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComputeTypeProperties:
-    """One row of the table of compute types."""
-
-    #: CK Tile's name of the type
-    cpp_type: str
-    #: stored mantissa bits, without the hidden one
-    mantissa_bits: int
-    #: the type of the operands that it is made from
-    operands: DataType
-    #: a type of operands that no device multiplies more slowly
-    no_faster_than: DataType
+    @property
+    def no_faster_than(self) -> DataType:
+        """A type of operands that no device multiplies more slowly."""
+        return _NO_FASTER[self]
 
 
 _TYPES = {
-    ComputeType.TF32: ComputeTypeProperties(
-        cpp_type="tf32_t", mantissa_bits=10, operands=DataType.FP32, no_faster_than=DataType.FP16
+    ComputeType.TF32: DataTypeProperties(
+        cpp_type="tf32_t", size_bytes=4, mantissa_bits=10, numpy_storage="float32"
     ),
 }
+_OPERANDS = {ComputeType.TF32: DataType.FP32}
+_NO_FASTER = {ComputeType.TF32: DataType.FP16}
 
 
 def accumulator_of(*operands: DataType) -> DataType:

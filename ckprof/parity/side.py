@@ -122,9 +122,9 @@ def catalog_side(
             of_list += _of_catalog(catalog, conversion, registry, with_keys=with_keys)
         invalid.update(
             {
-                f"{conversion.path}:{line.line}": f"the conversion drops it ({line.rule}: {line.reason})"
-                for line in conversion.dropped
-                if line.rule not in _NO_INSTANCES
+                f"{conversion.path}:{line}": f"the conversion drops it ({why.rule}: {why.message})"
+                for line, why in conversion.dropped.items()
+                if why.rule not in _NO_INSTANCES
             }
         )
         entries += of_list

@@ -100,11 +100,11 @@ def render_batch_github(batch: BatchResults) -> str:
 
 def _remarks(results: RunResults) -> Iterator[Annotation]:
     for conversion in results.conversions:
-        for line in conversion.dropped:
-            if line.rule == "error":
-                source = f"{conversion.path}:{line.line}"
+        for line, why in conversion.dropped.items():
+            if why.rule == "error":
+                source = f"{conversion.path}:{line}"
                 yield Annotation.at(
-                    source, level=AnnotationLevel.WARNING, title="left out", message=line.reason
+                    source, level=AnnotationLevel.WARNING, title="left out", message=why.message
                 )
     for index, problem in enumerate(results.problems):
         rows = rows_of_problem(results, index)

@@ -91,7 +91,10 @@ def _conversion(conversion: Conversion) -> dict[str, Any]:
         "lines": conversion.lines,
         "instances": sum(len(catalog.records) for catalog in conversion.catalogs),
         "dropped_by_rule": dict(conversion.dropped_by_rule),
-        "dropped": [asdict(line) for line in conversion.dropped],
+        "dropped": [
+            {"line": line, "rule": why.rule, "reason": why.message}
+            for line, why in conversion.dropped.items()
+        ],
         "lossy": [{"line": line, "what": what} for line, what in conversion.lossy.items()],
     }
 

@@ -79,7 +79,7 @@ class BuilderReader(protocols.BuilderReader):
         :raises InputError: a line is wrong, as :class:`~ckprof.errors.ListError` with all
             of them.
         """
-        return _BuilderReading(self._lines, request, strings, revision).run(self.id)
+        return _BuilderReading(self._lines, request, strings, revision).run()
 
     def print_lists(
         self,
@@ -112,7 +112,7 @@ class _BuilderReading:
         #: lines that are instance strings
         self._printed: list[str] = []
 
-    def run(self, reader: str) -> BuilderList:
+    def run(self) -> BuilderList:
         kernels, notes = kernel_texts(self._request, self._strings.knows)
         if self._layout is None or self._dtype is None:
             self._take_facts_of_lines(kernels)
@@ -141,7 +141,6 @@ class _BuilderReading:
             raise ListError([repeated(same[0], len(same) - 1) for same in errors.values()])
         return BuilderList(
             path=self._request.path,
-            reader=reader,
             strings=tuple(strings),
             notes=notes,
             printed=tuple(self._printed),

@@ -170,7 +170,7 @@ def _compute_type(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     instance = candidate.instance
     if instance.compute_type is None:
         return None
-    needed = instance.compute_type.properties.operands
+    needed = instance.compute_type.operands
     if instance.dtype is needed:
         return None
     return Violation(

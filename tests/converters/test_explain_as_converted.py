@@ -56,9 +56,8 @@ def converted(converter, request: ConversionRequest, number: int):
         if errors:
             return "wrong", errors
         conversion = converter.convert(replace(request, lenient=True))
-    for dropped in conversion.dropped:
-        if dropped.line == number:
-            return "dropped", dropped.rule, dropped.reason
+    if (why := conversion.dropped.get(number)) is not None:
+        return "dropped", why.rule, why.message
     ids = {key for key, place in conversion.source_lines.items() if place == number}
     # the same record for each type, where nothing says the type
     record = next(

@@ -297,9 +297,9 @@ MISSING = {
 @pytest.mark.parametrize("text", MISSING, ids=lambda text: text.split("<")[0])
 def test_what_a_line_does_not_say_is_named(convert, text):
     conversion = convert(text, layout=NHWGC, dtype=DataType.FP16)
-    assert [item.rule for item in conversion.dropped] == ["missing-information"]
-    assert MISSING[text] in conversion.dropped[0].reason
-    assert conversion.notes == (f"missing-information: {conversion.dropped[0].reason}",)
+    assert [why.rule for why in conversion.dropped.values()] == ["missing-information"]
+    assert MISSING[text] in next(iter(conversion.dropped.values())).message
+    assert conversion.notes == (f"missing-information: {next(iter(conversion.dropped.values())).message}",)
     assert not any(catalog.records for catalog in conversion.catalogs)
 
 
@@ -363,13 +363,13 @@ def test_rules_that_drop_lines(convert, family, changes, rule, reason):
     for position, value in changes.items():
         text = change(text, position, value)
     conversion = convert(line(family), text)
-    assert [(item.line, item.rule, item.reason) for item in conversion.dropped] == [(2, rule, reason)]
+    assert [(line, why.rule, why.message) for line, why in conversion.dropped.items()] == [(2, rule, reason)]
 
 
 def test_stream_k_with_asynchronous_loads_does_not_exist_for_fp32(convert):
     text = line("native_backward_weight", "fp32")
     conversion = convert(text, text.replace("BASIC_ASYNC_V1", "BASIC_V1"))
-    assert [(item.line, item.rule) for item in conversion.dropped] == [(1, "streamk-async-float")]
+    assert [(line, why.rule) for line, why in conversion.dropped.items()] == [(1, "streamk-async-float")]
     assert [record.id for record in conversion.catalogs[0].records] == [1]
 
 
@@ -389,8 +389,8 @@ REJECTED = [
 @pytest.mark.parametrize("text", REJECTED, ids=lambda text: text.split("<")[0])
 def test_known_families_that_are_rejected_give_their_reason(convert, text):
     conversion = convert(line("forward"), text, text)
-    assert [item.rule for item in conversion.dropped] == ["unsupported-family"] * 2
-    title, _, sentence = conversion.dropped[0].reason.partition(": ")
+    assert [why.rule for why in conversion.dropped.values()] == ["unsupported-family"] * 2
+    title, _, sentence = next(iter(conversion.dropped.values())).message.partition(": ")
     assert title
     assert len(sentence) > 20
     assert conversion.dropped_by_rule["unsupported-family"] == 2

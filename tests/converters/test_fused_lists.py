@@ -59,7 +59,7 @@ def test_lists_convert_without_loss(converter, folder, name):
     operations = set()
     for path, conversion in conversions(converter, conf_root() / folder / name, DIRECTIONS[folder]):
         assert not conversion.lossy, path
-        dropped.update(line.rule for line in conversion.dropped)
+        dropped.update(why.rule for why in conversion.dropped.values())
         for catalog in conversion.catalogs:
             kept += len(catalog.records)
             operations |= {record.elementwise_op for record in catalog.records}

@@ -127,7 +127,8 @@ def kind_of(error):
 def checked(conversion, text, dtype):
     records = [(catalog, record) for catalog in conversion.catalogs for record in catalog.records]
     if not records:
-        (dropped,) = {item.rule for item in conversion.dropped} - {"comment", "blank", "log-text"} or {"text"}
+        rules = {why.rule for why in conversion.dropped.values()}
+        (dropped,) = rules - {"comment", "blank", "log-text"} or {"text"}
         if not dropped.startswith("unsupported") and dropped not in UNCHECKED:
             assert reference.read(text, dtype) is None, text
         return dropped

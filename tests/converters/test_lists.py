@@ -30,7 +30,7 @@ def test_ids_are_zero_based_line_numbers_and_duplicates_name_the_first_line(conv
     (catalog,) = conversion.catalogs
     assert [record.id for record in catalog.records] == [1, 3, 6]
     assert conversion.source_lines == {("forward", 1): 2, ("forward", 3): 4, ("forward", 6): 7}
-    assert [(item.line, item.rule, item.reason) for item in conversion.dropped] == [
+    assert [(line, why.rule, why.message) for line, why in conversion.dropped.items()] == [
         (1, "comment", "comment line"),
         (3, "blank", "blank line"),
         (5, "duplicate", "equal to line 2 in all but the id"),
@@ -42,7 +42,7 @@ def test_ids_are_zero_based_line_numbers_and_duplicates_name_the_first_line(conv
 
 def test_lines_that_differ_in_unread_arguments_only_are_duplicates(convert):
     conversion = convert(A, change(A, 23, "2"), A.replace("Default,MNKPadding", "OddC,MNKPadding"))
-    assert [item.reason for item in conversion.dropped] == ["equal to line 1 in all but the id"] * 2
+    assert [why.message for why in conversion.dropped.values()] == ["equal to line 1 in all but the id"] * 2
 
 
 @pytest.mark.parametrize("mark", ["#", ";"])
@@ -50,7 +50,7 @@ def test_remarks_behind_an_instance_swallow_it_only_as_upstream_does(convert, ma
     text = f"{A} {mark} tuned"
     assert len(convert(text).catalogs[0].records) == 1
     conversion = convert(text, B, upstream_comments=True)
-    assert [(item.line, item.rule) for item in conversion.dropped] == [(1, "comment")]
+    assert [(line, why.rule) for line, why in conversion.dropped.items()] == [(1, "comment")]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -194,7 +194,7 @@ def test_depthwise_lines_give_a_catalog_for_each_type_and_count_themselves(conve
         assert (catalog.variant, catalog.layout.name, catalog.ndim) == ("forward_depthwise", "ngchw", 2)
         assert [record.id for record in catalog.records] == [0, 2]
     assert conversion.source_lines == {("forward_depthwise", 0): 2, ("forward_depthwise", 2): 5}
-    assert [item.rule for item in conversion.dropped] == ["comment", "blank", "duplicate"]
+    assert [why.rule for why in conversion.dropped.values()] == ["comment", "blank", "duplicate"]
 
 
 @pytest.mark.parametrize("request_", [{"dtype": DataType.BF16}, {"name": "ngchw_bf16.conf"}])
@@ -219,8 +219,8 @@ def test_a_file_of_garbage_is_given_up_early(errors_of):
 def test_lenient_conversion_drops_wrong_lines_with_their_message(convert, errors_of):
     bad = change(A, 19, "x")
     conversion = convert(bad, A, "nonsense", lenient=True)
-    assert [(item.line, item.rule) for item in conversion.dropped] == [(1, "error"), (3, "error")]
-    assert conversion.dropped[0].reason == "expected an integer for tile_m (argument 19), got 'x'"
+    assert [(line, why.rule) for line, why in conversion.dropped.items()] == [(1, "error"), (3, "error")]
+    assert conversion.dropped[1].message == "expected an integer for tile_m (argument 19), got 'x'"
     assert [record.id for record in conversion.catalogs[0].records] == [1]
     assert len(errors_of(bad, lenient=True)) == 1
 

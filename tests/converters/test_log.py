@@ -59,7 +59,7 @@ def test_a_log_of_the_old_profiler(convert):
     (catalog,) = conversion.catalogs
     assert [record.id for record in catalog.records] == [4, 6, 8]
     assert conversion.dropped_by_rule == {"log-text": 10, "duplicate": 2, "blank": 1}
-    assert {line.line for line in conversion.dropped if line.rule == "duplicate"} == {6, 13}
+    assert {line for line, why in conversion.dropped.items() if why.rule == "duplicate"} == {6, 13}
 
 
 def test_a_log_of_the_new_profiler(convert):
@@ -182,6 +182,6 @@ def test_comments_are_read_alike_with_and_without_a_line_of_a_log(convert, perf)
     conversion = convert(text.encode(), name="nhwgc_fp16.conf", layout=find_layout("nhwgc"))
     (catalog,) = conversion.catalogs
     assert [record.id for record in catalog.records] == [4, 5]
-    rules = {dropped.line: dropped.rule for dropped in conversion.dropped}
+    rules = {line: why.rule for line, why in conversion.dropped.items()}
     assert [rules.get(number) for number in range(1, 8)] == [*["comment"] * 4, None, None, "duplicate"]
     assert len(perf) == (rules.get(8) == "duplicate")

@@ -39,7 +39,7 @@ def attempt(text, family="", **request):
     except InputError as error:
         assert error.message
         return None
-    accounted = sorted({item.line for item in conversion.dropped} | set(conversion.source_lines.values()))
+    accounted = sorted({*conversion.dropped} | set(conversion.source_lines.values()))
     assert accounted == list(range(1, conversion.lines + 1))
     return conversion
 

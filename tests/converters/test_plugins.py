@@ -89,7 +89,7 @@ def test_a_family_of_a_plugin_is_converted_beside_the_shipped_ones(registry):
     assert by_variant["winograd"].records == (WinogradRecord(0, 2, 16, True),)
     assert by_variant["winograd"].layout is find_layout("nhwgc")
     assert len(by_variant["forward"].records) == 1
-    assert [(item.line, item.rule) for item in conversion.dropped] == [(2, "too-small")]
+    assert [(line, why.rule) for line, why in conversion.dropped.items()] == [(2, "too-small")]
     text = render_catalog(by_variant["winograd"])
     read = read_catalog(text.encode(), Path("x.json"), registry.variants.as_mapping())
     assert read == by_variant["winograd"]

@@ -29,7 +29,7 @@ def test_old_and_new_spellings_of_a_line_are_one_instance(convert):
     assert old.records == new.records
     both = convert(V3, OLD_V3)
     assert len(both.catalogs[0].records) == 1
-    assert [(dropped.line, dropped.rule) for dropped in both.dropped] == [(2, "duplicate")]
+    assert [(line, why.rule) for line, why in both.dropped.items()] == [(2, "duplicate")]
 
 
 def test_merged_groups_of_newer_lines_are_not_lost(convert):

@@ -210,5 +210,5 @@ def test_links_to_folders_are_not_followed_but_told(tree, tmp_path):
 def test_options_reach_every_list(tree):
     lists = {"backward_weight/tests/nhwgc_bf16.conf": (PLAIN, f"{TWO_STAGE} # x", "nonsense")}
     plan = tree(lists, lenient=True, upstream_comments=True, mma_k_table=(8, 16))
-    assert [line.rule for line in plan.lists[0].conversion.dropped] == ["comment", "error"]
+    assert [why.rule for why in plan.lists[0].conversion.dropped.values()] == ["comment", "error"]
     assert plan.catalogs[0].catalog.records[0].warp_tile_k == 8

@@ -94,7 +94,7 @@ LEFT_OUT = [
 @pytest.mark.parametrize(("kind", "rule", "change"), LEFT_OUT)
 def test_what_no_kernel_has_is_left_out_by_one_rule(ckprof, tmp_path, kind, rule, change):
     conversion = lists(tmp_path, LINES[kind], with_operation(kind, **change))
-    assert [one.rule for one in conversion.dropped] == [rule] and not conversion.lossy
+    assert [why.rule for why in conversion.dropped.values()] == [rule] and not conversion.lossy
     assert any(rule in note for note in conversion.notes)
     direction = direction_of(kind)
     done = ckprof("parity", direction, "--conf", "nhwgc_fp16.conf", "--format", "json")
@@ -112,7 +112,7 @@ def test_operands_are_multiplied_as_they_are(ckprof, tmp_path, kind, place):
         place *= 2  # its result comes second
     words[place] = "ScaleAdd"
     conversion = lists(tmp_path, LINES[kind], replaced(LINES[kind], PLAIN, ",".join(words)))
-    assert [one.rule for one in conversion.dropped] == ["operand-operation"]
+    assert [why.rule for why in conversion.dropped.values()] == ["operand-operation"]
     assert ckprof("parity", direction_of(kind), "--conf", "nhwgc_fp16.conf").code == ExitCode.OK
 
 
@@ -169,7 +169,7 @@ def test_operands_may_be_made_of_two_tensors(ckprof, tmp_path):
 )
 def test_what_else_is_done_with_operands_is_left_out_by_one_rule(ckprof, tmp_path, line, rule, reason):
     conversion = made(tmp_path, line, MADE)
-    ((said, why),) = [(one.rule, one.reason) for one in conversion.dropped]
+    ((said, why),) = [(why.rule, why.message) for why in conversion.dropped.values()]
     assert said == rule and reason in why
     done = ckprof("parity", "fwd", "--conf", LIST, "--format", "json")
     assert done.code == ExitCode.OK, done.out

@@ -92,7 +92,7 @@ class MyReader:
         return request.data.startswith(b"mine")
 
     def read(self, request, strings, revision):
-        return BuilderList(path=request.path, reader=self.id, strings=())
+        return BuilderList(path=request.path, strings=())
 
 
 class MyTarget:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.model.conversion import Conversion, DroppedLine
+from ckprof.model.conversion import Conversion
 from ckprof.model.kernel import SelectedKernel
 from ckprof.model.outcome import Measurement, Outcome, Status, Verification
+from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.results import BuildSummary, RunResults
 from ckprof.model.types import DataType, TypeSet
 from ckprof_plugins.directions._convolution.problem import ConvProblem
@@ -83,7 +84,7 @@ def results() -> RunResults:
                 converter="conf",
                 catalogs=(),
                 lines=2,
-                dropped=(DroppedLine(line=1, rule="comment", reason="a comment"),),
+                dropped={1: UnmetRequirement(rule="comment", message="a comment")},
             ),
         ),
         instances=instances,

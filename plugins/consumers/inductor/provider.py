@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from ckprof.errors import InputError
 from ckprof.model.architecture import architectures
-from ckprof_converters.conf_family import LineProperties
+from ckprof.model.conversion import ListReading
 from ckprof_converters.derivation import DIRECT_PIPELINES, mma_k, waves
 from ckprof_converters.derivation import PIPELINES as CONVOLUTION_PIPELINES
 from ckprof_plugins.consumers._old_ck.support import support
@@ -150,9 +150,7 @@ def traits_of(operation: InductorOperation, dtype: DataType) -> KernelTraits:
 @cache
 def _traits(description: tuple[tuple[str, Any], ...], dtype: DataType) -> KernelTraits:
     values = dict(description)
-    properties = LineProperties(
-        layout=None, dtype=dtype, mma_k_table=(8, 16), is_float=dtype.properties.size_bytes == 4
-    )
+    properties = ListReading(dtype=dtype, mma_k_table=(8, 16))
     waves(values, properties)
     mma_k(values, properties)
     for axis in "mnk":

@@ -21,10 +21,10 @@ from ckprof_plugins.pipelines.universal_gemm.reading import VARIANT, UniversalGe
 from ckprof_plugins.pipelines.vocabulary import mem_prefetch_stages
 
 if TYPE_CHECKING:
+    from ckprof.model.conversion import ListReading
     from ckprof.model.requirement import UnmetRequirement
     from ckprof.model.tensor import Layout
     from ckprof.model.types import DataType
-    from ckprof_converters.conf_family import LineProperties
 
 #: version of the old block-GEMM pipeline -> GEMM pipeline of plain matrix products
 PIPELINES: Final = {"v1": "compv1", "v2": "mem", "v3": "compv3", "v4": "compv4", "v5": "compv5"}
@@ -51,14 +51,14 @@ _COMMON: Final[dict[str, Any]] = {
 }
 
 
-def joined_numbers(values: dict[str, Any], properties: LineProperties) -> None:
+def joined_numbers(values: dict[str, Any], properties: ListReading) -> None:
     """Take numbers that are joined by ``x`` apart."""
     values["tile_m"], values["tile_n"], values["tile_k"] = values["tile"]
     values["mma_m"], values["mma_n"] = values["mma"]
     values["repeat_m"], values["repeat_n"] = values["repeat"]
 
 
-def pads_of_padding(values: dict[str, Any], properties: LineProperties) -> None:
+def pads_of_padding(values: dict[str, Any], properties: ListReading) -> None:
     """Read which axes are padded, e.g. m and n by ``MNPadding``."""
     text = values["padding"]
     letters = "" if text == "Default" else text.removesuffix("Padding")
@@ -66,12 +66,12 @@ def pads_of_padding(values: dict[str, Any], properties: LineProperties) -> None:
         values[f"pad_{axis}"] = axis.upper() in letters
 
 
-def gemm_pipeline(values: dict[str, Any], properties: LineProperties) -> None:
+def gemm_pipeline(values: dict[str, Any], properties: ListReading) -> None:
     """Translate the version of the block-GEMM pipeline."""
     values["pipeline"] = PIPELINES[values["version"]]
 
 
-def oldest_gemm_pipeline(values: dict[str, Any], properties: LineProperties) -> UnmetRequirement | None:
+def oldest_gemm_pipeline(values: dict[str, Any], properties: ListReading) -> UnmetRequirement | None:
     """Translate the pipeline of the oldest kernels, of which only the first version has a counterpart."""
     if values["version"] != "v1":
         return dropped_by(
@@ -82,7 +82,7 @@ def oldest_gemm_pipeline(values: dict[str, Any], properties: LineProperties) -> 
     return None
 
 
-def one_wave_along_k(values: dict[str, Any], properties: LineProperties) -> None:
+def one_wave_along_k(values: dict[str, Any], properties: ListReading) -> None:
     """Insist on one wave along K, by the block size."""
     if values["warp_k"] != 1:
         m, n = values["warp_m"], values["warp_n"]
@@ -92,7 +92,7 @@ def one_wave_along_k(values: dict[str, Any], properties: LineProperties) -> None
         )
 
 
-def usual_prefetch(values: dict[str, Any], properties: LineProperties) -> None:
+def usual_prefetch(values: dict[str, Any], properties: ListReading) -> None:
     """Note another depth than the one that the pipeline has."""
     usual = _PREFETCH.get(values["version"]) or _mem_stages(values, properties)
     if values["prefetch"] != usual:
@@ -101,14 +101,14 @@ def usual_prefetch(values: dict[str, Any], properties: LineProperties) -> None:
         )
 
 
-def _mem_stages(values: dict[str, Any], properties: LineProperties) -> int:
+def _mem_stages(values: dict[str, Any], properties: ListReading) -> int:
     _, dtype = _layout_and_type(properties)
     elements: int = (values["tile_m"] + values["tile_n"]) * values["tile_k"]
     stage_bytes = elements * dtype.properties.size_bytes
     return mem_prefetch_stages(stage_bytes, values["block_size"])
 
 
-def native_reads(values: dict[str, Any], properties: LineProperties) -> None:
+def native_reads(values: dict[str, Any], properties: ListReading) -> None:
     """Note other widths of the operands' accesses than those that the kernel chooses."""
     said = values["vectors"] if "vectors" in values else (values["vector_a"], values["vector_b"])
     native = _native(values, properties)[:2]
@@ -117,7 +117,7 @@ def native_reads(values: dict[str, Any], properties: LineProperties) -> None:
         values.setdefault(LOST, []).append(f"VmemReadVec {texts[0]}, the kernel has {texts[1]}")
 
 
-def _native(values: dict[str, Any], properties: LineProperties) -> tuple[int, int, int]:
+def _native(values: dict[str, Any], properties: ListReading) -> tuple[int, int, int]:
     layout, dtype = _layout_and_type(properties)
     _, *names = UniversalGemmRecord.__struct_fields__
     record = UniversalGemmRecord(id=0, **{name: values[name] for name in names})
@@ -127,7 +127,7 @@ def _native(values: dict[str, Any], properties: LineProperties) -> tuple[int, in
     return native_vectors(instance_of(record, layout, dtype, _COMMON["direction"]), WAVE_SIZE)
 
 
-def _layout_and_type(properties: LineProperties) -> tuple[Layout, DataType]:
+def _layout_and_type(properties: ListReading) -> tuple[Layout, DataType]:
     if properties.layout is None or properties.dtype is None:
         raise StepError("what the kernel does depends on layout and data type: pass --layout and --dtype", "")
     return properties.layout, properties.dtype

@@ -88,7 +88,7 @@ def test_the_shipped_lists(name, lines, instances, versions):
     assert Counter(text.split("Version: ")[1][:2] for text in texts) == versions
     found = ckprof.Profiler().read(f"gemm/universal/{name}")
     assert len(instances_of(found)) == instances
-    assert {one.rule for one in found.dropped} == {"duplicate"}
+    assert {why.rule for why in found.dropped.values()} == {"duplicate"}
     assert len(found.dropped) == lines - instances
 
 
@@ -111,7 +111,7 @@ def test_other_vector_widths_are_the_same_kernel(read):
         line(*same, "2x2", "Intrawave", "v4", 4),
     )
     assert len(instances_of(found)) == 1
-    assert [(one.line, one.rule) for one in found.dropped] == [(2, "duplicate")]
+    assert [(line, why.rule) for line, why in found.dropped.items()] == [(2, "duplicate")]
     assert [*found.lossy.items()] == [(2, "VmemReadVec 2x2, the kernel has 8x8")]
 
 
@@ -177,7 +177,7 @@ def test_the_oldest_kernels(read):
     found = read(text.format("v1"), text.format("v2"), name="rcr_fp16.conf")
     (instance,) = instances_of(found)
     assert (instance.gemm_pipeline.value, str(instance.wave_grid)) == ("compv1", "2x2x1")
-    assert [(one.line, one.rule) for one in found.dropped] == [(2, "unsupported-family")]
+    assert [(line, why.rule) for line, why in found.dropped.items()] == [(2, "unsupported-family")]
     with pytest.raises(CkprofError, match="nhwgc"):
         read(text.format("v1"), name="nhwgc_fp16.conf")
 
