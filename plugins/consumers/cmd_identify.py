@@ -377,26 +377,20 @@ def _text(one: Identified) -> str:
     if one.problem:
         lines.append(f"  problem   {one.problem}")
     for match in one.matches[:_SHOWN]:
-        lines += _match_lines(match)
+        lines.append(f"  list line {match.source}")
+        if match.line:
+            lines.append(f"            {_shortened(match.line)}")
+        if match.kernel:
+            lines += [f"  kernel    {match.kernel}", f"  instance  {match.instance_string}"]
+        if match.command:
+            lines.append(f"  verify    {match.command}")
+        if match.note:
+            lines.append(f"  note      {match.note}")
     if len(one.matches) > _SHOWN:
         lines.append(f"  ... and {len(one.matches) - _SHOWN} more instances; --format json has all of them")
     if one.note:
         lines.append(f"  note      {one.note}")
     return "\n".join(lines)
-
-
-def _match_lines(match: InstanceMatch) -> list[str]:
-    lines = [f"  list line {match.source}"]
-    if match.line:
-        lines.append(f"            {_shortened(match.line)}")
-    if match.kernel:
-        lines.append(f"  kernel    {match.kernel}")
-        lines.append(f"  instance  {match.instance_string}")
-    if match.command:
-        lines.append(f"  verify    {match.command}")
-    if match.note:
-        lines.append(f"  note      {match.note}")
-    return lines
 
 
 def _shortened(text: str) -> str:

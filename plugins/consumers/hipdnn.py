@@ -50,38 +50,31 @@ def read_document(path: Path) -> Any:
         raise InputError(f"is no JSON: {exc}", path) from None
 
 
-def remarks_of(item: Any) -> Iterator[tuple[Reason, str]]:
-    """Yield what is wrong with an override."""
+def remarks_of(item: Any) -> list[tuple[Reason, str]]:
+    """Return what is wrong with an override."""
     if not isinstance(item, dict):
-        yield Reason.MALFORMED_ROW, "an override is an object"
-        return
+        return [(Reason.MALFORMED_ROW, "an override is an object")]
     for name in ("op", "engine_name"):
         if not isinstance(item.get(name), str) or not item[name]:
-            yield Reason.MALFORMED_ROW, f"{name} is {item.get(name)!r}, expected a text"
-            return
+            return [(Reason.MALFORMED_ROW, f"{name} is {item.get(name)!r}, expected a text")]
     if not isinstance(item.get("criteria", {}), dict):
-        yield Reason.MALFORMED_ROW, "criteria is no object"
-        return
+        return [(Reason.MALFORMED_ROW, "criteria is no object")]
     tensors = item.get("tensors")
     if not isinstance(tensors, list) or not tensors:
-        yield Reason.MALFORMED_KEY, "tensors is no list with entries"
-        return
+        return [(Reason.MALFORMED_KEY, "tensors is no list with entries")]
     shapes: dict[str, tuple[int, ...]] = {}
     for tensor in tensors:
         problem = _tensor_problem(tensor, shapes)
         if problem:
-            yield Reason.MALFORMED_KEY, problem
-            return
+            return [(Reason.MALFORMED_KEY, problem)]
         shapes[tensor["tensor_id"]] = tuple(tensor["dim"])
     mismatch = _shape_problem(item["op"], shapes)
     if mismatch:
-        yield Reason.WRONG_PROBLEM, mismatch
-        return
+        return [(Reason.WRONG_PROBLEM, mismatch)]
     metadata = item.get("autotune_metadata", {})
     if not isinstance(metadata, dict):
-        yield Reason.MALFORMED_VALUE, "autotune_metadata is no object"
-        return
-    yield from _metadata_remarks(metadata)
+        return [(Reason.MALFORMED_VALUE, "autotune_metadata is no object")]
+    return list(_metadata_remarks(metadata))
 
 
 def _tensor_problem(tensor: Any, known: Mapping[str, object]) -> str:
@@ -232,7 +225,7 @@ class Hipdnn:
             overrides = []
         seen: dict[bytes, int] = {}
         for number, item in enumerate(overrides, 1):
-            remarks = list(remarks_of(item))
+            remarks = remarks_of(item)
             if not remarks:
                 key = msgspec.json.encode(
                     [item["op"], item.get("criteria") or {}, item["tensors"]], order="sorted"

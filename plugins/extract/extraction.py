@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Final
@@ -20,7 +21,6 @@ from ckprof_plugins.extract.uses import (
     Use,
     cover,
     extra_uses,
-    in_order,
     is_left_out,
     source_place,
     uses_by_recipe,
@@ -333,24 +333,26 @@ def joined_uses(
     The recipe of the function is tried before all tuples of the direction, because it is nearly always right:
     it is accepted only if it gives the compiled instances, no more and no less.
 
-    :raises JoinError: instances are left over.
+    :raises InputError: instances are left over.
     """
     tuples = library.tuples(key.direction)
     compiled = frozenset(library.compiled_instances(name, key))
     if recipe_first:
-        try:
-            expected = uses_by_recipe(name, key, tuples)
-        except InputError:
-            expected = None
-        if expected is not None and frozenset(item for use in expected for item in use.instances) == compiled:
-            return expected
+        with suppress(InputError):
+            expected = uses_by_recipe(name, key, tuples) or ()
+            if frozenset(item for use in expected for item in use.instances) == compiled:
+                return expected
     readable = []
     for alias in tuples:
-        try:
+        # A tuple of another operation has a class of its own. If this function had it, some of its instances
+        # would be left over.
+        with suppress(InputError):
             tuples.pattern(alias)
-        except InputError:
-            # A tuple of another operation, with a class of its own. If this function had it, some of its
-            # instances would be left over.
-            continue
-        readable.append(alias)
-    return in_order(cover(name, compiled, readable, tuples), library.vocabulary)
+            readable.append(alias)
+
+    def place(use: Use) -> tuple[object, ...]:
+        # tuples for the double-rate instructions stand first; the uses of one tuple follow its enumerations
+        doubled = use.pattern.alias.endswith("_2x")
+        return (not doubled, use.pattern.rank, use.enumerators(library.vocabulary))
+
+    return tuple(sorted(cover(name, compiled, readable, tuples), key=place))

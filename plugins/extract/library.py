@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof_converters.library_lists import ListKey
+    from ckprof_plugins.extract.archives import CompiledFunctions
     from ckprof_plugins.extract.cpp_text import Expr
     from ckprof_plugins.extract.headers import HeaderTree
-    from ckprof_plugins.extract.symbols import CompiledFunctions
 
 
 _DIMENSIONS: Final = ("NumDimSpatial", "NDimSpatial")

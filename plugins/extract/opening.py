@@ -17,10 +17,16 @@ from ckprof.errors import InputError, ToolchainError
 from ckprof.files import write_atomically
 from ckprof.paths import cache_dir
 from ckprof_converters.library_lists import known_lists
-from ckprof_plugins.extract.archives import identify_package, members, read_package
+from ckprof_plugins.extract.archives import (
+    ArchiveSymbols,
+    CompiledFunctions,
+    collect,
+    identify_package,
+    members,
+    read_package,
+)
 from ckprof_plugins.extract.headers import FORWARD_FACTORY, FolderHeaders, TextHeaders, words_digest
 from ckprof_plugins.extract.library import InstalledLibrary
-from ckprof_plugins.extract.symbols import ArchiveSymbols, CompiledFunctions, collect
 
 if TYPE_CHECKING:
     from ckprof_plugins.extract.headers import HeaderTree

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.resources import files
 from itertools import product
@@ -35,22 +35,20 @@ if TYPE_CHECKING:
     from ckprof_plugins.extract.tuples import InstanceTuples, Pattern
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Use:
-    """One tuple with the parameters that a function gives it."""
+    """One tuple with the parameters that a function gives it.
+
+    :raises InputError: a parameter has no value.
+    """
 
     pattern: Pattern
     #: parameter -> value
     values: Mapping[str, str]
-    instances: tuple[DeviceInstance, ...]
+    instances: tuple[DeviceInstance, ...] = field(init=False)
 
-    @classmethod
-    def of(cls, pattern: Pattern, values: Mapping[str, str]) -> Use:
-        """Return the use of a tuple with these values.
-
-        :raises InputError: a parameter has no value.
-        """
-        return cls(pattern=pattern, values=values, instances=pattern.bind(values))
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "instances", self.pattern.bind(self.values))
 
     def enumerators(self, vocabulary: Vocabulary) -> tuple[int, ...]:
         """Return the numbers of the enumerators among the values, which uses of one tuple are sorted by."""
@@ -60,10 +58,6 @@ class Use:
             for name, kind in self.pattern.parameters.items()
             if kind in enumerations
         )
-
-
-class JoinError(InputError):
-    """Headers and archive do not agree about a function."""
 
 
 def fitting(pattern: Pattern, compiled: frozenset[DeviceInstance]) -> list[Use]:
@@ -85,7 +79,7 @@ def fitting(pattern: Pattern, compiled: frozenset[DeviceInstance]) -> list[Use]:
         identity = tuple(bound[name] for name in pattern.parameters)
         if identity in uses:
             continue
-        use = Use.of(pattern, bound)
+        use = Use(pattern, bound)
         if compiled.issuperset(use.instances):
             uses[identity] = use
     return list(uses.values())
@@ -115,7 +109,7 @@ def cover(
     The longest tuples are taken first: a tuple of one generic instance is often contained in a larger one.
 
     :param candidates: aliases to try.
-    :raises JoinError: some instances are in no tuple that fits.
+    :raises InputError: some instances are in no tuple that fits.
     """
     everything = frozenset(compiled)
     devices = {item.device for item in everything}
@@ -134,24 +128,11 @@ def cover(
             left.difference_update(use.instances)
     if left:
         sample = min(left)
-        raise JoinError(
+        raise InputError(
             f"{function}: {len(left)} of {len(everything)} compiled instances are in no tuple of the "
             f"headers; the first is {sample.device}<{', '.join(sample.arguments)}>"
         )
     return tuple(taken)
-
-
-def in_order(uses: Iterable[Use], vocabulary: Vocabulary) -> tuple[Use, ...]:
-    """Sort the uses of one function.
-
-    Tuples for the double-rate instructions (``_2x``) stand first, then follow the declarations; the uses of
-    one tuple follow the values of its enumerations.
-    """
-
-    def key(use: Use) -> tuple[object, ...]:
-        return (not use.pattern.alias.endswith("_2x"), use.pattern.rank, use.enumerators(vocabulary))
-
-    return tuple(sorted(uses, key=key))
 
 
 _PARTS: Final[Mapping[str, str]] = {
@@ -275,7 +256,7 @@ def uses_by_recipe(function: str, key: ListKey, tuples: InstanceTuples) -> tuple
 def _uses(pattern: Pattern, key: ListKey, kinds: Mapping[str, Sequence[str]]) -> Iterator[Use]:
     for chosen in product(*kinds.values()):
         values = {**pattern.defaults, **_values(pattern, key, dict(zip(kinds, chosen, strict=True)))}
-        yield Use.of(pattern, values)
+        yield Use(pattern, values)
 
 
 def source_place(function: str) -> tuple[int, bool, str]:
@@ -305,7 +286,7 @@ def extra_uses(function: str, uses: Sequence[Use]) -> tuple[Use, ...]:
                     name: value if use.pattern.parameters.get(name) == kind else present
                     for name, present in use.values.items()
                 }
-                extra.append(Use.of(use.pattern, values))
+                extra.append(Use(use.pattern, values))
     return tuple(extra)
 
 
@@ -356,7 +337,7 @@ class SourceFiles:
                 if len(arguments) > len(pattern.parameters):
                     raise InputError(f"{function}: {piece} takes fewer parameters", path)
                 values = [tuples.print_in(piece, argument) for argument in arguments]
-                uses.append(Use.of(pattern, dict(zip(pattern.parameters, values, strict=False))))
+                uses.append(Use(pattern, dict(zip(pattern.parameters, values, strict=False))))
         if not uses:
             raise InputError(f"{function}: its source adds no tuple that the headers declare", path)
         return tuple(uses)

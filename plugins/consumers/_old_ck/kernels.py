@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from math import ceil, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -133,65 +133,42 @@ def kernels_of(text: str, path: Path | str, number: int) -> list[tuple[Family, O
 
     :param path: says layout and type of type strings, as in ``nhwgc_fp16.conf``.
     """
-    source = f"{path}:{number}"
-    explicit = _EXPLICIT.fullmatch(text.strip())
+    text = text.strip()
+    kernel_of = partial(OldKernel, line=text, source=f"{path}:{number}")
+    explicit = _EXPLICIT.fullmatch(text)
     if explicit is not None:
-        kernel = _explicit_kernel(explicit, source)
+        short = text.replace(explicit["k1"] or "\0", "").replace(explicit["third"] or "\0", "")
+        kernel = kernel_of(
+            names=tuple(dict.fromkeys((text, short))),
+            kind=EXPLICIT,
+            values={key: value for key, value in explicit.groupdict().items() if value is not None},
+            complete=explicit["third"] is not None,
+        )
         return [(family, kernel) for family in _of_file("bwd_weight", path)]
-    name, _, rest = text.strip().partition("<")
+    name, _, rest = text.partition("<")
     direction = next((id_ for part, id_ in _DIRECTIONS.items() if part in name), "")
     if not direction or not rest.endswith(">"):
         return []
     arguments = [item.text for item in split_arguments(rest, 0, len(rest) - 1)]
     for kind, record in class_records().items():
-        writer = _writer(kind)
-        if writer is None:
-            continue
-        if name == (record.name or kind) and len(arguments) in (len(record.fields), len(record.fields) + 1):
+        writer, count = _writer(kind), len(record.fields)
+        if writer is not None and name == (record.name or kind) and len(arguments) in (count, count + 1):
             values = dict(zip(map(_parameter, record.fields), arguments, strict=False))
             types = [value for key, value in values.items() if key.endswith("DataType") and "Ds" not in key]
-            kernel = OldKernel(
-                names=(writer.type_string([values[key] for key in _names(kind)], {}),),
-                kind=kind,
-                values=values,
-                line=text.strip(),
-                source=source,
-                complete=True,
-            )
+            printed = writer.type_string([values[key] for key in _names(kind)], {})
+            kernel = kernel_of(names=(printed,), kind=kind, values=values, complete=True)
             ndim = values.get("NDimSpatial", "")
             return [((direction, int(ndim), types[0]), kernel)] if ndim.isdigit() and types else []
-    return _of_type_string(text.strip(), name, arguments, direction, path, source)
-
-
-def _of_type_string(
-    text: str, name: str, arguments: Sequence[str], direction: str, path: Path | str, source: str
-) -> list[tuple[Family, OldKernel]]:
     for kind, record in class_records().items():
         suffixes = [suffix for suffix in ("", *record.type_suffix.values()) if name == kind + suffix]
         if suffixes and len(arguments) == len(record.type_string):
-            values = dict(zip(map(_parameter, record.type_string), arguments, strict=True))
-            values = {key: value.rpartition(" ")[2] for key, value in values.items()}
+            parameters = map(_parameter, record.type_string)
+            values = {key: value.rpartition(" ")[2] for key, value in zip(parameters, arguments, strict=True)}
             if suffixes[0]:
                 values["DirectLoad"] = "true"
-            kernel = OldKernel(
-                names=(text,), kind=kind, values=values, line=text, source=source, complete=False
-            )
+            kernel = kernel_of(names=(text,), kind=kind, values=values, complete=False)
             return [(family, kernel) for family in _of_file(direction, path)]
     return []
-
-
-def _explicit_kernel(found: re.Match[str], source: str) -> OldKernel:
-    text = found.group()
-    short = text.replace(found["k1"] or "\0", "").replace(found["third"] or "\0", "")
-    values = {key: value for key, value in found.groupdict().items() if value is not None}
-    return OldKernel(
-        names=tuple(dict.fromkeys((text, short))),
-        kind=EXPLICIT,
-        values=values,
-        line=text,
-        source=source,
-        complete=found["third"] is not None,
-    )
 
 
 def _of_file(direction: str, path: Path | str) -> Iterator[Family]:

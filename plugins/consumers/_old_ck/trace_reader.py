@@ -26,34 +26,26 @@ if TYPE_CHECKING:
     from ckprof_plugins.consumers.records import KernelList
 
 
+_FWD_V3: Final = ("fwd", ("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle_V3",))
+_FWD_LARGE: Final = ("fwd", ("DeviceGroupedConvFwdMultipleD_Xdl_CShuffle_Large_Tensor",))
+_BWD_DATA: Final = ("bwd_data", ("DeviceGroupedConvBwdDataMultipleD_Xdl_CShuffle_v1",))
+_BWD_WEIGHT_V3: Final = (
+    "bwd_weight",
+    ("DeviceGroupedConvBwdWeight_Xdl_CShuffleV3", "DeviceGroupedConvBwdWeightTwoStage_Xdl_CShuffle"),
+)
 #: name of a device function -> direction and classes whose kernels it is
 _FUNCTIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "kernel_grouped_conv_fwd_multiple_abd_xdl_cshuffle": (
         "fwd",
         ("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle",),
     ),
-    "kernel_grouped_conv_fwd_xdl_cshuffle_v3": ("fwd", ("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle_V3",)),
-    "kernel_grouped_conv_fwd_xdl_cshuffle_v3_2lds": (
-        "fwd",
-        ("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle_V3",),
-    ),
-    "kernel_grouped_conv_fwd_multiple_d_grouped_gemm_xdl_cshuffle": (
-        "fwd",
-        ("DeviceGroupedConvFwdMultipleD_Xdl_CShuffle_Large_Tensor",),
-    ),
-    "kernel_grouped_conv_bwd_data_multiple_d_xdl_cshuffle": (
-        "bwd_data",
-        ("DeviceGroupedConvBwdDataMultipleD_Xdl_CShuffle_v1",),
-    ),
+    "kernel_grouped_conv_fwd_xdl_cshuffle_v3": _FWD_V3,
+    "kernel_grouped_conv_fwd_xdl_cshuffle_v3_2lds": _FWD_V3,
+    "kernel_grouped_conv_fwd_multiple_d_grouped_gemm_xdl_cshuffle": _FWD_LARGE,
+    "kernel_grouped_conv_bwd_data_multiple_d_xdl_cshuffle": _BWD_DATA,
     "kernel_batched_gemm_xdlops_bwd_weight": ("bwd_weight", ("DeviceGroupedConvBwdWeight_Xdl_CShuffle",)),
-    "kernel_grouped_conv_bwd_weight_xdl_cshuffle_v3": (
-        "bwd_weight",
-        ("DeviceGroupedConvBwdWeight_Xdl_CShuffleV3", "DeviceGroupedConvBwdWeightTwoStage_Xdl_CShuffle"),
-    ),
-    "kernel_grouped_conv_bwd_weight_xdl_cshuffle_v3_2lds": (
-        "bwd_weight",
-        ("DeviceGroupedConvBwdWeight_Xdl_CShuffleV3", "DeviceGroupedConvBwdWeightTwoStage_Xdl_CShuffle"),
-    ),
+    "kernel_grouped_conv_bwd_weight_xdl_cshuffle_v3": _BWD_WEIGHT_V3,
+    "kernel_grouped_conv_bwd_weight_xdl_cshuffle_v3_2lds": _BWD_WEIGHT_V3,
 }
 _FUNCTION: Final = re.compile(rf"\b({'|'.join(sorted(_FUNCTIONS, key=len, reverse=True))})\b")
 #: C++ types of operands -> ours

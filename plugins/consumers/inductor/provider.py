@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from ckprof.errors import InputError
 from ckprof.model.architecture import architectures
@@ -190,6 +190,8 @@ def _description(operation: InductorOperation) -> tuple[tuple[str, Any], ...]:
     )
 
 
+Op = TypeVar("Op", CKGroupedConvFwdOp, CKGemmOperation)
+
 _log: Final = logging.getLogger(__name__)
 
 
@@ -340,18 +342,17 @@ class Provider:
 
     def gen_conv_ops_library(self) -> list[CKGroupedConvFwdOp]:
         """Return forward convolutions."""
-        listed = self._convolutions
         choice = self._choice.get()
         if choice is None:
-            return [operation for operation, _, _ in listed]
-        of_type = [one for one in listed if TYPES.get(one[0].a_element_dtype) is choice.dtype]
-
-        def accepts(position: int, splits: int) -> bool:
-            operation, kernel, dtype = of_type[position]
-            case = support(kernel, cast("ConvProblem", choice.problem), dtype, 1, self._models.arch)
-            return not case.unmet and choice.accepts(operation, splits)
-
-        return self._best(choice, [operation for operation, _, _ in of_type], accepts)
+            return [operation for operation, _, _ in self._convolutions]
+        problem = cast("ConvProblem", choice.problem)
+        supported = [
+            operation
+            for operation, kernel, dtype in self._convolutions
+            if TYPES.get(operation.a_element_dtype) is choice.dtype
+            and not support(kernel, problem, dtype, 1, self._models.arch).unmet
+        ]
+        return self._best(choice, supported)
 
     def gen_ops_library(self) -> list[CKGemmOperation]:
         """Return plain matrix products."""
@@ -386,33 +387,30 @@ class Provider:
         choice = self._choice.get()
         if choice is None:
             return operations
-        of_type = [one for one in operations if TYPES.get(one.a_element_dtype) is choice.dtype]
-        return self._best(choice, of_type, lambda position, splits: choice.accepts(of_type[position], splits))
+        return self._best(
+            choice, [one for one in operations if TYPES.get(one.a_element_dtype) is choice.dtype]
+        )
 
-    def _best(self, choice: InductorChoice, operations: Sequence[Any], accepts: Any) -> list[Any]:
+    def _best(self, choice: InductorChoice, operations: Sequence[Op]) -> list[Op]:
         if choice.refusal:
             _log.warning("no kernel of Composable Kernel is offered: %s", choice.refusal)
             return []
         accepted = [
             (operation, counts)
-            for position, operation in enumerate(operations)
-            if (counts := [count for count in choice.splits(operation) if accepts(position, count)])
+            for operation in operations
+            if (counts := [count for count in choice.splits(operation) if choice.accepts(operation, count)])
         ]
         if not accepted:
             return []
-        self._say_untrained(choice)
-        kept = [operation for operation, _ in accepted]
-        selector = self._models.selector(
-            choice.direction, choice.dtype, kept, [counts for _, counts in accepted]
-        )
-        best = best_first(selector, choice.problem, kept, most=choice.most)
-        return [kept[position] for position in best]
-
-    def _say_untrained(self, choice: InductorChoice) -> None:
-        kind = choice.direction, choice.dtype.value
-        if not self._models.trained(choice.direction, choice.dtype) and kind not in self._untrained:
-            self._untrained.add(kind)
+        direction, dtype = choice.direction, choice.dtype
+        if not self._models.trained(direction, dtype) and (direction, dtype.value) not in self._untrained:
+            self._untrained.add((direction, dtype.value))
             _log.warning(
                 "no time model of %s %s: kernels are ranked by their tiles alone; 'ckprof train' fits one",
-                *kind,
+                direction,
+                dtype.value,
             )
+        kept = [operation for operation, _ in accepted]
+        selector = self._models.selector(direction, dtype, kept, [counts for _, counts in accepted])
+        best = best_first(selector, choice.problem, kept, most=choice.most)
+        return [kept[position] for position in best]

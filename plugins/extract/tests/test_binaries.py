@@ -14,7 +14,7 @@ from elftools.elf.elffile import ELFFile
 
 from ckprof.errors import InputError, ToolchainError
 from ckprof_plugins.extract import archives
-from ckprof_plugins.extract.symbols import CompiledFunctions, collect, parse_function, read_symbols
+from ckprof_plugins.extract.archives import CompiledFunctions, collect, parse_function, read_symbols
 from plugins.extract.tests.binaries import archive, elf, function, table
 from plugins.extract.tests.conftest import MAIN_LINES, MERGED_LINES, members, run
 from plugins.extract.tests.tree import MAIN, Tree
