@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from ckprof.model.conversion import ListReading
 from ckprof.model.types import DataType
 from ckprof_converters import derivation
-from ckprof_converters.conf_family import LineProperties, StepError
+from ckprof_converters.conf_family import StepError
 from ckprof_converters.drop_rules import DropRule
 
 
-def line(dtype="fp16", table=(16, 32)):
-    """What holds for a line of a list, by its type."""
-    return LineProperties(
-        layout=None, dtype=DataType(dtype), mma_k_table=table, is_float=DataType(dtype) is DataType.FP32
-    )
+def line(dtype):
+    """How a line of a list is read, by its type."""
+    return ListReading(dtype=DataType(dtype))
 
 
 def fields(step, *, dtype="fp16", **values):
