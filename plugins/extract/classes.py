@@ -22,13 +22,13 @@ import msgspec
 from ckprof.errors import InputError
 from ckprof.model.strings.argument_kinds import elements_of
 from ckprof_plugins.extract.cpp_text import TokenStream, preprocess, read_parameters
-from ckprof_plugins.extract.headers import DEVICES
+from ckprof_plugins.extract.headers import DEVICES, print_argument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof_plugins.extract.cpp_text import Expr, TemplateParameter
-    from ckprof_plugins.extract.headers import HeaderTree, Vocabulary
+    from ckprof_plugins.extract.headers import HeaderTree
 
 _FORMATS: Final[Mapping[str, Mapping[str, str]]] = {
     "flag": {"0": "false", "1": "true"},
@@ -85,7 +85,7 @@ class DeviceClass:
     #: unnamed parameters after the others, which are conditions of the template and printed nowhere
     conditions: int
 
-    def complete(self, written: Sequence[Expr], vocabulary: Vocabulary) -> tuple[str, ...]:
+    def complete(self, written: Sequence[Expr]) -> tuple[str, ...]:
         """Return all arguments as strings print them, defaults filled in.
 
         :raises InputError: too few or too many arguments, or a default that is not known.
@@ -99,19 +99,17 @@ class DeviceClass:
         values: dict[str, str] = {}
         for index, (name, parameter) in enumerate(zip(self.names, self.parameters, strict=True)):
             if index < len(written):
-                values[name] = vocabulary.print_argument(written[index], is_bool=parameter.kind == "bool")
+                values[name] = print_argument(written[index], is_bool=parameter.kind == "bool")
             else:
-                values[name] = self._default(name, parameter, values, vocabulary)
+                values[name] = self._default(name, parameter, values)
         return tuple(values.values())
 
-    def _default(
-        self, name: str, parameter: TemplateParameter, values: Mapping[str, str], vocabulary: Vocabulary
-    ) -> str:
+    def _default(self, name: str, parameter: TemplateParameter, values: Mapping[str, str]) -> str:
         if parameter.default is not None:
             other = self.record.synonyms.get(parameter.default.name, parameter.default.name)
             if parameter.default.args is None and other in values:
                 return values[other]
-            return vocabulary.print_argument(parameter.default, is_bool=parameter.kind == "bool")
+            return print_argument(parameter.default, is_bool=parameter.kind == "bool")
         if self.record.defaults.get(name) in values:
             return first_type(values[self.record.defaults[name]])
         raise InputError(f"the default of {name} of {self.name} is not known; add it to the class table")

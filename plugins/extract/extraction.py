@@ -24,7 +24,9 @@ from ckprof_plugins.extract.uses import (
     is_left_out,
     source_place,
     uses_by_recipe,
+    uses_of_source,
 )
+from ckprof_plugins.pipelines.vocabulary import mem_prefetch_stages
 
 if TYPE_CHECKING:
     from ckprof_plugins.extract.library import InstalledLibrary
@@ -34,9 +36,6 @@ if TYPE_CHECKING:
 #: what the lists that upstream ships print for every pipeline; readers ignore it
 FIXED_STAGES: Final = "2"
 _STAGES: Final[Mapping[str, str]] = {"v1": "1", "v3": "2", "v4": "3", "v5": "3"}
-_WAVE_SIZE: Final = 64
-#: bytes that the memory pipeline wants in flight for each compute unit
-_BYTES_IN_FLIGHT: Final = 32768
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,10 +55,7 @@ class DerivedLine:
 
 
 def prefetch_stages(values: Mapping[str, str]) -> str:
-    """Return how many tiles a block GEMM pipeline fetches ahead.
-
-    The memory pipeline (v2) fetches as many as fill the bytes in flight, shared by the blocks that one
-    compute unit runs at a time; the others have a constant each.
+    """Return how many tiles a block GEMM pipeline fetches ahead: a constant each but for the memory pipeline.
 
     :param values: the parameters of the GEMM class.
     :raises InputError: a pipeline version or a type that is not known.
@@ -71,8 +67,7 @@ def prefetch_stages(values: Mapping[str, str]) -> str:
         raise InputError(f"the prefetch stages of pipeline {pipeline} are not known; use --stages fixed")
     m, n, k, block = (int(values[name]) for name in ("MPerBlock", "NPerBlock", "KPerBlock", "BlockSize"))
     size = m * _size_of(values["ADataType"]) + n * _size_of(values["BDataType"])
-    share = _BYTES_IN_FLIGHT // max(1, 4 * _WAVE_SIZE // block)
-    return str(min(max(-(-share // (size * k)), 2), 8))
+    return str(mem_prefetch_stages(size * k, block))
 
 
 def _size_of(spelled: str) -> int:
@@ -246,7 +241,7 @@ class ListDeriver:
             group, by_declaration, path = source_place(name)
             if not by_declaration:
                 return (group, path)
-            return (group, "", use.pattern.rank, use.enumerators(self._library.vocabulary))
+            return (group, "", use.pattern.rank, use.enumerators(self._library.enumerations))
 
         return sorted(pairs, key=place)
 
@@ -287,12 +282,12 @@ def _function(library: InstalledLibrary, name: str, key: ListKey) -> FunctionRes
         uses = None if key.fused else uses_by_recipe(name, key, tuples)
         if uses is not None:
             return FunctionResult(name=name, status=FunctionStatus.RECIPE, uses=uses)
-        uses = library.sources.uses(name, tuples, library.macros)
-        if uses is None:
+        if name not in library.sources:
             raise InputError(
                 f"{name}: no recipe says which tuples it uses, and no source file; use a source tree, or the "
                 "archive of the library"
             )
+        uses = uses_of_source(name, library.sources[name], tuples, library.macros)
         instances = [item for use in uses for item in use.instances]
         return _unless_refused(library, name, instances) or FunctionResult(
             name=name, status=FunctionStatus.SOURCE, uses=uses
@@ -353,6 +348,6 @@ def joined_uses(
     def place(use: Use) -> tuple[object, ...]:
         # tuples for the double-rate instructions stand first; the uses of one tuple follow its enumerations
         doubled = use.pattern.alias.endswith("_2x")
-        return (not doubled, use.pattern.rank, use.enumerators(library.vocabulary))
+        return (not doubled, use.pattern.rank, use.enumerators(library.enumerations))
 
     return tuple(sorted(cover(name, compiled, readable, tuples), key=place))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
@@ -19,7 +20,7 @@ from ckprof.errors import InputError
 from ckprof_plugins.extract.cpp_text import preprocess
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ckprof_plugins.extract.cpp_text import Expr
 
@@ -185,57 +186,51 @@ def combined() -> Mapping[str, tuple[str, str]]:
     return _names_file().combined
 
 
-class Vocabulary:
-    """The words of one installed library.
+def print_argument(argument: Expr, *, is_bool: bool = False) -> str:
+    """Return a template argument as instance strings print it.
 
-    :param enumerations: enumeration -> enumerators in the order of their values.
+    :param is_bool: the parameter is a ``bool``, which headers write as a number too.
     """
-
-    def __init__(self, enumerations: Mapping[str, tuple[str, ...]]) -> None:
-        self.enumerations = enumerations
-
-    def print_argument(self, argument: Expr, *, is_bool: bool = False) -> str:
-        """Return a template argument as instance strings print it.
-
-        :param is_bool: the parameter is a ``bool``, which headers write as a number too.
-        """
-        name, args = argument
-        if args is None:
-            if is_bool:
-                return {"0": "false", "1": "true"}.get(name, name)
-            return words().get(name, name)
-        inner = ",".join(self.print_argument(item) for item in args)
-        if name == "Sequence":
-            return f"Seq({inner})"
-        if name == "Tuple":
-            return f"Tuple({inner})" if args else "EmptyTuple"
-        return f"{name}<{inner}>"
-
-    def enumerator(self, enumeration: str, value: str) -> str:
-        """Return the name of an enumerator by its value.
-
-        :raises InputError: an enumeration, or a value of it, that no instance string is known for.
-        """
-        names = self.enumerations.get(enumeration)
-        if names is None:
-            raise InputError(f"unknown enumeration {enumeration} among the template arguments")
-        index = int(value)
-        printed = _names_file().enumerations[enumeration]
-        if not 0 <= index < len(names) or names[index] not in printed:
-            raise InputError(
-                f"value {value} of {enumeration} has no known name; known are {', '.join(printed)}"
-            )
-        return names[index]
+    name, args = argument
+    if args is None:
+        if is_bool:
+            return {"0": "false", "1": "true"}.get(name, name)
+        return words().get(name, name)
+    inner = ",".join(map(print_argument, args))
+    if name == "Sequence":
+        return f"Seq({inner})"
+    if name == "Tuple":
+        return f"Tuple({inner})" if args else "EmptyTuple"
+    return f"{name}<{inner}>"
 
 
-def read_vocabulary(headers: HeaderTree) -> Vocabulary:
+#: enumeration of an installed library -> enumerators in the order of their values
+Enumerations = Mapping[str, tuple[str, ...]]
+
+
+def enumerator(enumerations: Enumerations, enumeration: str, value: str) -> str:
+    """Return the name of an enumerator by its value.
+
+    :raises InputError: an enumeration, or a value of it, that no instance string is known for.
+    """
+    names = enumerations.get(enumeration)
+    if names is None:
+        raise InputError(f"unknown enumeration {enumeration} among the template arguments")
+    index = int(value)
+    printed = _names_file().enumerations[enumeration]
+    if not 0 <= index < len(names) or names[index] not in printed:
+        raise InputError(f"value {value} of {enumeration} has no known name; known are {', '.join(printed)}")
+    return names[index]
+
+
+def read_enumerations(headers: HeaderTree) -> Enumerations:
     """Read the enumerators of an installed library.
 
     An enumeration that is not declared is of a later release; what is known of it is never asked for.
 
     :raises InputError: an enumeration is no plain list of names.
     """
-    return Vocabulary({name: _read_enumeration(headers, name) for name in _names_file().enumerations})
+    return {name: _read_enumeration(headers, name) for name in _names_file().enumerations}
 
 
 def _read_enumeration(headers: HeaderTree, name: str) -> tuple[str, ...]:

@@ -12,24 +12,24 @@ from ckprof_plugins.extract.classes import DeviceClasses
 from ckprof_plugins.extract.cpp_text import ExprReader, TokenStream, preprocess
 from ckprof_plugins.extract.headers import (
     INSTANCES,
-    Vocabulary,
     configuration,
+    print_argument,
+    read_enumerations,
     read_required,
-    read_vocabulary,
     version,
-    words,
 )
 from ckprof_plugins.extract.mangling import DeviceInstance, read_class, read_instance
 from ckprof_plugins.extract.tuples import InstanceTuples
-from ckprof_plugins.extract.uses import SourceFiles
+from ckprof_plugins.extract.uses import source_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from ckprof_converters.library_lists import ListKey
     from ckprof_plugins.extract.archives import CompiledFunctions
     from ckprof_plugins.extract.cpp_text import Expr
-    from ckprof_plugins.extract.headers import HeaderTree
+    from ckprof_plugins.extract.headers import Enumerations, HeaderTree
 
 
 _DIMENSIONS: Final = ("NumDimSpatial", "NDimSpatial")
@@ -43,14 +43,6 @@ _OPERAND: Final = re.compile(r"(In|Wei)DataType")
 _OPERANDS: Final = {"In": 0, "Wei": 1}
 #: no layout
 _NONE: Final = "no such tensor"
-
-
-def _printed(argument: Expr) -> str:
-    """Return a type or a tuple of types as instance strings print it."""
-    if argument.name != "Tuple":
-        return words().get(argument.name, argument.name)
-    inner = ",".join(_printed(item) for item in argument.args or ())
-    return f"Tuple({inner})" if inner else "EmptyTuple"
 
 
 class Factory:
@@ -196,7 +188,7 @@ class _Walk:
             raise self._unknown()
         other = self._meaning(right.name)
         self.position = reader.position
-        return expected == (_printed(right) if other is None else other)
+        return expected == (print_argument(right) if other is None else other)
 
     def _element(self, argument: Expr) -> str | None:
         """Return the layout of a D tensor by its number; the empty text if there is no such one."""
@@ -247,9 +239,9 @@ class InstalledLibrary:
         return configuration(self.headers)
 
     @cached_property
-    def vocabulary(self) -> Vocabulary:
+    def enumerations(self) -> Enumerations:
         """Its enumerations."""
-        return read_vocabulary(self.headers)
+        return read_enumerations(self.headers)
 
     @cached_property
     def classes(self) -> DeviceClasses:
@@ -257,17 +249,15 @@ class InstalledLibrary:
         return DeviceClasses(self.headers)
 
     @cached_property
-    def sources(self) -> SourceFiles:
-        """Its source files; none of an installed library."""
-        return SourceFiles(self.headers.roots)
+    def sources(self) -> Mapping[str, Path]:
+        """Functions -> its source files; none of an installed library."""
+        return source_files(self.headers.roots)
 
     def tuples(self, direction: str) -> InstanceTuples:
         """Return the instance tuples of a direction."""
         if direction not in self._tuples:
             folder = known_lists().directions[direction].headers
-            self._tuples[direction] = InstanceTuples(
-                self.headers, folder, self.macros, self.classes, self.vocabulary
-            )
+            self._tuples[direction] = InstanceTuples(self.headers, folder, self.macros, self.classes)
         return self._tuples[direction]
 
     def calls(self, key: ListKey, engine: str) -> tuple[str, ...]:
@@ -315,7 +305,7 @@ class InstalledLibrary:
                 continue
             try:
                 if table not in self._instances:
-                    self._instances[table] = read_instance(parts, self.vocabulary)
+                    self._instances[table] = read_instance(parts, self.enumerations)
             except InputError as exc:
                 raise InputError(f"{function}: {exc.message}", self.compiled.path) from exc
             kept = self._unwrap(self._instances[table], key)

@@ -10,12 +10,12 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ckprof.errors import InputError
-from ckprof_plugins.extract.headers import words
+from ckprof_plugins.extract.headers import enumerator, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof_plugins.extract.headers import Vocabulary
+    from ckprof_plugins.extract.headers import Enumerations
 
 
 _TYPES: Final = {
@@ -224,14 +224,14 @@ def take_apart(readable: str) -> list[str]:
     return [device, *arguments]
 
 
-def read_instance(parts: Sequence[str], vocabulary: Vocabulary) -> DeviceInstance:
+def read_instance(parts: Sequence[str], enumerations: Enumerations) -> DeviceInstance:
     """Return an instance that was taken apart.
 
     :raises InputError: an unknown enumerator.
     """
 
     def name(match: re.Match[str]) -> str:
-        return vocabulary.enumerator(match[1], match[2])
+        return enumerator(enumerations, match[1], match[2])
 
     arguments = tuple(
         _ENUMERATOR.sub(name, item) if item[:1] == "(" or "<" in item else item for item in parts[1:]

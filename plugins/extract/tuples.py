@@ -15,14 +15,14 @@ from ckprof_plugins.extract.cpp_text import (
     preprocess,
     read_parameters,
 )
-from ckprof_plugins.extract.headers import INSTANCES, read_required
+from ckprof_plugins.extract.headers import INSTANCES, print_argument, read_required
 from ckprof_plugins.extract.mangling import DeviceInstance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ckprof_plugins.extract.classes import DeviceClasses
-    from ckprof_plugins.extract.headers import HeaderTree, Vocabulary
+    from ckprof_plugins.extract.headers import HeaderTree
 
 _TUPLE: Final = re.compile(r"\busing\s+(\w+)\s*=\s*std::tuple\s*<")
 
@@ -170,11 +170,9 @@ class InstanceTuples:
         folder: str,
         macros: Mapping[str, str],
         classes: DeviceClasses,
-        vocabulary: Vocabulary,
     ) -> None:
         self._macros = macros
         self._classes = classes
-        self._vocabulary = vocabulary
         self._texts: dict[str, str] = {}
         self._read_headers: dict[str, InstanceHeader] = {}
         #: alias -> header and its place among the headers
@@ -231,7 +229,7 @@ class InstanceTuples:
     def print_in(self, alias: str, argument: Expr) -> str:
         """Return an argument of a tuple as strings print it, with the names of the tuple's header."""
         header, _ = self._find(alias)
-        return self._vocabulary.print_argument(header.substitute(argument, {}))
+        return print_argument(header.substitute(argument, {}))
 
     def _read(self, header: InstanceHeader, alias: TupleAlias, rank: tuple[int, int]) -> Pattern:
         bound = {item.name: Expr(SLOT + item.name) for item in alias.parameters}
@@ -241,13 +239,13 @@ class InstanceTuples:
                 raise InputError(f"{element.name} is no class with arguments")
             device = self._classes.get(element.name)
             written = [header.substitute(item, bound) for item in element.args]
-            instances.append(DeviceInstance(element.name, device.complete(written, self._vocabulary)))
+            instances.append(DeviceInstance(element.name, device.complete(written)))
         return Pattern(
             alias=alias.name,
             rank=rank,
             parameters={item.name: item.kind for item in alias.parameters},
             defaults={
-                item.name: self._vocabulary.print_argument(header.substitute(item.default, {}))
+                item.name: print_argument(header.substitute(item.default, {}))
                 for item in alias.parameters
                 if item.default is not None
             },

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from importlib.resources import files
 from itertools import product
 from typing import TYPE_CHECKING, Final
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof_converters.library_lists import ListKey
-    from ckprof_plugins.extract.headers import Vocabulary
+    from ckprof_plugins.extract.headers import Enumerations
     from ckprof_plugins.extract.mangling import DeviceInstance
     from ckprof_plugins.extract.tuples import InstanceTuples, Pattern
 
@@ -50,9 +50,8 @@ class Use:
     def __post_init__(self) -> None:
         object.__setattr__(self, "instances", self.pattern.bind(self.values))
 
-    def enumerators(self, vocabulary: Vocabulary) -> tuple[int, ...]:
+    def enumerators(self, enumerations: Enumerations) -> tuple[int, ...]:
         """Return the numbers of the enumerators among the values, which uses of one tuple are sorted by."""
-        enumerations = vocabulary.enumerations
         return tuple(
             enumerations[kind].index(self.values[name])
             for name, kind in self.pattern.parameters.items()
@@ -297,47 +296,38 @@ _ENDINGS: Final = (".cpp", ".in")
 _FUNCTION: Final = re.compile(r"\b(add_device_grouped_conv\w*?_instances)(?:_shard)?\b")
 
 
-class SourceFiles:
-    """The source files of a tree.
+def source_files(roots: Sequence[Path]) -> Mapping[str, Path]:
+    """Return function -> source file of a tree that defines it.
 
     :param roots: include roots; the files are beside one of them.
     """
+    found: dict[str, Path] = {}
+    for root in roots:
+        for path in sorted((root.parent / _FOLDER).glob("grouped_conv*/**/*")):
+            if path.suffix in _ENDINGS:
+                for name in _FUNCTION.findall(path.read_text(errors="replace")):
+                    found.setdefault(name, path)
+    return found
 
-    def __init__(self, roots: Sequence[Path]) -> None:
-        self._folders = [root.parent / _FOLDER for root in roots if (root.parent / _FOLDER).is_dir()]
 
-    @cached_property
-    def _files(self) -> Mapping[str, Path]:
-        """Function -> file that defines it."""
-        found: dict[str, Path] = {}
-        for folder in self._folders:
-            for path in sorted(folder.glob("grouped_conv*/**/*")):
-                if path.suffix in _ENDINGS:
-                    for name in _FUNCTION.findall(path.read_text(errors="replace")):
-                        found.setdefault(name, path)
-        return found
+def uses_of_source(
+    function: str, path: Path, tuples: InstanceTuples, macros: Mapping[str, str]
+) -> tuple[Use, ...]:
+    """Return the tuples that a function adds, in order, as its source file says.
 
-    def uses(
-        self, function: str, tuples: InstanceTuples, macros: Mapping[str, str]
-    ) -> tuple[Use, ...] | None:
-        """Return the tuples that a function adds, in order; ``None`` if no file defines it.
-
-        :raises InputError: what the file says cannot be read.
-        """
-        path = self._files.get(function)
-        if path is None:
-            return None
-        text, _ = preprocess(path.read_text(errors="replace"), macros, str(path))
-        stream = TokenStream(text, str(path))
-        uses = []
-        for index, piece in enumerate(stream.texts):
-            if piece in tuples and stream.texts[index + 1 : index + 2] == ["<"]:
-                pattern = tuples.pattern(piece)
-                arguments = ExprReader(stream, index + 1).arguments()
-                if len(arguments) > len(pattern.parameters):
-                    raise InputError(f"{function}: {piece} takes fewer parameters", path)
-                values = [tuples.print_in(piece, argument) for argument in arguments]
-                uses.append(Use(pattern, dict(zip(pattern.parameters, values, strict=False))))
-        if not uses:
-            raise InputError(f"{function}: its source adds no tuple that the headers declare", path)
-        return tuple(uses)
+    :raises InputError: what the file says cannot be read.
+    """
+    text, _ = preprocess(path.read_text(errors="replace"), macros, str(path))
+    stream = TokenStream(text, str(path))
+    uses = []
+    for index, piece in enumerate(stream.texts):
+        if piece in tuples and stream.texts[index + 1 : index + 2] == ["<"]:
+            pattern = tuples.pattern(piece)
+            arguments = ExprReader(stream, index + 1).arguments()
+            if len(arguments) > len(pattern.parameters):
+                raise InputError(f"{function}: {piece} takes fewer parameters", path)
+            values = [tuples.print_in(piece, argument) for argument in arguments]
+            uses.append(Use(pattern, dict(zip(pattern.parameters, values, strict=False))))
+    if not uses:
+        raise InputError(f"{function}: its source adds no tuple that the headers declare", path)
+    return tuple(uses)

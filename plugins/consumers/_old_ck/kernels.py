@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.model.strings.grammar import split_arguments
 from ckprof_plugins.extract.classes import StringWriter, class_records
+from ckprof_plugins.pipelines.vocabulary import mem_prefetch_stages
 
 if TYPE_CHECKING:
     from ckprof_plugins.consumers.records import KernelList
@@ -298,14 +299,11 @@ def _stages(case: Case, version: str) -> int | None:
         return 2
     if version != "v2":
         return _STAGES.get(version)
-    sizes = [case.number(name) for name in ("BlockSize", "MPerBlock", "NPerBlock")]
-    block, m, n = sizes
+    block, m, n = (case.number(name) for name in ("BlockSize", "MPerBlock", "NPerBlock"))
     k = case.number("KPerBlock", "K0PerBlock")
     if block is None or m is None or n is None or k is None:
         return None
-    waves = max(1, 256 // block)
-    full = ceil(32768 // waves / ((m + n) * SIZES.get(case.dtype, 4) * k))
-    return min(max(full, 2), 8)
+    return mem_prefetch_stages((m + n) * SIZES.get(case.dtype, 4) * k, block)
 
 
 def has_atomics(case: Case) -> str:

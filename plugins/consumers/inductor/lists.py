@@ -31,7 +31,7 @@ from ckprof_plugins.consumers.inductor.operations import (
 from ckprof_plugins.consumers.records import FileAudit, Reason
 from ckprof_plugins.extract.classes import class_records
 from ckprof_plugins.extract.cpp_text import Expr, ExprReader, TokenStream, preprocess
-from ckprof_plugins.extract.headers import Vocabulary
+from ckprof_plugins.extract.headers import print_argument
 from ckprof_plugins.extract.tuples import InstanceHeader, TupleAlias
 
 if TYPE_CHECKING:
@@ -48,7 +48,6 @@ _MACROS: Final[Mapping[str, str]] = {
     "CK_USE_GFX94": "1",
     "__gfx94__": "1",
 }
-_WORDS: Final = Vocabulary({})
 
 
 @lru_cache(maxsize=8)
@@ -115,7 +114,7 @@ def _instances(
             continue
         written = [header.substitute(item, {**empty, **bound}) for item in element.args]
         try:
-            yield operation_of(kind, [_WORDS.print_argument(item) for item in written])
+            yield operation_of(kind, [print_argument(item) for item in written])
         except InputError as exc:
             left_out[exc.message] += 1
 
@@ -224,7 +223,7 @@ def _judged(
         )
         return Reason.MALFORMED_VALUE, message
     try:
-        operation = operation_of(kind, [_WORDS.print_argument(_plain(item)) for item in written])
+        operation = operation_of(kind, [print_argument(_plain(item)) for item in written])
     except InputError as exc:
         return Reason.MALFORMED_VALUE, exc.message
     other = _never_chosen(operation.a_element_dtype) or _never_chosen(operation.b_element_dtype)

@@ -74,8 +74,8 @@ def grouped_solver(name: str) -> GroupedSolver | None:
 
 def solver_name(letter: str, ndim: int) -> str:
     """Return the name of the solver of a direction."""
-    way = next(way for way, other in _WAYS.items() if other == letter)
-    return f"ConvHipImplicitGemm{'3D' if ndim == 3 else ''}Group{way}Xdlops"
+    ways = {other: way for way, other in _WAYS.items()}
+    return f"ConvHipImplicitGemm{'3D' if ndim == 3 else ''}Group{ways[letter]}Xdlops"
 
 
 @cache
@@ -85,10 +85,10 @@ def algorithm_parts(text: str) -> tuple[str, str]:
     return (_WORDS[found[1]], found[2]) if found else ("", "")
 
 
-def algorithm_text(letter: str, name: str = IMPLICIT_GEMM) -> str:
-    """Return how find-dbs spell an algorithm."""
-    word = next(word for word, other in _WORDS.items() if other == letter)
-    return f"miopenConvolution{word}Algo{name}"
+def algorithm_text(letter: str) -> str:
+    """Return how find-dbs spell the algorithm of solvers that call Composable Kernel."""
+    words = {other: word for word, other in _WORDS.items()}
+    return f"miopenConvolution{words[letter]}Algo{IMPLICIT_GEMM}"
 
 
 @cache
@@ -262,14 +262,10 @@ TABLES_VERSION: Final = "1.1.0"
 _ARCH: Final = r"gfx(?:1[0-2][0-9a-f]{2}|[0-9][0-9a-f]{2})"
 _BASE: Final = re.compile(rf"(?P<arch>{_ARCH})(?:_(?P<decimal>\d+)|(?P<hex>[0-9a-f]+))?")
 _VERSION: Final = r"\d+_\d+_\d+_[0-9A-Za-z\-]+"
-#: what follows after device and dot -> (is it a find-db, is it of a user, has it SQLite's format)
-_ENDINGS: Final = (
-    (re.compile(r"\.(?:HIP|OpenCL)\.fdb\.txt"), True, False, False),
-    (re.compile(rf"\.(?:HIP|OpenCL)\.{_VERSION}\.ufdb\.txt"), True, True, False),
-    (re.compile(r"\.db\.txt"), False, False, False),
-    (re.compile(rf"\.(?:HIP|OpenCL)\.{_VERSION}\.udb\.txt"), False, True, False),
-    (re.compile(r"\.db"), False, False, True),
-    (re.compile(rf"_{re.escape(TABLES_VERSION)}\.udb"), False, True, True),
+#: what follows after the device, those of users with the version
+_ENDING: Final = re.compile(
+    rf"\.(?:HIP|OpenCL)\.(?:fdb|{_VERSION}\.ufdb|{_VERSION}\.udb)\.txt|\.db(?:\.txt)?"
+    rf"|_{re.escape(TABLES_VERSION)}\.udb"
 )
 #: ends of names that mean a database, whatever comes before
 TEXT_SUFFIXES: Final = (".fdb.txt", ".ufdb.txt", ".db.txt", ".udb.txt")
@@ -337,7 +333,7 @@ def read_name(name: str) -> DatabaseName:
         problem = f"of {units} compute units, the name begins with {base_name(arch, units)}"
         if found["hex"] and found["hex"].isdigit() and units <= _DECIMAL_UP_TO:
             problem += f"; of {int(found['hex'])}, with {base_name(arch, int(found['hex']))}"
-    elif not any(ending.fullmatch(name, found.end()) for ending, *_ in _ENDINGS):
+    elif not _ENDING.fullmatch(name, found.end()):
         problem = (
             f"expected one of {', '.join(SUFFIXES)} after the device, those of users with the version: "
             f"{user_find_name(arch, units, '3_2_0_COMMIT')}, {user_sqlite_name(arch, units)}"

@@ -8,18 +8,15 @@ import subprocess
 
 import pytest
 
-from ckprof_plugins.extract.headers import Vocabulary
 from ckprof_plugins.extract.mangling import ManglingError, decode, read_instance, take_apart
 from plugins.extract.tests.binaries import SPECIALIZATIONS, table
 from plugins.extract.tests.tree import line
 
-VOCABULARY = Vocabulary(
-    {
-        "ConvolutionForwardSpecialization": SPECIALIZATIONS,
-        "GemmSpecialization": ("a", "b", "c", "d", "e", "f", "g", "MNKPadding"),
-        "LoopScheduler": ("Default",),
-    }
-)
+ENUMERATIONS = {
+    "ConvolutionForwardSpecialization": SPECIALIZATIONS,
+    "GemmSpecialization": ("a", "b", "c", "d", "e", "f", "g", "MNKPadding"),
+    "LoopScheduler": ("Default",),
+}
 #: with substitutions, as compilers write them
 SUBSTITUTED = (
     "_ZTVN2ck16tensor_operation6device3FooILi2ENS_13tensor_layout11convolution5NHWGCENS4_5GKYXCENS_5TupleIJEEENS4_5"
@@ -55,7 +52,7 @@ def test_a_line_survives_the_way_through_a_symbol(seed: int) -> None:
         vector=draw.choice((1, 2, 8)),
         merged=draw.choice((1, 8, 32)),
     )
-    name, arguments = read_instance(take_apart(decode(table(text))), VOCABULARY)
+    name, arguments = read_instance(take_apart(decode(table(text))), ENUMERATIONS)
     # The class has numbers where the line has words.
     assert f"{name}<{','.join(arguments)}>" == text.replace(",true,", ",1,")
 
