@@ -12,7 +12,7 @@ from ckprof.model.types import SHARED_TYPES, DataType
 from ckprof_converters.conf_family import StepError
 from ckprof_converters.drop_rules import DropRule, dropped_by
 from ckprof_converters.lines import ANNOTATION_MARK
-from ckprof_plugins.directions._convolution.element_types import (
+from ckprof_plugins.directions._convolution.layout import (
     d_tensor_types,
     result_types,
     types_of,

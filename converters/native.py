@@ -17,7 +17,7 @@ from ckprof_converters.compiled import CompiledFamily
 from ckprof_converters.families.native import FAMILIES
 from ckprof_converters.lines import annotation_of
 from ckprof_plugins.directions._convolution import string_kinds
-from ckprof_plugins.directions._convolution.element_types import types_of
+from ckprof_plugins.directions._convolution.layout import types_of
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from ckprof.model.strings.fields import (
 from ckprof_converters.conf_family import ConfFamily
 from ckprof_converters.elementwise import element_types, elementwise
 from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
-from ckprof_plugins.directions._convolution.element_types import CONVOLUTION_TYPES
+from ckprof_plugins.directions._convolution.layout import CONVOLUTION_TYPES
 from ckprof_plugins.elementwise.operations import operations
 
 #: number of dimensions, layouts, types, operations, specialization, padding: 16 arguments

@@ -10,8 +10,7 @@ from ckprof_converters.conf_family import ConfFamily
 from ckprof_converters.elementwise import element_types, elementwise
 from ckprof_converters.records import GEMM_DEFAULTS, DepthwiseRecord, GemmRecord
 from ckprof_plugins.directions._convolution import string_kinds
-from ckprof_plugins.directions._convolution.element_types import CONVOLUTION_TYPES
-from ckprof_plugins.directions._convolution.layout import TENSORS
+from ckprof_plugins.directions._convolution.layout import CONVOLUTION_TYPES, TENSORS
 
 _COMMON: Final[dict[str, Any]] = {
     "record_type": GemmRecord,

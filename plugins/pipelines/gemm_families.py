@@ -19,11 +19,9 @@ from ckprof_plugins.pipelines.fixed_tails import (
     fixed_tails_values,
 )
 from ckprof_plugins.pipelines.gemm_family import GemmFamily, gemm_instance_string
-from ckprof_plugins.pipelines.gemm_instance import GemmInstance
-from ckprof_plugins.pipelines.gemm_record import gemm_fields
-from ckprof_plugins.pipelines.kernel_name import gemm_kernel_name
+from ckprof_plugins.pipelines.gemm_instance import GemmInstance, gemm_fields
+from ckprof_plugins.pipelines.kernel_name import fields_of_name, gemm_kernel_name, traits_of_name
 from ckprof_plugins.pipelines.template_values import ZEROING_COMMENTS, GemmHeader, gemm_values
-from ckprof_plugins.pipelines.traits import fields_of_name, traits_of_name
 from ckprof_plugins.pipelines.validity import GEMM_RULES
 from ckprof_plugins.pipelines.vocabulary import parse
 

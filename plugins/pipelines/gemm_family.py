@@ -23,11 +23,9 @@ from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.elementwise.combination import Combination
 from ckprof_plugins.elementwise.operation import DExtent
 from ckprof_plugins.pipelines.family import KernelFamily
-from ckprof_plugins.pipelines.gemm_instance import GemmInstance, per_channel
-from ckprof_plugins.pipelines.gemm_record import gemm_fields
-from ckprof_plugins.pipelines.kernel_name import gemm_kernel_name
+from ckprof_plugins.pipelines.gemm_instance import GemmInstance, gemm_fields, per_channel
+from ckprof_plugins.pipelines.kernel_name import gemm_kernel_name, gemm_traits
 from ckprof_plugins.pipelines.rules import Rules, wide_waves
-from ckprof_plugins.pipelines.traits import gemm_traits
 from ckprof_plugins.pipelines.validity import GEMM_RULES
 
 if TYPE_CHECKING:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Final
 from ckprof.model.architecture import API_LEVEL_2025_07, API_LEVEL_2025_11, LATEST_API_LEVEL
 from ckprof.model.types import SHARED_TYPES, ComputeType, DataType
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
-from ckprof_plugins.pipelines.rules import RuleSubject, Violation
-from ckprof_plugins.pipelines.tile_rules import (
+from ckprof_plugins.pipelines.rules import (
     FLOAT8_TILES,
     INT8_TILES,
+    RuleSubject,
+    Violation,
     covers,
     laid_out_for_transposed_reads,
     listed,

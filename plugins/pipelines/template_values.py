@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from ckprof.kernels.c_interface import boolean, string_literal
 from ckprof.version import __version__
 from ckprof_plugins.directions._convolution.kernel import ConvKernel, Zeroing
-from ckprof_plugins.elementwise.functor import Functor
+from ckprof_plugins.elementwise.combination import Functor
 from ckprof_plugins.pipelines.family import KernelHeader, includes, split_k_requirements
 from ckprof_plugins.pipelines.gemm_instance import CHANNEL_LAYOUTS, per_channel
 from ckprof_plugins.pipelines.vocabulary import TailForm

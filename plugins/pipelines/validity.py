@@ -8,8 +8,12 @@ from ckprof.model.types import SHARED_TYPES, DataType, TypeSet
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.pipelines.gemm_instance import GemmInstance, d_layouts_of, per_channel
 from ckprof_plugins.pipelines.level_rules import level_has_features
-from ckprof_plugins.pipelines.rules import Rules, RuleSubject, Violation, known_api_level, known_direction
-from ckprof_plugins.pipelines.tile_rules import (
+from ckprof_plugins.pipelines.rules import (
+    Rules,
+    RuleSubject,
+    Violation,
+    known_api_level,
+    known_direction,
     known_mma_tile,
     known_scheduler,
     known_wave_grid,

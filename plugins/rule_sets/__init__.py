@@ -17,6 +17,6 @@ def ckprof_register(registry: Additions) -> None:
 
     registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.default:DefaultRuleSet")
     registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.full:FullRuleSet")
-    registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.subsets:FullTestsRuleSet")
-    registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.subsets:TinyRuleSet")
-    registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.lists:RULE_SETS")
+    registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.default:FullTestsRuleSet")
+    registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.default:TinyRuleSet")
+    registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.default:RULE_SETS")

@@ -13,8 +13,8 @@ from ckprof.model.outcome import Measurement, Outcome, RoundTime, Status, Verifi
 from ckprof.model.results import BuildSummary, RunResults
 from ckprof.model.types import DataType, TypeSet
 from ckprof.report.epilogue_cost import epilogue_costs, without_cost
-from ckprof_plugins.directions._convolution.element_types import types_of
 from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
+from ckprof_plugins.directions._convolution.layout import types_of
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.elementwise.combination import Combination
 

@@ -12,7 +12,7 @@ from ckprof.model.problem_case import ProblemCase
 from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem, option_of
 from ckprof_plugins.directions._convolution.layout import CHANNEL_AXES
-from ckprof_plugins.directions._convolution.line_writing import to_positional
+from ckprof_plugins.directions._convolution.positional import to_positional
 from ckprof_plugins.elementwise.combination import MOST_D_TENSORS, Combination
 from ckprof_plugins.elementwise.operation import DExtent
 from ckprof_plugins.elementwise.operations import ElementwiseOp

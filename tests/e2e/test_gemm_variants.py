@@ -14,9 +14,8 @@ import pytest
 import ckprof
 from ckprof.errors import InputError, UsageError
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.operation import Gemm
-from ckprof_plugins.operations.gemm.problem import GemmProblem
+from ckprof_plugins.operations.gemm.problem import GemmProblem, MultiDProblem, StridedBatchProblem
 from tests.measure.fakes import ABI_FOLDER
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]

@@ -9,7 +9,7 @@ import pytest
 
 from ckprof.errors import InputError
 from ckprof.model.problem_case import ProblemCase
-from ckprof_plugins.directions._convolution.line_writing import to_positional
+from ckprof_plugins.directions._convolution.positional import to_positional
 from ckprof_plugins.directions.fwd import Forward
 
 pytestmark = [pytest.mark.compiler, pytest.mark.timeout(1800)]

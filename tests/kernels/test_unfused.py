@@ -10,8 +10,7 @@ import ckprof
 from ckprof.errors import UsageError
 from ckprof.kernels.candidates import with_unfused
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.operations.gemm.further_problems import MultiDProblem
-from ckprof_plugins.operations.gemm.problem import GemmProblem
+from ckprof_plugins.operations.gemm.problem import GemmProblem, MultiDProblem
 from ckprof_plugins.pipelines.universal_gemm.instance import MultiDGemmInstance
 
 FUSED = "forward/bias_clamp/tests/nhwgc_fp16"

@@ -39,10 +39,9 @@ from ckprof_plugins.directions.bwd_data import BackwardData
 from ckprof_plugins.directions.bwd_weight import BackwardWeight
 from ckprof_plugins.directions.fwd import Forward
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.operation import Gemm
 from ckprof_plugins.operations.gemm.problem import LAYOUTS as MATRIX_LAYOUTS
-from ckprof_plugins.operations.gemm.problem import GemmProblem
+from ckprof_plugins.operations.gemm.problem import GemmProblem, MultiDProblem, StridedBatchProblem
 
 from .device_checks import FLAGS, CheckedWorker, build_checks
 from .fakes import ScaleDirection, find_compiler, make_problem

@@ -24,8 +24,7 @@ from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from ckprof.testing.plugins import Registering
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
-from ckprof_plugins.operations.gemm.problem import GemmProblem
+from ckprof_plugins.operations.gemm.problem import GemmProblem, MultiDProblem, StridedBatchProblem
 
 from .samples import attempts, make_attempt, make_problem, make_session
 

@@ -19,8 +19,7 @@ from ckprof.store.errors import StoreError
 from ckprof.store.maintenance import check
 from ckprof.store.store import Store
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
-from ckprof_plugins.operations.gemm.problem import GemmProblem
+from ckprof_plugins.operations.gemm.problem import GemmProblem, MultiDProblem, StridedBatchProblem
 from tests.called import Ckprof
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]

@@ -28,7 +28,7 @@ from ckprof_plugins.consumers.inductor.operations import (
 )
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem
-from ckprof_plugins.pipelines.traits import gemm_traits
+from ckprof_plugins.pipelines.kernel_name import gemm_traits
 from ckprof_plugins.pipelines.universal_gemm.conf_families import PIPELINES as PRODUCT_PIPELINES
 from ckprof_plugins.tuning.model_use import gemm_sizes_of, load_model
 from ckprof_plugins.tuning.search.prior import physical_model

@@ -24,7 +24,7 @@ from ckprof_plugins.cuda.execution import executed, substitute
 from ckprof_plugins.cuda.target import CudaTarget
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem
-from ckprof_plugins.pipelines.traits import fields_of_name, traits_of_name
+from ckprof_plugins.pipelines.kernel_name import fields_of_name, traits_of_name
 from ckprof_plugins.pipelines.vocabulary import GemmPipeline
 from ckprof_plugins.targets.cpu.target import CpuTarget
 from plugins.cuda.tests.test_cuda_model import COMPILER

@@ -12,7 +12,6 @@ from ckprof.errors import InputError
 from ckprof.plugin.protocols import LibraryInterface, Operation
 from ckprof_plugins.directions._convolution.ckprofiler_forms import FUSED
 from ckprof_plugins.directions._convolution.convolution import Convolution
-from ckprof_plugins.directions._convolution.element_types import types_of
 from ckprof_plugins.directions._convolution.fused_problem import (
     FusedConvProblem,
     elementwise_of,
@@ -23,12 +22,12 @@ from ckprof_plugins.directions._convolution.fused_problem import (
     tensors_of,
     with_combination,
 )
-from ckprof_plugins.directions._convolution.layout import LAYOUTS, TENSORS
+from ckprof_plugins.directions._convolution.layout import LAYOUTS, TENSORS, types_of
 from ckprof_plugins.directions._convolution.miopen import BASES, looks_like_miopen, parse_miopen
 from ckprof_plugins.directions._convolution.miopen_fusion import FUSION_BASES
 from ckprof_plugins.directions._convolution.positional import parse_positional
 from ckprof_plugins.directions._convolution.problem import ConvProblem, default_problems
-from ckprof_plugins.elementwise.functor import names_header
+from ckprof_plugins.elementwise.combination import names_header
 
 if TYPE_CHECKING:
     import random
@@ -219,7 +218,7 @@ class Direction(Operation, ABC):
 
         :raises InputError: the form cannot say it.
         """
-        from ckprof_plugins.directions._convolution.line_writing import to_miopen, to_positional
+        from ckprof_plugins.directions._convolution.positional import to_miopen, to_positional
 
         if not isinstance(case.problem, Convolution):
             raise InputError(f"{case.problem.describe()}: expected a problem of a convolution")

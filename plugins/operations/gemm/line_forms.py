@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import InputError
 from ckprof.model.types import DataType
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.operations.gemm.further_problems import MultiDProblem
+from ckprof_plugins.operations.gemm.problem import MultiDProblem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

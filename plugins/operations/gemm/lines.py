@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ckprof.errors import InputError
 from ckprof.model.problem_case import ProblemCase
-from ckprof_plugins.operations.gemm.further_problems import (
+from ckprof_plugins.operations.gemm.line_forms import BASE_ARGUMENTS, FORMS, LAYOUTS, LineForm
+from ckprof_plugins.operations.gemm.problem import (
+    GemmProblem,
     MultiDProblem,
     StridedBatchProblem,
     check_d_tensors,
     elementwise_op_named,
 )
-from ckprof_plugins.operations.gemm.line_forms import BASE_ARGUMENTS, FORMS, LAYOUTS, LineForm
-from ckprof_plugins.operations.gemm.problem import GemmProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

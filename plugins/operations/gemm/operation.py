@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.errors import InputError
 from ckprof.model.computation import Contraction
 from ckprof.plugin.protocols import LibraryInterface, Operation
-from ckprof_plugins.elementwise.functor import names_header
-from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
+from ckprof_plugins.elementwise.combination import names_header
 from ckprof_plugins.operations.gemm.lines import LINE_WORDS, names_sizes, parse_line
-from ckprof_plugins.operations.gemm.problem import LAYOUTS, TENSORS, GemmProblem, types_of
+from ckprof_plugins.operations.gemm.problem import (
+    LAYOUTS,
+    TENSORS,
+    GemmProblem,
+    MultiDProblem,
+    StridedBatchProblem,
+    types_of,
+)
 
 if TYPE_CHECKING:
     import random

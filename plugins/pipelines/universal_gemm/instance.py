@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ckprof.errors import InputError
 from ckprof.model.instance import Instance
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.operations.gemm.further_problems import check_d_tensors
-from ckprof_plugins.operations.gemm.problem import types_of
+from ckprof_plugins.operations.gemm.problem import check_d_tensors, types_of
 from ckprof_plugins.pipelines.vocabulary import Epilogue, GemmPipeline, Scheduler, SmemBuffering
 
 if TYPE_CHECKING:

@@ -9,10 +9,9 @@ from ckprof.kernels.jinja import render_cached
 from ckprof.model.architecture import find_architecture
 from ckprof.model.gemm_work import GemmWork
 from ckprof.plugin.protocols import KernelSource
-from ckprof_plugins.operations.gemm.further_problems import MultiDProblem
-from ckprof_plugins.operations.gemm.problem import GemmProblem
+from ckprof_plugins.operations.gemm.problem import GemmProblem, MultiDProblem
+from ckprof_plugins.pipelines.kernel_name import product_traits
 from ckprof_plugins.pipelines.rules import broken_rules
-from ckprof_plugins.pipelines.traits import product_traits
 from ckprof_plugins.pipelines.universal_gemm.instance import (
     BatchedGemmInstance,
     MultiDGemmInstance,

@@ -12,10 +12,9 @@ import msgspec
 from ckprof.errors import InputError
 from ckprof.model.catalog import CatalogRecord
 from ckprof_plugins.elementwise.operation import STORED_AS_IT_IS
-from ckprof_plugins.operations.gemm.further_problems import check_d_tensors, elementwise_op_named
-from ckprof_plugins.operations.gemm.problem import MatrixLayout
-from ckprof_plugins.pipelines.gemm_record import tiled_fields
-from ckprof_plugins.pipelines.tile_rules import native_width
+from ckprof_plugins.operations.gemm.problem import MatrixLayout, check_d_tensors, elementwise_op_named
+from ckprof_plugins.pipelines.gemm_instance import tiled_fields
+from ckprof_plugins.pipelines.rules import native_width
 from ckprof_plugins.pipelines.universal_gemm.instance import (
     BatchedGemmInstance,
     MultiDGemmInstance,

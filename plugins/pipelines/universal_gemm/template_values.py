@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from ckprof.kernels.c_interface import boolean
 from ckprof.model.architecture import API_LEVEL_2025_07
 from ckprof.version import __version__
-from ckprof_plugins.elementwise.functor import Functor
+from ckprof_plugins.elementwise.combination import Functor
 from ckprof_plugins.elementwise.operation import STORED_AS_IT_IS
 from ckprof_plugins.pipelines.fixed_tails import FIXED_TAILS_LEVELS, loop_ends
 from ckprof_plugins.pipelines.level_rules import SURFACES
-from ckprof_plugins.pipelines.tile_rules import turns_last_of_two
+from ckprof_plugins.pipelines.rules import turns_last_of_two
 from ckprof_plugins.pipelines.universal_gemm.instance import BatchedGemmInstance, MultiDGemmInstance
 from ckprof_plugins.pipelines.universal_gemm.reading import VARIANT
 from ckprof_plugins.pipelines.vocabulary import Epilogue, GemmPipeline

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Final
 from ckprof.model.architecture import API_LEVEL_2025_07, API_LEVEL_2025_11
 from ckprof.model.types import DataType
 from ckprof_plugins.pipelines.rules import (
+    FLOAT8_TILES,
+    INT8_TILES,
     Rules,
     RuleSubject,
     Violation,
     known_api_level,
-    wide_waves,
-)
-from ckprof_plugins.pipelines.tile_rules import (
-    FLOAT8_TILES,
-    INT8_TILES,
     known_mma_tile,
     known_scheduler,
     known_wave_grid,
@@ -26,6 +23,7 @@ from ckprof_plugins.pipelines.tile_rules import (
     taken_for_columns,
     unfit_for_shuffle,
     wave_divides_tile,
+    wide_waves,
     wrong_integer_products,
 )
 from ckprof_plugins.pipelines.universal_gemm.instance import (

@@ -19,7 +19,7 @@ import ckprof
 from ckprof.kernels.requests import BuildOptions
 from ckprof.model.problem_case import ProblemCase
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.pipelines.traits import traits_of_name
+from ckprof_plugins.pipelines.kernel_name import traits_of_name
 from ckprof_plugins.tuning import PredictOptions, predict
 from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.predicted_times import with_predicted

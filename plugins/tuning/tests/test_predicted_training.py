@@ -11,7 +11,7 @@ import pytest
 import ckprof
 from ckprof.errors import InputError
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.pipelines.traits import traits_of_name
+from ckprof_plugins.pipelines.kernel_name import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.predicted_times import USUAL_HALF, with_predicted
 from ckprof_plugins.tuning.search.prior import UNTRAINED, prior_of

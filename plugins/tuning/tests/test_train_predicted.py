@@ -12,7 +12,7 @@ import ckprof
 from ckprof.cli.main import main
 from ckprof.model.problem_types import sizes
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.pipelines.traits import traits_of_name
+from ckprof_plugins.pipelines.kernel_name import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.predicted_times import USUAL_HALF
 from tests.places import TESTS

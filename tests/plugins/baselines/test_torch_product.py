@@ -16,9 +16,16 @@ from ckprof.model.outcome import Status
 from ckprof.model.types import ComputeType, DataType
 from ckprof_plugins.baselines.torch_baseline import TorchBaseline
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.operation import Gemm
-from ckprof_plugins.operations.gemm.problem import GEMM_TYPES, LAYOUTS, GemmProblem, find_layout, types_of
+from ckprof_plugins.operations.gemm.problem import (
+    GEMM_TYPES,
+    LAYOUTS,
+    GemmProblem,
+    MultiDProblem,
+    StridedBatchProblem,
+    find_layout,
+    types_of,
+)
 
 FAKE = Path(__file__).parent / "fake"
 #: an engine that computes convolutions alone

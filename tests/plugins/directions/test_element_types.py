@@ -9,8 +9,8 @@ import pytest
 from ckprof.errors import InputError
 from ckprof.model.problem import traffic_of
 from ckprof.model.types import SHARED_TYPES, DataType, TypeSet
-from ckprof_plugins.directions._convolution.element_types import types_of
 from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
+from ckprof_plugins.directions._convolution.layout import types_of
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.elementwise.combination import Combination
 

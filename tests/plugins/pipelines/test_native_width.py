@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckprof_plugins.pipelines.tile_rules import covers, native_width
+from ckprof_plugins.pipelines.rules import covers, native_width
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_one_call_for_all_directions(rule_set, entries_of):
 
 def test_features_of_full(entries_of):
     def features(direction):
-        from ckprof_plugins.rule_sets.subsets import category
+        from ckprof_plugins.rule_sets.default import category
 
         entries = entries_of("full", "gfx942", (direction,))
         return Counter(category(entry.instance).rpartition("_")[0] for entry in entries)

@@ -16,7 +16,7 @@ from ckprof.model.types import DataType
 from ckprof_plugins.consumers.inductor.lists import listed_convolutions
 from ckprof_plugins.consumers.inductor.provider import Models, best_first
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.pipelines.traits import traits_of_name
+from ckprof_plugins.pipelines.kernel_name import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.search.prior import physical_model
 from ckprof_plugins.tuning.time_model.selector import Selector

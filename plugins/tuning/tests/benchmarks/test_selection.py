@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ckprof.kernels.c_interface import ABI_INCLUDE_DIR
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.pipelines.traits import traits_of_name
+from ckprof_plugins.pipelines.kernel_name import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.time_model.embedding import render_cpp
 from ckprof_plugins.tuning.time_model.measurements import merged

@@ -14,7 +14,7 @@ from ckprof.plugin.kinds import RegistryEntries
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.pipelines.traits import traits_of_name
+from ckprof_plugins.pipelines.kernel_name import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.options import ReplayOptions
 from ckprof_plugins.tuning.search.acquisition import GuaranteedSearch

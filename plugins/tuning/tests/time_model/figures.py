@@ -15,7 +15,7 @@ import pytest
 from ckprof.model.types import DataType
 from ckprof.plugin.protocols import TimedKernel
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.pipelines.traits import fields_of_name, traits_of_name
+from ckprof_plugins.pipelines.kernel_name import fields_of_name, traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.time_model.intervals import extents
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged

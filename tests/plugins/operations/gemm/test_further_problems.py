@@ -21,14 +21,18 @@ from ckprof.model.problem import Problem
 from ckprof.model.problem_types import know_problem_type, problem_from, sizes
 from ckprof.model.types import DataType
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.operations.gemm.further_problems import (
+from ckprof_plugins.operations.gemm.operation import Gemm
+from ckprof_plugins.operations.gemm.problem import (
     GEMM_OPERATIONS,
+    GEMM_TYPES,
+    LAYOUTS,
+    GemmProblem,
+    MatrixLayout,
     MultiDProblem,
     StridedBatchProblem,
     elementwise_op_named,
+    types_of,
 )
-from ckprof_plugins.operations.gemm.operation import Gemm
-from ckprof_plugins.operations.gemm.problem import GEMM_TYPES, LAYOUTS, GemmProblem, MatrixLayout, types_of
 
 OPERATION = Gemm()
 ADD, MULTIPLY = ElementwiseOp.MULTI_D_ADD, ElementwiseOp.MULTI_D_MULTIPLY

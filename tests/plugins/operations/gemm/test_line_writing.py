@@ -13,14 +13,14 @@ from ckprof.model.problem_case import ProblemCase, ProblemLine
 from ckprof.model.problem_types import sizes
 from ckprof.model.types import DataType
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.operations.gemm.further_problems import (
+from ckprof_plugins.operations.gemm.line_forms import FORMS, problem_line
+from ckprof_plugins.operations.gemm.lines import parse_line
+from ckprof_plugins.operations.gemm.problem import (
     GEMM_OPERATIONS,
+    GemmProblem,
     MultiDProblem,
     StridedBatchProblem,
 )
-from ckprof_plugins.operations.gemm.line_forms import FORMS, problem_line
-from ckprof_plugins.operations.gemm.lines import parse_line
-from ckprof_plugins.operations.gemm.problem import GemmProblem
 
 PLAIN = GemmProblem(m=64, n=48, k=100)
 FP16 = ProblemCase(problem=PLAIN, dtype=DataType.FP16, layout="rcr")

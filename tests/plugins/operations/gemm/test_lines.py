@@ -16,10 +16,9 @@ from ckprof.plugin.registry import Registry
 from ckprof.problems.problem_file import parse_problem
 from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.operations.gemm.further_problems import MultiDProblem, StridedBatchProblem
 from ckprof_plugins.operations.gemm.line_forms import FORMS, LAYOUTS, LineForm
 from ckprof_plugins.operations.gemm.lines import parse_line
-from ckprof_plugins.operations.gemm.problem import GemmProblem
+from ckprof_plugins.operations.gemm.problem import GemmProblem, MultiDProblem, StridedBatchProblem
 
 #: operation -> the numbers of arguments that ckProfiler takes, its own name among them
 ARGUMENT_COUNTS = {

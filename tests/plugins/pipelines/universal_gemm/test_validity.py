@@ -11,8 +11,7 @@ from ckprof.errors import InputError
 from ckprof.lists.catalogs import render_catalog
 from ckprof.model.catalog import Catalog
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.operations.gemm.further_problems import MultiDProblem
-from ckprof_plugins.operations.gemm.problem import GemmProblem
+from ckprof_plugins.operations.gemm.problem import GemmProblem, MultiDProblem
 from ckprof_plugins.pipelines.universal_gemm.reading import VARIANT, UniversalGemmRecord
 from tests.plugins.pipelines.universal_gemm.products import FAMILY, NEW, NOVEMBER, OLD, broken, make_product
 
