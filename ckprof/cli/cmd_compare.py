@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.cli import shared_options
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.outputs import Outputs, add_outputs
-from ckprof.compare.options import ChangePolicy, CompareOptions, SettleLimits, SettleOptions
+from ckprof.compare.options import ChangePolicy, CompareOptions, SettleOptions
 from ckprof.errors import ExitCode, UsageError
 from ckprof.wording import counted
 
@@ -75,7 +75,7 @@ def _add_settle_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--old-compiler", metavar="COMPILER", help="compiler of the old side (default: that of the new one)"
     )
-    add_fields(group, SettleLimits)
+    add_fields(group, SettleOptions)
     shared_options.add_instance_options(parser)
     shared_options.add_build_options(parser)
 
@@ -124,11 +124,12 @@ def _settling(arguments: argparse.Namespace, session: Session) -> SettleOptions:
     if not query.conf and query.rule_set is None:
         raise UsageError("--settle requires the list that the kernels come from: --conf or --rule-set")
     new = shared_options.chosen_build_options(arguments)
-    return SettleOptions(
+    return chosen(
+        arguments,
+        SettleOptions,
         query=query,
         old=replace(new, compiler=arguments.old_compiler or new.compiler, build_dir=None),
         new=new,
-        limits=chosen(arguments, SettleLimits),
     )
 
 

@@ -27,7 +27,8 @@ from ckprof.compare.common_moves import (
     problem_moves,
     without_process_effects,
 )
-from ckprof.compare.row_times import ENOUGH_ROWS, MEDIAN_ABSOLUTE, row_errors, row_evidence
+from ckprof.compare.row_times import ENOUGH_ROWS, MEDIAN_ABSOLUTE, row_errors
+from ckprof.compare.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +66,12 @@ class Change:
     processes: int
     #: smallest number of rounds of a side
     rounds: int
+    #: see :func:`~ckprof.compare.verdict.judge`, which looks at all rows together
+    verdict: Verdict = Verdict.UNCLEAR
+    #: processes of each side, of :data:`~ckprof.compare.verdict.ROUNDS_EACH` rounds, that would settle an
+    #: unclear row; ``None`` if it is settled, or would need more than
+    #: :data:`~ckprof.compare.verdict.MOST_PROCESSES`
+    processes_needed: int | None = None
 
     @property
     def ratio(self) -> float:
@@ -72,27 +79,19 @@ class Change:
         return math.exp(self.log_ratio)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
-    """The changes of all rows."""
-
-    rows: tuple[Change, ...]
-    #: ``None`` with too few rows to tell
-    shift: Shift | None = None
-    #: standard deviation of what one process of a side differs from another by, of rows that have only one;
-    #: ``None`` without such rows
-    process_noise: float | None = None
-
-
-def estimate_changes(times: Sequence[RowTimes], policy: ChangePolicy) -> Changes:
-    """Estimate all rows at once.
+def estimate_changes(
+    times: Sequence[RowTimes], policy: ChangePolicy
+) -> tuple[list[Change], Shift | None, float | None]:
+    """Estimate all rows at once; verdicts are left to :func:`~ckprof.compare.verdict.judge`.
 
     :param times: each side with at least one process of one round.
+    :returns: the change of each row; what all of them share, ``None`` with too few to tell; and the standard
+        deviation of what one process of a side differs from another by, of rows that have only one, ``None``
+        without such rows.
     """
     if not times:
-        return Changes(rows=())
-    effects = without_process_effects(times)
-    rows = [row_evidence(row) for row in effects.times]
+        return [], None, None
+    rows, placement, freedom = without_process_effects(times)
     changes = np.array([row.log_ratio for row in rows])
     errors = row_errors(rows, policy)
     single = np.array([row.single for row in rows])
@@ -104,7 +103,7 @@ def estimate_changes(times: Sequence[RowTimes], policy: ChangePolicy) -> Changes
     if shift is not None:
         shared = shift.log_ratio if shift.shared else 0.0
         moves, spread = problem_moves(times, changes - shared, errors.variance, single)
-        moves = moves + placed_moves(times, changes - shared, groups[1], effects)
+        moves = moves + placed_moves(times, changes - shared, groups[1], placement, freedom)
         changes = changes - moves - np.where(apart, shift.log_ratio if shift.removed else 0.0, 0.0)
     errors = errors.widened(_beyond_errors(changes, errors, groups, policy) + spread)
     disturbed = [np.array([row.disturbed[side] for row in rows]) for side in (0, 1)]
@@ -118,23 +117,20 @@ def estimate_changes(times: Sequence[RowTimes], policy: ChangePolicy) -> Changes
     same = np.maximum(above.tail(-beyond), below.tail(-beyond))
     same[beyond >= 0] = 1.0
     figures = np.stack([changes, low, high, p_values, same, np.sqrt(errors.variance)], axis=1).tolist()
-    return Changes(
-        rows=tuple(
-            Change(
-                log_ratio=some[0],
-                low=some[1],
-                high=some[2],
-                p_value=some[3],
-                same_p_value=some[4],
-                error=some[5],
-                processes=row.processes,
-                rounds=row.rounds,
-            )
-            for some, row in zip(figures, rows, strict=True)
-        ),
-        shift=shift,
-        process_noise=float(np.sqrt(np.median(errors.extra[single]) / 2)) if single.any() else None,
-    )
+    estimated = [
+        Change(
+            log_ratio=some[0],
+            low=some[1],
+            high=some[2],
+            p_value=some[3],
+            same_p_value=some[4],
+            error=some[5],
+            processes=row.processes,
+            rounds=row.rounds,
+        )
+        for some, row in zip(figures, rows, strict=True)
+    ]
+    return estimated, shift, float(np.sqrt(np.median(errors.extra[single]) / 2)) if single.any() else None
 
 
 def _beyond_errors(

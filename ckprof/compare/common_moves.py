@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from ckprof.compare.options import ChangePolicy
     from ckprof.compare.row_times import Array, RowTimes
+
+#: what some rows moved by alike, and its standard error
+_Move: TypeAlias = tuple[float, float]
 
 #: share of the rows that must have moved alike, and how alike: in sigmas
 _SHARED: Final = 0.8
@@ -58,22 +61,14 @@ class Shift:
         return math.exp(self.log_ratio)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessEffects:
-    """What rows say once that is taken out which they share in one process."""
-
-    times: list[RowTimes]
-    #: variance of what processes differ by in all rows of one problem; 0 where nothing shows it
-    placement: float
-    #: differences of processes that show it
-    freedom: int
-
-
-def without_process_effects(times: Sequence[RowTimes]) -> ProcessEffects:
+def without_process_effects(times: Sequence[RowTimes]) -> tuple[Sequence[RowTimes], float, int]:
     """Take out what all rows of one process share, or all rows of a problem in it, beside those of its side.
 
     It is no part of what a row's own processes vary by. Processes that ran few problems say nothing of what
     all of them share, problems with few rows nothing of themselves, nor do those whose rows move by chance.
+
+    :returns: what is left; the variance of what processes differ by in all rows of one problem, 0 where
+        nothing shows it; and the differences of processes that show it.
     """
     effects = [_process_effects(list(_beside(times, side))) for side in ("old", "new")]
     times = _without(times, [{(process, None): size for process, size in some.items()} for some in effects])
@@ -81,15 +76,15 @@ def without_process_effects(times: Sequence[RowTimes]) -> ProcessEffects:
     both = [move for some in moves for move in some.values()]
     freedom = sum(len(some) - len({problem for _, problem in some}) for some in moves)
     if not freedom:
-        return ProcessEffects(times=list(times), placement=0.0, freedom=0)
+        return times, 0.0, 0
     placement = _usual_move(
-        math.fsum(move.size**2 for move in both) / freedom,
-        math.fsum(move.error**2 for move in both) / len(both),
+        math.fsum(size**2 for size, _ in both) / freedom,
+        math.fsum(error**2 for _, error in both) / len(both),
         freedom,
     )
     if placement:
-        times = _without(times, [{key: move.size for key, move in some.items()} for some in moves])
-    return ProcessEffects(times=list(times), placement=placement, freedom=freedom)
+        times = _without(times, [{key: size for key, (size, _) in some.items()} for some in moves])
+    return times, placement, freedom
 
 
 def _beside(times: Sequence[RowTimes], side: str) -> Iterator[tuple[str, Hashable, float]]:
@@ -126,7 +121,7 @@ def _placements(beside: Sequence[tuple[str, Hashable, float]]) -> dict[tuple[str
         if len(some) >= _PLACED_ROWS:
             own = np.array(some)
             middle = float(np.median(own))
-            moves[key] = _Move(middle, 1.25 * _scatter(own, middle) / math.sqrt(len(own)))
+            moves[key] = (middle, 1.25 * _scatter(own, middle) / math.sqrt(len(own)))
     return moves
 
 
@@ -153,26 +148,18 @@ def _without(
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class _Move:
-    """What some rows moved by alike."""
-
-    size: float
-    #: standard error
-    error: float
-
-    @property
-    def by_chance(self) -> bool:
-        return abs(self.size) <= _BY_CHANCE * self.error
-
-
 def _common_move(changes: Array, sigmas: Array) -> _Move | None:
     """Return what some rows moved by; ``None`` if they did not move alike."""
     middle = float(np.median(changes))
     centre, scatter = _densest_half(changes) if len(changes) >= _MANY else (middle, _scatter(changes, middle))
     if np.mean(np.abs(changes - centre) <= _ALIKE * np.maximum(sigmas, scatter)) < _SHARED:
         return None
-    return _Move(middle, 1.25 * _scatter(changes, middle) / math.sqrt(len(changes)))
+    return (middle, 1.25 * _scatter(changes, middle) / math.sqrt(len(changes)))
+
+
+def _is_by_chance(move: _Move) -> bool:
+    size, error = move
+    return abs(size) <= _BY_CHANCE * error
 
 
 def _scatter(changes: Array, centre: float) -> float:
@@ -193,7 +180,7 @@ def common_shift(changes: Array, variances: Array, policy: ChangePolicy) -> Shif
     if len(changes) < ENOUGH_ROWS:
         return None
     move = _common_move(changes, np.sqrt(variances))
-    shared = move is not None and not move.by_chance
+    shared = move is not None and not _is_by_chance(move)
     centre = float(np.median(changes))
     return Shift(
         log_ratio=centre,
@@ -222,49 +209,50 @@ def problem_moves(
         if move is not None:
             moved[problem] = move
     moves, spread = np.zeros(len(times)), np.zeros(len(times))
-    squares = math.fsum(move.size**2 for move in moved.values())
-    errors = math.fsum(move.error**2 for move in moved.values())
+    squares = math.fsum(size**2 for size, _ in moved.values())
+    errors = math.fsum(error**2 for _, error in moved.values())
     for problem, rows in groups.items():
         own = moved.get(problem)
         others = len(moved) - (own is not None)
         usual = 0.0
         if others:
             usual = _usual_move(
-                (squares - (own.size**2 if own else 0.0)) / others,
-                (errors - (own.error**2 if own else 0.0)) / others,
+                (squares - (own[0] ** 2 if own else 0.0)) / others,
+                (errors - (own[1] ** 2 if own else 0.0)) / others,
                 others,
             )
         reach = math.sqrt(usual) * t_quantile(1 - _PLACEMENT_CHANCE, others) if usual else 0.0
-        if own is None or abs(own.size) > max(_PLACEMENT, reach):
+        if own is None or abs(own[0]) > max(_PLACEMENT, reach):
             spread[rows] = usual
-        elif not own.by_chance:
-            moves[rows] = own.size
+        elif not _is_by_chance(own):
+            moves[rows] = own[0]
     return moves, spread
 
 
 def placed_moves(
-    times: Sequence[RowTimes], beside: Array, several: NDArray[np.bool_], effects: ProcessEffects
+    times: Sequence[RowTimes], beside: Array, several: NDArray[np.bool_], placement: float, freedom: int
 ) -> Array:
     """Return by how much the problem of each row with several processes moved as these make likely.
 
     What processes differ by on a problem says what the means of both sides may: more than that is a change.
 
     :param beside: changes beside what all rows share.
+    :param placement: with ``freedom``, see :func:`without_process_effects`.
     :returns: what is to be taken out of each row's change.
     """
     moves = np.zeros(len(times))
-    if not effects.placement:
+    if not placement:
         return moves
     groups: dict[Hashable, list[int]] = defaultdict(list)
     for index in np.flatnonzero(several).tolist():
         groups[times[index].problem].append(index)
-    quantile = t_quantile(1 - _PLACEMENT_CHANCE, effects.freedom)
+    quantile = t_quantile(1 - _PLACEMENT_CHANCE, freedom)
     for rows in groups.values():
         if len(rows) < _PLACED_ROWS:
             continue
         shares = float(np.mean([1 / len(times[row].old) + 1 / len(times[row].new) for row in rows]))
         own = float(np.median(beside[rows]))
-        if abs(own) <= quantile * math.sqrt(effects.placement * shares):
+        if abs(own) <= quantile * math.sqrt(placement * shares):
             moves[rows] = own
     return moves
 

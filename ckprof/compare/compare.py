@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ckprof.compare.change import Changes
     from ckprof.compare.side import MeasuredRow, Side
     from ckprof.store.key import MeasurementKey
 
@@ -45,21 +44,21 @@ def compared_problems(old: Side, new: Side) -> Iterator[ComparedProblem]:
 
 
 def geometric_mean(
-    problems: Sequence[ComparedProblem], changes: Changes, policy: ChangePolicy
+    problems: Sequence[ComparedProblem], process_noise: float | None, policy: ChangePolicy
 ) -> GeometricMean | None:
     """Return the mean of best against best, with a bootstrap interval over problems and processes.
 
     Processes are drawn for all problems together: they share clocks and loads. Of a side with one process,
     what processes differ by is drawn instead.
 
-    :param changes: of all rows.
+    :param process_noise: what processes differ by as the rows show; ``None`` where none does.
     """
     if not problems:
         return None
     import numpy as np
 
     generator = np.random.default_rng([policy.seed, len(problems)])
-    noise = policy.process_noise if changes.process_noise is None else changes.process_noise
+    noise = policy.process_noise if process_noise is None else process_noise
     moved = [
         _moved([getattr(problem, name) for problem in problems], noise, policy.resamples, generator)
         for name in ("old", "new")
@@ -115,21 +114,21 @@ def compare(old: Side, new: Side, policy: ChangePolicy = DEFAULT_POLICY, settled
     """
     matched = [(row, new.rows[key]) for key, row in old.rows.items() if key in new.rows]
     timed = [index for index, (before, after) in enumerate(matched) if before.ranked and after.ranked]
-    changes = estimate_changes([row_times(*matched[index]) for index in timed], policy)
-    judgements = dict(zip(timed, judge(changes.rows, policy), strict=True))
+    rows, shift, noise = estimate_changes([row_times(*matched[index]) for index in timed], policy)
+    changes = dict(zip(timed, judge(rows, policy), strict=True))
     problems = tuple(compared_problems(old, new))
     return Comparison(
         old_label=old.label,
         new_label=new.label,
         policy=policy,
         rows=tuple(
-            ComparedRow(key=before.key, old=before, new=after, judgement=judgements.get(index))
+            ComparedRow(key=before.key, old=before, new=after, change=changes.get(index))
             for index, (before, after) in enumerate(matched)
         ),
         problems=problems,
-        geometric_mean=geometric_mean(problems, changes, policy),
-        shift=changes.shift,
-        process_noise=changes.process_noise,
+        geometric_mean=geometric_mean(problems, noise, policy),
+        shift=shift,
+        process_noise=noise,
         states=(old.state, new.state),
         what_changed=what_changed(matched, old, new),
         only_old=tuple(row for key, row in old.rows.items() if key not in new.rows),

@@ -1,17 +1,17 @@
-"""Under which conditions a side was measured: load, clock, other work on the machine, what sessions say."""
+"""Under which conditions a side was measured: load, clock, other work, each card, what sessions say."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from ckprof.store.attempt import CONTENDED, SOURCES, Mark
+from ckprof.store.attempt import CONTENDED, REFERENCE_MS, SOURCES, Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from ckprof.store.attempt import Attempt, Session
 
@@ -27,37 +27,74 @@ class MachineState:
     contended: Mapping[Mark, float] = field(default_factory=dict)
 
 
-class StateCounter:
-    """Sums up the conditions of attempts."""
+def machine_state(attempts: Collection[Attempt]) -> MachineState:
+    """Return the conditions of some attempts."""
+    seen = [attempt.conditions for attempt in attempts]
+    marks = Counter(mark for attempt in attempts for mark in attempt.marks if mark in CONTENDED)
+    return MachineState(
+        load=_median(one.load for one in seen),
+        clock_mhz=_median(one.clock_mhz for one in seen),
+        temperature_c=_median(one.temperature_c for one in seen),
+        contended={mark: marks[mark] / len(attempts) for mark in Mark if marks[mark]},
+    )
 
-    def __init__(self) -> None:
-        self._loads: list[float] = []
-        self._clocks: list[float] = []
-        self._temperatures: list[float] = []
-        self._marks: Counter[Mark] = Counter()
-        self._attempts = 0
 
-    def add(self, attempt: Attempt) -> None:
-        """Take an attempt into account."""
-        seen = attempt.conditions
-        for values, value in (
-            (self._loads, seen.load),
-            (self._clocks, seen.clock_mhz),
-            (self._temperatures, seen.temperature_c),
-        ):
-            if value is not None:
-                values.append(value)
-        self._attempts += 1
-        self._marks.update(mark for mark in attempt.marks if mark in CONTENDED)
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
 
-    def state(self) -> MachineState:
-        """Return what they were like."""
-        return MachineState(
-            load=median(self._loads) if self._loads else None,
-            clock_mhz=median(self._clocks) if self._clocks else None,
-            temperature_c=median(self._temperatures) if self._temperatures else None,
-            contended={mark: self._marks[mark] / self._attempts for mark in Mark if self._marks[mark]},
-        )
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardRow:
+    """What one card measured."""
+
+    #: ``host:name``
+    id: str
+    problems: int
+    attempts: int
+    #: median over the checks of the reference kernel in milliseconds; ``None`` without any
+    reference_ms: float | None
+    checks: int
+    #: that time divided by the median over all cards; ``None`` without checks
+    ratio: float | None = None
+    clock_mhz: float | None
+    temperature_c: float | None
+    #: attempts that do not count, since the card was found slow
+    slow: int
+
+
+def card_rows(attempts: Iterable[Attempt]) -> tuple[CardRow, ...]:
+    """Return the cards that attempts ran on, the slowest first, those without a check last.
+
+    Attempts of sweeps on one device have no card.
+    """
+    cards: dict[str, list[Attempt]] = defaultdict(list)
+    for attempt in attempts:
+        if card := attempt.session.device_id:
+            cards[card].append(attempt)
+    rows = [_card_row(card, own) for card, own in cards.items()]
+    middle = _median(row.reference_ms for row in rows)
+    rated = [
+        replace(row, ratio=row.reference_ms / middle) if row.reference_ms and middle else row for row in rows
+    ]
+    return tuple(sorted(rated, key=lambda row: (-(row.ratio or 0.0), row.id)))
+
+
+def _card_row(card: str, attempts: Collection[Attempt]) -> CardRow:
+    seen = [attempt.conditions for attempt in attempts]
+    # all attempts of a round carry the check before it
+    checks = {(one.session.uid, one.conditions.extra.get(REFERENCE_MS)) for one in attempts}
+    references = [reference for _, reference in checks if isinstance(reference, float)]
+    return CardRow(
+        id=card,
+        problems=len({attempt.key.problem for attempt in attempts}),
+        attempts=len(attempts),
+        reference_ms=_median(references),
+        checks=len(references),
+        clock_mhz=_median(one.clock_mhz for one in seen),
+        temperature_c=max((one.temperature_c for one in seen if one.temperature_c is not None), default=None),
+        slow=sum(Mark.SLOW_DEVICE in attempt.marks for attempt in attempts),
+    )
 
 
 #: digits of a digest that are shown

@@ -11,7 +11,7 @@ from ckprof.compare.common_moves import Shift
 from ckprof.compare.conditions import MachineState
 from ckprof.compare.options import ChangePolicy, FailOn
 from ckprof.compare.side import MeasuredRow, ProblemKey, RowKey
-from ckprof.compare.verdict import Judgement, Verdict
+from ckprof.compare.verdict import Verdict
 from ckprof.model.outcome import Status
 
 if TYPE_CHECKING:
@@ -33,13 +33,8 @@ class ComparedRow:
     key: RowKey
     old: MeasuredRow
     new: MeasuredRow
-    #: ``None`` unless both sides have verified times
-    judgement: Judgement | None = None
-
-    @property
-    def change(self) -> Change | None:
-        """How the time changed; ``None`` unless both sides have verified times."""
-        return self.judgement.change if self.judgement else None
+    #: how the time changed, and the verdict; ``None`` unless both sides have verified times
+    change: Change | None = None
 
     @property
     def status_changed(self) -> bool:
@@ -125,12 +120,12 @@ class Comparison:
     @property
     def verdicts(self) -> Mapping[Verdict, int]:
         """Return how many rows have each verdict."""
-        counts = Counter(row.judgement.verdict for row in self.rows if row.judgement)
+        counts = Counter(row.change.verdict for row in self.rows if row.change)
         return {verdict: counts[verdict] for verdict in Verdict}
 
     def with_verdict(self, verdict: Verdict) -> list[ComparedRow]:
         """Return the rows with a verdict, the largest change first."""
-        rows = [row for row in self.rows if row.judgement and row.judgement.verdict is verdict]
+        rows = [row for row in self.rows if row.change and row.change.verdict is verdict]
         return sorted(rows, key=_size, reverse=True)
 
     @property
@@ -144,7 +139,7 @@ class Comparison:
         shift = self.shift
         if shift is None or not shift.removed or shift.ratio <= 1 + self.policy.min_change:
             return 0
-        return sum(row.judgement is not None for row in self.rows)
+        return sum(row.change is not None for row in self.rows)
 
     def failure_of(self, row: ComparedRow) -> str:
         """Return why a row makes the comparison fail; empty if it does not."""
@@ -152,7 +147,7 @@ class Comparison:
             return _WRONG
         if row.worsened:
             return _FAILING if FailOn.STATUS in self.policy.fail_on else ""
-        verdict = row.judgement.verdict.value if row.judgement else ""
+        verdict = row.change.verdict.value if row.change else ""
         return verdict if verdict in {reason.value for reason in self.policy.fail_on} else ""
 
     @property
@@ -178,4 +173,4 @@ class Comparison:
 
 
 def _size(row: ComparedRow) -> float:
-    return abs(row.judgement.change.log_ratio) if row.judgement else 0.0
+    return abs(row.change.log_ratio) if row.change else 0.0

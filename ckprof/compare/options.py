@@ -108,36 +108,27 @@ class ChangePolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SettleLimits:
-    """When settling ends.
+class SettleOptions:
+    """How the kernels of both sides are found and built again, and when settling ends.
 
     :raises UsageError: there are too few rounds for a verdict.
     """
-
-    max_rounds: int = field(
-        default=20,
-        metadata=option(
-            "pairs of new processes that measure a row at most", flag="--settle-rounds", metavar="N"
-        ),
-    )
-    #: of the order within rounds
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.max_rounds < ENOUGH_PAIRS:
-            raise UsageError(f"max_rounds is {self.max_rounds}, expected at least {ENOUGH_PAIRS}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettleOptions:
-    """How the kernels of both sides are found and built again."""
 
     #: the lists or the rule set that the kernels come from
     query: InstanceQuery
     old: BuildOptions = field(default_factory=BuildOptions)
     new: BuildOptions = field(default_factory=BuildOptions)
     run: RunOptions | None = None
-    limits: SettleLimits = field(default_factory=SettleLimits)
+    max_rounds: int = field(
+        default=20,
+        metadata=option(
+            "pairs of new processes that measure a row at most", flag="--settle-rounds", metavar="N"
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        if self.max_rounds < ENOUGH_PAIRS:
+            raise UsageError(f"max_rounds is {self.max_rounds}, expected at least {ENOUGH_PAIRS}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Final
 
@@ -32,18 +33,6 @@ if TYPE_CHECKING:
 
 #: processes from which on they are summed up like rounds: fewer are needed to know their own variance
 _MANY_PROCESSES: Final = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowTimes:
-    """The rounds of one kernel on one problem, on both sides: process -> logarithms of its rounds' times."""
-
-    old: Mapping[str, Sequence[float]]
-    new: Mapping[str, Sequence[float]]
-    #: rows of one problem share operands, and thereby what their placement does to times
-    problem: Hashable = None
-    #: processes of the same name ran beside each other: their difference is free of what moved both
-    paired: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +106,56 @@ def of_processes(locations: Sequence[float]) -> LocatedTimes:
         squares=_variance(locations) if count > 1 else 0.0,
         freedom=count - 1.0,
     )
+
+
+# Not slotted: what the sides say is computed once and kept.
+@dataclass(frozen=True, kw_only=True)
+class RowTimes:
+    """The rounds of one kernel on one problem, on both sides: process -> logarithms of its rounds' times."""
+
+    old: Mapping[str, Sequence[float]]
+    new: Mapping[str, Sequence[float]]
+    #: rows of one problem share operands, and thereby what their placement does to times
+    problem: Hashable = None
+    #: processes of the same name ran beside each other: their difference is free of what moved both
+    paired: bool = False
+
+    @property
+    def single(self) -> bool:
+        """Whether each side has one process: what varies are its rounds."""
+        return not self.paired and len(self.old) == len(self.new) == 1
+
+    @cached_property
+    def sides(self) -> tuple[LocatedTimes, ...]:
+        """Old and new; the differences of both alone where they ran beside each other."""
+        if self.paired:
+            shared = [process for process in self.old if process in self.new]
+            return (of_processes([location(self.new[one]) - location(self.old[one]) for one in shared]),)
+        if self.single:
+            return tuple(of_rounds(rounds) for side in (self.old, self.new) for rounds in side.values())
+        return tuple(of_processes([*map(location, side.values())]) for side in (self.old, self.new))
+
+    @property
+    def log_ratio(self) -> float:
+        """By how much the new side differs from the old one."""
+        return self.sides[-1].location - (0.0 if self.paired else self.sides[0].location)
+
+    @property
+    def processes(self) -> int:
+        """Smallest number of processes of a side."""
+        return min(len(self.old), len(self.new))
+
+    @property
+    def rounds(self) -> int:
+        """Smallest number of rounds of a side."""
+        return min(sum(map(len, side.values())) for side in (self.old, self.new))
+
+    @property
+    def disturbed(self) -> tuple[float, ...]:
+        """Shares of errors of both sides that a disturbed round makes, unseen by the variance."""
+        if not self.single:
+            return 0.0, 0.0
+        return tuple(_disturbed(rounds) for side in (self.old, self.new) for rounds in side.values())
 
 
 #: standard deviations that a value may have, as logarithms of ratios of times
@@ -259,53 +298,12 @@ _MOST_NOISIER: Final = 20.0
 _FEWEST_ROWS: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class RowEvidence:
-    """One row, summed up."""
-
-    log_ratio: float
-    #: old and new; the differences of both alone where they ran beside each other
-    sides: tuple[LocatedTimes, ...]
-    #: each side has one process: what varies are its rounds
-    single: bool
-    processes: int
-    rounds: int
-    problem: Hashable
-    #: shares of errors of the old and the new side that a disturbed round makes, unseen by the variance
-    disturbed: tuple[float, float] = (0.0, 0.0)
-
-
-def row_evidence(row: RowTimes) -> RowEvidence:
-    """Sum up a row."""
-    old, new = (list(side.values()) for side in (row.old, row.new))
-    disturbed = (0.0, 0.0)
-    sides: tuple[LocatedTimes, ...]
-    single = not row.paired and len(old) == len(new) == 1
-    if row.paired:
-        shared = [process for process in row.old if process in row.new]
-        sides = (of_processes([location(row.new[one]) - location(row.old[one]) for one in shared]),)
-    elif single:
-        sides = (of_rounds(old[0]), of_rounds(new[0]))
-        disturbed = (_disturbed(old[0]), _disturbed(new[0]))
-    else:
-        sides = (of_processes([*map(location, old)]), of_processes([*map(location, new)]))
-    return RowEvidence(
-        log_ratio=sides[-1].location - (0.0 if row.paired else sides[0].location),
-        sides=sides,
-        single=single,
-        processes=min(len(old), len(new)),
-        rounds=min(sum(map(len, old)), sum(map(len, new))),
-        problem=row.problem,
-        disturbed=disturbed,
-    )
-
-
 def _disturbed(rounds: Sequence[float]) -> float:
     """Return how likely disturbed rounds are all that a process has: more than two would differ."""
     return float(_DISTURBED_SHARE ** len(rounds)) if len(rounds) < 3 else 0.0
 
 
-def row_errors(rows: Sequence[RowEvidence], policy: ChangePolicy) -> Errors:
+def row_errors(rows: Sequence[RowTimes], policy: ChangePolicy) -> Errors:
     """Return what the rounds, or the processes, of each row say of its error.
 
     A row has one variance on both sides, but for a factor that all rows share: days are busy or quiet.
@@ -313,7 +311,7 @@ def row_errors(rows: Sequence[RowEvidence], policy: ChangePolicy) -> Errors:
     weights = np.zeros((len(rows), len(SIGMAS)))
     variances = np.zeros((len(rows), len(SIGMAS)))
     single = np.array([row.single for row in rows])
-    paired = np.array([len(row.sides) == 1 for row in rows])
+    paired = np.array([row.paired for row in rows])
     for group, assumed in (
         (single, policy.round_noise),
         (~single & ~paired, policy.process_noise),

@@ -8,14 +8,14 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from statistics import geometric_mean
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ckprof.compare.change import estimate_changes
 from ckprof.compare.compare import compare
 from ckprof.compare.model import Comparison
-from ckprof.compare.options import ENOUGH_PAIRS, ChangePolicy, SettleLimits
+from ckprof.compare.options import ENOUGH_PAIRS, ChangePolicy
 from ckprof.compare.row_times import RowTimes
 from ckprof.compare.side import SETTLED, MeasuredRow, ProblemKey, RowKey, Side, with_rounds
 from ckprof.compare.verdict import Verdict, judge
@@ -48,31 +48,8 @@ OLD: Final = "old"
 NEW: Final = "new"
 
 
-@dataclass(slots=True)
-class _Pairs:
-    """The times of one row, in milliseconds: an entry for each pair of processes."""
-
-    old: list[float] = field(default_factory=list)
-    new: list[float] = field(default_factory=list)
-    started: list[float] = field(default_factory=list)
-
-    def add(self, old: Sequence[float], new: Sequence[float], started: float) -> None:
-        self.old.append(geometric_mean(old))
-        self.new.append(geometric_mean(new))
-        self.started.append(started)
-
-    def times(self) -> RowTimes:
-        old, new = (
-            {str(pair): [math.log(time_ms)] for pair, time_ms in enumerate(side)}
-            for side in (self.old, self.new)
-        )
-        return RowTimes(old=old, new=new, paired=True)
-
-    def rounds(self, times: Sequence[float]) -> Iterator[RoundTime]:
-        for number, (median_ms, started) in enumerate(zip(times, self.started, strict=True), start=1):
-            yield RoundTime(
-                median_ms=median_ms, started=started, place=(SETTLED, number), process=f"{SETTLED}/{number}"
-            )
+#: of one row, for each pair of processes: times of the old and the new side in milliseconds, when they began
+_Pairs: TypeAlias = list[tuple[float, float, float]]
 
 
 def settle(
@@ -80,7 +57,7 @@ def settle(
     sides: tuple[Side, Side],
     keys: Sequence[RowKey],
     bench: Bench,
-    limits: SettleLimits,
+    max_rounds: int,
 ) -> Comparison:
     """Measure rows again and compare anew, with the new times in place of the old ones.
 
@@ -88,26 +65,35 @@ def settle(
     :param sides: what was compared.
     :param keys: the rows to measure, unclear ones that both sides can run.
     :param bench: measures cells of the sides :data:`OLD` and :data:`NEW`.
+    :param max_rounds: pairs of processes that measure a row at most.
     """
-    measured = _measure_rows(keys, bench, comparison.policy, limits)
-    old, new = sides
-    return compare(
-        _replaced(old, {key: list(pairs.rounds(pairs.old)) for key, pairs in measured.items()}),
-        _replaced(new, {key: list(pairs.rounds(pairs.new)) for key, pairs in measured.items()}),
-        comparison.policy,
-        settled=len(measured),
-    )
+    measured = _measure_rows(keys, bench, comparison.policy, max_rounds)
+    old, new = (_replaced(side, measured, place) for place, side in enumerate(sides))
+    return compare(old, new, comparison.policy, settled=len(measured))
 
 
-def _replaced(side: Side, rounds: dict[RowKey, list[RoundTime]]) -> Side:
+def _replaced(side: Side, measured: dict[RowKey, _Pairs], place: int) -> Side:
+    """Return a side with new rounds.
+
+    :param place: of its times in the pairs.
+    """
     rows: dict[RowKey, MeasuredRow] = dict(side.rows)
-    for key, times in rounds.items():
-        rows[key] = with_rounds(rows[key], times)
+    for key, pairs in measured.items():
+        rounds = [
+            RoundTime(
+                median_ms=pair[place],
+                started=pair[2],
+                place=(SETTLED, number),
+                process=f"{SETTLED}/{number}",
+            )
+            for number, pair in enumerate(pairs, start=1)
+        ]
+        rows[key] = with_rounds(rows[key], rounds)
     return Side(label=side.label, rows=rows, sessions=side.sessions)
 
 
 def _measure_rows(
-    keys: Sequence[RowKey], bench: Bench, policy: ChangePolicy, limits: SettleLimits
+    keys: Sequence[RowKey], bench: Bench, policy: ChangePolicy, max_rounds: int
 ) -> dict[RowKey, _Pairs]:
     """Return the rounds of each row that worked on both sides in every round."""
     groups: dict[ProblemKey, list[RowKey]] = defaultdict(list)
@@ -115,9 +101,9 @@ def _measure_rows(
         groups[key.problem].append(key)
     pairs: dict[RowKey, _Pairs] = {}
     loop = RoundsLoop(bench=bench)
-    one_each = limits.max_rounds, limits.max_rounds
+    one_each = max_rounds, max_rounds
     for index, (problem, group) in enumerate(groups.items()):
-        rounds = PairRounds(group, policy, replace(limits, seed=limits.seed + index))
+        rounds = PairRounds(group, policy, max_rounds, seed=index)
         measured = KernelGroup(
             problem=problem.problem, problem_index=index, kernels={}, contest=rounds, shares=one_each
         )
@@ -132,16 +118,17 @@ class PairRounds(Contest[KernelCell]):
 
     :param keys: the rows.
     :param policy: says when a row is settled, after which it leaves.
+    :param seed: of the order within rounds.
     """
 
-    def __init__(self, keys: Sequence[RowKey], policy: ChangePolicy, limits: SettleLimits) -> None:
+    def __init__(self, keys: Sequence[RowKey], policy: ChangePolicy, max_rounds: int, seed: int) -> None:
         cells = [KernelCell(key.instance, key.split_k, side) for key in keys for side in (OLD, NEW)]
-        super().__init__(cells, RoundOptions(max_rounds=limits.max_rounds))
+        super().__init__(cells, RoundOptions(max_rounds=max_rounds))
         self._policy = policy
-        self._limits = limits
+        self._max_rounds, self._seed = max_rounds, seed
         self._latest: Timing | None = None
         #: of each row that worked on both sides so far
-        self.pairs = {key: _Pairs() for key in keys}
+        self.pairs: dict[RowKey, _Pairs] = {key: [] for key in keys}
 
     def record(self, visit: Visit[KernelCell], timing: Timing | None) -> None:
         """Note what a visit gave."""
@@ -149,9 +136,9 @@ class PairRounds(Contest[KernelCell]):
 
     def visits(self) -> Iterator[Visit[KernelCell]]:
         """Yield the visits of all rounds that are needed."""
-        chance = random.Random(self._limits.seed)  # noqa: S311 - an order, no secret
+        chance = random.Random(self._seed)  # noqa: S311 - an order, no secret
         active = set(self.pairs)
-        for number in range(1, self._limits.max_rounds + 1):
+        for number in range(1, self._max_rounds + 1):
             order = [key for key in self.pairs if key in active]
             chance.shuffle(order)
             for position, key in enumerate(order):
@@ -168,7 +155,8 @@ class PairRounds(Contest[KernelCell]):
                         break
                     times[side].append(self._latest.median_ms)
                 else:
-                    self.pairs[key].add(times[OLD], times[NEW], started)
+                    old, new = (geometric_mean(times[side]) for side in (OLD, NEW))
+                    self.pairs[key].append((old, new, started))
             if number >= ENOUGH_PAIRS:
                 active -= _settled({key: self.pairs[key] for key in active}, self._policy)
             if not active:
@@ -176,11 +164,13 @@ class PairRounds(Contest[KernelCell]):
 
 
 def _settled(pairs: dict[RowKey, _Pairs], policy: ChangePolicy) -> set[RowKey]:
-    keys = list(pairs)
-    judged = judge(estimate_changes([pairs[key].times() for key in keys], policy).rows, policy)
-    return {
-        key for key, judgement in zip(keys, judged, strict=True) if judgement.verdict is not Verdict.UNCLEAR
-    }
+    sides = [
+        [{str(number): [math.log(pair[place])] for number, pair in enumerate(of_row)} for place in (0, 1)]
+        for of_row in pairs.values()
+    ]
+    changes, _, _ = estimate_changes([RowTimes(old=old, new=new, paired=True) for old, new in sides], policy)
+    judged = zip(pairs, judge(changes, policy), strict=True)
+    return {key for key, change in judged if change.verdict is not Verdict.UNCLEAR}
 
 
 #: what names the compilers of the old and of the new side on the command line
@@ -219,7 +209,7 @@ def settle_unclear(
             opened = stack.enter_context(open_library(session, library, how, lock=lock))
             _check_same(opened.shared, key, side.label, option)
             libraries.append(opened)
-        return settle(comparison, sides, keys, _TwoBenches(*libraries), options.limits)
+        return settle(comparison, sides, keys, _TwoBenches(*libraries), options.max_rounds)
 
 
 def _unclear_kernels(

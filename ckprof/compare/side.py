@@ -1,4 +1,4 @@
-"""Everything that one input says: a row per kernel and problem, and the cards beside each other."""
+"""Everything that one input says: a row per kernel and problem."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from ckprof.compare.conditions import MachineState, StateCounter
+from ckprof.compare.conditions import CardRow, MachineState, card_rows, machine_state
 from ckprof.model.kernel import KernelRef
 from ckprof.model.outcome import RoundTime, Status
 from ckprof.model.problem import Problem
 from ckprof.model.ranking import KernelTime, kernel_time, leads, shares_first_place
-from ckprof.store.attempt import REFERENCE_MS, Attempt, Mark, Session, telling
+from ckprof.store.attempt import Attempt, Mark, Session, telling
 from ckprof.store.key import MeasurementKey
 
 if TYPE_CHECKING:
-    from ckprof.store.attempt import Attempt
     from ckprof.store.baselines import BaselineAttempt
     from ckprof.store.key import DeviceKey
 
@@ -160,13 +158,10 @@ def side_of(
     :param baselines: what became of baselines.
     :param by_device: tell devices apart instead of taking the latest one.
     """
+    attempts = list(attempts)
+    sessions = {attempt.session.uid: attempt.session for attempt in reversed(attempts)}
     measured: dict[bytes, list[Attempt]] = defaultdict(list)
-    sessions: dict[str, Session] = {}
-    cards, states = CardCounter(), StateCounter()
     for attempt in attempts:
-        sessions.setdefault(attempt.session.uid, attempt.session)
-        cards.add(attempt)
-        states.add(attempt)
         measured[attempt.key.digest].append(attempt)
     groups: dict[RowKey, list[list[Attempt]]] = defaultdict(list)
     for group in measured.values():
@@ -177,8 +172,8 @@ def side_of(
         label=label,
         rows=rows,
         sessions=tuple(ordered),
-        cards=cards.rows(),
-        state=states.state(),
+        cards=card_rows(attempts),
+        state=machine_state(attempts),
         baselines=baseline_times(baselines, by_device=by_device),
     )
 
@@ -268,80 +263,3 @@ def _row(key: RowKey, measured: list[list[Attempt]]) -> MeasuredRow:
 def with_rounds(row: MeasuredRow, rounds: Iterable[RoundTime]) -> MeasuredRow:
     """Return the row with other rounds."""
     return replace(row, time=kernel_time(rounds))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardRow:
-    """What one card measured."""
-
-    #: ``host:name``
-    id: str
-    problems: int
-    attempts: int
-    #: median over the checks of the reference kernel in milliseconds; ``None`` without any
-    reference_ms: float | None
-    checks: int
-    #: that time divided by the median over all cards; ``None`` without checks
-    ratio: float | None
-    clock_mhz: float | None
-    temperature_c: float | None
-    #: attempts that do not count, since the card was found slow
-    slow: int
-
-
-@dataclass(slots=True)
-class _Seen:
-    problems: set[object] = field(default_factory=set)
-    attempts: int = 0
-    references: list[float] = field(default_factory=list)
-    clocks: list[float] = field(default_factory=list)
-    temperatures: list[float] = field(default_factory=list)
-    slow: int = 0
-
-
-class CardCounter:
-    """Counts attempts by the card that they ran on."""
-
-    def __init__(self) -> None:
-        self._cards: dict[str, _Seen] = defaultdict(_Seen)
-        #: session, number of the round and problem of checks that were counted
-        self._counted: set[tuple[str, float]] = set()
-
-    def add(self, attempt: Attempt) -> None:
-        """Count an attempt; those of sweeps on one device have no card."""
-        card = attempt.session.device_id
-        if not card:
-            return
-        seen, conditions = self._cards[card], attempt.conditions
-        seen.attempts += 1
-        seen.problems.add(attempt.key.problem)
-        seen.slow += Mark.SLOW_DEVICE in attempt.marks
-        if conditions.clock_mhz is not None:
-            seen.clocks.append(conditions.clock_mhz)
-        if conditions.temperature_c is not None:
-            seen.temperatures.append(conditions.temperature_c)
-        reference = conditions.extra.get(REFERENCE_MS)
-        if isinstance(reference, float) and (attempt.session.uid, reference) not in self._counted:
-            # all attempts of a round carry the check before it
-            self._counted.add((attempt.session.uid, reference))
-            seen.references.append(reference)
-
-    def rows(self) -> tuple[CardRow, ...]:
-        """Return the cards, the slowest first, those without a check last."""
-        medians = {card: median(seen.references) for card, seen in self._cards.items() if seen.references}
-        middle = median(medians.values()) if medians else 0.0
-        rows = [
-            CardRow(
-                id=card,
-                problems=len(seen.problems),
-                attempts=seen.attempts,
-                reference_ms=medians.get(card),
-                checks=len(seen.references),
-                ratio=medians[card] / middle if card in medians else None,
-                clock_mhz=median(seen.clocks) if seen.clocks else None,
-                temperature_c=max(seen.temperatures, default=None),
-                slow=seen.slow,
-            )
-            for card, seen in self._cards.items()
-        ]
-        return tuple(sorted(rows, key=lambda row: (-(row.ratio or 0.0), row.id)))

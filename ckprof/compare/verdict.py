@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
@@ -31,19 +31,8 @@ class Verdict(Enum):
     UNCLEAR = "unclear"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
-    """The verdict about one row."""
-
-    verdict: Verdict
-    change: Change
-    #: processes of each side, of :data:`ROUNDS_EACH` rounds, that would settle an unclear row; ``None`` if it
-    #: is settled, or would need more than :data:`MOST_PROCESSES`
-    processes_needed: int | None = None
-
-
-def judge(changes: Sequence[Change], policy: ChangePolicy) -> list[Judgement]:
-    """Return the verdicts; R is the smallest change of interest.
+def judge(changes: Sequence[Change], policy: ChangePolicy) -> list[Change]:
+    """Return the changes with their verdicts; R is the smallest change of interest.
 
     FASTER or SLOWER: the interval lies outside of R, and the row is among those that the Benjamini-Hochberg
     procedure keeps. SAME: changes of R and of its opposite are both refuted, which is an interval inside of R
@@ -51,12 +40,12 @@ def judge(changes: Sequence[Change], policy: ChangePolicy) -> list[Judgement]:
     """
     rejected = benjamini_hochberg([change.p_value for change in changes], policy.false_discovery_rate)
     threshold = policy.false_discovery_rate * (sum(rejected) + 1) / max(1, len(changes))
-    judgements = []
+    judged = []
     for change, significant in zip(changes, rejected, strict=True):
         verdict = _verdict(change, policy, significant=significant)
         needed = processes_needed(change, policy, threshold) if verdict is Verdict.UNCLEAR else None
-        judgements.append(Judgement(verdict=verdict, change=change, processes_needed=needed))
-    return judgements
+        judged.append(replace(change, verdict=verdict, processes_needed=needed))
+    return judged
 
 
 def _verdict(change: Change, policy: ChangePolicy, *, significant: bool) -> Verdict:

@@ -224,7 +224,7 @@ def render_comparison_junit(comparison: Comparison) -> str:
             of_row.set("time", f"{row.new.time_ms / 1e3:.9f}")
         if comparison.failure_of(row):
             add(of_row, "failure", type=_compared_kind(row), message=_compared_text(row))
-        elif row.judgement and row.judgement.verdict is Verdict.UNCLEAR:
+        elif row.change and row.change.verdict is Verdict.UNCLEAR:
             add(of_row, "skipped", message=_compared_text(row))
     for lost in comparison.only_old if comparison.missing_fail else ():
         of_row = case(_compared_problem(lost.key), lost.kernel.lasting_name(lost.key.split_k))
@@ -239,7 +239,7 @@ def render_comparison_github(comparison: Comparison) -> str:
     remarks = []
     for row in comparison.rows:
         failure = comparison.failure_of(row)
-        slower = row.judgement is not None and row.judgement.verdict is Verdict.SLOWER
+        slower = row.change is not None and row.change.verdict is Verdict.SLOWER
         if failure or row.worsened or slower:
             level = AnnotationLevel.ERROR if failure else AnnotationLevel.WARNING
             message = f"{_compared_problem(row.key)}: {_compared_text(row)}"
@@ -272,15 +272,15 @@ def _compared_problem(row: RowKey) -> str:
 
 def _compared_kind(row: ComparedRow) -> str:
     """Return the value of ``--fail-on`` that a row is a case of."""
-    return row.judgement.verdict.value if row.judgement and not row.worsened else "status"
+    return row.change.verdict.value if row.change and not row.worsened else "status"
 
 
 def _compared_text(row: ComparedRow) -> str:
-    if row.worsened or row.judgement is None:
+    if row.worsened or row.change is None:
         return f"{row.old.status.value} -> {row.new.status.value}: {row.new.reason}"
-    if row.judgement.verdict is Verdict.UNCLEAR:
-        return f"unclear: {settling_text(row.judgement)} would settle it"
-    changed = change(row.judgement.change.ratio)
+    if row.change.verdict is Verdict.UNCLEAR:
+        return f"unclear: {settling_text(row.change)} would settle it"
+    changed = change(row.change.ratio)
     return f"{changed}: {row.old.time_ms:.4g} ms -> {row.new.time_ms:.4g} ms"
 
 

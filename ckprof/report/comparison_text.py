@@ -17,10 +17,10 @@ from ckprof.wording import agreeing, change, counted, percent
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from ckprof.compare.change import Change
     from ckprof.compare.conditions import MachineState
     from ckprof.compare.model import ComparedProblem, ComparedRow, Comparison, PartChange
     from ckprof.compare.side import ProblemKey
-    from ckprof.compare.verdict import Judgement
     from ckprof.report.unserved import Unserved
 
 
@@ -79,7 +79,7 @@ def _checked_lines(comparison: Comparison) -> Iterator[str]:
 
 def _untimed(comparison: Comparison) -> Iterator[tuple[int, str]]:
     """Yield how many rows have no verified time on one side or both."""
-    untimed = [row for row in comparison.rows if row.judgement is None]
+    untimed = [row for row in comparison.rows if row.change is None]
     unsupported = [row for row in untimed if row.old.status is row.new.status is Status.UNSUPPORTED]
     neither = [row for row in untimed if not row.old.ranked and not row.new.ranked]
     yield len(unsupported), "unsupported on both sides"
@@ -126,7 +126,7 @@ def _contended_text(state: MachineState) -> str:
 
 def _evidence_lines(comparison: Comparison) -> Iterator[str]:
     """Say what the verdicts of rows with one process a side rest on, and what would settle unclear ones."""
-    changes = [row.judgement.change for row in comparison.rows if row.judgement]
+    changes = [row.change for row in comparison.rows if row.change]
     single = sum(change.processes == 1 for change in changes)
     if single and comparison.process_noise is not None:
         whence = "as the rows show" if comparison.shift is not None else "by --process-noise"
@@ -136,8 +136,8 @@ def _evidence_lines(comparison: Comparison) -> Iterator[str]:
             f"{percent(math.expm1(comparison.process_noise))}, {whence}; --sessions of sweep and "
             "run measures it"
         )
-    unclear = [row.judgement for row in comparison.with_verdict(Verdict.UNCLEAR) if row.judgement]
-    needed = sorted(judgement.processes_needed or MOST_PROCESSES + 1 for judgement in unclear)
+    unclear = [row.change for row in comparison.with_verdict(Verdict.UNCLEAR) if row.change]
+    needed = sorted(judged.processes_needed or MOST_PROCESSES + 1 for judged in unclear)
     if needed:
         middle = needed[len(needed) // 2]
         text = f"over {MOST_PROCESSES}" if middle > MOST_PROCESSES else str(middle)
@@ -147,9 +147,9 @@ def _evidence_lines(comparison: Comparison) -> Iterator[str]:
         )
 
 
-def settling_text(judgement: Judgement) -> str:
+def settling_text(judged: Change) -> str:
     """Say what would settle an unclear row."""
-    needed = judgement.processes_needed
+    needed = judged.processes_needed
     count = f"about {needed}" if needed else f"more than {MOST_PROCESSES}"
     return f"{count} processes of {counted(ROUNDS_EACH, 'round')} on each side"
 
@@ -209,9 +209,9 @@ _TWO_MEASURES: Final = (
 
 def _points_elsewhere(row: ComparedRow) -> bool:
     """Say whether the two times of a row say the opposite of its verdict."""
-    if row.judgement is None or row.change is None:
+    if row.change is None or row.change is None:
         return False
-    verdict = row.judgement.verdict
+    verdict = row.change.verdict
     judged = verdict in (Verdict.SLOWER, Verdict.FASTER)
     return judged and (row.new.time_ms < row.old.time_ms) == (verdict is Verdict.SLOWER)
 
@@ -262,7 +262,7 @@ def _status_columns() -> list[Column[ComparedRow]]:
 
 
 def compared_columns(names: ShortNames = WHOLE_NAMES) -> list[Column[ComparedRow]]:
-    """Return the columns of compared rows; without a judgement the verdict says how the status changed.
+    """Return the columns of compared rows; without a change the verdict says how the status changed.
 
     :param names: what shortens names of kernels.
     """
@@ -272,12 +272,12 @@ def compared_columns(names: ShortNames = WHOLE_NAMES) -> list[Column[ComparedRow
         Column("verdict", _verdict, style=_verdict_style),
         number_column(
             "old ranking ms",
-            lambda row: row.old.time_ms if row.judgement else None,
+            lambda row: row.old.time_ms if row.change else None,
             short_name="old ms",
         ),
         number_column(
             "new ranking ms",
-            lambda row: row.new.time_ms if row.judgement else None,
+            lambda row: row.new.time_ms if row.change else None,
             short_name="new ms",
         ),
         number_column("change", lambda row: row.change.ratio if row.change else None, change),
@@ -292,7 +292,7 @@ def compared_columns(names: ShortNames = WHOLE_NAMES) -> list[Column[ComparedRow
         number_column("rounds", lambda row: row.change.rounds if row.change else None, priority=1),
         Column(
             "needed",
-            lambda row: row.judgement and row.judgement.processes_needed,
+            lambda row: row.change and row.change.processes_needed,
             align="right",
             text=_needed,
             priority=2,
@@ -301,13 +301,13 @@ def compared_columns(names: ShortNames = WHOLE_NAMES) -> list[Column[ComparedRow
 
 
 def _verdict(row: ComparedRow) -> str:
-    if row.judgement is not None:
-        return row.judgement.verdict.value
+    if row.change is not None:
+        return row.change.verdict.value
     return f"{row.old.status.value} \N{RIGHTWARDS ARROW} {row.new.status.value}"
 
 
 def _verdict_style(row: ComparedRow) -> str:
-    return f"verdict-{row.judgement.verdict.value}" if row.judgement else f"status-{row.new.status.value}"
+    return f"verdict-{row.change.verdict.value}" if row.change else f"status-{row.new.status.value}"
 
 
 def _interval(row: ComparedRow) -> str:
@@ -316,9 +316,9 @@ def _interval(row: ComparedRow) -> str:
 
 
 def _needed(row: ComparedRow) -> str:
-    if row.judgement is None or row.judgement.verdict is not Verdict.UNCLEAR:
+    if row.change is None or row.change.verdict is not Verdict.UNCLEAR:
         return ""
-    return str(row.judgement.processes_needed or f"over {MOST_PROCESSES}")
+    return str(row.change.processes_needed or f"over {MOST_PROCESSES}")
 
 
 def best_change_columns(names: ShortNames = WHOLE_NAMES) -> list[Column[ComparedProblem]]:

@@ -51,7 +51,7 @@ def epilogue_costs(results: RunResults, problem_index: int) -> list[EpilogueCost
     from ckprof.compare.compare import DEFAULT_POLICY
 
     types = {instance.key: instance.types for instance in results.instances}
-    changes = estimate_changes([_times(*pair) for pair in pairs], DEFAULT_POLICY).rows
+    changes, _, _ = estimate_changes([_times(*pair) for pair in pairs], DEFAULT_POLICY)
     costs = []
     for (fused, unfused), change in zip(pairs, changes, strict=True):
         with_it, without = (

@@ -113,7 +113,7 @@ def _cards(comparison: Comparison) -> Iterator[dict[str, Any]]:
 
 def _urgent(comparison: Comparison) -> list[ComparedRow]:
     """Return the rows worth a line: changed statuses and verdicts, the most urgent first."""
-    rows = [row for row in comparison.status_changes if row.judgement is None]
+    rows = [row for row in comparison.status_changes if row.change is None]
     for verdict in URGENCY:
         rows += comparison.with_verdict(verdict)
     return rows

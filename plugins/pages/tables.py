@@ -21,7 +21,7 @@ from ckprof_plugins.pages.charts import Bar, bar_chart
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from ckprof.compare.side import CardRow
+    from ckprof.compare.conditions import CardRow
     from ckprof.model.kernel import KernelRef
     from ckprof.report.totals import Network, Total
     from ckprof_plugins.pages.content import BestRow, Coverage, ReportContent

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ckprof.compare.change import estimate_changes
+from ckprof.compare.change import Change, estimate_changes
 from ckprof.compare.options import ChangePolicy
 from ckprof.compare.row_times import RowTimes
-from ckprof.compare.verdict import Judgement, Verdict, judge
+from ckprof.compare.verdict import Verdict, judge
 
 Array = NDArray[np.float64]
 
@@ -106,15 +106,16 @@ def row_times(old: Array, new: Array, shape: Shape) -> list[RowTimes]:
     ]
 
 
-def judged(rows: list[RowTimes], policy: ChangePolicy | None = None) -> list[Judgement]:
+def judged(rows: list[RowTimes], policy: ChangePolicy | None = None) -> list[Change]:
     """Return the verdicts about some rows."""
     policy = policy or ChangePolicy()
-    return judge(estimate_changes(rows, policy).rows, policy)
+    changes, _, _ = estimate_changes(rows, policy)
+    return judge(changes, policy)
 
 
 def verdicts(old: Array, new: Array, shape: Shape) -> list[Verdict]:
     """Return the verdicts about two sides."""
-    return [judgement.verdict for judgement in judged(row_times(old, new, shape))]
+    return [change.verdict for change in judged(row_times(old, new, shape))]
 
 
 @dataclass(frozen=True, kw_only=True)

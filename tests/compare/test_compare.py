@@ -47,8 +47,8 @@ def test_the_same_kernels_are_the_same() -> None:
 def test_a_slower_kernel_is_found_and_fails() -> None:
     comparison = compared(new=replace(NEW, factor=lambda p, i: 1.2 if (p, i) == (1, 2) else 1.0))
     (row,) = comparison.with_verdict(Verdict.SLOWER)
-    assert row.judgement is not None
-    assert row.judgement.change.ratio == pytest.approx(1.2, rel=0.03)
+    assert row.change is not None
+    assert row.change.ratio == pytest.approx(1.2, rel=0.03)
     assert row.key.instance == f"{2:032x}"
     assert comparison.failures == ["1 slower"]
     assert failing_on(comparison, FailOn.STATUS) == []
@@ -82,7 +82,7 @@ def test_wrong_numbers_always_fail() -> None:
     )
     assert failing_on(comparison) == ["1 computing wrong numbers"]
     assert comparison.status_changes[0].worsened
-    assert comparison.status_changes[0].judgement is None
+    assert comparison.status_changes[0].change is None
 
 
 @pytest.mark.parametrize("status", [Status.UNSUPPORTED, Status.RUN_ERROR])

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from ckprof.compare.compare import compare
-from ckprof.compare.options import SettleLimits
+from ckprof.compare.options import SettleOptions
 from ckprof.compare.settle import settle
 from ckprof.compare.side import RowKey, Side, side_of
 from ckprof.compare.verdict import Verdict
 from ckprof.errors import UsageError
+from ckprof.kernels.requests import InstanceQuery
 from ckprof.measure.rounds import KernelCell, Visit
 from ckprof.measure.rounds_loop import KernelGroup
 from ckprof.model.device import Reading
@@ -96,12 +97,12 @@ def sides() -> tuple[Side, Side]:
     return side_of("old.db", attempts(OLD)), side_of("new.db", attempts(NEW))
 
 
-def settled(failing_index: int | None = None, limits: SettleLimits | None = None):
+def settled(failing_index: int | None = None, max_rounds: int = 20):
     old, new = sides()
     keys = list(old.rows)
     bench = Scripted(keys, keys[4], None if failing_index is None else keys[failing_index])
     before = compare(old, new)
-    return keys, bench, settle(before, (old, new), keys, bench, limits or SettleLimits())
+    return keys, bench, settle(before, (old, new), keys, bench, max_rounds)
 
 
 def test_interleaved_rounds_settle_what_drift_hid() -> None:
@@ -136,8 +137,8 @@ def test_a_row_that_fails_keeps_its_old_times() -> None:
 
 
 def test_the_limit_of_rounds() -> None:
-    _, bench, _ = settled(limits=SettleLimits(max_rounds=4))
+    _, bench, _ = settled(max_rounds=4)
     assert set(bench.measured.values()) == {16}
     assert bench.restarts == 2 * 3, "each pair of processes but the first one of a problem is new"
     with pytest.raises(UsageError, match="max_rounds is 3"):
-        SettleLimits(max_rounds=3)
+        SettleOptions(query=InstanceQuery(), max_rounds=3)
