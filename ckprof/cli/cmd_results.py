@@ -265,21 +265,20 @@ def _import(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 
 def _merge(arguments: argparse.Namespace, session: Session) -> ExitCode:
-    from ckprof.store.shard import merge
+    from ckprof.store.shard import find_shards, merge
     from ckprof.store.writer import StoreWriter
 
     wait_s = None if arguments.wait else 0
     with StoreWriter(_target_store(arguments), wait_s=wait_s, on_wait=session.console.info) as writer:
-        result = merge(writer, arguments.paths)
+        shards = find_shards(arguments.paths)
+        added, known, bad = merge(writer, shards)
     session.console.result(
-        f"{counted(result.files, 'shard')}: {counted(result.added, 'outcome')} added, "
-        f"{result.known} were there already"
+        f"{counted(len(shards), 'shard')}: {counted(added, 'outcome')} added, {known} were there already"
     )
-    for bad in result.bad:
-        session.console.warning(f"{bad.path}:{bad.line}: {bad.reason}")
+    for line in bad:
+        session.console.warning(f"{line.path}:{line.line}: {line.reason}")
     # the last line of a shard whose writer was killed is expected to be cut
-    lost = [bad for bad in result.bad if not bad.torn]
-    return ExitCode.FAILED if lost else ExitCode.OK
+    return ExitCode.OK if all(line.torn for line in bad) else ExitCode.FAILED
 
 
 def _target_store(arguments: argparse.Namespace) -> Path:
@@ -330,11 +329,10 @@ def _prune(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if query == StoreQuery() and not arguments.samples_only:
         raise UsageError("results prune: say which outcomes, e.g. with --tag, --before or --status")
     dry = not arguments.yes
-    result = prune(_single(arguments), query, samples_only=arguments.samples_only, dry_run=dry)
-    what = f"{counted(result.attempts, 'outcome')} and {counted(result.samples_bytes, 'byte')} of raw samples"
+    attempts, size, freed = prune(_single(arguments), query, samples_only=arguments.samples_only, dry_run=dry)
+    what = f"{counted(attempts, 'outcome')} and {counted(size, 'byte')} of raw samples"
     if dry:
         session.console.result(f"would remove {what}; add --yes to do it")
     else:
-        freed = result.bytes_before - result.bytes_after
         session.console.result(f"removed {what}; the file is {counted(freed, 'byte')} smaller")
     return ExitCode.OK

@@ -106,7 +106,7 @@ def add_baseline(connection: sqlite3.Connection, parts: PartWriter, one: Baselin
     # SQLite makes NULL of NaN
     cells = tuple(None if cell != cell else cell for cell in given)
     try:
-        typed_row_of(BaselineRow, _TABLE, (*cells, None))
+        typed_row_of(_TABLE, (*cells, None))
     except DamagedRow as exc:
         raise StoreError(
             f"baseline {one.sequence} of session {one.session.uid} cannot be stored: {exc}"
@@ -140,7 +140,7 @@ def read_baselines(connection: sqlite3.Connection, parts: PartReader) -> Iterato
     :raises DamagedRow: a row, or one that it refers to, is not what was stored.
     """
     for cells in connection.execute(f"SELECT {selected(_TABLE)} FROM {_TABLE} ORDER BY id"):  # noqa: S608
-        yield baseline_of(read_row(BaselineRow, _TABLE, cells), parts)
+        yield baseline_of(read_row(_TABLE, cells), parts)
 
 
 def readable_baselines(
@@ -160,6 +160,6 @@ def readable_baselines(
         try:
             cells = connection.execute(statement, (number,)).fetchone()
             if cells is not None:
-                yield baseline_of(read_row(BaselineRow, _TABLE, cells), parts)
+                yield baseline_of(read_row(_TABLE, cells), parts)
         except (*UNREADABLE, CkprofError) as exc:
             reasons.append(f"baseline {number}: {exc}")

@@ -14,7 +14,6 @@ import struct
 import sys
 from array import array
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -49,32 +48,19 @@ _INDEX_BYTES: Final = 48
 _Frame = tuple[int, int, tuple[int, int], bytes]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Log:
-    """The log of a store that no process writes."""
-
-    #: whole frames of the present use, as far as their headers say so
-    frames: Sequence[_Frame]
-    #: how many of ``frames`` SQLite reads
-    read: int
-    #: commits behind these, which SQLite drops
-    dropped: int
-    #: the last frames are missing
-    cut: bool
-
-    def write_image(self, store: Path, image: Path) -> None:
-        """Write the database as it was after the last commit, with the frames that SQLite would drop."""
-        data = bytearray(store.read_bytes())
-        ends = [index for index, (_, size, _, _) in enumerate(self.frames) if size]
-        for page, _, _, content in self.frames[: ends[-1] + 1 if ends else 0]:
-            start = (page - 1) * len(content)
-            if len(data) < start:
-                data.extend(bytes(start - len(data)))
-            data[start : start + len(content)] = content
-        if ends:
-            _, size, _, content = self.frames[ends[-1]]
-            del data[size * len(content) :]
-        image.write_bytes(data)
+def write_image(store: Path, frames: Sequence[_Frame], image: Path) -> None:
+    """Write the database as it was after the last commit, with the frames that SQLite would drop."""
+    data = bytearray(store.read_bytes())
+    ends = [index for index, (_, size, _, _) in enumerate(frames) if size]
+    for page, _, _, content in frames[: ends[-1] + 1 if ends else 0]:
+        start = (page - 1) * len(content)
+        if len(data) < start:
+            data.extend(bytes(start - len(data)))
+        data[start : start + len(content)] = content
+    if ends:
+        _, size, _, content = frames[ends[-1]]
+        del data[size * len(content) :]
+    image.write_bytes(data)
 
 
 def check_log(store: Path, *, locked: bool = False) -> None:
@@ -83,26 +69,28 @@ def check_log(store: Path, *, locked: bool = False) -> None:
     :param locked: the caller has the writer's lock.
     :raises DamagedStoreError: so it is.
     """
-    log = read_log(store, locked=locked)
-    if log is not None and log.dropped:
+    _, dropped, _ = read_log(store, locked=locked)
+    if dropped:
         raise DamagedStoreError(
-            f"its write-ahead log {_path(store).name} is damaged: SQLite would drop {log.dropped} commits; "
+            f"its write-ahead log {_path(store).name} is damaged: SQLite would drop {dropped} commits; "
             "save them with 'ckprof results recover', and leave the log beside the store until then",
             store,
         )
 
 
-def read_log(store: Path, *, locked: bool = False) -> Log | None:
-    """Return the log of a store; ``None`` where there is none, or a process writes it.
+def read_log(store: Path, *, locked: bool = False) -> tuple[Sequence[_Frame], int, bool]:
+    """Return what is in the log of a store that no process writes.
 
     :param locked: the caller has the writer's lock.
+    :returns: the whole frames of the present use, as far as their headers say so; how many commits are behind
+        those that SQLite reads, and would be dropped; and whether the last frames are missing.
     """
     path = _path(store)
     if not path.is_file() or (not locked and is_being_written(store)):
-        return None
+        return (), 0, False
     data = path.read_bytes()
     if len(data) < _HEADER.size:
-        return None
+        return (), 0, False
     header = _HEADER.unpack_from(data)
     words = "big" if header[0] & 1 else "little"
     sums = _checksum(data[:24], (0, 0), words)
@@ -116,11 +104,10 @@ def read_log(store: Path, *, locked: bool = False) -> Log | None:
     salt = header[4:6] if sound else _salt_of(frames)
     read = _valid_frames(data, page_bytes, salt, sums, words) if sound else 0
     present = _present(frames, salt)
-    return Log(
-        frames=[frame for frame in present if frame[2] == salt and 0 < frame[0] < 2**31],
-        read=read,
-        dropped=sum(1 for _, size, own, _ in present[read:] if size and own == salt),
-        cut=_is_cut(store, len(data), page_bytes, len(frames), salt),
+    return (
+        [frame for frame in present if frame[2] == salt and 0 < frame[0] < 2**31],
+        sum(1 for _, size, own, _ in present[read:] if size and own == salt),
+        _is_cut(store, len(data), page_bytes, len(frames), salt),
     )
 
 

@@ -15,7 +15,7 @@ import msgspec
 from ckprof.errors import CkprofError
 from ckprof.files import scratch_folder
 from ckprof.store.baselines import readable_baselines
-from ckprof.store.database import open_for_reading, open_for_salvage, read_log
+from ckprof.store.database import open_for_reading, open_for_salvage, read_log, write_image
 from ckprof.store.errors import UNREADABLE, DamagedRow, DamagedStoreError, StoreError, store_errors
 from ckprof.store.parts import PartReader
 from ckprof.store.plausibility import RELATIVE_ACCURACY, disordered_rows, implausible
@@ -102,8 +102,8 @@ def _attempts(connection: sqlite3.Connection) -> Iterator[str]:
         f"SELECT {', '.join(columns)} FROM attempts a LEFT JOIN samples s ON s.attempt_id = a.id"  # noqa: S608
     ):
         try:
-            row = read_row(AttemptRow, "attempts", cells[:width])
-            samples = None if cells[width] is None else read_row(SamplesRow, "samples", cells[width:])
+            row = read_row("attempts", cells[:width])
+            samples = None if cells[width] is None else read_row("samples", cells[width:])
             timing = attempt_of(row, samples, parts).measurement
         except (sqlite3.DatabaseError, CkprofError) as exc:
             yield str(exc)
@@ -117,15 +117,17 @@ def _sums(connection: sqlite3.Connection) -> Iterator[str]:
     parts = PartReader(connection)
     for (number,) in connection.execute("SELECT id FROM measurements").fetchall():
         try:
-            row, own = parts.row(MeasurementRow, "measurements", number), figures(connection, number)
+            row: MeasurementRow = parts.row("measurements", number)
+            own = figures(connection, number)
         except sqlite3.DatabaseError as exc:
             yield str(exc)
             continue
-        if own is None:
+        if not own:
             yield str(DamagedRow("measurements", number, "", "has no attempt"))
             continue
-        stored = (row.status.value, row.attempts, row.ranked, row.median_ms, row.min_ms)
-        for name, says, has in zip(own._fields, stored, own, strict=True):
+        stored = {**msgspec.structs.asdict(row), "status": row.status.value}
+        for name, has in own.items():
+            says = stored[name]
             if says != has and not (
                 isinstance(says, float)
                 and isinstance(has, float)
@@ -151,23 +153,15 @@ def _tags(connection: sqlite3.Connection) -> Iterator[str]:
 _STEPS: Final = (_structure, _references, _count, _rows, _attempts, _sums, _order, _tags)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PruneResult:
-    """What pruning removes."""
-
-    attempts: int
-    #: raw samples, in bytes as stored
-    samples_bytes: int
-    #: size of the file before and after; the same for a dry run
-    bytes_before: int
-    bytes_after: int
-
-
-def prune(path: Path, query: StoreQuery, *, samples_only: bool = False, dry_run: bool = True) -> PruneResult:
+def prune(
+    path: Path, query: StoreQuery, *, samples_only: bool = False, dry_run: bool = True
+) -> tuple[int, int, int]:
     """Remove the attempts that a query asks for, or just their raw samples.
 
     :param samples_only: keep the attempts.
     :param dry_run: only count.
+    :returns: how many attempts are removed, how many bytes of raw samples as stored, and by how many bytes
+        the file became smaller.
     :raises StoreError: the store cannot be used.
     """
     before = path.stat().st_size if path.exists() else 0
@@ -177,10 +171,7 @@ def prune(path: Path, query: StoreQuery, *, samples_only: bool = False, dry_run:
             attempts, size = _select_attempts(connection, query)
             if not dry_run and attempts:
                 _remove(connection, samples_only=samples_only)
-    after = path.stat().st_size
-    return PruneResult(
-        attempts=0 if samples_only else attempts, samples_bytes=size, bytes_before=before, bytes_after=after
-    )
+    return 0 if samples_only else attempts, size, before - path.stat().st_size
 
 
 def _select_attempts(connection: sqlite3.Connection, query: StoreQuery) -> tuple[int, int]:
@@ -269,10 +260,10 @@ def recover(path: Path, target: Path) -> RecoverResult:
     if target.exists():
         raise StoreError("exists already; recover into a new file", target)
     with scratch_folder() as folder:
-        log, source = read_log(path), path
-        if log is not None and log.dropped:
+        (frames, dropped, cut), source = read_log(path), path
+        if dropped:
             source = folder / path.name
-            log.write_image(path, source)
+            write_image(path, frames, source)
         with closing(open_for_salvage(source)) as connection:
             salvage = _Salvage(connection, source)
             saved = salvage.copy_to(target)
@@ -281,7 +272,7 @@ def recover(path: Path, target: Path) -> RecoverResult:
     uncertain = ""
     if stored is None:
         uncertain = "the cells that say how many attempts there were are damaged"
-    elif log is not None and log.cut:
+    elif cut:
         uncertain = "the write-ahead log is cut off: what was stored last may be missing"
     return RecoverResult(
         saved=saved,
@@ -325,7 +316,7 @@ class _Salvage:
         for number, cells in self._ranges():
             self._met += 1
             try:
-                row = read_row(AttemptRow, "attempts", cells)
+                row: AttemptRow = read_row("attempts", cells)
                 row, lost = self._without_lost_texts(row)
                 attempt = attempt_of(row, None, self._parts)
             except (*UNREADABLE, CkprofError) as exc:
@@ -368,7 +359,7 @@ class _Salvage:
     def _samples(self, number: int) -> SamplesRow | None:
         text = f"SELECT {selected('samples')} FROM samples WHERE attempt_id = ?"  # noqa: S608
         cells = self._connection.execute(text, (number,)).fetchone()
-        return None if cells is None else read_row(SamplesRow, "samples", cells)
+        return None if cells is None else read_row("samples", cells)
 
     def _ranges(self) -> Iterator[tuple[int, tuple[Any, ...]]]:
         """Yield the rows that can be read: a range that cannot is halved until it is one row, or can."""

@@ -26,12 +26,9 @@ from ckprof.store.key import (
     canonical,
 )
 from ckprof.store.row_types import (
-    BodyRow,
     ContextRow,
     InstanceRow,
-    KernelRow,
     MeasurementRow,
-    R,
     SessionRow,
     digest_damage,
     read_row,
@@ -154,7 +151,8 @@ class PartWriter:
         statement = f"SELECT {selected('instances')} FROM instances WHERE id = ?"  # noqa: S608
         cells = self._connection.execute(statement, (instance,)).fetchone()
         try:
-            stored = _KERNEL.decode(read_row(InstanceRow, "instances", cells).body)
+            row: InstanceRow = read_row("instances", cells)
+            stored = _KERNEL.decode(row.body)
         except (DamagedRow, msgspec.MsgspecError, ValueError, TypeError):
             return
         if stored.source != source:
@@ -267,7 +265,7 @@ class PartReader:
         measurement = self._keys.get(number)
         if measurement is not None:
             return measurement
-        row = self.row(MeasurementRow, "measurements", number)
+        row: MeasurementRow = self.row("measurements", number)
         operation, device, toolchain, method = self._once("contexts", row.context_id, self._context)
         kernel_key, info = self._once("kernels", row.kernel_id, self._kernel)
         key = MeasurementKey(
@@ -284,59 +282,63 @@ class PartReader:
         self._keys[number] = (key, info)
         return key, info
 
-    def row(self, kind: type[R], table: str, number: int) -> R:
+    def row(self, table: str, number: int) -> Any:
         """Return a row by its number.
 
         :raises DamagedRow: it is missing, or not what was stored.
         """
-        row, damage = self._suspect(kind, table, number)
+        row, damage = self._suspect(table, number)
         if damage is not None:
             raise damage
         return row
 
-    def _suspect(self, kind: type[R], table: str, number: int) -> tuple[R, DamagedRow | None]:
+    def _suspect(self, table: str, number: int) -> tuple[Any, DamagedRow | None]:
         """Return a row whose cells fit their columns, and what is wrong with it otherwise."""
         statement = f"SELECT {selected(table)} FROM {table} WHERE id = ?"  # noqa: S608
         cells = self._connection.execute(statement, (number,)).fetchone()
         if cells is None:
             raise DamagedRow(table, number, "", "is missing, though others refer to it")
-        row = typed_row_of(kind, table, cells)
+        row = typed_row_of(table, cells)
         return row, digest_damage(table, cells)
 
     def _body(self, table: str, number: int, decode: Callable[[str], T]) -> T:
-        return self._once(
-            table, number, lambda row: self._decoded(table, *self._suspect(BodyRow, table, row), decode)
-        )
+        def read(row: int) -> T:
+            (_, body), damage = self._suspect(table, row)
+            return self._decoded(table, row, body, decode, damage)
 
+        return self._once(table, number, read)
+
+    @staticmethod
     def _decoded(
-        self,
-        table: str,
-        row: BodyRow | SessionRow | InstanceRow,
-        damage: DamagedRow | None,
-        decode: Callable[[str], T],
+        table: str, number: int, body: str, decode: Callable[[str], T], damage: DamagedRow | None
     ) -> T:
+        """Return what a cell of the column body means.
+
+        :param damage: what is wrong with its row, if anything.
+        """
         try:
-            decoded = decode(row.body)
+            decoded = decode(body)
         except InputError as exc:
             # as it was stored: made with a plugin that is not loaded
             if damage is None:
                 raise
-            raise DamagedRow(table, row.id, "body", exc.message) from None
+            raise DamagedRow(table, number, "body", exc.message) from None
         except (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError) as exc:
-            raise DamagedRow(table, row.id, "body", f"{exc}, found {row.body!r:.60}") from None
+            raise DamagedRow(table, number, "body", f"{exc}, found {body!r:.60}") from None
         if damage is not None:
             raise damage
         return decoded
 
     def _session(self, number: int) -> Session:
-        row, damage = self._suspect(SessionRow, "sessions", number)
-        session = self._decoded("sessions", row, damage, _SESSION.decode)
+        row: SessionRow
+        row, damage = self._suspect("sessions", number)
+        session = self._decoded("sessions", number, row.body, _SESSION.decode, damage)
         if (session.uid, session.started) != (row.uid, row.started):
             raise DamagedRow("sessions", number, "body", "describes another session than the row")
         return session
 
     def _context(self, number: int) -> tuple[OperationKey, DeviceKey, ToolchainKey, MethodKey]:
-        row = self.row(ContextRow, "contexts", number)
+        row: ContextRow = self.row("contexts", number)
         return (
             self.operation(row.operation_id),
             self.device(row.device_id),
@@ -345,10 +347,11 @@ class PartReader:
         )
 
     def _kernel(self, number: int) -> tuple[KernelKey, KernelRef]:
-        row = self.row(KernelRow, "kernels", number)
-        instance, damage = self._suspect(InstanceRow, "instances", row.instance_id)
-        described = self._decoded("instances", instance, damage, _KERNEL.decode)
-        return KernelKey(instance=instance.key, object_digest=row.object_digest), described
+        _, instance_id, object_digest = self.row("kernels", number)
+        instance: InstanceRow
+        instance, damage = self._suspect("instances", instance_id)
+        described = self._decoded("instances", instance_id, instance.body, _KERNEL.decode, damage)
+        return KernelKey(instance=instance.key, object_digest=object_digest), described
 
     def _once(self, table: str, number: int, read: Callable[[int], T]) -> T:
         part: T | None = self._parts.get((table, number))

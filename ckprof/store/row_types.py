@@ -9,12 +9,14 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import msgspec
 
 from ckprof.model.outcome import Status
 from ckprof.store.errors import DamagedRow
+from ckprof.store.schema import table_columns
 
 if TYPE_CHECKING:
     import sqlite3
@@ -34,45 +36,29 @@ Finite = Annotated[float, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]
 Moment = Annotated[float, msgspec.Meta(ge=0, le=_LAST_SECOND)]
 
 
-class Row(msgspec.Struct, array_like=True, frozen=True):
-    """One row; its fields are the columns that the digest covers, the number of the row first."""
-
-    id: Number
-
-
-class BodyRow(Row, frozen=True):
-    """A part of a key, or a text."""
-
-    body: str
-
-
-class SessionRow(Row, frozen=True):
+class SessionRow(msgspec.Struct, array_like=True, frozen=True):
     """A session."""
 
+    id: Number
     uid: str
     started: Moment
     body: str
 
 
-class InstanceRow(Row, frozen=True):
+class InstanceRow(msgspec.Struct, array_like=True, frozen=True):
     """An instance."""
 
+    id: Number
     key: str
     dtype: str
     layout: str
     body: str
 
 
-class KernelRow(Row, frozen=True):
-    """A kernel: an instance and the object that ran."""
-
-    instance_id: Number
-    object_digest: str
-
-
-class ContextRow(Row, frozen=True):
+class ContextRow(msgspec.Struct, array_like=True, frozen=True):
     """What all measurements of a ranking share."""
 
+    id: Number
     operation_id: Number
     device_id: Number
     toolchain_id: Number
@@ -81,9 +67,10 @@ class ContextRow(Row, frozen=True):
     layout: str
 
 
-class MeasurementRow(Row, frozen=True):
+class MeasurementRow(msgspec.Struct, array_like=True, frozen=True):
     """A measurement and the figures of its attempts."""
 
+    id: Number
     context_id: Number
     problem_id: Number
     kernel_id: Number
@@ -95,9 +82,10 @@ class MeasurementRow(Row, frozen=True):
     min_ms: Time | None
 
 
-class AttemptRow(Row, frozen=True):
+class AttemptRow(msgspec.Struct, array_like=True, frozen=True):
     """An attempt without its samples."""
 
+    id: Number
     measurement_id: Number
     session_id: Number
     sequence: Count
@@ -127,15 +115,10 @@ class AttemptRow(Row, frozen=True):
     extra: str | None
 
 
-class SamplesRow(Row, frozen=True):
-    """Raw samples of the attempt with the same number."""
-
-    data: bytes
-
-
-class BaselineRow(Row, frozen=True):
+class BaselineRow(msgspec.Struct, array_like=True, frozen=True):
     """What became of a baseline, see :class:`~ckprof.store.baselines.BaselineAttempt`."""
 
+    id: Number
     session_id: Number
     sequence: Count
     baseline: str
@@ -156,8 +139,15 @@ class BaselineRow(Row, frozen=True):
     started: Moment
 
 
-#: table -> type of its rows; tables that others refer to come first
-ROW_TYPES: Final[Mapping[str, type[Row]]] = {
+#: a part of a key, or a text: its number and what it is
+BodyRow: TypeAlias = tuple[Number, str]
+#: a kernel: its number, that of its instance, and the digest of the object that ran
+KernelRow: TypeAlias = tuple[Number, Number, str]
+#: number of an attempt, and its raw samples
+SamplesRow: TypeAlias = tuple[Number, bytes]
+
+#: table -> type of its rows, whose cells the digest covers; tables that others refer to come first
+ROW_TYPES: Final[Mapping[str, Any]] = {
     **dict.fromkeys(("operations", "problems", "devices", "toolchains", "methods", "texts"), BodyRow),
     "sessions": SessionRow,
     "instances": InstanceRow,
@@ -169,13 +159,11 @@ ROW_TYPES: Final[Mapping[str, type[Row]]] = {
     "baselines": BaselineRow,
 }
 
-R = TypeVar("R", bound=Row)
 
-
+@cache
 def columns_of(table: str) -> tuple[str, ...]:
-    """Return the names of the columns that the digest of a row covers."""
-    names = ROW_TYPES[table].__struct_fields__
-    return ("attempt_id", *names[1:]) if table == "samples" else names
+    """Return the names of the columns that the digest of a row covers, that of its number first."""
+    return tuple(name for name in table_columns(table) if name != "digest")
 
 
 def selected(table: str, alias: str = "") -> str:
@@ -188,27 +176,27 @@ def selected(table: str, alias: str = "") -> str:
 _COLUMN: Final = re.compile(r" - at `\$\[(\d+)\]`$")
 
 
-def read_row(kind: type[R], table: str, cells: tuple[Any, ...]) -> R:
-    """Return a row.
+def read_row(table: str, cells: tuple[Any, ...]) -> Any:
+    """Return a row, of the type that :data:`ROW_TYPES` has for the table.
 
     :param cells: those of :func:`selected`.
     :raises DamagedRow: a cell holds what its column cannot, or the row is not the one that was stored.
     """
-    row = typed_row_of(kind, table, cells)
+    row = typed_row_of(table, cells)
     damage = digest_damage(table, cells)
     if damage is not None:
         raise damage
     return row
 
 
-def typed_row_of(kind: type[R], table: str, cells: tuple[Any, ...]) -> R:
+def typed_row_of(table: str, cells: tuple[Any, ...]) -> Any:
     """Return a row without comparing its digest.
 
     :param cells: those of :func:`selected`.
     :raises DamagedRow: a cell holds what its column cannot.
     """
     try:
-        return msgspec.convert(cells[:-1], kind)
+        return msgspec.convert(cells[:-1], ROW_TYPES[table])
     except msgspec.ValidationError as exc:
         found = _COLUMN.search(str(exc))
         index = int(found[1]) if found else 0
@@ -291,6 +279,6 @@ def damaged_rows(connection: sqlite3.Connection) -> Iterator[DamagedRow]:
     for table in ROW_TYPES:
         for cells in connection.execute(f"SELECT {selected(table)} FROM {table}"):  # noqa: S608
             try:
-                read_row(ROW_TYPES[table], table, cells)
+                read_row(table, cells)
             except DamagedRow as exc:
                 yield exc

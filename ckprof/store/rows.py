@@ -6,7 +6,7 @@ import sys
 import zlib
 from array import array
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
@@ -147,7 +147,7 @@ _NO_PARTS: Final = _NoParts()
 def unstorable(attempt: Attempt) -> str:
     """Return which figure of an attempt no store can hold, and why; empty if all are fine."""
     try:
-        typed_row_of(AttemptRow, "attempts", (1, 1, 1, *attempt_cells(attempt, _NO_PARTS), None))
+        typed_row_of("attempts", (1, 1, 1, *attempt_cells(attempt, _NO_PARTS), None))
     except DamagedRow as exc:
         return f"{exc.column}: {exc.what}"
     return ""
@@ -237,7 +237,7 @@ def _measurement(
         if getattr(row, name) is None:
             raise DamagedRow("attempts", row.id, name, "is missing beside a median")
     try:
-        taken = unpack_samples(samples.data) if samples is not None else ()
+        taken = unpack_samples(samples[1]) if samples is not None else ()
     except ValueError as exc:
         raise DamagedRow("samples", row.id, "data", str(exc)) from None
     return Measurement(
@@ -274,18 +274,8 @@ def _verification(row: AttemptRow, said: Evidence, parts: PartReader) -> Verific
     )
 
 
-class Figures(NamedTuple):
-    """What the attempts of a measurement sum up to, in the order of its columns."""
-
-    status: str
-    attempts: int
-    ranked: int
-    median_ms: float | None
-    min_ms: float | None
-
-
-def figures(connection: sqlite3.Connection, measurement: int) -> Figures | None:
-    """Return what the attempts of a measurement sum up to; ``None`` if it has none.
+def figures(connection: sqlite3.Connection, measurement: int) -> dict[str, Any]:
+    """Return what the attempts of a measurement sum up to, by column; empty if it has none.
 
     Its time is defined in :mod:`ckprof.model.ranking`. A kernel whose latest attempt failed has none: it is
     not ranked by the times that it once had.
@@ -295,9 +285,9 @@ def figures(connection: sqlite3.Connection, measurement: int) -> Figures | None:
     """
     attempts = []
     for cells, uid, marks in _of_measurement(connection, measurement, selected("attempts", "a")):
-        attempts.append((typed_row_of(AttemptRow, "attempts", cells), uid, marks))
+        attempts.append((typed_row_of("attempts", cells), uid, marks))
     if not attempts:
-        return None
+        return {}
     told = telling(attempts, lambda one: one[2])
     rounds = []
     for row, uid, marks in told:
@@ -317,13 +307,13 @@ def figures(connection: sqlite3.Connection, measurement: int) -> Figures | None:
             )
     status = told[-1][0].status
     time = None if status.is_failure else kernel_time(rounds)
-    return Figures(
-        status=status.value,
-        attempts=len(attempts),
-        ranked=len(rounds),
-        median_ms=time.time_ms if time else None,
-        min_ms=min(round_time.median_ms for round_time in time.rounds) if time else None,
-    )
+    return {
+        "status": status.value,
+        "attempts": len(attempts),
+        "ranked": len(rounds),
+        "median_ms": time.time_ms if time else None,
+        "min_ms": min(round_time.median_ms for round_time in time.rounds) if time else None,
+    }
 
 
 def summary_of(connection: sqlite3.Connection, parts: PartReader, number: int) -> MeasurementSummary:
@@ -333,7 +323,7 @@ def summary_of(connection: sqlite3.Connection, parts: PartReader, number: int) -
     :raises DamagedRow: a row is not what was stored, or an attempt has marks or evidence that it cannot have.
     """
     key, kernel = parts.measurement(number)
-    row = parts.row(MeasurementRow, "measurements", number)
+    row: MeasurementRow = parts.row("measurements", number)
     attempts = list(_of_measurement(connection, number, "a.reason_id, a.id, a.extra"))
     told = telling(attempts, lambda one: one[2])
     seen = [evidence(attempt, extra) for (_, attempt, extra), _, _ in attempts]
@@ -389,11 +379,8 @@ def sum_up(connection: sqlite3.Connection, measurement: int) -> None:
     :raises DamagedRow: an attempt holds what it cannot.
     """
     found = figures(connection, measurement)
-    if found is None:
+    if not found:
         connection.execute("DELETE FROM measurements WHERE id = ?", (measurement,))
         return
-    connection.execute(
-        "UPDATE measurements SET status = ?, attempts = ?, ranked = ?, median_ms = ?, min_ms = ? "
-        "WHERE id = ?",
-        (*found, measurement),
-    )
+    cells = ", ".join(f"{name} = :{name}" for name in found)
+    connection.execute(f"UPDATE measurements SET {cells} WHERE id = :id", {**found, "id": measurement})  # noqa: S608

@@ -236,6 +236,11 @@ def _fresh() -> sqlite3.Connection:
     return connection
 
 
+def table_columns(table: str) -> list[str]:
+    """Return the names of a table's columns."""
+    return _objects(_fresh())["table", table]
+
+
 def _objects(connection: sqlite3.Connection) -> dict[tuple[str, str], list[str]]:
     """Return kind and name of every object, with the columns of tables."""
     rows = connection.execute("SELECT type, name FROM sqlite_master ORDER BY rowid").fetchall()

@@ -12,7 +12,7 @@ import sys
 import time
 import uuid
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -349,19 +349,6 @@ class ShardWriter:
             raise StoreFullError(f"cannot append to the shard: {exc.strerror}", self.path) from None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergeResult:
-    """What a merge did."""
-
-    files: int
-    #: attempts that the store did not have
-    added: int
-    #: attempts that it had already
-    known: int
-    #: lines that could not be used; the last line of a shard may be cut where its writer was killed
-    bad: Sequence[BadLine]
-
-
 def find_shards(paths: Iterable[Path]) -> list[Path]:
     """Return the shards that files and folders name, each once, in a fixed order.
 
@@ -381,22 +368,23 @@ def find_shards(paths: Iterable[Path]) -> list[Path]:
     return list(shards)
 
 
-def merge(writer: StoreWriter, paths: Iterable[Path]) -> MergeResult:
+def merge(writer: StoreWriter, paths: Iterable[Path]) -> tuple[int, int, list[BadLine]]:
     """Add what shards hold to a store; what the store has already is left as it is.
 
     Merging again, also after an interruption, adds nothing twice. The shards stay as they are.
 
+    :returns: how many attempts the store did not have, how many it had, and the lines that could not be used;
+        the last line of a shard may be cut where its writer was killed.
     :raises StoreError: a shard cannot be read, or the store cannot be written.
     """
     bad: list[BadLine] = []
-    files = added = known = 0
+    added = known = 0
     for path in find_shards(paths):
-        files += 1
         lines = read_lines(path)
         while batch := list(islice(lines, _BATCH)):
             new, old = add_lines(writer, batch, bad)
             added, known = added + len(new), known + old
-    return MergeResult(files=files, added=added, known=known, bad=tuple(bad))
+    return added, known, bad
 
 
 def add_lines(

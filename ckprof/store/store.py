@@ -27,7 +27,7 @@ from ckprof.store.query import (
     measurement_conditions,
     status_condition,
 )
-from ckprof.store.row_types import AttemptRow, SamplesRow, read_row, selected
+from ckprof.store.row_types import AttemptRow, read_row, selected
 from ckprof.store.rows import attempt_of, evidence, summary_of
 from ckprof.store.schema import count_finding
 
@@ -134,10 +134,10 @@ class Store:
         text = f"SELECT {', '.join(columns)} FROM attempts a{joined}{where} ORDER BY a.id"  # noqa: S608
         with self._errors():
             for cells in self._rows(text, values):
-                row = read_row(AttemptRow, "attempts", cells[:width])
+                row: AttemptRow = read_row("attempts", cells[:width])
                 taken = None
                 if samples and cells[width] is not None:
-                    taken = read_row(SamplesRow, "samples", cells[width:])
+                    taken = read_row("samples", cells[width:])
                 attempt = attempt_of(row, taken, self._parts)
                 if attempt.measurement and (wrong := implausible(row.id, attempt.measurement)):
                     raise wrong

@@ -11,7 +11,7 @@ from ckprof.store.baselines import add_baseline
 from ckprof.store.database import check_location, open_for_writing
 from ckprof.store.errors import DamagedRow, StoreError, store_errors
 from ckprof.store.parts import PartWriter
-from ckprof.store.row_types import AttemptRow, cells_of, columns_of, row_digest, store_digest, typed_row_of
+from ckprof.store.row_types import cells_of, columns_of, row_digest, store_digest, typed_row_of
 from ckprof.store.rows import attempt_cells, marks_of, pack_samples, sum_up
 from ckprof.store.schema import Stored, add_to_count, transaction
 from ckprof.store.store import Store
@@ -63,7 +63,7 @@ class AttemptRows:
         (last,) = self._connection.execute("SELECT ifnull(max(id), 0) FROM attempts").fetchone()
         given = (last + 1, measurement, session, *attempt_cells(attempt, self.parts), None)
         try:
-            cells = cells_of(typed_row_of(AttemptRow, "attempts", given))
+            cells = cells_of(typed_row_of("attempts", given))
         except DamagedRow as exc:
             raise StoreError(
                 f"attempt {attempt.sequence} of session {attempt.session.uid} cannot be stored: {exc}"

@@ -8,6 +8,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -233,6 +234,9 @@ def test_every_column_has_a_type_and_a_digest(sound: Path, table: str) -> None:
     columns = [name for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))]
     connection.close()
     assert columns == [*columns_of(table), "digest"]
+    kind = ROW_TYPES[table]
+    assert len(columns) - 1 == len(get_args(kind) or kind.__struct_fields__)
+    assert columns[:-1] == [*getattr(kind, "__struct_fields__", columns_of(table))]
 
 
 #: of two hundred stores, those that every change is held against

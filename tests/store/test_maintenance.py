@@ -141,13 +141,13 @@ def test_a_sound_store_is_recovered_completely(path, tmp_path):
 def test_pruning_is_a_dry_run_unless_asked_for(path):
     query = StoreQuery(session=make_session(1).uid)
     expected = sum(1 for n in range(COUNT) if n % 3 == 1)
-    planned = prune(path, query)
-    assert (planned.attempts, planned.bytes_after) == (expected, planned.bytes_before)
+    planned, _, freed = prune(path, query)
+    assert (planned, freed) == (expected, 0)
     with Store(path) as store:
         assert len(store) == COUNT
-    done = prune(path, query, dry_run=False)
-    assert done.attempts == expected
-    assert done.bytes_after < done.bytes_before
+    done, _, freed = prune(path, query, dry_run=False)
+    assert done == expected
+    assert freed > 0
     assert check(path) == []
     with Store(path) as store:
         left = list(store)
@@ -162,8 +162,8 @@ def test_measurements_without_attempts_vanish(path):
 
 
 def test_samples_alone_are_pruned(path):
-    done = prune(path, StoreQuery(), samples_only=True, dry_run=False)
-    assert (done.attempts, done.samples_bytes > 0) == (0, True)
+    done, samples_bytes, _ = prune(path, StoreQuery(), samples_only=True, dry_run=False)
+    assert (done, samples_bytes > 0) == (0, True)
     with Store(path) as store:
         assert all(one.measurement.samples_ms == () and one.measurement.samples == 3 for one in store)
 
@@ -171,6 +171,6 @@ def test_samples_alone_are_pruned(path):
 def test_only_what_was_asked_for_is_pruned(path):
     with StoreWriter(path) as writer:
         writer.append(make_attempt(0, 9_000, status=Status.RUN_ERROR, reason="crashed"))
-    assert prune(path, StoreQuery(statuses=frozenset({Status.RUN_ERROR})), dry_run=False).attempts == 1
+    assert prune(path, StoreQuery(statuses=frozenset({Status.RUN_ERROR})), dry_run=False)[0] == 1
     with Store(path) as store:
         assert len(store) == COUNT
