@@ -109,7 +109,7 @@ def _compare(arguments: argparse.Namespace, session: Session, outputs: Outputs) 
         outputs.deliver(comparison)
     if arguments.outputs:
         counts = ", ".join(f"{count} {verdict.value}" for verdict, count in comparison.verdicts.items())
-        session.console.info(f"{', '.join(str(output.path) for output in arguments.outputs)}: {counts}")
+        session.console.info(f"{', '.join(str(path) for path, _ in arguments.outputs)}: {counts}")
     if comparison.failures:
         session.console.info(f"failed: {', '.join(comparison.failures)}")
     return ExitCode.FAILED if comparison.failures else ExitCode.OK

@@ -11,7 +11,7 @@ import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import CkprofError, InputError, PluginError, UsageError
 from ckprof.files import write_output
@@ -76,21 +76,13 @@ def _sweep(path: Path) -> None:
 _FORMAT_FILE: Final = re.compile(r"([a-z][a-z0-9_]*)=(.+)", re.DOTALL)
 
 
-class _Output(NamedTuple):
-    """One ``-o``."""
-
-    path: Path
-    #: empty for what would go to standard output otherwise
-    format: str = ""
-
-
 def add_output_file(group: argparse._ActionsContainer) -> None:
     """Add ``-o FILE`` to a command whose result has one format."""
     group.add_argument(
         "-o",
         "--output",
         dest="outputs",
-        type=lambda text: [_Output(Path(text))],
+        type=lambda text: [(Path(text), "")],
         metavar="FILE",
         help="write the result to this file instead of standard output",
     )
@@ -110,9 +102,10 @@ def add_outputs(group: argparse._ActionsContainer) -> None:
     )
 
 
-def _output(text: str) -> _Output:
+def _output(text: str) -> tuple[Path, str]:
+    """Return a file and its format, which is empty for what would go to standard output otherwise."""
     found = _FORMAT_FILE.fullmatch(text)
-    return _Output(Path(found[2]), found[1]) if found else _Output(Path(text))
+    return (Path(found[2]), found[1]) if found else (Path(text), "")
 
 
 @contextmanager
@@ -122,7 +115,7 @@ def to_output_file(arguments: argparse.Namespace, session: Session) -> Iterator[
     :raises UsageError: there are several.
     :raises InputError: it cannot be written.
     """
-    paths = [output.path for output in _outputs(arguments) if not output.format]
+    paths = [path for path, form in _outputs(arguments) if not form]
     if len(paths) > 1:
         raise UsageError(
             f"-o names two files for one result: {paths[0]} and {paths[1]}; FORMAT=FILE writes a further one"
@@ -162,7 +155,7 @@ def _write_rest(text: str, path: Path, session: Session) -> None:
             session.console.error(str(exc))
 
 
-def _outputs(arguments: argparse.Namespace) -> list[_Output]:
+def _outputs(arguments: argparse.Namespace) -> list[tuple[Path, str]]:
     return getattr(arguments, "outputs", None) or []
 
 
@@ -181,9 +174,7 @@ class Outputs:
         #: of standard output
         self.format = formats.find(arguments.format)
         #: what is written besides
-        self.further = [
-            (formats.find(output.format), output.path) for output in _outputs(arguments) if output.format
-        ]
+        self.further = [(formats.find(form), path) for path, form in _outputs(arguments) if form]
         for _, path in self.further:
             check_report(path)
         self._delivered = False

@@ -2,84 +2,62 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Final
 
 from ckprof.cli.commands import command_table
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Schema:
-    """One form of files or results."""
-
-    #: what its files call it; a few words where they have no name in them
-    name: str
-    #: who writes and reads it
-    what: str
-    #: module and constant that hold the version
-    module: str
-    constant: str = "VERSION"
-
-    @property
-    def version(self) -> int | str:
-        """The version that this ckprof writes."""
-        version: int | str = getattr(import_module(self.module), self.constant)
-        return version
-
-
+#: what files of a form call it, a few words where they have no name in them; module and constant with the
+#: version; and who writes and reads it
 _CORE: Final = (
-    Schema(
-        name="store",
-        what="SQLite file of sweep, run --store and tune",
-        module="ckprof.store.schema",
-        constant="SCHEMA_VERSION",
-    ),
-    Schema(name="ckprof.attempts", what="shards, results export: NDJSON", module="ckprof.store.shard"),
-    Schema(name="ckprof.run", what="run --format json", module="ckprof.report.run_data"),
-    Schema(name="ckprof.batch", what="run --tree --format json", module="ckprof.report.batch_report"),
-    Schema(
-        name="ckprof.compare",
-        what="compare --format json",
-        module="ckprof.report.comparison_data",
-    ),
-    Schema(name="ckprof-parity", what="parity and diff --format json", module="ckprof.report.parity_text"),
-    Schema(name="ckprof-parity-lock", what="parity --write", module="ckprof.parity.lockfile"),
-    Schema(name="ckprof.convert", what="convert --format json", module="ckprof.cli.convert_report"),
-    Schema(name="ckprof-instances", what="list instances --export-json", module="ckprof.cli.instance_report"),
-    Schema(name="ckprof-inspection", what="inspect --format json", module="ckprof.kernels.inspection"),
-    Schema(name="ckprof-call", what="call", module="ckprof.measure.call"),
-    Schema(name="ckprof.problems", what="problems --format json", module="ckprof.problems.problem_file"),
-    Schema(name="ckprof.problem_set", what="--problem-set FILE.json", module="ckprof.problems.problem_set"),
-    Schema(
-        name="ckprof-architectures", what="architectures of ckprof.toml", module="ckprof.model.architecture"
-    ),
-    Schema(
-        name="ckprof-source-tree",
-        what="manifest of generated sources",
-        module="ckprof.kernels.manifest",
-    ),
-    Schema(
-        name="kernel library",
-        what="table of functions in built libraries, ckprof_abi.h",
-        module="ckprof.measure.worker.abi",
-        constant="ABI_VERSION",
+    ("store", "ckprof.store.schema:SCHEMA_VERSION", "SQLite file of sweep, run --store and tune"),
+    ("ckprof.attempts", "ckprof.store.shard:VERSION", "shards, results export: NDJSON"),
+    ("ckprof.run", "ckprof.report.run_data:VERSION", "run --format json"),
+    ("ckprof.batch", "ckprof.report.batch_report:VERSION", "run --tree --format json"),
+    ("ckprof.compare", "ckprof.report.comparison_data:VERSION", "compare --format json"),
+    ("ckprof-parity", "ckprof.report.parity_text:VERSION", "parity and diff --format json"),
+    ("ckprof-parity-lock", "ckprof.parity.lockfile:VERSION", "parity --write"),
+    ("ckprof.convert", "ckprof.cli.convert_report:VERSION", "convert --format json"),
+    ("ckprof-instances", "ckprof.cli.instance_report:VERSION", "list instances --export-json"),
+    ("ckprof-inspection", "ckprof.kernels.inspection:VERSION", "inspect --format json"),
+    ("ckprof-call", "ckprof.measure.call:VERSION", "call"),
+    ("ckprof.problems", "ckprof.problems.problem_file:VERSION", "problems --format json"),
+    ("ckprof.problem_set", "ckprof.problems.problem_set:VERSION", "--problem-set FILE.json"),
+    ("ckprof-architectures", "ckprof.model.architecture:VERSION", "architectures of ckprof.toml"),
+    ("ckprof-source-tree", "ckprof.kernels.manifest:VERSION", "manifest of generated sources"),
+    (
+        "kernel library",
+        "ckprof.measure.worker.abi:ABI_VERSION",
+        "table of functions in built libraries, ckprof_abi.h",
     ),
 )
 
 
-def schemas() -> tuple[Schema, ...]:
-    """Return the schemas of the core, and those that the tables of packages' commands name."""
-    further = (
-        Schema(name=name, what=what.strip(), module=f"{command.owner}.{module}")
+def schemas() -> list[tuple[str, str, str]]:
+    """Return the schemas of the core, and those that the tables of packages' commands name.
+
+    :returns: name of each, the module and the constant that hold its version, and what it is of.
+    """
+    further = [
+        (name, f"{command.owner}.{module}:VERSION", what.strip())
         for command in command_table()
         for name, (module, _, what) in ((name, text.partition(":")) for name, text in command.schemas.items())
-    )
-    return (*_CORE, *further)
+    ]
+    return [*_CORE, *further]
+
+
+def version_of(place: str) -> int | str:
+    """Return the version that this ckprof writes.
+
+    :param place: module and constant.
+    """
+    module, _, constant = place.partition(":")
+    version: int | str = getattr(import_module(module), constant)
+    return version
 
 
 def schema_lines() -> str:
     """Return a line per schema: name, version, what it is of."""
     found = schemas()
-    width = max(len(schema.name) for schema in found)
-    return "\n".join(f"{schema.name:<{width}}  {schema.version!s:>3}  {schema.what}" for schema in found)
+    width = max(len(name) for name, _, _ in found)
+    return "\n".join(f"{name:<{width}}  {version_of(place)!s:>3}  {what}" for name, place, what in found)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ckprof.compare.verdict import Verdict
+from ckprof.errors import Diagnostic
 from ckprof.model.outcome import Status
 from ckprof.model.parity import ParityFinding
 from ckprof.model.results import ListVerdict, status_counts
@@ -132,17 +133,6 @@ def _unserved_text(results: RunResults, index: int) -> str:
     return f"none of {len(results.of_problem(index))} outcomes is ok: {unserved.reason if unserved else ''}"
 
 
-class _Case(NamedTuple):
-    """One instance of a comparison."""
-
-    #: ``None``: both sides have it
-    finding: ParityFinding | None
-    text: str
-    source: str = ""
-    #: what is to be said of it
-    about: str = ""
-
-
 def render_parity_junit(report: ParityReport) -> str:
     """Render one suite per comparison; what does not fail the comparison is a passed or skipped case.
 
@@ -151,15 +141,17 @@ def render_parity_junit(report: ParityReport) -> str:
     junit = JUnit("ckprof parity")
     for comparison in report.comparisons:
         suite = junit.suite(comparison.lasting_title)
-        for one in _cases(comparison):
-            case = junit.case(suite, one.text)
-            about = f"{one.source}: {one.about}" if one.source else one.about
-            if one.finding in report.fail_on:
-                add(case, "failure", one.text, type=one.finding.value, message=about)
-            elif one.finding is ParityFinding.SKIPPED:
+        for match in comparison.matches:
+            junit.case(suite, match.text)
+        for finding, text, remark in _findings(comparison):
+            case = junit.case(suite, text)
+            about = str(remark) if remark.path else remark.message
+            if finding in report.fail_on:
+                add(case, "failure", text, type=finding.value, message=about)
+            elif finding is ParityFinding.SKIPPED:
                 add(case, "skipped", message=about)
-            elif one.finding is not None:
-                add(case, "system-out", f"{one.finding.value}: {about}")
+            else:
+                add(case, "system-out", f"{finding.value}: {about}")
     return junit.render()
 
 
@@ -167,34 +159,44 @@ def render_parity_github(report: ParityReport) -> str:
     """Render a remark on the line of each finding: an error if it fails the comparison, else a notice."""
     remarks = [
         Annotation.at(
-            one.source,
-            level=AnnotationLevel.ERROR if one.finding in report.fail_on else AnnotationLevel.NOTICE,
-            title=f"parity: {one.finding.value}",
-            message=f"{one.text}\n{one.about}",
+            str(remark.path),
+            level=AnnotationLevel.ERROR if finding in report.fail_on else AnnotationLevel.NOTICE,
+            title=f"parity: {finding.value}",
+            message=f"{text}\n{remark.message}",
         )
         for comparison in report.comparisons
-        for one in _cases(comparison)
-        if one.finding is not None
+        for finding, text, remark in _findings(comparison)
     ]
     return render(remarks, verdict(report))
 
 
-def _cases(comparison: StringComparison) -> Iterator[_Case]:
-    for match in comparison.matches:
-        yield _Case(None, match.text)
+def _findings(comparison: StringComparison) -> Iterator[tuple[ParityFinding, str, Diagnostic]]:
+    """Yield what one side alone has, or has otherwise: the string, and what is to be said of it."""
     for item in comparison.missing:
-        yield _Case(ParityFinding.MISSING, item.text, item.source, _about(item, comparison.first))
+        yield (
+            ParityFinding.MISSING,
+            item.text,
+            Diagnostic(path=item.source, message=_about(item, comparison.first)),
+        )
     for item in comparison.extra:
-        yield _Case(ParityFinding.EXTRA, item.text, item.source, _about(item, comparison.second))
+        yield (
+            ParityFinding.EXTRA,
+            item.text,
+            Diagnostic(path=item.source, message=_about(item, comparison.second)),
+        )
     for copy in comparison.duplicates:
         about = f"{len(copy.sources)} times in {copy.side}: {', '.join(copy.sources)}"
-        yield _Case(ParityFinding.DUPLICATE, copy.text, copy.sources[-1], about)
+        yield ParityFinding.DUPLICATE, copy.text, Diagnostic(path=copy.sources[-1], message=about)
     for loss in comparison.lossy:
         changed = differences(loss.differences)
         about = f"{loss.rule}: {loss.reason}" + (f" ({changed})" if changed else "")
-        yield _Case(ParityFinding.LOSSY, loss.text, loss.sources[-1], about)
+        yield ParityFinding.LOSSY, loss.text, Diagnostic(path=loss.sources[-1], message=about)
     for skip in comparison.skipped:
-        yield _Case(ParityFinding.SKIPPED, skip.text, skip.source, f"{skip.rule}: {skip.reason}")
+        yield (
+            ParityFinding.SKIPPED,
+            skip.text,
+            Diagnostic(path=skip.source, message=f"{skip.rule}: {skip.reason}"),
+        )
 
 
 def _about(item: Unmatched, side: str) -> str:

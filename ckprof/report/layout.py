@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from ckprof.report.short_names import WHOLE_NAMES, ShortNames, display_width, first_of, shortened
 
@@ -30,11 +30,8 @@ _GAP: Final = 2
 _HEADING_PADDING: Final = 2
 
 
-class TextCell(NamedTuple):
-    """A text and the parameter of the escape sequence of its colour; empty for none."""
-
-    text: str
-    code: str = ""
+#: a text and the parameter of the escape sequence of its colour; empty for none
+TextCell: TypeAlias = tuple[str, str]
 
 
 @dataclass(slots=True)
@@ -113,26 +110,19 @@ class ShownColumn:
         ]
 
 
-@dataclass(slots=True, kw_only=True)
-class Fitted:
-    """What a table lost when it was made to fit."""
+def fit(columns: list[ShownColumn], width: int) -> tuple[list[str], ShortNames]:
+    """Have a table take no more than ``width`` characters: remove, shorten and narrow columns.
 
-    #: headings of columns without room
-    left_out: list[str] = field(default_factory=list)
-    #: names that were shortened
-    names: ShortNames = WHOLE_NAMES
-
-
-def fit(columns: list[ShownColumn], width: int) -> Fitted:
-    """Have a table take no more than ``width`` characters: remove, shorten and narrow columns."""
+    :returns: headings of columns without room, and the names that were shortened.
+    """
+    left_out: list[str] = []
     if columns and columns[0].cells:
         columns[:] = [shown for shown in columns if any(shown.cells)] or columns[:1]
-    fitted = Fitted()
     if _total(columns) <= width:
-        return fitted
-    fitted.names = ShortNames(name for shown in columns for name in shown.names or () if name)
+        return left_out, WHOLE_NAMES
+    names = ShortNames(name for shown in columns for name in shown.names or () if name)
     for shown in columns:
-        shown.shorten(fitted.names)
+        shown.shorten(names)
     while _total(columns) > width:
         least = min(reversed(columns), key=lambda shown: shown.priority)
         if least.stays or least.priority >= _WEIGHTY:
@@ -146,9 +136,9 @@ def fit(columns: list[ShownColumn], width: int) -> Fitted:
             columns[0].narrow(width)
             break
         columns.remove(least)
-        fitted.left_out.append(least.heading)
+        left_out.append(least.heading)
     _widen(columns, width - _total(columns))
-    return fitted
+    return left_out, names
 
 
 def _total(columns: Sequence[ShownColumn]) -> int:
@@ -198,15 +188,15 @@ def tabulated(columns: Sequence[ShownColumn], rows: Sequence[Sequence[TextCell]]
     """
     from tabulate import tabulate
 
-    headings = [TextCell(shown.heading) for shown in columns]
     laid_out = tabulate(
-        [["#" * display_width(cell.text) for cell in row] for row in rows],
-        headers=["#" * display_width(cell.text) for cell in headings],
+        [["#" * display_width(text) for text, _ in row] for row in rows],
+        headers=["#" * display_width(shown.heading) for shown in columns],
         tablefmt=style,
         disable_numparse=True,
         colalign=["left" if shown.align == "left" else "right" for shown in columns] if rows else None,
     )
-    texts = (painted(*cell) for row in (headings, *rows) for cell in row if display_width(cell.text))
+    headings = [(shown.heading, "") for shown in columns]
+    texts = (painted(*cell) for row in (headings, *rows) for cell in row if display_width(cell[0]))
     return re.sub("#+", lambda _: next(texts), laid_out)
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from ckprof.plain_text import one_line
 from ckprof.report.escape import csv_cell, markdown_cell
-from ckprof.report.layout import Align, Fitted, ShownColumn, TextCell, fit, folded, painted, tabulated
+from ckprof.report.layout import Align, ShownColumn, fit, folded, painted, tabulated
+from ckprof.report.short_names import WHOLE_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -109,16 +110,15 @@ class Table(Generic[RowT]):
             priority, are left out, names are shortened and long texts are cut; ``None`` for the whole table.
         """
         columns = [self._shown(column, one_line) for column in self.columns]
-        fitted = fit(columns, terminal.width) if terminal else Fitted()
+        left_out, names = fit(columns, terminal.width) if terminal else ([], WHOLE_NAMES)
         lines = _text_lines(self, columns, colour=terminal is not None and terminal.colour)
         cut = [shown.heading for shown in columns if shown.is_cut]
-        left_out = fitted.names.left_out
-        below = [f"(names without their common {left_out})"] if left_out else []
+        below = [f"(names without their common {names.left_out})"] if names.left_out else []
         if self.notes is not None:
-            below += self.notes([*fitted.left_out, *cut])
+            below += self.notes([*left_out, *cut])
         below += self._whole_texts(columns)
-        if fitted.left_out:
-            below.append(f"(no room for {', '.join(fitted.left_out)}{self._hint})")
+        if left_out:
+            below.append(f"(no room for {', '.join(left_out)}{self._hint})")
         for line in map(one_line, [*below, *self._more()]):
             lines += folded(line, terminal.width) if terminal else [line]
         return "\n".join(lines)
@@ -127,7 +127,7 @@ class Table(Generic[RowT]):
         """Return the table as Markdown without a line feed at its end."""
         columns = [self._shown(column, markdown_cell) for column in self.columns]
         cells = [
-            [TextCell(text) for text in row] for row in zip(*(shown.cells for shown in columns), strict=True)
+            [(text, "") for text in row] for row in zip(*(shown.cells for shown in columns), strict=True)
         ]
         notes = self.notes([]) if self.notes is not None else []
         below = map(markdown_cell, [*notes, *self._more()])
@@ -198,10 +198,7 @@ def _text_lines(table: Table[RowT], columns: Sequence[ShownColumn], *, colour: b
     """Return the lines of the text, in the colours of the styles."""
     rows = range(len(table.shown_rows))
     cells = [
-        [
-            TextCell(shown.shown(row), _COLOURS.get(shown.styles[row], "") if colour else "")
-            for shown in columns
-        ]
+        [(shown.shown(row), _COLOURS.get(shown.styles[row], "") if colour else "") for shown in columns]
         for row in rows
     ]
     first, second, *lines = tabulated(columns, cells, "simple").split("\n")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from ckprof.wording import change
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import TypeAlias
 
     from ckprof.compare.side import Side
     from ckprof.model.results import RunResults
@@ -54,13 +53,8 @@ class Total:
     exact: bool = True
 
 
-class LayerTime(NamedTuple):
-    """The time of a kernel on a problem, with one number of splits."""
-
-    #: content key of the instance
-    instance: str
-    name: str
-    time_ms: float
+#: a kernel on a problem, with one number of splits: content key of the instance, name, milliseconds
+LayerTime: TypeAlias = tuple[str, str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +75,7 @@ class NetworkTimes:
             label=side.label,
             kernels={
                 key: [
-                    LayerTime(row.key.instance, row.kernel.name or row.key.instance[:12], row.time_ms)
+                    (row.key.instance, row.kernel.name or row.key.instance[:12], row.time_ms)
                     for row in rows
                     if row.ranked
                 ]
@@ -92,7 +86,7 @@ class NetworkTimes:
 
     def best(self, key: ProblemKey) -> float:
         """Return the best time on a problem; infinity where nothing serves it."""
-        return min((kernel.time_ms for kernel in self.kernels.get(key, ())), default=math.inf)
+        return min((time_ms for _, _, time_ms in self.kernels.get(key, ())), default=math.inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,11 +118,12 @@ def networks(
     :param layers: what is known of problems; others occur once, in no network.
     :param older: what is compared.
     """
-    kinds: dict[tuple[str, ...], list[_Summand]] = defaultdict(list)
+    # number of each problem, the problem, and how often it occurs
+    kinds: dict[tuple[str, ...], list[tuple[int, ProblemKey, int]]] = defaultdict(list)
     for number, key in enumerate(times.kernels, start=1):
         for name, count in (layers[key] if key in layers else SweptLayer()).counts.items():
             kind = (name, key.direction, key.dtype, key.layout, key.device)
-            kinds[kind].append(_Summand(number, key, count))
+            kinds[kind].append((number, key, count))
     found = []
     for (name, direction, dtype, layout, device), summands in kinds.items():
         sums = _Sums(times, summands)
@@ -140,7 +135,7 @@ def networks(
                 layout=layout,
                 device=device,
                 problems=len(summands),
-                layers=sum(summand.occurs for summand in summands),
+                layers=sum(occurs for _, _, occurs in summands),
                 totals=tuple(sums.totals(older)),
                 unserved=sums.missing(sums.best),
             )
@@ -148,20 +143,13 @@ def networks(
     return tuple(found)
 
 
-class _Summand(NamedTuple):
-    number: int
-    key: ProblemKey
-    occurs: int
-
-
 class _Sums:
     """Adds times of problems up, each as often as it occurs."""
 
-    def __init__(self, times: NetworkTimes, summands: Sequence[_Summand]) -> None:
+    def __init__(self, times: NetworkTimes, summands: Sequence[tuple[int, ProblemKey, int]]) -> None:
         self._from = times
-        self._numbers = [summand.number for summand in summands]
-        self._keys = [summand.key for summand in summands]
-        self._counts = np.array([summand.occurs for summand in summands], dtype=float)
+        self._numbers, self._keys, occurs = zip(*summands, strict=True)
+        self._counts = np.array(occurs, dtype=float)
         self.best = self._best_of(times)
 
     def _best_of(self, times: NetworkTimes) -> np.ndarray:
@@ -229,11 +217,11 @@ class _Sums:
         names: list[str] = []
         cells: list[tuple[int, int, float]] = []
         for place, key in enumerate(self._keys):
-            for kernel in self._from.kernels[key]:
-                column = columns.setdefault(kernel.instance, len(columns))
+            for instance, name, time_ms in self._from.kernels[key]:
+                column = columns.setdefault(instance, len(columns))
                 if column == len(names):
-                    names.append(kernel.name)
-                cells.append((place, column, kernel.time_ms))
+                    names.append(name)
+                cells.append((place, column, time_ms))
         times = np.full((len(self._keys), len(names)), np.inf)
         for place, column, time_ms in cells:
             times[place, column] = min(times[place, column], time_ms)
@@ -340,7 +328,7 @@ def networks_of_run(results: RunResults) -> tuple[Network, ...]:
             timed = kernels.setdefault(key, [])
             time = time_of(outcome)
             if time is not None:
-                timed.append(LayerTime(outcome.key, instance.name, time.time_ms))
+                timed.append((outcome.key, instance.name, time.time_ms))
         for key in keys:
             of_key = counts.setdefault(key, {})
             of_key[case.network] = of_key.get(case.network, 0) + case.count
