@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.compare.change import estimate_changes
 from ckprof.compare.conditions import provenance, shortened
-from ckprof.compare.model import ComparedProblem, ComparedRow, Comparison, GeometricMean, PartChange
+from ckprof.compare.model import ComparedProblem, ComparedRow, Comparison, PartChange
 from ckprof.compare.options import ChangePolicy
 from ckprof.compare.row_times import RowTimes, location
 from ckprof.compare.side import SETTLED
@@ -45,7 +45,7 @@ def compared_problems(old: Side, new: Side) -> Iterator[ComparedProblem]:
 
 def geometric_mean(
     problems: Sequence[ComparedProblem], process_noise: float | None, policy: ChangePolicy
-) -> GeometricMean | None:
+) -> tuple[float, float, float] | None:
     """Return the mean of best against best, with a bootstrap interval over problems and processes.
 
     Processes are drawn for all problems together: they share clocks and loads. Of a side with one process,
@@ -68,12 +68,7 @@ def geometric_mean(
     means = np.take_along_axis(logs + moved[1] - moved[0], draws, axis=1).mean(axis=1)
     tail = (1 - policy.confidence) / 2
     low, high = np.quantile(means, [tail, 1 - tail])
-    return GeometricMean(
-        ratio=float(np.exp(logs.mean())),
-        low=float(np.exp(low)),
-        high=float(np.exp(high)),
-        problems=len(problems),
-    )
+    return float(np.exp(logs.mean())), float(np.exp(low)), float(np.exp(high))
 
 
 def _moved(

@@ -68,16 +68,6 @@ class ComparedProblem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GeometricMean:
-    """Best-against-best over all problems: new time / old time."""
-
-    ratio: float
-    low: float
-    high: float
-    problems: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PartChange:
     """A part of the measurements' keys, or of their evidence, that differs between the sides."""
 
@@ -101,8 +91,9 @@ class Comparison:
     #: matched rows, in the order of the old side
     rows: tuple[ComparedRow, ...]
     problems: tuple[ComparedProblem, ...]
-    #: ``None`` without a problem that both sides have verified times for
-    geometric_mean: GeometricMean | None
+    #: best against best over all problems, new time / old time, and the interval that holds it; ``None``
+    #: without a problem that both sides have verified times for
+    geometric_mean: tuple[float, float, float] | None
     #: what all rows changed by; ``None`` with too few rows to tell
     shift: Shift | None
     #: by how much processes are taken to differ where a side has one; ``None`` without such rows

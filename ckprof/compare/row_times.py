@@ -13,7 +13,7 @@ distribution of its own.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Final
@@ -33,18 +33,6 @@ if TYPE_CHECKING:
 
 #: processes from which on they are summed up like rounds: fewer are needed to know their own variance
 _MANY_PROCESSES: Final = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocatedTimes:
-    """A location of some values, processes or the rounds of one, and what they say of how much they vary."""
-
-    location: float
-    #: variance of the location, relative to that of one value
-    weight: float
-    #: unbiased estimate of the variance of one value; 0 without degrees of freedom
-    squares: float
-    freedom: float
 
 
 #: a round was disturbed if it is above the median by this many times what the lower half lies below it
@@ -82,30 +70,29 @@ def _variance(values: Sequence[float]) -> float:
     return math.fsum((value - middle) ** 2 for value in values) / (len(values) - 1)
 
 
-def of_rounds(times: Sequence[float]) -> LocatedTimes:
-    """Return what the rounds of one process say."""
+def middle_of(locations: Sequence[float]) -> float:
+    """Return where the locations of some processes are."""
+    return location(locations) if len(locations) >= _MANY_PROCESSES else fmean(locations)
+
+
+def variation_of_rounds(times: Sequence[float]) -> tuple[float, float, float]:
+    """Return what the rounds of one process say of how much they vary.
+
+    :returns: the variance of their location, relative to that of one of them; an unbiased estimate of the
+        latter, 0 without degrees of freedom; and these.
+    """
     kept = _undisturbed(times) if len(times) >= _ENOUGH else times
     # what lies far out is left out also where nothing disturbed it: a tenth of the degrees of freedom
     freedom = (len(kept) - 1) * (0.9 if len(times) >= _ENOUGH else 1.0) if len(times) > 2 else 0.0
-    return LocatedTimes(
-        location=location(times),
-        weight=_WEIGHTS.get(len(times), _WEIGHT / len(kept)),
-        squares=_variance(kept) if freedom else 0.0,
-        freedom=freedom,
-    )
+    return _WEIGHTS.get(len(times), _WEIGHT / len(kept)), _variance(kept) if freedom else 0.0, freedom
 
 
-def of_processes(locations: Sequence[float]) -> LocatedTimes:
-    """Return what the locations of some processes say."""
+def variation_of_processes(locations: Sequence[float]) -> tuple[float, float, float]:
+    """Return what the locations of some processes say, as :func:`variation_of_rounds` does."""
     count = len(locations)
     if count >= _MANY_PROCESSES:
-        return of_rounds(locations)
-    return LocatedTimes(
-        location=fmean(locations),
-        weight=1 / count,
-        squares=_variance(locations) if count > 1 else 0.0,
-        freedom=count - 1.0,
-    )
+        return variation_of_rounds(locations)
+    return 1 / count, _variance(locations) if count > 1 else 0.0, count - 1.0
 
 
 # Not slotted: what the sides say is computed once and kept.
@@ -126,19 +113,28 @@ class RowTimes:
         return not self.paired and len(self.old) == len(self.new) == 1
 
     @cached_property
-    def sides(self) -> tuple[LocatedTimes, ...]:
-        """Old and new; the differences of both alone where they ran beside each other."""
+    def sides(self) -> tuple[Sequence[float], ...]:
+        """What varies, of the old and the new side: the rounds of the one process, or the processes.
+
+        Where processes ran beside each other, the differences of both sides alone.
+        """
+        if self.single:
+            return tuple(rounds for side in (self.old, self.new) for rounds in side.values())
         if self.paired:
             shared = [process for process in self.old if process in self.new]
-            return (of_processes([location(self.new[one]) - location(self.old[one]) for one in shared]),)
-        if self.single:
-            return tuple(of_rounds(rounds) for side in (self.old, self.new) for rounds in side.values())
-        return tuple(of_processes([*map(location, side.values())]) for side in (self.old, self.new))
+            return ([location(self.new[one]) - location(self.old[one]) for one in shared],)
+        return tuple([*map(location, side.values())] for side in (self.old, self.new))
 
     @property
     def log_ratio(self) -> float:
         """By how much the new side differs from the old one."""
-        return self.sides[-1].location - (0.0 if self.paired else self.sides[0].location)
+        where = [*map(location if self.single else middle_of, self.sides)]
+        return where[-1] - (0.0 if self.paired else where[0])
+
+    @property
+    def variations(self) -> tuple[tuple[float, float, float], ...]:
+        """How much each of :attr:`sides` varies."""
+        return tuple(map(variation_of_rounds if self.single else variation_of_processes, self.sides))
 
     @property
     def processes(self) -> int:
@@ -153,9 +149,7 @@ class RowTimes:
     @property
     def disturbed(self) -> tuple[float, ...]:
         """Shares of errors of both sides that a disturbed round makes, unseen by the variance."""
-        if not self.single:
-            return 0.0, 0.0
-        return tuple(_disturbed(rounds) for side in (self.old, self.new) for rounds in side.values())
+        return tuple(map(_disturbed, self.sides)) if self.single else (0.0, 0.0)
 
 
 #: standard deviations that a value may have, as logarithms of ratios of times
@@ -232,14 +226,15 @@ def _places(variances: Array) -> NDArray[np.int64]:
     return result
 
 
-@dataclass(frozen=True, slots=True)
 class Errors:
-    """Distributions of the errors of rows: mixtures of normal ones around 0."""
+    """Distributions of the errors of rows: mixtures of normal ones around 0.
 
-    #: of each of :data:`_VARIANCES`: (rows, variances)
-    weights: Array
-    #: a variance that each row has besides: (rows,)
-    extra: Array
+    :param weights: of each of :data:`_VARIANCES`: (rows, variances).
+    :param extra: a variance that each row has besides: (rows,).
+    """
+
+    def __init__(self, weights: Array, extra: Array) -> None:
+        self.weights, self.extra = weights, extra
 
     @classmethod
     def mixture(cls, weights: Array, variances: Array) -> Errors:
@@ -255,14 +250,14 @@ class Errors:
 
     def widened(self, variances: Array) -> Errors:
         """Return the errors with a further, normally distributed, one added to each row."""
-        return replace(self, extra=self.extra + variances)
+        return Errors(self.weights, self.extra + variances)
 
     def contaminated(self, shares: Array, sigma: float) -> Errors:
         """Return the errors where that share of each row's is larger by a normally distributed one."""
         larger = np.zeros_like(self.weights)
         for place, target in enumerate(_places(_VARIANCES + sigma**2).tolist()):
             larger[:, target] += self.weights[:, place]
-        return replace(self, weights=self.weights * (1 - shares[:, None]) + larger * shares[:, None])
+        return Errors(self.weights * (1 - shares[:, None]) + larger * shares[:, None], self.extra)
 
     @property
     def variance(self) -> Array:
@@ -320,10 +315,8 @@ def row_errors(rows: Sequence[RowTimes], policy: ChangePolicy) -> Errors:
         places = np.flatnonzero(group)
         if not len(places):
             continue
-        squares, freedom, weight = (
-            np.array([[getattr(side, name) for side in rows[place].sides] for place in places.tolist()])
-            for name in ("squares", "freedom", "weight")
-        )
+        found = np.array([rows[place].variations for place in places.tolist()])
+        weight, squares, freedom = np.moveaxis(found, -1, 0)
         factors = _factors(squares, freedom)
         total = freedom.sum(axis=1)
         pooled = (freedom * squares / factors).sum(axis=1) / np.maximum(total, 1e-9)

@@ -172,18 +172,12 @@ def render_parity_github(report: ParityReport) -> str:
 
 def _findings(comparison: StringComparison) -> Iterator[tuple[ParityFinding, str, Diagnostic]]:
     """Yield what one side alone has, or has otherwise: the string, and what is to be said of it."""
-    for item in comparison.missing:
-        yield (
-            ParityFinding.MISSING,
-            item.text,
-            Diagnostic(path=item.source, message=_about(item, comparison.first)),
-        )
-    for item in comparison.extra:
-        yield (
-            ParityFinding.EXTRA,
-            item.text,
-            Diagnostic(path=item.source, message=_about(item, comparison.second)),
-        )
+    for finding, items, side in (
+        (ParityFinding.MISSING, comparison.missing, comparison.first),
+        (ParityFinding.EXTRA, comparison.extra, comparison.second),
+    ):
+        for item in items:
+            yield finding, item.text, Diagnostic(path=item.source, message=_about(item, side))
     for copy in comparison.duplicates:
         about = f"{len(copy.sources)} times in {copy.side}: {', '.join(copy.sources)}"
         yield ParityFinding.DUPLICATE, copy.text, Diagnostic(path=copy.sources[-1], message=about)
@@ -192,11 +186,8 @@ def _findings(comparison: StringComparison) -> Iterator[tuple[ParityFinding, str
         about = f"{loss.rule}: {loss.reason}" + (f" ({changed})" if changed else "")
         yield ParityFinding.LOSSY, loss.text, Diagnostic(path=loss.sources[-1], message=about)
     for skip in comparison.skipped:
-        yield (
-            ParityFinding.SKIPPED,
-            skip.text,
-            Diagnostic(path=skip.source, message=f"{skip.rule}: {skip.reason}"),
-        )
+        about = f"{skip.rule}: {skip.reason}"
+        yield ParityFinding.SKIPPED, skip.text, Diagnostic(path=skip.source, message=about)
 
 
 def _about(item: Unmatched, side: str) -> str:

@@ -69,7 +69,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
         },
         "failures": comparison.failures,
         "verdicts": {verdict.value: count for verdict, count in comparison.verdicts.items()},
-        "geometric_mean": asdict(comparison.geometric_mean) if comparison.geometric_mean else None,
+        "geometric_mean": _mean_record(comparison),
         "shift": asdict(comparison.shift) if comparison.shift else None,
         "process_noise": comparison.process_noise,
         "conditions": [
@@ -90,6 +90,13 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
         "only_old": [_unmatched_record(row) for row in comparison.only_old],
         "only_new": [_unmatched_record(row) for row in comparison.only_new],
     }
+
+
+def _mean_record(comparison: Comparison) -> dict[str, Any] | None:
+    if comparison.geometric_mean is None:
+        return None
+    ratio, low, high = comparison.geometric_mean
+    return {"ratio": ratio, "low": low, "high": high, "problems": len(comparison.problems)}
 
 
 def _problem_record(problem: ComparedProblem) -> dict[str, Any]:

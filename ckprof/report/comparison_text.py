@@ -36,11 +36,11 @@ def summary_lines(comparison: Comparison) -> list[str]:
     counts = ", ".join(f"{verdicts[verdict]} {verdict.value.upper()}" for verdict in (*URGENCY, Verdict.SAME))
     lines.append(f"{counted(judged, 'row')} with times on both sides: {counts}")
     lines += shift_lines(comparison)
-    mean = comparison.geometric_mean
-    if mean:
+    if comparison.geometric_mean:
+        mean, low, high = map(change, comparison.geometric_mean)
         lines.append(
-            f"best against best over {counted(mean.problems, 'problem')}, geometric mean of the times: "
-            f"{change(mean.ratio)} ({change(mean.low)} to {change(mean.high)})"
+            f"best against best over {counted(len(comparison.problems), 'problem')}, geometric mean of the "
+            f"times: {mean} ({low} to {high})"
         )
     for count, what in (
         *_untimed(comparison),

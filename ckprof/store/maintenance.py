@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -30,7 +31,7 @@ from ckprof.store.row_types import (
     store_digest,
 )
 from ckprof.store.rows import attempt_of, decode_requirements, figures, sum_up
-from ckprof.store.schema import Stored, count_finding, counted, store_count, stored_count, transaction
+from ckprof.store.schema import count_finding, counted, store_count, stored_count, transaction
 from ckprof.store.writer import StoreWriter
 
 if TYPE_CHECKING:
@@ -268,7 +269,7 @@ def recover(path: Path, target: Path) -> RecoverResult:
             salvage = _Salvage(connection, source)
             saved = salvage.copy_to(target)
             stored = salvage.stored()
-            expected = stored or salvage.least()
+            expected = salvage.least() if stored is None else stored
     uncertain = ""
     if stored is None:
         uncertain = "the cells that say how many attempts there were are damaged"
@@ -276,8 +277,8 @@ def recover(path: Path, target: Path) -> RecoverResult:
         uncertain = "the write-ahead log is cut off: what was stored last may be missing"
     return RecoverResult(
         saved=saved,
-        lost=max(0, expected.attempts - saved),
-        samples_lost=max(0, expected.samples - salvage.with_samples),
+        lost=max(0, expected["attempts"] - saved),
+        samples_lost=max(0, expected["samples"] - salvage.with_samples),
         texts_lost=salvage.without_text,
         uncertain=uncertain,
         reasons=tuple(salvage.reasons[:_MOST_REASONS]),
@@ -345,16 +346,16 @@ class _Salvage:
                 self.reasons.append(f"attempt {row.id}: saved without a text ({exc})")
         return (msgspec.structs.replace(row, **dict.fromkeys(lost)) if lost else row), lost
 
-    def stored(self) -> Stored | None:
+    def stored(self) -> Counter[str] | None:
         """Return how many attempts were stored; ``None`` where nothing says it any more."""
         try:
             return stored_count(self._connection)
         except UNREADABLE:
             return None
 
-    def least(self) -> Stored:
+    def least(self) -> Counter[str]:
         """Return how many attempts were met."""
-        return Stored(self._met, self.with_samples + self._samples_met)
+        return Counter(attempts=self._met, samples=self.with_samples + self._samples_met)
 
     def _samples(self, number: int) -> SamplesRow | None:
         text = f"SELECT {selected('samples')} FROM samples WHERE attempt_id = ?"  # noqa: S608

@@ -209,12 +209,12 @@ class PastVisit(NamedTuple):
         return decode_marks(self.marks) if self.marks else ()
 
 
-@dataclass(slots=True)
 class SqlConditions:
     """SqlConditions that all must hold, with their values."""
 
-    texts: list[str] = field(default_factory=list)
-    values: list[object] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.values: list[object] = []
 
     def add(self, text: str, *values: object) -> None:
         """Add one condition."""

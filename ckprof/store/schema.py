@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 import sqlite3
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from ckprof.store.errors import DamagedStoreError, NewerStoreError, NotAStoreError, OlderStoreError
 
@@ -120,52 +121,38 @@ FROM attempts a JOIN measurements m ON m.id = a.measurement_id JOIN contexts c O
 """
 
 
-class Stored(NamedTuple):
-    """How many rows there are, so that what is missing can be counted."""
-
-    attempts: int
-    #: attempts with raw samples
-    samples: int
-
-    def plus(self, other: Stored) -> Stored:
-        """Return both together."""
-        return Stored(self.attempts + other.attempts, self.samples + other.samples)
-
-
+#: in the table ``meta``: how many attempts there are, and how many of them with raw samples
 _COUNT: Final = "stored"
 
 
-def counted(connection: sqlite3.Connection) -> Stored:
-    """Return how many rows there are."""
-    return Stored(
-        *(
-            int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608
-            for table in Stored._fields
-        )
-    )
+def counted(connection: sqlite3.Connection) -> Counter[str]:
+    """Return how many rows there are of the tables whose rows are counted, so that missing ones show."""
+    tables = ("attempts", "samples")
+    texts = {table: f"SELECT count(*) FROM {table}" for table in tables}  # noqa: S608
+    return Counter({table: int(connection.execute(text).fetchone()[0]) for table, text in texts.items()})
 
 
-def store_count(connection: sqlite3.Connection, count: Stored) -> None:
+def store_count(connection: sqlite3.Connection, count: Counter[str]) -> None:
     """Store how many rows there are."""
-    text = f"{count.attempts} {count.samples}"
+    text = f"{count['attempts']} {count['samples']}"
     value = f"{text} {zlib.crc32(text.encode()):08x}"
     connection.execute("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", (_COUNT, value))
 
 
-def add_to_count(connection: sqlite3.Connection, added: Stored) -> None:
+def add_to_count(connection: sqlite3.Connection, added: Counter[str]) -> None:
     """Bring up to date how many rows there are; where that is damaged it stays so."""
     count = stored_count(connection)
     if count is not None:
-        store_count(connection, count.plus(added))
+        store_count(connection, count + added)
 
 
-def stored_count(connection: sqlite3.Connection) -> Stored | None:
+def stored_count(connection: sqlite3.Connection) -> Counter[str] | None:
     """Return how many rows the store says it has; ``None`` where that is damaged."""
     found = connection.execute("SELECT value FROM meta WHERE name = ?", (_COUNT,)).fetchone()
     matched = re.fullmatch(r"((\d+) (\d+)) ([0-9a-f]{8})", str(found[0]), re.ASCII) if found else None
     if matched is None or int(matched[4], 16) != zlib.crc32(matched[1].encode()):
         return None
-    return Stored(int(matched[2]), int(matched[3]))
+    return Counter(attempts=int(matched[2]), samples=int(matched[3]))
 
 
 def count_finding(connection: sqlite3.Connection) -> str:
@@ -175,8 +162,8 @@ def count_finding(connection: sqlite3.Connection) -> str:
         return "table meta, row stored, column value: the number of attempts is not what was stored"
     if said != there:
         return (
-            f"{said.attempts} attempts were stored, {said.samples} of them with raw samples; "
-            f"there are {there.attempts} and {there.samples}"
+            f"{said['attempts']} attempts were stored, {said['samples']} of them with raw samples; "
+            f"there are {there['attempts']} and {there['samples']}"
         )
     return ""
 
@@ -200,7 +187,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
     with transaction(connection):
         for statement in _statements(_PARTS + _TABLES + _BASELINES):
             connection.execute(statement)
-        store_count(connection, Stored(0, 0))
+        store_count(connection, Counter())
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 

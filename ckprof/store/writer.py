@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,7 +14,7 @@ from ckprof.store.errors import DamagedRow, StoreError, store_errors
 from ckprof.store.parts import PartWriter
 from ckprof.store.row_types import cells_of, columns_of, row_digest, store_digest, typed_row_of
 from ckprof.store.rows import attempt_cells, marks_of, pack_samples, sum_up
-from ckprof.store.schema import Stored, add_to_count, transaction
+from ckprof.store.schema import add_to_count, transaction
 from ckprof.store.store import Store
 from ckprof.store.writer_lock import WriterLock
 
@@ -46,7 +47,7 @@ class AttemptRows:
         #: measurements whose figures are not those of their attempts any more
         self.changed: set[int] = set()
         #: rows that were added and are not counted yet
-        self.added = Stored(0, 0)
+        self.added: Counter[str] = Counter()
 
     def add(self, attempt: Attempt) -> bool:
         """Add an attempt; say whether it is new.
@@ -69,12 +70,13 @@ class AttemptRows:
                 f"attempt {attempt.sequence} of session {attempt.session.uid} cannot be stored: {exc}"
             ) from None
         self._connection.execute(_INSERT, (*cells, row_digest("attempts", cells)))
-        timing, sampled = attempt.measurement, 0
+        timing = attempt.measurement
         if timing is not None and timing.samples_ms:
-            taken, sampled = (cells[0], pack_samples(timing.samples_ms)), 1
+            taken = (cells[0], pack_samples(timing.samples_ms))
+            self.added["samples"] += 1
             self._connection.execute(_INSERT_SAMPLES, (*taken, row_digest("samples", taken)))
         self.changed.add(measurement)
-        self.added = self.added.plus(Stored(1, sampled))
+        self.added["attempts"] += 1
         return True
 
     def sum_up_changed(self) -> None:
@@ -82,14 +84,14 @@ class AttemptRows:
         for measurement in self.changed:
             sum_up(self._connection, measurement)
             store_digest(self._connection, "measurements", measurement)
-        if self.added.attempts:
+        if self.added:
             add_to_count(self._connection, self.added)
         self.reset()
 
     def reset(self) -> None:
         """Forget what was added: it is summed up, or was rolled back."""
         self.changed.clear()
-        self.added = Stored(0, 0)
+        self.added.clear()
 
 
 #: attempts of an import that are committed together

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from ckprof.store.attempt import Mark
 from ckprof.store.baselines import add_baseline
 from ckprof.store.errors import StoreError, store_errors
 from ckprof.store.row_types import AttemptRow, BaselineRow, last_rows, store_digests
-from ckprof.store.schema import PART_TABLES, Stored, create_tables, transaction
+from ckprof.store.schema import PART_TABLES, create_tables, transaction
 from ckprof.store.shard import BadLine, decode_lines
 from ckprof.store.writer import AttemptRows
 from ckprof_plugins.cluster.engines import Pool, Slot
@@ -90,7 +91,7 @@ def _attached(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
         connection.execute("DETACH part")
 
 
-def _copy_rows(connection: sqlite3.Connection) -> tuple[Stored, int, set[int]]:
+def _copy_rows(connection: sqlite3.Connection) -> tuple[Counter[str], int, set[int]]:
     """Copy what the store does not have from the attached database, inside a transaction.
 
     :returns: what is new, how many attempts are not, and the measurements whose figures are not those of
@@ -124,11 +125,11 @@ def _copy_rows(connection: sqlite3.Connection) -> tuple[Stored, int, set[int]]:
     changed = "SELECT new FROM temp.new_measurements"
     if not known:
         changed += f" WHERE new <= {before}"
-    rows = connection.execute(changed).fetchall() if stored.attempts or known else []
+    rows = connection.execute(changed).fetchall() if stored["attempts"] or known else []
     return stored, known, {row[0] for row in rows}
 
 
-def _copy_attempts(connection: sqlite3.Connection) -> tuple[Stored, int]:
+def _copy_attempts(connection: sqlite3.Connection) -> tuple[Counter[str], int]:
     """Copy attempts with their samples; return what is new, and how many attempts are not."""
     last = _last_attempt(connection)
     (count,) = connection.execute("SELECT count(*) FROM part.attempts").fetchone()
@@ -148,7 +149,7 @@ def _copy_attempts(connection: sqlite3.Connection) -> tuple[Stored, int]:
         f"WHERE EXISTS (SELECT 1 FROM main.attempts a WHERE a.id = p.attempt_id + {last}) "
         "ORDER BY p.attempt_id"
     ).rowcount
-    return Stored(added, samples), count - added
+    return Counter(attempts=added, samples=samples), count - added
 
 
 def _copy_baselines(connection: sqlite3.Connection) -> None:
@@ -269,11 +270,11 @@ def absorb(writer: StoreWriter, partial: Partial, merged: Merged) -> None:
             first = _last_attempt(connection) + 1
             stored, known, changed = _copy_rows(connection)
             rows.changed |= changed
-            rows.added = rows.added.plus(stored)
+            rows.added += stored
             merged.copied.append(range(first, _last_attempt(connection) + 1))
     if partial.marks:
         writer.add_marks(partial.marks)
-    merged.copied_count += stored.attempts
+    merged.copied_count += stored["attempts"]
     merged.known += known
     merged.bad += partial.bad
 

@@ -88,11 +88,11 @@ def comparison_section(comparison: Comparison, names: ShortNames) -> dict[str, A
 
 def _intro(comparison: Comparison) -> str:
     parts = [f"{comparison.old_label} (old) against {comparison.new_label} (new)."]
-    mean = comparison.geometric_mean
-    if mean:
+    if comparison.geometric_mean:
+        mean, low, high = map(change, comparison.geometric_mean)
         parts.append(
-            f"Best against best over {mean.problems} problems, the geometric mean of the times changed by "
-            f"{change(mean.ratio)} ({change(mean.low)} to {change(mean.high)})."
+            f"Best against best over {len(comparison.problems)} problems, the geometric mean of the times "
+            f"changed by {mean} ({low} to {high})."
         )
     parts += [f"{line[0].upper()}{line[1:]}." for line in shift_lines(comparison)]
     parts.append(f"A change counts from {percent(comparison.policy.min_change)}.")

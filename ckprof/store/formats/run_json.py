@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -11,7 +12,7 @@ import msgspec
 from ckprof.errors import InputError
 from ckprof.measure.verify.operands import InitKind
 from ckprof.model.kernel import KernelRef
-from ckprof.model.outcome import Conditions, Measurement, Status, Verification
+from ckprof.model.outcome import Conditions, Outcome
 from ckprof.model.problem import Problem
 from ckprof.model.problem_case import AUTO
 from ckprof.model.problem_types import problem_from
@@ -28,21 +29,6 @@ if TYPE_CHECKING:
 SCHEMA: Final = "ckprof.run"
 #: the version of the report that is read
 VERSION: Final = 1
-
-
-class _Outcome(msgspec.Struct, frozen=True):
-    key: str
-    status: Status
-    reason: str = ""
-    refusals: tuple[dict[str, Any], ...] = ()
-    requirements: tuple[dict[str, Any], ...] = ()
-    split_k: int = 1
-    split_k_deduced: bool = False
-    measurement: dict[str, Any] | None = None
-    verification: dict[str, Any] | None = None
-
-
-_Outcomes = tuple[_Outcome, ...]
 
 
 class _Report(msgspec.Struct, frozen=True):
@@ -65,7 +51,7 @@ def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
     try:
         data = path.read_bytes()
         report = msgspec.json.decode(data, type=_Report)
-        outcomes = [msgspec.convert(problem.get("outcomes", ()), _Outcomes) for problem in report.problems]
+        outcomes = [_outcomes(problem, index) for index, problem in enumerate(report.problems)]
     except OSError as exc:
         raise InputError(f"cannot be read: {exc.strerror}", path) from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as exc:
@@ -85,25 +71,36 @@ def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
             problem = problem_from(sizes)
         except InputError as exc:
             raise InputError(f"is no report of 'ckprof run': {exc.message}", path) from None
-        for order, outcome in enumerate(of_problem):
+        for order, (outcome, unmet) in enumerate(of_problem):
             instance = instances.get(outcome.key)
             if instance is None:
                 raise InputError(f"names an instance that it does not list: {outcome.key}", path)
-            yield _attempt(outcome, instance, problem, shared, (session, sequence, order))
+            attempt = _attempt(outcome, instance, problem, shared, (session, sequence, order))
+            yield replace(attempt, requirements=unmet)
             sequence += 1
 
 
+_RECORDS: Final = tuple[dict[str, Any], ...]
+
+
+def _outcomes(problem: Mapping[str, Any], index: int) -> list[tuple[Outcome, tuple[str, ...]]]:
+    """Return the outcomes on a problem, each with the ids of the requirements that are not met."""
+    outcomes = []
+    for found in msgspec.convert(problem.get("outcomes", ()), _RECORDS):
+        unmet = msgspec.convert(found.get("requirements") or found.get("refusals") or (), _RECORDS)
+        conditions = dict.fromkeys(str(requirement.get("condition", "")) for requirement in unmet)
+        outcomes.append((msgspec.convert({**found, "problem_index": index}, Outcome), tuple(conditions)))
+    return outcomes
+
+
 def _attempt(
-    outcome: _Outcome,
+    outcome: Outcome,
     instance: KernelRef,
     problem: Problem,
     shared: SharedKey,
     position: tuple[Session, int, int],
 ) -> Attempt:
     session, sequence, order = position
-    unmet = outcome.requirements or outcome.refusals
-    measured = outcome.measurement
-    check = {name: value for name, value in (outcome.verification or {}).items() if name != "passed"}
     return Attempt(
         key=MeasurementKey(
             operation=shared.operation,
@@ -119,10 +116,9 @@ def _attempt(
         kernel=instance,
         status=outcome.status,
         reason=outcome.reason,
-        requirements=tuple(dict.fromkeys(str(requirement.get("condition", "")) for requirement in unmet)),
         split_chosen=outcome.split_k if outcome.split_k >= 1 else None,
-        measurement=msgspec.convert(measured, Measurement) if measured else None,
-        verification=msgspec.convert(check, Verification) if check else None,
+        measurement=outcome.measurement,
+        verification=outcome.verification,
         conditions=Conditions(started=session.started, round=1, order=order),
     )
 
