@@ -134,10 +134,8 @@ def _convert_list(conversion: Conversion, arguments: argparse.Namespace, session
         CatalogFile(path=path, catalog=catalog, sources=(conversion.path,))
         for path, catalog in _targets(arguments.output, conversion, ".json")
     ]
-    report = ConvertReport(
-        lists=(TreeList(path=conversion.path, state=ListState.CONVERTED, conversion=conversion),),
-        files=tuple(_written_or_checked(outputs, arguments, None)),
-    )
+    converted = TreeList(path=conversion.path, state=ListState.CONVERTED, conversion=conversion)
+    report = ConvertReport([converted], _written_or_checked(outputs, arguments, None))
     if arguments.format:
         report.show(arguments.format, session.console)
     else:
@@ -161,7 +159,7 @@ def _convert_folder(folder: Path, arguments: argparse.Namespace, session: Sessio
         raise UsageError(f"-o {out} is a file, expected a folder")
     plan = plan_tree(folder, chosen(arguments, ListReading), session.registry)
     outputs = [replace(item, path=out / item.path) for item in plan.catalogs]
-    report = ConvertReport(lists=plan.lists, files=tuple(_written_or_checked(outputs, arguments, out)))
+    report = ConvertReport(plan.lists, _written_or_checked(outputs, arguments, out))
     notes: dict[str, None] = {}
     for item in plan.lists:
         if item.conversion is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import ListError
@@ -15,7 +14,7 @@ from ckprof.report.table import Column, Table
 from ckprof.wording import agreeing, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from ckprof.cli.console import Console
@@ -32,12 +31,11 @@ FORMATS: Final = ("table", "json", "github")
 _SHOWN: Final = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertReport:
     """All lists and all catalog files of one call."""
 
-    lists: tuple[TreeList, ...]
-    files: tuple[CatalogFile, ...]
+    def __init__(self, lists: Sequence[TreeList], files: Sequence[CatalogFile]) -> None:
+        self.lists, self.files = lists, files
 
     def as_document(self) -> Document:
         """Return one row per list, and a summary line."""

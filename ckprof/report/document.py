@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ckprof.plain_text import one_line, plain
@@ -11,6 +11,8 @@ from ckprof.report.layout import wrapped_text
 from ckprof.report.table import Table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ckprof.report.table import Terminal
 
 
@@ -41,11 +43,11 @@ class Items:
 Part: TypeAlias = "str | Heading | Block | Items | Table[Any]"
 
 
-@dataclass(slots=True)
 class Document:
     """Parts that stand below each other, a blank line between them."""
 
-    parts: list[Part] = field(default_factory=list)
+    def __init__(self, parts: Iterable[Part] = ()) -> None:
+        self.parts = list(parts)
 
     def add(self, *parts: Part) -> None:
         """Append parts; a text may have several lines, an empty one is left out."""

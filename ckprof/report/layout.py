@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import textwrap
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from ckprof.report.short_names import WHOLE_NAMES, ShortNames, display_width, first_of, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from ckprof.report.table import Column, RowT
 
 
 #: ``decimal``: to the right, with the points of all numbers below each other
@@ -34,33 +35,30 @@ _HEADING_PADDING: Final = 2
 TextCell: TypeAlias = tuple[str, str]
 
 
-@dataclass(slots=True)
 class ShownColumn:
-    """The texts of a column."""
+    """The texts of a column, as far as there is room for them.
 
-    heading: str
-    cells: list[str]
-    align: Align
-    #: those of the least leave first
-    priority: int
-    #: never leaves while its texts can be cut
-    stays: bool
-    #: shorter texts for where there is no room, of each cell; ``None`` if there are none
-    short: list[str] | None = None
-    #: shorter heading; empty if there is none
-    short_heading: str = ""
-    #: the name in each cell, empty where there is none; ``None`` for texts without names
-    names: list[str] | None = None
-    #: of each cell, see :data:`ckprof.report.table.Column.style`
-    styles: list[str] = field(default_factory=list)
-    #: the texts that stand whole below the table if they are cut; ``None`` if none do
-    whole: list[str] | None = None
-    #: characters that the longest text takes, or may take
-    width: int = field(init=False)
+    :param rows: that are shown.
+    :param escape: what the format makes of each text.
+    """
 
-    def __post_init__(self) -> None:
+    def __init__(self, column: Column[RowT], rows: Sequence[RowT], escape: Callable[[str], str]) -> None:
+        def escaped(text: Callable[[RowT], str] | None) -> list[str] | None:
+            return [escape(text(row)).strip() for row in rows] if text is not None else None
+
+        self.heading = escape(column.heading)
+        self.cells = escaped(column.shown) or []
+        self.align, self.priority = column.align, column.priority
+        #: shorter texts and heading for where there is no room, if there are any
+        self._short, self._short_heading = escaped(column.short), escape(column.short_name)
+        #: the name in each cell, empty where there is none; ``None`` for texts without names
+        self.names = escaped(column.names)
+        self.styles = [column.style(row) if column.style else "" for row in rows]
+        #: the texts that stand whole below the table if they are cut; ``None`` if none do
+        self.whole = [column.shown(row) for row in rows] if column.whole_below else None
         if self.align == "decimal":
             self._align_points()
+        #: characters that the longest text takes, or may take
         self.width = max(self._least, *map(display_width, self.cells), 0)
 
     @property
@@ -75,9 +73,8 @@ class ShownColumn:
 
     def shorten(self, common: ShortNames) -> None:
         """Take the shorter texts and heading, and leave out what all names begin and end with."""
-        if self.short is not None:
-            self.cells = self.short
-        self.heading = self.short_heading or self.heading
+        self.cells = self.cells if self._short is None else self._short
+        self.heading = self._short_heading or self.heading
         widths = [*map(display_width, self.cells)]
         if self.names is not None:
             inner = [common.short(name) for name in self.names]
@@ -125,10 +122,10 @@ def fit(columns: list[ShownColumn], width: int) -> tuple[list[str], ShortNames]:
         shown.shorten(names)
     while _total(columns) > width:
         least = min(reversed(columns), key=lambda shown: shown.priority)
-        if least.stays or least.priority >= _WEIGHTY:
+        if least.priority >= _WEIGHTY:
             texts = [shown for shown in columns if shown.align == "left"]
             room = width - _total(columns) + sum(shown.width for shown in texts)
-            floor = _LEAST if least.stays or least.priority >= ASKED else _LEGIBLE
+            floor = _LEAST if least.priority >= ASKED else _LEGIBLE
             if texts and room >= sum(min(floor, shown.width) for shown in texts):
                 _share(texts, room)
                 break

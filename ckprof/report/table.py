@@ -109,7 +109,7 @@ class Table(Generic[RowT]):
         :param terminal: what it is fitted to, each row in one line: columns without any text, or of low
             priority, are left out, names are shortened and long texts are cut; ``None`` for the whole table.
         """
-        columns = [self._shown(column, one_line) for column in self.columns]
+        columns = [ShownColumn(column, self.shown_rows, one_line) for column in self.columns]
         left_out, names = fit(columns, terminal.width) if terminal else ([], WHOLE_NAMES)
         lines = _text_lines(self, columns, colour=terminal is not None and terminal.colour)
         cut = [shown.heading for shown in columns if shown.is_cut]
@@ -125,7 +125,7 @@ class Table(Generic[RowT]):
 
     def markdown(self) -> str:
         """Return the table as Markdown without a line feed at its end."""
-        columns = [self._shown(column, markdown_cell) for column in self.columns]
+        columns = [ShownColumn(column, self.shown_rows, markdown_cell) for column in self.columns]
         cells = [
             [(text, "") for text in row] for row in zip(*(shown.cells for shown in columns), strict=True)
         ]
@@ -147,23 +147,6 @@ class Table(Generic[RowT]):
     def shown_rows(self) -> Sequence[RowT]:
         """The rows of text and Markdown."""
         return self.rows[: self.most_rows]
-
-    def _shown(self, column: Column[RowT], escape: Callable[[str], str]) -> ShownColumn:
-        def escaped(text: Callable[[RowT], str]) -> list[str]:
-            return [escape(text(row)).strip() for row in self.shown_rows]
-
-        return ShownColumn(
-            heading=escape(column.heading),
-            cells=escaped(column.shown),
-            align=column.align,
-            priority=column.priority,
-            stays=column.priority == ESSENTIAL,
-            short=escaped(column.short) if column.short else None,
-            short_heading=escape(column.short_name),
-            names=escaped(column.names) if column.names else None,
-            styles=[column.style(row) if column.style else "" for row in self.shown_rows],
-            whole=[column.shown(row) for row in self.shown_rows] if column.whole_below else None,
-        )
 
     def _whole_texts(self, columns: Sequence[ShownColumn]) -> list[str]:
         """Return the texts that were cut and are worth lines of their own."""

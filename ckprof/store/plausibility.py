@@ -10,7 +10,8 @@ rounds has round 0.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+import sqlite3
+from typing import TYPE_CHECKING, Final
 
 from ckprof.store.attempt import Mark
 from ckprof.store.errors import DamagedRow
@@ -18,32 +19,19 @@ from ckprof.store.parts import PartReader
 from ckprof.store.rows import marks_of
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterator
 
     from ckprof.model.outcome import Measurement
 
 
-class _Visit(NamedTuple):
-    id: int
-    session: int
-    sequence: int
-    measurement: int
-    #: what competes: numbers of context and problem
-    ranking: tuple[int, int]
-    round: int
-    position: int
-    started: float
-    #: the kernel runs more than once in a round, so that drift shows
-    reference: bool
-
-
-_SELECT = (
-    "SELECT a.marks_id, t.body, a.id, a.session_id, a.sequence, a.measurement_id, m.context_id, "
-    "m.problem_id, a.round, a.position, a.started FROM attempts a "
+_SELECT: Final = (
+    "SELECT a.id, a.session_id, a.sequence, a.measurement_id, m.context_id, m.problem_id, a.round, "
+    "a.position, a.started, a.marks_id, t.body AS marks FROM attempts a "
     "JOIN measurements m ON m.id = a.measurement_id LEFT JOIN texts t ON t.id = a.marks_id "
     "ORDER BY a.session_id, a.sequence"
 )
+#: two attempts that ran one after the other compete if these are the same
+_RANKING: Final = ("context_id", "problem_id")
 
 
 def disordered_rows(connection: sqlite3.Connection) -> Iterator[DamagedRow]:
@@ -51,37 +39,32 @@ def disordered_rows(connection: sqlite3.Connection) -> Iterator[DamagedRow]:
 
     Cells of wrong types are left to those who look at rows one by one.
     """
-    before: _Visit | None = None
-    latest: dict[int, _Visit] = {}
+    before: sqlite3.Row | None = None
+    latest: dict[int, sqlite3.Row] = {}
     restarts = False
-    for marks_id, text, *cells in connection.execute(_SELECT):
-        visit = _visit(marks_id, text, *cells)
-        if visit is None:
+    cursor = connection.cursor()
+    cursor.row_factory = sqlite3.Row
+    for visit in cursor.execute(_SELECT):
+        try:
+            # the kernel runs more than once in a round, so that drift shows
+            reference = Mark.REFERENCE in marks_of(visit["marks_id"] or 0, visit["marks"])
+        except DamagedRow:
             before = None
             continue
-        if before is None or before.session != visit.session:
+        numbers = (visit[name] for name in ("sequence", "round", "position", "started"))
+        if not all(isinstance(number, (int, float)) for number in numbers):
+            before = None
+            continue
+        if before is None or before["session_id"] != visit["session_id"]:
             before, latest = None, {}
-            restarts = _restarts(connection, visit.session)
-        wrong = _against_neighbour(visit, before) or _against_kernel(
-            visit, latest.get(visit.measurement), restarts
-        )
+            restarts = _restarts(connection, visit["session_id"])
+        own = latest.get(visit["measurement_id"])
+        wrong = _against_neighbour(visit, before) if before is not None else None
+        if wrong is None and own is not None:
+            wrong = _against_kernel(visit, own, again=restarts or reference, restarts=restarts)
         if wrong is not None:
-            yield DamagedRow("attempts", visit.id, *wrong)
-        before = latest[visit.measurement] = visit
-
-
-def _visit(marks_id: int | None, marks: str | None, *cells: Any) -> _Visit | None:
-    """Return what a row says of a visit; ``None`` where cells are not what they should be."""
-    id_, session, sequence, measurement, context, problem, number, position, started = cells
-    if not all(isinstance(cell, (int, float)) for cell in (sequence, number, position, started)):
-        return None
-    try:
-        reference = Mark.REFERENCE in marks_of(marks_id or 0, marks)
-    except DamagedRow:
-        return None
-    return _Visit(
-        id_, session, sequence, measurement, (context, problem), number, position, started, reference
-    )
+            yield DamagedRow("attempts", visit["id"], *wrong)
+        before = latest[visit["measurement_id"]] = visit
 
 
 def _restarts(connection: sqlite3.Connection, session: int) -> bool:
@@ -92,45 +75,44 @@ def _restarts(connection: sqlite3.Connection, session: int) -> bool:
         return True
 
 
-def _against_neighbour(visit: _Visit, before: _Visit | None) -> tuple[str, str] | None:
+def _against_neighbour(visit: sqlite3.Row, before: sqlite3.Row) -> tuple[str, str] | None:
     """Return column and reason if a visit cannot have followed the one before."""
-    if before is None or visit.sequence != before.sequence + 1 or visit.ranking != before.ranking:
+    number, position = visit["round"], visit["position"]
+    if visit["sequence"] != before["sequence"] + 1 or any(visit[name] != before[name] for name in _RANKING):
         return None
-    if not visit.position or not visit.round:
+    if not position or not number:
         return None
-    if visit.round < before.round:
+    if number < before["round"]:
         return "round", (
-            f"is {visit.round} after round {before.round} of attempt {before.id}, but at position "
-            f"{visit.position}: what begins anew begins at position 0"
+            f"is {number} after round {before['round']} of attempt {before['id']}, but at position "
+            f"{position}: what begins anew begins at position 0"
         )
-    if visit.position <= before.position:
+    if position <= before["position"]:
         return "position", (
-            f"is {visit.position} in round {visit.round}, after {before.position} in round {before.round} of "
-            f"attempt {before.id}"
+            f"is {position} in round {number}, after {before['position']} in round {before['round']} of "
+            f"attempt {before['id']}"
         )
     return None
 
 
-def _against_kernel(visit: _Visit, before: _Visit | None, restarts: bool) -> tuple[str, str] | None:
-    """Return column and reason if a visit cannot have followed the latest one of its kernel."""
-    if before is None:
-        return None
-    if visit.round == before.round and visit.round:
-        if (visit.position, visit.started) == (before.position, before.started):
-            return (
-                "round",
-                f"is the same visit as attempt {before.id}: round {visit.round} at the same moment",
-            )
-        if not restarts and not visit.reference:
+def _against_kernel(
+    visit: sqlite3.Row, before: sqlite3.Row, *, again: bool, restarts: bool
+) -> tuple[str, str] | None:
+    """Return column and reason if a visit cannot have followed the latest one of its kernel.
+
+    :param again: the kernel may be visited more than once in a round.
+    """
+    number, of_attempt = visit["round"], f"of attempt {before['id']}"
+    if number == before["round"] and number:
+        if all(visit[name] == before[name] for name in ("position", "started")):
+            return "round", f"is the same visit as attempt {before['id']}: round {number} at the same moment"
+        if not again:
             return "round", (
-                f"is {visit.round}, the round of attempt {before.id} of the same kernel: only the reference "
-                "kernel is visited more than once in a round"
+                f"is {number}, the round {of_attempt} of the same kernel: only the reference kernel is "
+                "visited more than once in a round"
             )
-    if visit.round < before.round and not restarts:
-        return (
-            "round",
-            f"is {visit.round} after round {before.round} of attempt {before.id}, the same kernel's",
-        )
+    if number < before["round"] and not restarts:
+        return "round", f"is {number} after round {before['round']} {of_attempt}, the same kernel's"
     return None
 
 
