@@ -14,8 +14,8 @@ from ckprof.settings import load_settings
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from ckprof.compare.compare import Comparison as MeasurementComparison
     from ckprof.compare.inputs import SideInput
-    from ckprof.compare.model import Comparison as MeasurementComparison
     from ckprof.compare.options import ChangePolicy, CompareOptions
     from ckprof.compare.self_test import SelfTest
     from ckprof.events import Listener

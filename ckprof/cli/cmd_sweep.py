@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
+from ckprof.cli.event_messages import summary_lines
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.run_options import (
     add_problem_options,
@@ -13,7 +14,6 @@ from ckprof.cli.run_options import (
     chosen_rounds,
     planned_run,
 )
-from ckprof.cli.sweep_messages import summary_lines
 from ckprof.errors import ExitCode
 from ckprof.measure.rounds import RoundOptions
 from ckprof.sweep.requests import RoundRunOptions, SweepOptions

@@ -13,7 +13,7 @@ from ckprof.settings import find_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ckprof.cli.stop_signals import StopSignals
+    from ckprof.cli.main import StopSignals
     from ckprof.events import Event, Listener
     from ckprof.plugin.kinds import Kind
     from ckprof.plugin.manager import PluginManager

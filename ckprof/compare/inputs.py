@@ -13,7 +13,7 @@ from ckprof.store.formats import read_attempts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ckprof.compare.model import Comparison
+    from ckprof.compare.compare import Comparison
     from ckprof.compare.options import CompareOptions
     from ckprof.plugin.kinds import RegistryEntries
     from ckprof.plugin.protocols import StoreFormat

@@ -6,9 +6,9 @@ import random
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from ckprof.compare.change import ROUNDS_EACH, Verdict
 from ckprof.compare.compare import DEFAULT_POLICY, compare
 from ckprof.compare.side import Side, process_of, with_rounds
-from ckprof.compare.verdict import ROUNDS_EACH, Verdict
 from ckprof.errors import NothingLeftError
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def self_test(
     """Compare halves of a side for each seed, as they are and with one row slowed down.
 
     The row is another one for each seed, among those with at least two processes of
-    :data:`~ckprof.compare.verdict.ROUNDS_EACH` rounds in each half.
+    :data:`~ckprof.compare.change.ROUNDS_EACH` rounds in each half.
 
     :raises NothingLeftError: there are too few processes to halve, or too few rounds to inject anything.
     """

@@ -12,13 +12,11 @@ from dataclasses import replace
 from statistics import geometric_mean
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from ckprof.compare.change import estimate_changes
-from ckprof.compare.compare import compare
-from ckprof.compare.model import Comparison
+from ckprof.compare.change import Verdict, estimate_changes, judge
+from ckprof.compare.compare import Comparison, compare
 from ckprof.compare.options import ENOUGH_PAIRS, ChangePolicy
 from ckprof.compare.row_times import RowTimes
 from ckprof.compare.side import SETTLED, MeasuredRow, ProblemKey, RowKey, Side, with_rounds
-from ckprof.compare.verdict import Verdict, judge
 from ckprof.errors import NothingLeftError, UsageError
 from ckprof.events import Message
 from ckprof.kernels.choose import choose_instances

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from ckprof.compare.verdict import Verdict
+from ckprof.compare.change import Verdict
 from ckprof.errors import Diagnostic
 from ckprof.model.outcome import Status
 from ckprof.model.parity import ParityFinding
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from xml.etree import ElementTree
 
-    from ckprof.compare.model import ComparedRow, Comparison
+    from ckprof.compare.compare import ComparedRow, Comparison
     from ckprof.compare.side import RowKey
     from ckprof.model.parity import ParityReport, StringComparison, Unmatched
     from ckprof.model.results import BatchResults, RunResults

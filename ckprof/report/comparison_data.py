@@ -13,7 +13,7 @@ from ckprof.report.table import Column, Table
 from ckprof.report.unserved import compared_unserved
 
 if TYPE_CHECKING:
-    from ckprof.compare.model import ComparedProblem, ComparedRow, Comparison
+    from ckprof.compare.compare import ComparedProblem, ComparedRow, Comparison
     from ckprof.compare.side import MeasuredRow, ProblemKey
 
 SCHEMA: Final = "ckprof.compare"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from ckprof.compare.verdict import MOST_PROCESSES, ROUNDS_EACH, Verdict
+from ckprof.compare.change import MOST_PROCESSES, ROUNDS_EACH, Verdict
 from ckprof.model.outcome import Status
 from ckprof.report.document import Document, Heading
 from ckprof.report.figures import checked_text, display_name, name_column, number_column, problem_column
-from ckprof.report.short_names import WHOLE_NAMES, ShortNames
+from ckprof.report.layout import WHOLE_NAMES, ShortNames
 from ckprof.report.table import Column, RowT, Table
 from ckprof.report.unserved import compared_unserved
 from ckprof.wording import agreeing, change, counted, percent
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ckprof.compare.change import Change
-    from ckprof.compare.conditions import MachineState
-    from ckprof.compare.model import ComparedProblem, ComparedRow, Comparison, PartChange
-    from ckprof.compare.side import ProblemKey
+    from ckprof.compare.compare import ComparedProblem, ComparedRow, Comparison, PartChange
+    from ckprof.compare.side import MachineState, ProblemKey
     from ckprof.report.unserved import Unserved
 
 

@@ -16,7 +16,7 @@ from ckprof.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from ckprof.compare.model import Comparison
+    from ckprof.compare.compare import Comparison
     from ckprof.compare.side import MeasuredRow, ProblemKey, Side
     from ckprof.model.problem import Problem
     from ckprof.model.results import RunResults

@@ -8,9 +8,9 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from ckprof.compare.compare import compare
-from ckprof.compare.conditions import provenance
+from ckprof.compare.side import provenance
 from ckprof.compare.inputs import SideInput, input_attempts, input_baselines, read_input
-from ckprof.compare.model import Comparison
+from ckprof.compare.compare import Comparison
 from ckprof.compare.side import MeasuredRow, ProblemKey, Side, device_name, side_of
 from ckprof.errors import UsageError
 from ckprof.model.outcome import Status

@@ -22,7 +22,7 @@ from ckprof.report.comparison_text import (
 )
 from ckprof.report.escape import html_text
 from ckprof.report.figures import display_name
-from ckprof.report.short_names import WHOLE_NAMES, ShortNames
+from ckprof.report.layout import WHOLE_NAMES, ShortNames
 from ckprof.report.table import Column
 from ckprof.wording import change, percent
 from ckprof_plugins.pages.charts import best_points, box_chart, coverage_chart, roofline_chart
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from jinja2 import Template
 
-    from ckprof.compare.model import ComparedRow, Comparison
+    from ckprof.compare.compare import ComparedRow, Comparison
     from ckprof.compare.side import MeasuredRow
     from ckprof_plugins.pages.content import ReportContent
     from ckprof_plugins.pages.history import TimeHistory

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from ckprof.report.escape import html_text
 from ckprof.report.figures import display_name, name_column, number_column, problem_column, standing_text
-from ckprof.report.short_names import ShortNames
+from ckprof.report.layout import ShortNames
 from ckprof.report.table import Column, RowT, Table
 from ckprof.report.totals import network_labels, slower, total_columns, total_lines
 from ckprof.report.unserved import Unserved, with_unserved
@@ -21,7 +21,7 @@ from ckprof_plugins.pages.charts import Bar, bar_chart
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from ckprof.compare.conditions import CardRow
+    from ckprof.compare.side import CardRow
     from ckprof.model.kernel import KernelRef
     from ckprof.report.totals import Network, Total
     from ckprof_plugins.pages.content import BestRow, Coverage, ReportContent

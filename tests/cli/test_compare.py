@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ckprof as library
-from ckprof.compare.verdict import Verdict
+from ckprof.compare.change import Verdict
 from ckprof.store.writer import StoreWriter
 from tests.measured import Made, attempts, later
 

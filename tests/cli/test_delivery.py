@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from ckprof.cli.console import Console
+from ckprof.cli.main import StopSignals
 from ckprof.cli.outputs import Delivery, check_report
-from ckprof.cli.stop_signals import StopSignals
 from ckprof.errors import InputError, PluginError
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import plugins
+from ckprof.cli.main import StopSignals
 from ckprof.cli.parser import CommandParser
 from ckprof.cli.session import Session, open_session
-from ckprof.cli.stop_signals import StopSignals
 from tests.called import COMMANDS, EVERY_PACKAGE
 
 #: option -> command -> why it describes the option in words of its own, or takes other values, than the

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ckprof.compare.change import Change, estimate_changes
+from ckprof.compare.change import Change, Verdict, estimate_changes, judge
 from ckprof.compare.options import ChangePolicy
 from ckprof.compare.row_times import RowTimes
-from ckprof.compare.verdict import Verdict, judge
 
 Array = NDArray[np.float64]
 

@@ -10,10 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ckprof.compare.change import Change, estimate_changes
+from ckprof.compare.change import (
+    Change,
+    Verdict,
+    benjamini_hochberg,
+    estimate_changes,
+    judge,
+    processes_needed,
+)
 from ckprof.compare.options import ChangePolicy
 from ckprof.compare.row_times import RowTimes, location
-from ckprof.compare.verdict import Verdict, benjamini_hochberg, judge, processes_needed
 from ckprof.errors import UsageError
 from ckprof.option import options_of
 from tests.compare.noise import (

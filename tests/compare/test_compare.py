@@ -7,12 +7,11 @@ from statistics import geometric_mean
 
 import pytest
 
-from ckprof.compare.compare import compare
-from ckprof.compare.model import Comparison
+from ckprof.compare.change import Verdict
+from ckprof.compare.compare import Comparison, compare
 from ckprof.compare.options import FailOn
 from ckprof.compare.self_test import halves, self_test, slowed
 from ckprof.compare.side import Side, side_of
-from ckprof.compare.verdict import Verdict
 from ckprof.errors import NothingLeftError
 from ckprof.model.outcome import Status
 from ckprof.store.attempt import Mark

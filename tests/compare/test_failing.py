@@ -11,11 +11,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ckprof.compare.compare import compare
-from ckprof.compare.model import Comparison
+from ckprof.compare.change import Verdict
+from ckprof.compare.compare import Comparison, compare
 from ckprof.compare.options import FailOn
 from ckprof.compare.side import side_of
-from ckprof.compare.verdict import Verdict
 from ckprof.model.outcome import Status
 from ckprof.report.ci_formats import render_comparison_github, render_comparison_junit
 from ckprof.report.comparison_data import render_csv, render_json

@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ckprof.compare.change import Change, estimate_changes
+from ckprof.compare.change import Change, Verdict, estimate_changes, judge
 from ckprof.compare.options import ChangePolicy
 from ckprof.compare.row_times import RowTimes
-from ckprof.compare.verdict import Verdict, judge
 
 TABLE = Path(__file__).parents[1] / "data" / "measured" / "h200_three_sweeps.csv"
 POLICY = ChangePolicy()

@@ -9,11 +9,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from ckprof.compare.change import Verdict
 from ckprof.compare.compare import compare
 from ckprof.compare.options import SettleOptions
 from ckprof.compare.settle import settle
 from ckprof.compare.side import RowKey, Side, side_of
-from ckprof.compare.verdict import Verdict
 from ckprof.errors import UsageError
 from ckprof.kernels.requests import InstanceQuery
 from ckprof.measure.rounds import KernelCell, Visit

@@ -12,8 +12,8 @@ from ckprof.compare.compare import compare
 from ckprof.compare.side import side_of
 from ckprof.model.results import RunResults
 from ckprof.report.comparison_text import comparison_document
+from ckprof.report.layout import WHOLE_NAMES, ShortNames
 from ckprof.report.run_summary import best_table, render_for_terminal
-from ckprof.report.short_names import WHOLE_NAMES, ShortNames
 from ckprof.report.table import Terminal
 from ckprof.results import Results
 from tests.measured import Made, attempts, later

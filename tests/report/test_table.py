@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckprof.report.document import Block, Document, Heading
-from ckprof.report.short_names import common_ends, display_width
+from ckprof.report.layout import common_ends, display_width
 from ckprof.report.table import ESSENTIAL, Column, Table, Terminal, csv_text
 
 COLOUR = re.compile(r"\x1b\[\d+m")

@@ -39,7 +39,7 @@ class ComparisonFormat:
 
     id: str
     label: str
-    #: of a :class:`ckprof.compare.model.Comparison`
+    #: of a :class:`ckprof.compare.compare.Comparison`
     render: Callable[[Any], str]
     #: why there is no such result, where the format says that: of an input that cannot be used, above all
     render_failure: Callable[[CkprofError], str] | None = None

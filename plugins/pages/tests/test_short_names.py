@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ckprof.compare.side import Side, side_of
-from ckprof.report.short_names import ShortNames
+from ckprof.report.layout import ShortNames
 from ckprof_plugins.pages import charts, image
 from ckprof_plugins.pages import heat as heat_map_module
 from ckprof_plugins.pages.charts import Bar, bar_chart, box_chart, boxes
