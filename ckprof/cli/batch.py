@@ -79,7 +79,7 @@ def _report(
     arguments: argparse.Namespace, outputs: Outputs, found: int, lists: list[ListResult], delivery: Delivery
 ) -> None:
     """Write the JSON report and print the summary."""
-    from ckprof.report.batch_report import batch_document, render_batch_json, render_batch_table
+    from ckprof.report.batch_report import batch_document, render_batch_json
 
     results = BatchResults(
         root=arguments.tree,
@@ -93,10 +93,10 @@ def _report(
         delivery.write(path, partial(further.render_batch, results))
     render = outputs.format.render_batch
     if arguments.format == "table":
-        delivery.show(lambda: batch_document(results), lambda: render_batch_table(results))
+        delivery.show(lambda: batch_document(results), lambda: batch_document(results).text())
     elif render is not None:
         delivery.show(
-            lambda: render(results), lambda: render_batch_table(results), commands=outputs.format.commands
+            lambda: render(results), lambda: batch_document(results).text(), commands=outputs.format.commands
         )
 
 

@@ -192,7 +192,7 @@ def _deliver(
 ) -> Delivery:
     """Write and print the report."""
     from ckprof.report.run_data import render_json
-    from ckprof.report.run_table import render_table
+    from ckprof.report.run_table import run_document
 
     delivery = Delivery(session)
     # The file first: standard output may be a terminal that is gone.
@@ -202,7 +202,7 @@ def _deliver(
         delivery.write(path, partial(chosen_format.render, results))
     delivery.show(
         lambda: _rendered(results, arguments, session),
-        lambda: render_table(results),
+        run_document(results).text,
         commands=outputs.format.commands,
     )
     return delivery

@@ -37,16 +37,6 @@ _COLUMNS: Final = (
 )
 
 
-def render_batch_table(batch: BatchResults) -> str:
-    """Render the batch as text."""
-    return batch_document(batch).text()
-
-
-def render_batch_markdown(batch: BatchResults) -> str:
-    """Render the batch as Markdown."""
-    return batch_document(batch).markdown()
-
-
 def render_batch_csv(batch: BatchResults) -> str:
     """Render one row per list; empty cells where there is no such figure."""
     return csv_text([_properties(item) for item in batch.lists], _COLUMNS)

@@ -157,16 +157,6 @@ def settling_text(judged: Change) -> str:
 MOST_ROWS: Final = 40
 
 
-def render_table(comparison: Comparison) -> str:
-    """Render the comparison as text."""
-    return comparison_document(comparison).text()
-
-
-def render_markdown(comparison: Comparison) -> str:
-    """Render the comparison as Markdown."""
-    return comparison_document(comparison).markdown()
-
-
 def comparison_document(comparison: Comparison) -> Document:
     """Return counts, what changed and differs, and whether that fails the comparison."""
     document = changes_document(comparison)

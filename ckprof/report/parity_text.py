@@ -27,11 +27,6 @@ VERSION: Final = 1
 _MOST_ALIKE: Final = 8
 
 
-def render_parity_table(report: ParityReport) -> str:
-    """Render a summary of all comparisons, then every finding."""
-    return parity_document(report).text()
-
-
 def parity_document(report: ParityReport) -> Document:
     """Return a summary of all comparisons, then every finding."""
     document = Document([_summary(report)])

@@ -39,16 +39,6 @@ if TYPE_CHECKING:
 PARTIAL: Final = "Partial: the run was ended before its last outcome."
 
 
-def render_table(results: RunResults) -> str:
-    """Render all problems as text, with every row and column."""
-    return run_document(results).text()
-
-
-def render_markdown(results: RunResults) -> str:
-    """Render all problems as Markdown tables."""
-    return run_document(results).markdown()
-
-
 def run_document(results: RunResults) -> Document:
     """Return all problems with all their rows."""
     document = Document()

@@ -18,7 +18,7 @@ from ckprof.compare.side import side_of
 from ckprof.model.outcome import Status
 from ckprof.report.ci_formats import render_comparison_github, render_comparison_junit
 from ckprof.report.comparison_data import render_csv, render_json
-from ckprof.report.comparison_text import render_markdown, render_table
+from ckprof.report.comparison_text import comparison_document
 from ckprof.store.attempt import Attempt
 from ckprof.store.writer import StoreWriter
 from tests.measured import Made, attempts, later
@@ -77,7 +77,11 @@ def test_all_formats_say_whether_it_fails(change: tuple[str, Comparison], asked:
     assert [row["failure"] or "" for row in data["rows"]] == failed
     assert any(failed) is (fails and what not in ("missing", "shift"))
     line = f"failed: {', '.join(comparison.failures)} (--fail-on" if fails else "passed (--fail-on"
-    for text in (render_table(comparison), render_markdown(comparison), render_comparison_github(comparison)):
+    for text in (
+        comparison_document(comparison).text(),
+        comparison_document(comparison).markdown(),
+        render_comparison_github(comparison),
+    ):
         assert line in text.replace("\\", "")
 
 

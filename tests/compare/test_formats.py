@@ -21,8 +21,6 @@ from ckprof.report.comparison_data import render_csv, render_json
 from ckprof.report.comparison_text import (
     MOST_ROWS,
     comparison_document,
-    render_markdown,
-    render_table,
 )
 from ckprof.report.table import Terminal
 from ckprof.store.attempt import Mark
@@ -52,7 +50,7 @@ def comparison() -> Comparison:
 
 
 def test_the_table_says_what_happened(comparison: Comparison) -> None:
-    text = render_table(comparison)
+    text = comparison_document(comparison).text()
     assert "old.db (old) against new.db (new)" in text
     assert "11 rows with times on both sides: 1 SLOWER, 0 FASTER, 1 UNCLEAR, 9 SAME" in text
     assert "11 rows have one process on a side: processes are taken to differ by" in text
@@ -65,7 +63,7 @@ def test_the_table_says_what_happened(comparison: Comparison) -> None:
 
 
 def test_markdown_is_the_same_with_pipes(comparison: Comparison) -> None:
-    text = render_markdown(comparison)
+    text = comparison_document(comparison).markdown()
     assert "### SLOWER" in text
     assert "| clang 19.1" in text
 
@@ -73,7 +71,7 @@ def test_markdown_is_the_same_with_pipes(comparison: Comparison) -> None:
 def test_long_tables_say_that_they_are_cut() -> None:
     many = replace(Made(seed=2, session=later()), problems=3, instances=20, factor=lambda p, i: 2.0)
     old = side_of("old.db", attempts(Made(seed=1, instances=20)))
-    text = render_table(compare(old, side_of("new.db", attempts(many))))
+    text = comparison_document(compare(old, side_of("new.db", attempts(many)))).text()
     assert f"... and {60 - MOST_ROWS} more" in text
 
 
@@ -125,23 +123,25 @@ def test_junit_survives_control_characters() -> None:
 
 def test_a_shift_that_all_rows_share_is_said() -> None:
     shifted = comparison_of(Made(seed=2, noise=0.004, session=later(), factor=lambda p, i: 1.06))
-    assert re.search(r"all rows share a change of \+[56]\.\d %, .* it is taken out", render_table(shifted))
+    assert re.search(
+        r"all rows share a change of \+[56]\.\d %, .* it is taken out", comparison_document(shifted).text()
+    )
     assert failing_on(shifted, FailOn.SLOWER) == []
     assert failing_on(shifted, FailOn.SHIFT) == ["12 slower together"]
     doubled = comparison_of(Made(seed=2, noise=0.004, session=later(), factor=lambda p, i: 2.0))
-    assert "more than --max-shift, so it counts" in render_table(doubled)
+    assert "more than --max-shift, so it counts" in comparison_document(doubled).text()
     assert failing_on(doubled, FailOn.SLOWER, FailOn.SHIFT) == ["12 slower"]
 
 
 def test_a_machine_that_others_used_is_said() -> None:
     busy = [replace(one, marks=(Mark.BUSY_HOST,)) for one in attempts(NEW)]
-    text = render_table(compare(side_of("old.db", attempts(OLD)), side_of("new.db", busy)))
+    text = comparison_document(compare(side_of("old.db", attempts(OLD)), side_of("new.db", busy))).text()
     assert "warning: new side: 100 % of its measurements are marked busy_host" in text
 
 
 def test_another_device_is_a_warning() -> None:
     other = Made(seed=2, session=later(), device=replace(Made().device, arch="other"))
-    assert "warning: device.arch differs" in render_table(comparison_of(other))
+    assert "warning: device.arch differs" in comparison_document(comparison_of(other)).text()
 
 
 def test_at_80_columns_times_and_changes_stay(comparison: Comparison) -> None:

@@ -16,7 +16,7 @@ from ckprof.model.types import ComputeType, DataType
 from ckprof.report.rows import rows_with_baselines
 from ckprof.report.run_data import as_json, render_csv, render_json
 from ckprof.report.run_summary import render_best, render_for_terminal
-from ckprof.report.run_table import render_markdown, render_table
+from ckprof.report.run_table import run_document
 from ckprof.report.table import Terminal
 from ckprof.report.totals import networks_of_run
 from ckprof.results import Results
@@ -102,7 +102,9 @@ def test_a_failed_baseline_fails_the_run(results):
     assert with_baselines(fine, baseline(None, status=Status.UNSUPPORTED)).succeeded
 
 
-@pytest.mark.parametrize("render", [render_table, render_markdown])
+@pytest.mark.parametrize(
+    "render", [lambda run: run_document(run).text(), lambda run: run_document(run).markdown()]
+)
 def test_tables_mark_the_baseline(results, render):
     text = render(with_baselines(results, baseline()))
     assert "vs vendor" in text and "baseline vendor: vendor 1.2" in text
@@ -115,11 +117,11 @@ def test_tables_mark_the_baseline(results, render):
 def test_a_reason_of_a_baseline_is_shown(results):
     failed = baseline(None, status=Status.UNSUPPORTED, reason="pads differ")
     for text in (
-        render_table(with_baselines(results, failed)),
+        run_document(with_baselines(results, failed)).text(),
         render_for_terminal(with_baselines(results, failed), Terminal(width=240)),
     ):
         assert any("baseline vendor" in line and "pads differ" in line for line in text.splitlines())
-    assert "The baseline vendor was not measured" in render_table(with_baselines(results))
+    assert "The baseline vendor was not measured" in run_document(with_baselines(results)).text()
 
 
 def test_the_terminal_table_shortens_the_names_of_kernels_alone(results):

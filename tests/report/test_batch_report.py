@@ -14,10 +14,9 @@ from ckprof.model.outcome import Status
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.results import BatchResults, ListResult, ListVerdict, RunResults
 from ckprof.report.batch_report import (
+    batch_document,
     render_batch_csv,
     render_batch_json,
-    render_batch_markdown,
-    render_batch_table,
 )
 
 
@@ -63,7 +62,7 @@ def batch(results: RunResults) -> BatchResults:
 
 
 def test_table(batch: BatchResults) -> None:
-    text = render_batch_table(batch)
+    text = batch_document(batch).text()
     lines = {line.split()[0]: line.split() for line in text.splitlines() if line.strip()}
     # instances, ok, unsupported, failed, best, build, run, total
     assert lines["a.conf"][1:] == ["fwd", "9", "3", "1", "5", "115.6", "2.0", "3.0", "5.5", "failed"]
@@ -81,19 +80,19 @@ def test_table(batch: BatchResults) -> None:
 
 def test_an_interrupted_tour_says_how_far_it_came(batch: BatchResults) -> None:
     short = dataclasses.replace(batch, lists=batch.lists[:1])
-    assert "interrupted: 1 of 4 lists: 1 failed; 9 outcomes" in render_batch_table(short)
+    assert "interrupted: 1 of 4 lists: 1 failed; 9 outcomes" in batch_document(short).text()
     assert json.loads(render_batch_json(short))["finished"] is False
 
 
 def test_why_adds_up_the_conditions_of_all_lists(batch: BatchResults) -> None:
-    assert "vector-a" not in render_batch_table(batch)
+    assert "vector-a" not in batch_document(batch).text()
     explained = dataclasses.replace(batch, why=True, lists=(batch.lists[0], batch.lists[0]))
-    line = next(line for line in render_batch_table(explained).splitlines() if line.startswith("vector-a"))
+    line = next(line for line in batch_document(explained).text().splitlines() if line.startswith("vector-a"))
     assert line.split()[1:4] == ["2", "2", "a.conf:"]
 
 
 def test_markdown_has_tables(batch: BatchResults) -> None:
-    assert render_batch_markdown(batch).startswith("| list ")
+    assert batch_document(batch).markdown().startswith("| list ")
 
 
 def test_csv_has_a_row_per_list(batch: BatchResults) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from ckprof.report.run_data import as_json, render_csv
 from ckprof.report.run_summary import render_for_terminal
-from ckprof.report.run_table import render_markdown, render_table
+from ckprof.report.run_table import run_document
 from ckprof.report.table import Terminal
 from tests.compare.test_epilogue_cost import outcome, results
 
@@ -24,7 +24,12 @@ def run():
 
 
 @pytest.mark.parametrize(
-    "render", [render_table, render_markdown, lambda run: render_for_terminal(run, Terminal(width=200))]
+    "render",
+    [
+        lambda run: run_document(run).text(),
+        lambda run: run_document(run).markdown(),
+        lambda run: render_for_terminal(run, Terminal(width=200)),
+    ],
 )
 def test_people_see_times_ratio_interval_and_bytes(run, render):
     shown = render(run)
@@ -35,7 +40,7 @@ def test_people_see_times_ratio_interval_and_bytes(run, render):
 
 
 def test_kernels_without_a_cost_are_counted(run):
-    shown = render_table(replace(run, outcomes=(*run.outcomes, outcome("g", SLOWER, 0))))
+    shown = run_document(replace(run, outcomes=(*run.outcomes, outcome("g", SLOWER, 0)))).text()
     assert "1 kernel has no cost: the same without the epilogue has no time on problem 1" in shown
 
 
@@ -53,5 +58,5 @@ def test_programs_get_every_figure(run):
 
 def test_other_runs_say_nothing_of_it(run):
     plain = replace(run, unfused_instances={}, unfused_problems={})
-    assert "epilogue" not in render_csv(plain) + render_table(plain)
+    assert "epilogue" not in render_csv(plain) + run_document(plain).text()
     assert all("epilogue_costs" not in problem for problem in as_json(plain)["problems"])

@@ -118,11 +118,11 @@ def test_xml_holds_the_text(payload: str) -> None:
 @HOSTILE
 def test_runs_show_texts_as_texts(payload: str, results) -> None:
     hostile = poisoned(results, payload)
-    for text in (run_table.render_table(hostile), render_best(hostile, "table", 3)):
+    for text in (run_table.run_document(hostile).text(), render_best(hostile, "table", 3)):
         assert_harmless_text(text)
     # lines are folded for terminals alone, which no build service reads
     assert not CONTROL.search(render_for_terminal(hostile, Terminal(width=90), all_rows=True))
-    for text in (run_table.render_markdown(hostile), render_best(hostile, "md", 3)):
+    for text in (run_table.run_document(hostile).markdown(), render_best(hostile, "md", 3)):
         assert_harmless_markdown(text)
     for text in (run_data.render_csv(hostile), render_best(hostile, "csv", 3)):
         assert not CONTROL.search(text)
@@ -139,15 +139,15 @@ def test_batches_show_texts_as_texts(payload: str, results) -> None:
         )
     )
     batch = poisoned(BatchResults(root="conf", set_name="", found=3, lists=lists, why=True), payload)
-    assert_harmless_text(batch_report.render_batch_table(batch))
-    assert_harmless_markdown(batch_report.render_batch_markdown(batch))
+    assert_harmless_text(batch_report.batch_document(batch).text())
+    assert_harmless_markdown(batch_report.batch_document(batch).markdown())
     assert not CONTROL.search(batch_report.render_batch_csv(batch))
 
 
 @HOSTILE
 def test_parity_shows_texts_as_texts(payload: str) -> None:
     hostile = poisoned(report(FULL), payload)
-    assert_harmless_text(parity_text.render_parity_table(hostile))
+    assert_harmless_text(parity_text.parity_document(hostile).text())
     assert_harmless_markdown(parity_text.render_parity_markdown(hostile))
     text = ci_formats.render_parity_junit(hostile)
     assert not CONTROL.search(text)
@@ -172,8 +172,8 @@ def sides(payload: str):
 @HOSTILE
 def test_comparisons_show_texts_as_texts(payload: str) -> None:
     comparison = compare(*sides(payload))
-    assert_harmless_text(comparison_text.render_table(comparison))
-    assert_harmless_markdown(comparison_text.render_markdown(comparison))
+    assert_harmless_text(comparison_text.comparison_document(comparison).text())
+    assert_harmless_markdown(comparison_text.comparison_document(comparison).markdown())
     assert not CONTROL.search(comparison_data.render_csv(comparison))
     text = ci_formats.render_comparison_junit(comparison)
     assert not CONTROL.search(text)

@@ -15,7 +15,7 @@ from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.results import RunResults
 from ckprof.report.rows import reason_of, requirement_counts, rows_of_problem
 from ckprof.report.run_data import SCHEMA, VERSION, render_csv, render_json
-from ckprof.report.run_table import render_markdown, render_table
+from ckprof.report.run_table import run_document
 
 
 def test_only_verified_results_are_ranked_and_the_fastest_is_first(results: RunResults) -> None:
@@ -35,7 +35,7 @@ def test_rates_follow_the_documented_formulas(results: RunResults) -> None:
 
 
 def test_the_table_shows_every_status_and_ends_like_ckprofiler(results: RunResults) -> None:
-    text = render_table(results)
+    text = run_document(results).text()
     for status in Status:
         assert status.value in text
     assert "ok (not verified)" in text
@@ -49,18 +49,18 @@ def test_the_table_shows_every_status_and_ends_like_ckprofiler(results: RunResul
 
 def test_an_empty_result_says_so(results: RunResults) -> None:
     outcomes = [o for o in results.outcomes if o.status is Status.UNSUPPORTED]
-    text = render_table(dataclasses.replace(results, outcomes=tuple(outcomes)))
+    text = run_document(dataclasses.replace(results, outcomes=tuple(outcomes))).text()
     assert "0 of 1 instance support this problem" in text
 
 
 def test_without_verification_nothing_is_ranked(results: RunResults) -> None:
     outcomes = [o for o in results.outcomes if o.status is Status.OK and o.verification is None]
-    text = render_table(dataclasses.replace(results, outcomes=tuple(outcomes)))
+    text = run_document(dataclasses.replace(results, outcomes=tuple(outcomes))).text()
     assert "results were not verified" in text
 
 
 def test_markdown_is_a_table(results: RunResults) -> None:
-    lines = render_markdown(results).splitlines()
+    lines = run_document(results).markdown().splitlines()
     assert lines[0].startswith("### Problem 0: fwd 2D G1 N4 K64 C64")
     assert sum(line.startswith("|") for line in lines) == 2 + len(results.outcomes)
 
@@ -119,7 +119,9 @@ def test_conditions_are_counted_by_instance(rejected: RunResults) -> None:
     assert found == {"vector-a": (2, 1), "specialization": (2, 1)}
 
 
-@pytest.mark.parametrize("render", [render_table, render_markdown])
+@pytest.mark.parametrize(
+    "render", [lambda run: run_document(run).text(), lambda run: run_document(run).markdown()]
+)
 def test_why_shows_every_condition_and_what_each_rejects(
     rejected: RunResults, render: Callable[[RunResults], str]
 ) -> None:
@@ -157,7 +159,7 @@ def test_machine_readable_reports_name_the_conditions(rejected: RunResults) -> N
 
 
 def test_every_outcome_names_its_split(rejected: RunResults) -> None:
-    text = render_table(rejected)
+    text = run_document(rejected).text()
     assert "SplitK" in text and "7 (auto)" in text and " auto " in text
     assert "6 runs of 4 instances: 1 ok, 5 unsupported" in text
     assert ", SplitK 7 (auto)" in text

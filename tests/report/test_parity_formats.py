@@ -21,9 +21,9 @@ from ckprof.model.parity import (
 )
 from ckprof.report.ci_formats import render_parity_github, render_parity_junit
 from ckprof.report.parity_text import (
+    parity_document,
     render_parity_json,
     render_parity_markdown,
-    render_parity_table,
 )
 from tests.report.services import obeyed
 
@@ -85,7 +85,7 @@ SHOWN = [
 ]
 
 
-@pytest.mark.parametrize("render", [render_parity_table, render_parity_markdown])
+@pytest.mark.parametrize("render", [lambda report: parity_document(report).text(), render_parity_markdown])
 def test_every_finding_is_shown(render):
     text = render(report(FULL))
     for words in SHOWN:
@@ -94,9 +94,9 @@ def test_every_finding_is_shown(render):
 
 
 def test_the_first_column_says_what_became_of_each_comparison():
-    lines = render_parity_table(report(FULL, FINE, EMPTY)).splitlines()
+    lines = parity_document(report(FULL, FINE, EMPTY)).text().splitlines()
     assert [line.split()[0] for line in lines[2:5]] == ["FAIL", "ok", "none"]
-    assert "parity holds: 1 matched" in render_parity_table(report(FINE))
+    assert "parity holds: 1 matched" in parity_document(report(FINE)).text()
 
 
 def test_markdown_opens_what_fails():

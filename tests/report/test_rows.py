@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ckprof.model.outcome import Measurement, Outcome, Status, Verification
 from ckprof.report.rows import rows_of_problem
-from ckprof.report.run_table import render_table
+from ckprof.report.run_table import run_document
 
 PASSED = Verification(max_error=1e-4, wrong_elements=0, elements=100, rtol=1e-3, atol=1e-3)
 
@@ -46,7 +46,7 @@ def test_ties_and_noise_are_noted(results):
         "k4": "noisy",
         "k5": "noisy",
     }
-    table = render_table(replace(results, outcomes=outcomes))
+    table = run_document(replace(results, outcomes=outcomes)).text()
     assert table.count(" tied with the best") == 3
     assert "2 of 6 times are tied with the best" in table
 

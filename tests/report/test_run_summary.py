@@ -17,7 +17,7 @@ from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.results import RunResults
 from ckprof.report.run_data import as_json
 from ckprof.report.run_summary import problems_without_best, render_best, render_for_terminal
-from ckprof.report.run_table import render_table
+from ckprof.report.run_table import run_document
 from ckprof.report.table import Terminal
 
 WIDE = Terminal(width=300)
@@ -174,11 +174,11 @@ def test_cut_off_and_noisy_times_are_counted_under_the_table(results: RunResults
         for spread_ms, one in zip(range(len(results.outcomes)), results.outcomes, strict=True)
     ]
     run = dataclasses.replace(results, outcomes=tuple(changed))
-    for text in (render_table(run), render_for_terminal(run, WIDE)):
+    for text in (run_document(run).text(), render_for_terminal(run, WIDE)):
         assert ("2 of 4 times were cut off by the time limit" in text) == (stopped_by != "stdrel")
         assert "2 of 4 times are noisy: their spread is more than 5 % of the median" in text
         assert "units of the device in timed launches: tiles (2 kernels), fp32 (1 kernel)" in text
-    assert "noisy" not in render_table(results) and "cut off" not in render_table(results)
+    assert "noisy" not in run_document(results).text() and "cut off" not in run_document(results).text()
 
 
 def test_kernels_in_place_of_instances_are_named(results) -> None:
@@ -187,7 +187,7 @@ def test_kernels_in_place_of_instances_are_named(results) -> None:
         for index in (0, 1)
     )
     told = replace(results, why=True, substitutions=(few, other))
-    text = render_table(told)
+    text = run_document(told).text()
     # those that ran
     assert "instances 1-3: this problem is computed by kernel 0 here, whatever" in text
     assert "kernel 1" not in text.replace("kernel_1", "")
@@ -195,11 +195,11 @@ def test_kernels_in_place_of_instances_are_named(results) -> None:
         {"kernel": "kernel 0", "instances": [0, 1, 2, 3]}
     ]
     single = replace(few, instances=(0, 3))
-    assert "instance 3: this problem" in render_table(replace(told, substitutions=(single,)))
+    assert "instance 3: this problem" in run_document(replace(told, substitutions=(single,))).text()
     gaps = replace(few, instances=(1, 3))
-    assert "instances 1, 3: this problem" in render_table(replace(told, substitutions=(gaps,)))
+    assert "instances 1, 3: this problem" in run_document(replace(told, substitutions=(gaps,))).text()
     failed = replace(few, instances=(0, 5))
-    assert "kernel 0 here" not in render_table(replace(told, substitutions=(failed,)))
+    assert "kernel 0 here" not in run_document(replace(told, substitutions=(failed,))).text()
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -213,4 +213,4 @@ def test_why_leads_back_to_the_line_of_the_list(results: RunResults, width: int)
     table = table_of(render_for_terminal(run, Terminal(width=width)))
     (best,) = [line for line in table if "[2] " in line]
     assert best.rstrip().endswith(" legacy.conf:6") and max(map(len, table)) <= width
-    assert "/a/long/folder/of/lists/legacy.conf:6" in render_table(run)
+    assert "/a/long/folder/of/lists/legacy.conf:6" in run_document(run).text()

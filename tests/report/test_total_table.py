@@ -7,7 +7,7 @@ from dataclasses import replace
 from ckprof.model.problem_case import ProblemCase
 from ckprof.report.document import Document
 from ckprof.report.run_summary import terminal_document
-from ckprof.report.run_table import render_markdown, render_table
+from ckprof.report.run_table import run_document
 from ckprof.report.table import Terminal
 from ckprof.report.totals import add_totals, networks_of_run
 from tests.report.test_baselines import baseline, with_baselines
@@ -31,7 +31,11 @@ def test_a_run_of_a_network_ends_with_its_totals(results):
         ("a single kernel", 6.0, 1.0),
         ("baseline vendor", 9.0, 1.5),
     ]
-    for text in (render_table(run), render_markdown(run), terminal_document(run).text(Terminal(width=80))):
+    for text in (
+        run_document(run).text(),
+        run_document(run).markdown(),
+        terminal_document(run).text(Terminal(width=80)),
+    ):
         assert "Problem 0, conv1 of net batch 4: fwd" in text
         place = text.index("Network")
         assert "baseline vendor" in text[place:] and "net batch 4" in text[place:] and "+50" in text[place:]
@@ -40,7 +44,7 @@ def test_a_run_of_a_network_ends_with_its_totals(results):
 def test_a_run_of_single_problems_has_none(results):
     assert networks_of_run(results) == ()
     assert networks_of_run(of_network(results, count=1, network="")) == ()
-    assert "Network" not in render_table(results)
+    assert "Network" not in run_document(results).text()
 
 
 def test_totals_keep_their_figures_at_80_columns(results):

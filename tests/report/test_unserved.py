@@ -19,13 +19,13 @@ from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.results import BatchResults, BuildSummary, ListResult, ListVerdict, RunResults
 from ckprof.model.types import TypeSet
-from ckprof.report.batch_report import render_batch_table
+from ckprof.report.batch_report import batch_document
 from ckprof.report.ci_formats import render_run_github, render_run_junit
 from ckprof.report.comparison_data import render_json as compared_json
-from ckprof.report.comparison_text import render_markdown as compared_markdown
+from ckprof.report.comparison_text import comparison_document
 from ckprof.report.run_data import render_json
 from ckprof.report.run_summary import best_table, problems_without_best, render_best, render_for_terminal
-from ckprof.report.run_table import render_table
+from ckprof.report.run_table import run_document
 from ckprof.report.table import Terminal
 from ckprof.report.unserved import main_reason, unserved_in, unserved_of
 from ckprof.store.attempt import Attempt
@@ -168,7 +168,7 @@ def test_stores_and_comparisons_say_it(case: tuple[list[Attempt], str]) -> None:
         comparison = compare(old, new)
         (record,) = json.loads(compared_json(comparison))["unserved"]
         assert (record["old"], record["new"]) == expected
-        assert f"none: {reason}" in compared_markdown(comparison).replace("\\", "")
+        assert f"none: {reason}" in comparison_document(comparison).markdown().replace("\\", "")
     assert json.loads(compared_json(compare(whole, whole)))["unserved"] == []
 
 
@@ -193,7 +193,7 @@ def test_runs_say_it_in_all_formats(case: tuple[list[Attempt], str]) -> None:
     assert (row["name"], row["reason"]) == ("none", reason)
     for text in (render_best(results, "md", 1), best_table(results, 1).text()):
         assert f"none: {reason}" in text.replace("\\", "")
-    for text in (render_table(results), render_for_terminal(results, Terminal(width=200))):
+    for text in (run_document(results).text(), render_for_terminal(results, Terminal(width=200))):
         assert f": {reason}." in text
     if any(one.status is Status.OK for one in results.of_problem(0)):
         # the kernels ran: nothing fails
@@ -205,4 +205,4 @@ def test_runs_say_it_in_all_formats(case: tuple[list[Attempt], str]) -> None:
     if all(one.status is Status.UNSUPPORTED for one in results.of_problem(0)):
         item = ListResult(name="x", direction="fwd", verdict=ListVerdict.FAILED, results=results)
         batch = BatchResults(root="", set_name="", found=1, lists=(item,))
-        assert f"({reason})" in render_batch_table(batch)
+        assert f"({reason})" in batch_document(batch).text()
