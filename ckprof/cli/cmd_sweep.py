@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
-from ckprof.cli.event_messages import summary_lines
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.run_options import (
     add_problem_options,
@@ -132,6 +131,8 @@ def report(result: SweepResult, problems: Sequence[ProblemCase], session: Sessio
         for line in left_out:
             session.console.result(line)
         return _exit_code(result, problems)
+    from ckprof.cli.event_messages import summary_lines
+
     for line in summary_lines(summary, problems, str(result.path)):
         session.console.result(line)
     for line in [*result.details, *left_out]:

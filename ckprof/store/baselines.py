@@ -125,10 +125,10 @@ def baseline_of(row: BaselineRow, parts: PartReader) -> BaselineAttempt:
     return BaselineAttempt(
         session=parts.session(row.session_id),
         description=parts.text(row.description_id),
-        operation=parts.operation(row.operation_id),
-        problem=parts.problem(row.problem_id),
-        device=parts.device(row.device_id),
-        method=parts.method(row.method_id),
+        operation=parts.part("operations", row.operation_id),
+        problem=parts.part("problems", row.problem_id),
+        device=parts.part("devices", row.device_id),
+        method=parts.part("methods", row.method_id),
         reason=parts.text(row.reason_id),
         **own,
     )

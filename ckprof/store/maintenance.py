@@ -30,7 +30,14 @@ from ckprof.store.row_types import (
     selected,
     store_digest,
 )
-from ckprof.store.rows import attempt_of, decode_requirements, figures, sum_up
+from ckprof.store.rows import (
+    attempt_of,
+    attempt_selection,
+    decode_requirements,
+    figures,
+    read_attempt,
+    sum_up,
+)
 from ckprof.store.schema import count_finding, counted, store_count, stored_count, transaction
 from ckprof.store.writer import StoreWriter
 
@@ -97,19 +104,13 @@ def _rows(connection: sqlite3.Connection) -> Iterator[str]:
 def _attempts(connection: sqlite3.Connection) -> Iterator[str]:
     """Read every attempt with all that it consists of."""
     parts = PartReader(connection)
-    columns = selected("attempts", "a"), selected("samples", "s")
-    width = columns[0].count(",") + 1
-    for cells in connection.execute(
-        f"SELECT {', '.join(columns)} FROM attempts a LEFT JOIN samples s ON s.attempt_id = a.id"  # noqa: S608
-    ):
+    for cells in connection.execute(attempt_selection(samples=True)):
         try:
-            row = read_row("attempts", cells[:width])
-            samples = None if cells[width] is None else read_row("samples", cells[width:])
-            timing = attempt_of(row, samples, parts).measurement
+            number, attempt = read_attempt(cells, parts)
         except (sqlite3.DatabaseError, CkprofError) as exc:
             yield str(exc)
             continue
-        if timing is not None and (wrong := implausible(row.id, timing)):
+        if attempt.measurement is not None and (wrong := implausible(number, attempt.measurement)):
             yield str(wrong)
 
 

@@ -38,7 +38,6 @@ from ckprof.store.row_types import (
 )
 
 T = TypeVar("T")
-P = TypeVar("P", bound=OperationKey | DeviceKey | ToolchainKey | MethodKey)
 
 #: texts kept in memory; a store may hold any number of different reasons
 _MOST_TEXTS: Final = 20_000
@@ -47,12 +46,7 @@ _MOST_KEYS: Final = 200_000
 _Cell = int | float | str | bytes | None
 
 
-#: one decoder per kind of part
 _SESSION: Final = msgspec.json.Decoder(Session)
-_OPERATION: Final = msgspec.json.Decoder(OperationKey)
-_DEVICE: Final = msgspec.json.Decoder(DeviceKey)
-_TOOLCHAIN: Final = msgspec.json.Decoder(ToolchainKey)
-_METHOD: Final = msgspec.json.Decoder(MethodKey)
 _KERNEL: Final = msgspec.json.Decoder(KernelRef)
 
 
@@ -61,8 +55,17 @@ def _problem(text: str) -> Problem:
     if not isinstance(values, dict):
         raise ValueError("Expected `object`")
     problem = problem_from(values)
-    canonical(problem)
     return problem
+
+
+#: table -> how the text of a part of a key is decoded
+_DECODERS: Final[Mapping[str, Callable[[str], KeyPart]]] = {
+    "operations": msgspec.json.Decoder(OperationKey).decode,
+    "problems": _problem,
+    "devices": msgspec.json.Decoder(DeviceKey).decode,
+    "toolchains": msgspec.json.Decoder(ToolchainKey).decode,
+    "methods": msgspec.json.Decoder(MethodKey).decode,
+}
 
 
 def _json(part: Session | KernelRef) -> str:
@@ -228,34 +231,19 @@ class PartReader:
         """
         return self._once("sessions", number, self._session)
 
-    def operation(self, number: int) -> OperationKey:
-        """Return an operation.
+    def part(self, table: str, number: int) -> Any:
+        """Return a part of a key.
 
-        :raises DamagedRow: it is not what was stored.
-        """
-        return self._body("operations", number, _key_part(_OPERATION))
-
-    def method(self, number: int) -> MethodKey:
-        """Return a method.
-
-        :raises DamagedRow: it is not what was stored.
-        """
-        return self._body("methods", number, _key_part(_METHOD))
-
-    def device(self, number: int) -> DeviceKey:
-        """Return a device.
-
-        :raises DamagedRow: it is not what was stored.
-        """
-        return self._body("devices", number, _key_part(_DEVICE))
-
-    def problem(self, number: int) -> Problem:
-        """Return a problem.
-
-        :raises DamagedRow: it is not what was stored.
+        :raises DamagedRow: it is not what was stored, or has no canonical text.
         :raises InputError: no plugin knows such a problem.
         """
-        return self._body("problems", number, _problem)
+
+        def decode(text: str) -> KeyPart:
+            part = _DECODERS[table](text)
+            canonical(part)
+            return part
+
+        return self._body(table, number, decode)
 
     def measurement(self, number: int) -> tuple[MeasurementKey, KernelRef]:
         """Return the key of a measurement and its kernel.
@@ -266,16 +254,16 @@ class PartReader:
         if measurement is not None:
             return measurement
         row: MeasurementRow = self.row("measurements", number)
-        operation, device, toolchain, method = self._once("contexts", row.context_id, self._context)
+        context = self._once("contexts", row.context_id, self._context)
         kernel_key, info = self._once("kernels", row.kernel_id, self._kernel)
         key = MeasurementKey(
-            operation=operation,
-            problem=self.problem(row.problem_id),
+            operation=self.part("operations", context.operation_id),
+            problem=self.part("problems", row.problem_id),
             split_k=row.split_k,
             kernel=kernel_key,
-            device=device,
-            toolchain=toolchain,
-            method=method,
+            device=self.part("devices", context.device_id),
+            toolchain=self.part("toolchains", context.toolchain_id),
+            method=self.part("methods", context.method_id),
         )
         if len(self._keys) >= _MOST_KEYS:
             self._keys.clear()
@@ -337,14 +325,9 @@ class PartReader:
             raise DamagedRow("sessions", number, "body", "describes another session than the row")
         return session
 
-    def _context(self, number: int) -> tuple[OperationKey, DeviceKey, ToolchainKey, MethodKey]:
-        row: ContextRow = self.row("contexts", number)
-        return (
-            self.operation(row.operation_id),
-            self.device(row.device_id),
-            self._body("toolchains", row.toolchain_id, _key_part(_TOOLCHAIN)),
-            self.method(row.method_id),
-        )
+    def _context(self, number: int) -> ContextRow:
+        context: ContextRow = self.row("contexts", number)
+        return context
 
     def _kernel(self, number: int) -> tuple[KernelKey, KernelRef]:
         _, instance_id, object_digest = self.row("kernels", number)
@@ -360,14 +343,3 @@ class PartReader:
                 self._parts.clear()
             part = self._parts[table, number] = read(number)
         return part
-
-
-def _key_part(decoder: msgspec.json.Decoder[P]) -> Callable[[str], P]:
-    """Return how a part of a key is decoded: one that has no canonical text is damaged too."""
-
-    def decode(text: str) -> P:
-        part = decoder.decode(text)
-        canonical(part)
-        return part
-
-    return decode

@@ -25,13 +25,22 @@ from ckprof.store.attempt import (
 )
 from ckprof.store.errors import DamagedRow
 from ckprof.store.query import MeasurementSummary
-from ckprof.store.row_types import AttemptRow, Count, MeasurementRow, SamplesRow, selected, typed_row_of
+from ckprof.store.row_types import (
+    AttemptRow,
+    Count,
+    MeasurementRow,
+    SamplesRow,
+    columns_of,
+    read_row,
+    selected,
+    typed_row_of,
+)
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterator, Sequence
 
-    from ckprof.store.parts import PartReader, PartWriter
+    from ckprof.store.parts import PartReader
 
 
 #: whole nanoseconds, as differences from one sample to the next
@@ -94,8 +103,11 @@ def _squeeze(values: array[float] | array[int], width: int) -> bytes:
 T = TypeVar("T")
 
 
-def attempt_cells(attempt: Attempt, parts: PartWriter | _NoParts) -> tuple[Any, ...]:
-    """Return the cells of an attempt's row but for the numbers of itself, measurement and session."""
+def attempt_cells(attempt: Attempt, number_of: Callable[[str], int | None]) -> tuple[Any, ...]:
+    """Return the cells of an attempt's row but for the numbers of itself, measurement and session.
+
+    :param number_of: returns that of a text.
+    """
     timing, check, seen = attempt.measurement, attempt.verification, attempt.conditions
     tolerance, extra = "", {name: value for name, value in seen.extra.items() if name not in (CHECKED, UNITS)}
     if timing is not None and timing.units:
@@ -107,20 +119,20 @@ def attempt_cells(attempt: Attempt, parts: PartWriter | _NoParts) -> tuple[Any, 
     return (
         attempt.sequence,
         attempt.status.value,
-        parts.text(attempt.reason),
-        parts.text(msgspec.json.encode(attempt.requirements).decode() if attempt.requirements else ""),
+        number_of(attempt.reason),
+        number_of(msgspec.json.encode(attempt.requirements).decode() if attempt.requirements else ""),
         attempt.split_chosen,
         attempt.workspace_bytes,
-        parts.text(encode_marks(attempt.marks)),
+        number_of(encode_marks(attempt.marks)),
         *(
             (timing.median_ms, timing.spread_ms, timing.min_ms, timing.mean_ms, timing.samples)
             if timing is not None
             else (None, None, None, None, None)
         ),
-        parts.text(timing.stopped_by) if timing is not None else None,
+        number_of(timing.stopped_by) if timing is not None else None,
         check.max_error if check is not None else None,
         check.wrong_elements if check is not None else None,
-        parts.text(tolerance),
+        number_of(tolerance),
         seen.started,
         seen.round,
         seen.order,
@@ -132,25 +144,36 @@ def attempt_cells(attempt: Attempt, parts: PartWriter | _NoParts) -> tuple[Any, 
     )
 
 
-class _NoParts:
-    """Stands for the parts of a store where only an attempt's own figures are of interest."""
-
-    def text(self, body: str) -> int:
-        """Return the number that a text may have."""
-        del body
-        return 1
-
-
-_NO_PARTS: Final = _NoParts()
-
-
 def unstorable(attempt: Attempt) -> str:
     """Return which figure of an attempt no store can hold, and why; empty if all are fine."""
     try:
-        typed_row_of("attempts", (1, 1, 1, *attempt_cells(attempt, _NO_PARTS), None))
+        typed_row_of("attempts", (1, 1, 1, *attempt_cells(attempt, lambda text: 1), None))
     except DamagedRow as exc:
         return f"{exc.column}: {exc.what}"
     return ""
+
+
+_WIDTH: Final = len(columns_of("attempts")) + 1
+
+
+def attempt_selection(*, samples: bool) -> str:
+    """Return the ``SELECT`` of attempts ``a`` for :func:`read_attempt`."""
+    columns, joined = selected("attempts", "a"), ""
+    if samples:
+        columns += f", {selected('samples', 's')}"
+        joined = " LEFT JOIN samples s ON s.attempt_id = a.id"
+    return f"SELECT {columns} FROM attempts a{joined}"  # noqa: S608
+
+
+def read_attempt(cells: tuple[Any, ...], parts: PartReader) -> tuple[int, Attempt]:
+    """Return the number of an attempt, and the attempt.
+
+    :param cells: those of :func:`attempt_selection`.
+    :raises DamagedRow: a row that it consists of is not what was stored.
+    """
+    row: AttemptRow = read_row("attempts", cells[:_WIDTH])
+    sampled = len(cells) > _WIDTH and cells[_WIDTH] is not None
+    return row.id, attempt_of(row, read_row("samples", cells[_WIDTH:]) if sampled else None, parts)
 
 
 def attempt_of(row: AttemptRow, samples: SamplesRow | None, parts: PartReader) -> Attempt:

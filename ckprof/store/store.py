@@ -27,8 +27,7 @@ from ckprof.store.query import (
     measurement_conditions,
     status_condition,
 )
-from ckprof.store.row_types import AttemptRow, read_row, selected
-from ckprof.store.rows import attempt_of, evidence, summary_of
+from ckprof.store.rows import attempt_selection, evidence, read_attempt, summary_of
 from ckprof.store.schema import count_finding
 
 if TYPE_CHECKING:
@@ -125,21 +124,10 @@ class Store:
 
         :param where: further joins and conditions.
         """
-        columns = [selected("attempts", "a")]
-        width = columns[0].count(",") + 1
-        joined = ""
-        if samples:
-            columns.append(selected("samples", "s"))
-            joined = " LEFT JOIN samples s ON s.attempt_id = a.id"
-        text = f"SELECT {', '.join(columns)} FROM attempts a{joined}{where} ORDER BY a.id"  # noqa: S608
         with self._errors():
-            for cells in self._rows(text, values):
-                row: AttemptRow = read_row("attempts", cells[:width])
-                taken = None
-                if samples and cells[width] is not None:
-                    taken = read_row("samples", cells[width:])
-                attempt = attempt_of(row, taken, self._parts)
-                if attempt.measurement and (wrong := implausible(row.id, attempt.measurement)):
+            for cells in self._rows(f"{attempt_selection(samples=samples)}{where} ORDER BY a.id", values):
+                number, attempt = read_attempt(cells, self._parts)
+                if attempt.measurement and (wrong := implausible(number, attempt.measurement)):
                     raise wrong
                 yield attempt
 
@@ -194,15 +182,16 @@ class Store:
 
     def devices(self) -> Sequence[DeviceKey]:
         """Return every device once, in the order they were added."""
-        rows = self._rows("SELECT id FROM devices ORDER BY id", [])
-        with self._errors():
-            return [self._parts.device(number) for (number,) in rows]
+        return self._all_parts("devices")
 
     def problems(self) -> Sequence[Problem]:
         """Return every problem once, in the order they were added."""
-        rows = self._rows("SELECT id FROM problems ORDER BY id", [])
+        return self._all_parts("problems")
+
+    def _all_parts(self, table: str) -> list[Any]:
+        rows = self._rows(f"SELECT id FROM {table} ORDER BY id", [])  # noqa: S608
         with self._errors():
-            return [self._parts.problem(number) for (number,) in rows]
+            return [self._parts.part(table, number) for (number,) in rows]
 
     def query(self, **conditions: Any) -> Iterator[Attempt]:
         """Yield the attempts that meet conditions, by the names of :class:`~ckprof.store.query.StoreQuery`.

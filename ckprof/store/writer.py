@@ -62,7 +62,7 @@ class AttemptRows:
             return False
         measurement = self.parts.measurement(attempt.key, attempt.kernel)
         (last,) = self._connection.execute("SELECT ifnull(max(id), 0) FROM attempts").fetchone()
-        given = (last + 1, measurement, session, *attempt_cells(attempt, self.parts), None)
+        given = (last + 1, measurement, session, *attempt_cells(attempt, self.parts.text), None)
         try:
             cells = cells_of(typed_row_of("attempts", given))
         except DamagedRow as exc:

@@ -13,10 +13,8 @@ from ckprof.model.problem_types import known_problem_types
 from ckprof.store.attempt import Attempt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from ckprof.model.outcome import Measurement, Verification
-    from ckprof.model.problem import Problem
     from ckprof.plugin.kinds import RegistryEntries
     from ckprof.plugin.protocols import StoreFormat
     from ckprof.plugin.protocols.formats import ExportResult, ImportHints
@@ -120,36 +118,79 @@ def _checked(attempts: Iterator[object], origin: str) -> Iterator[Attempt]:
 
 
 ColumnType = type[int] | type[float] | type[str] | type[bool]
+#: name -> type and value of a column; a column may be empty
+_Columns = dict[str, tuple[ColumnType, "Callable[[Attempt], object]"]]
 
-#: name -> type of the columns in front of those of problems; a column may be empty
-_FIRST: Final[dict[str, ColumnType]] = {"direction": str, "api_level": str, "problem": str, "ndim": int}
-#: those after them
-_LAST: Final[dict[str, ColumnType]] = {
-    "flop": int,
-    **{"split_k": int, "instance": str, "object": str, "kernel": str, "instance_string": str},
-    **{"source": str, "pipeline": str, "dtype": str, "layout": str},
-    **{"target": str, "device": str, "arch": str, "compute_units": int, "compiler": str, "driver": str},
-    **{"cache": str, "clock": str},
-    **{"status": str, "reason": str, "requirements": str, "split_chosen": int, "ranked": bool},
-    **{"median_ms": float, "spread_ms": float, "min_ms": float, "mean_ms": float, "samples": int},
-    **{"gflops": float, "stopped_by": str, "units": str, "max_error": float, "wrong_elements": int},
-    **{"launches": int, "checked_launches": int},
-    **{
-        "workspace_bytes": int,
-        "marks": str,
-        "started": float,
-        "round": int,
-        "position": int,
-        "wall_s": float,
-    },
-    **{"load": float, "clock_mhz": float, "temperature_c": float},
-    **{"session": str, "sequence": int, "host": str, "ckprof_version": str, "git_commit": str, "tags": str},
+#: in front of the columns of problems
+_FIRST: Final[_Columns] = {
+    "direction": (str, lambda one: one.key.operation.direction),
+    "api_level": (str, lambda one: one.key.operation.api_level),
+    "problem": (str, lambda one: one.key.problem.describe()),
+    "ndim": (int, lambda one: one.key.problem.ndim),
+}
+#: after them; lists are joined with commas
+_LAST: Final[_Columns] = {
+    "flop": (int, lambda one: one.key.problem.flop),
+    "split_k": (int, lambda one: one.key.split_k),
+    "instance": (str, lambda one: one.key.kernel.instance),
+    "object": (str, lambda one: one.key.kernel.object_digest),
+    "kernel": (str, lambda one: one.kernel.name),
+    "instance_string": (str, lambda one: one.kernel.instance_string),
+    "source": (str, lambda one: one.kernel.source),
+    "pipeline": (str, lambda one: one.kernel.pipeline),
+    "dtype": (str, lambda one: one.kernel.dtype.value if one.kernel.dtype is not None else ""),
+    "layout": (str, lambda one: one.kernel.layout),
+    "target": (str, lambda one: one.key.device.target),
+    "device": (str, lambda one: one.key.device.model),
+    "arch": (str, lambda one: one.key.device.arch),
+    "compute_units": (int, lambda one: one.key.device.compute_units),
+    "compiler": (str, lambda one: one.key.toolchain.compiler),
+    "driver": (str, lambda one: one.key.toolchain.driver),
+    "cache": (str, lambda one: one.key.method.cache),
+    "clock": (str, lambda one: one.key.method.clock),
+    "status": (str, lambda one: one.status.value),
+    "reason": (str, lambda one: one.reason),
+    "requirements": (str, lambda one: ",".join(one.requirements)),
+    "split_chosen": (int, lambda one: one.split_chosen),
+    "ranked": (bool, lambda one: one.ranked),
+    "median_ms": (float, lambda one: one.measurement and one.measurement.median_ms),
+    "spread_ms": (float, lambda one: one.measurement and one.measurement.spread_ms),
+    "min_ms": (float, lambda one: one.measurement and one.measurement.min_ms),
+    "mean_ms": (float, lambda one: one.measurement and one.measurement.mean_ms),
+    "samples": (int, lambda one: one.measurement and one.measurement.samples),
+    "gflops": (float, lambda one: _gflops(one)),
+    "stopped_by": (str, lambda one: one.measurement.stopped_by if one.measurement else ""),
+    "units": (str, lambda one: " ".join(one.measurement.units) if one.measurement else ""),
+    "max_error": (float, lambda one: one.verification and one.verification.max_error),
+    "wrong_elements": (int, lambda one: one.verification and one.verification.wrong_elements),
+    # none are known of what was stored before they were counted
+    "launches": (int, lambda one: one.verification and (one.verification.launches or None)),
+    "checked_launches": (
+        int,
+        lambda one: one.verification.checked if one.verification and one.verification.launches else None,
+    ),
+    "workspace_bytes": (int, lambda one: one.workspace_bytes),
+    "marks": (str, lambda one: ",".join(mark.value for mark in one.marks)),
+    "started": (float, lambda one: one.conditions.started),
+    "round": (int, lambda one: one.conditions.round),
+    "position": (int, lambda one: one.conditions.order),
+    "wall_s": (float, lambda one: one.conditions.wall_s),
+    "load": (float, lambda one: one.conditions.load),
+    "clock_mhz": (float, lambda one: one.conditions.clock_mhz),
+    "temperature_c": (float, lambda one: one.conditions.temperature_c),
+    "session": (str, lambda one: one.session.uid),
+    "sequence": (int, lambda one: one.sequence),
+    "host": (str, lambda one: one.session.host),
+    "ckprof_version": (str, lambda one: one.session.ckprof_version),
+    "git_commit": (str, lambda one: one.session.git_commit),
+    "tags": (str, lambda one: ",".join(one.session.tags)),
 }
 
 
 def row_columns() -> dict[str, ColumnType]:
     """Return name -> type of every column, those of all known types of problems among them."""
-    return {**_FIRST, **_problem_columns(), **_LAST}
+    first, last = ({name: kind for name, (kind, _) in columns.items()} for columns in (_FIRST, _LAST))
+    return {**first, **_problem_columns(), **last}
 
 
 def _problem_columns() -> dict[str, ColumnType]:
@@ -160,87 +201,16 @@ def _problem_columns() -> dict[str, ColumnType]:
 
 
 def flat_row(attempt: Attempt) -> dict[str, object]:
-    """Return the values of :func:`row_columns`; lists are joined with commas."""
-    key, kernel, seen, session = attempt.key, attempt.kernel, attempt.conditions, attempt.session
+    """Return the values of :func:`row_columns`."""
+    problem = attempt.key.problem
     return {
-        "direction": key.operation.direction,
-        "api_level": key.operation.api_level,
-        **_problem(key.problem),
-        "split_k": key.split_k,
-        "instance": key.kernel.instance,
-        "object": key.kernel.object_digest,
-        "kernel": kernel.name,
-        "instance_string": kernel.instance_string,
-        "source": kernel.source,
-        "pipeline": kernel.pipeline,
-        "dtype": kernel.dtype.value if kernel.dtype is not None else "",
-        "layout": kernel.layout,
-        "target": key.device.target,
-        "device": key.device.model,
-        "arch": key.device.arch,
-        "compute_units": key.device.compute_units,
-        "compiler": key.toolchain.compiler,
-        "driver": key.toolchain.driver,
-        "cache": key.method.cache,
-        "clock": key.method.clock,
-        "status": attempt.status.value,
-        "reason": attempt.reason,
-        "requirements": ",".join(attempt.requirements),
-        "split_chosen": attempt.split_chosen,
-        "ranked": attempt.ranked,
-        **_timing(attempt.measurement, key.problem.flop),
-        **_check(attempt.verification),
-        "workspace_bytes": attempt.workspace_bytes,
-        "marks": ",".join(mark.value for mark in attempt.marks),
-        "started": seen.started,
-        "round": seen.round,
-        "position": seen.order,
-        "wall_s": seen.wall_s,
-        "load": seen.load,
-        "clock_mhz": seen.clock_mhz,
-        "temperature_c": seen.temperature_c,
-        "session": session.uid,
-        "sequence": attempt.sequence,
-        "host": session.host,
-        "ckprof_version": session.ckprof_version,
-        "git_commit": session.git_commit,
-        "tags": ",".join(session.tags),
-    }
-
-
-def _problem(problem: Problem) -> dict[str, object]:
-    return {
-        "problem": problem.describe(),
-        "ndim": problem.ndim,
+        **{name: value(attempt) for name, (_, value) in _FIRST.items()},
         **{name: "" if kind is str else None for name, kind in _problem_columns().items()},
         **(problem.columns() if isinstance(problem, ColumnProblem) else {}),
-        "flop": problem.flop,
+        **{name: value(attempt) for name, (_, value) in _LAST.items()},
     }
 
 
-def _timing(timing: Measurement | None, flop: int) -> dict[str, object]:
-    if timing is None:
-        names = ("median_ms", "spread_ms", "min_ms", "mean_ms", "samples", "gflops")
-        return {**dict.fromkeys(names), "stopped_by": "", "units": ""}
-    return {
-        "median_ms": timing.median_ms,
-        "spread_ms": timing.spread_ms,
-        "min_ms": timing.min_ms,
-        "mean_ms": timing.mean_ms,
-        "samples": timing.samples,
-        "gflops": flop / timing.median_ms / 1e6 if timing.median_ms > 0 else None,
-        "stopped_by": timing.stopped_by,
-        "units": " ".join(timing.units),
-    }
-
-
-def _check(check: Verification | None) -> dict[str, object]:
-    if check is None:
-        return dict.fromkeys(("max_error", "wrong_elements", "launches", "checked_launches"))
-    return {
-        "max_error": check.max_error,
-        "wrong_elements": check.wrong_elements,
-        # none are known of what was stored before they were counted
-        "launches": check.launches or None,
-        "checked_launches": check.checked if check.launches else None,
-    }
+def _gflops(attempt: Attempt) -> float | None:
+    timing = attempt.measurement
+    return attempt.key.problem.flop / timing.median_ms / 1e6 if timing and timing.median_ms > 0 else None
