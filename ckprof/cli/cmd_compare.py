@@ -101,12 +101,9 @@ def _compare(arguments: argparse.Namespace, session: Session, outputs: Outputs) 
     comparison = session.profiler.compare(old, new, options)
     if not comparison.rows:
         raise UsageError("the inputs have no kernel and problem in common: nothing can be compared")
-    if session.console.terminal is not None and arguments.format == "table":
-        from ckprof.report.comparison_text import comparison_document
+    from ckprof.report.comparison_text import comparison_document
 
-        outputs.deliver(comparison, lambda: session.console.result(comparison_document(comparison)))
-    else:
-        outputs.deliver(comparison)
+    outputs.deliver(comparison, comparison_document)
     if arguments.outputs:
         counts = ", ".join(f"{count} {verdict.value}" for verdict, count in comparison.verdicts.items())
         session.console.info(f"{', '.join(str(path) for path, _ in arguments.outputs)}: {counts}")

@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
             revision=arguments.revision,
             fail_on=arguments.fail_on,
         )
-        return print_report(outputs, session, report)
+        return print_report(outputs, report)
 
 
 def holds_measurements(path: Path) -> bool:

@@ -18,21 +18,11 @@ from ckprof.report.table import Column, Table
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from ckprof.cli.session import Session
     from ckprof.model.architecture import Architecture
     from ckprof.plugin.kinds import RegistryEntries
-
-_KINDS = {
-    "directions": "what can be computed",
-    "pipelines": "kernel families",
-    "targets": "where kernels are built and run",
-    "plugins": "everything that was loaded, and what was not",
-    "lists": "instance lists that ship with ckprof",
-    "rule-sets": "enumerations of instances per architecture",
-    "archs": "architectures whose limits are known",
-    "instances": "the instances of lists or of a rule set",
-}
 
 #: what the short help of ``list instances`` shows
 _FIRST: Final = (
@@ -55,9 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof list``."""
     parser.epilog = _EPILOG
     kinds = parser.add_subparsers(dest="kind", metavar="WHAT", required=True, title="what to list")
-    for name, summary in _KINDS.items():
+    for name, (summary, table) in _KINDS.items():
         sub = kinds.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
-        if name == "instances" and isinstance(sub, CommandParser):
+        if table is None and isinstance(sub, CommandParser):
             _add_instance_options(sub, session)
             continue
         add_format(sub)
@@ -112,9 +102,10 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list or an option is wrong.
     """
-    if arguments.kind == "instances":
+    _, table = _KINDS[arguments.kind]
+    if table is None:
         return _list_instances(arguments, session)
-    session.console.table(_LISTERS[arguments.kind](session), arguments.format)
+    session.console.table(table(session), arguments.format)
     return ExitCode.OK
 
 
@@ -176,10 +167,6 @@ def _list_instances(arguments: argparse.Namespace, session: Session) -> ExitCode
     return ExitCode.OK
 
 
-def _rule_sets(session: Session) -> Table[Any]:
-    return _entries(session.registry.rule_sets)
-
-
 def _archs(session: Session) -> Table[Architecture]:
     columns: list[Column[Architecture]] = [
         Column("name", lambda arch: arch.name),
@@ -196,12 +183,17 @@ def _archs(session: Session) -> Table[Architecture]:
     return Table(columns, [*architectures().values()])
 
 
-_LISTERS = {
-    "rule-sets": _rule_sets,
-    "archs": _archs,
-    "directions": _directions,
-    "pipelines": _pipelines,
-    "targets": _targets,
-    "plugins": plugin_table,
-    "lists": _lists,
+#: what can be listed -> what that is, and its table; instances have options of their own
+_KINDS: Final[dict[str, tuple[str, Callable[[Session], Table[Any]] | None]]] = {
+    "directions": ("what can be computed", _directions),
+    "pipelines": ("kernel families", _pipelines),
+    "targets": ("where kernels are built and run", _targets),
+    "plugins": ("everything that was loaded, and what was not", plugin_table),
+    "lists": ("instance lists that ship with ckprof", _lists),
+    "rule-sets": (
+        "enumerations of instances per architecture",
+        lambda session: _entries(session.registry.rule_sets),
+    ),
+    "archs": ("architectures whose limits are known", _archs),
+    "instances": ("the instances of lists or of a rule set", None),
 }

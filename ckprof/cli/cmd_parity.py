@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     with Outputs(arguments, session, session.registry.parity_formats) as outputs:
         request = _request(arguments, session)
         report, lock = check_parity(session.profiler, request)
-        code = print_report(outputs, session, report)
+        code = print_report(outputs, report)
     if request.write is not None:
         if code is not ExitCode.OK:
             session.console.error(f"{request.write} is not written: the strings do not match")
@@ -118,14 +118,12 @@ def _request(arguments: argparse.Namespace, session: Session) -> ParityRequest:
     )
 
 
-def print_report(outputs: Outputs, session: Session, report: ParityReport) -> ExitCode:
+def print_report(outputs: Outputs, report: ParityReport) -> ExitCode:
     """Write the comparisons in all formats that were asked for, and return whether they are fine.
 
     :raises CkprofError: a format cannot show them, or a file cannot be written.
     """
     from ckprof.report.parity_text import parity_document
 
-    # the table is fitted to the terminal
-    fitted = outputs.format.id == "table"
-    outputs.deliver(report, (lambda: session.console.result(parity_document(report))) if fitted else None)
+    outputs.deliver(report, parity_document)
     return ExitCode.OK if report.passed else ExitCode.FAILED

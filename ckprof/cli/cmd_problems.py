@@ -67,7 +67,9 @@ def write_problems(
     """
     chosen = _completed(problems, arguments, session)
     split = arguments.output is not None and arguments.to != "json"
-    groups = _by_direction(chosen) if split else {None: chosen}
+    groups: dict[str | None, list[ProblemCase]] = {}
+    for case in chosen:
+        groups.setdefault(case.direction if split else None, []).append(case)
     code = ExitCode.OK
     for direction, some in groups.items():
         text, inexpressible = render_problems(some, arguments.to, tuple(session.registry.operations), origin)
@@ -113,13 +115,6 @@ def _completed(
     return completed
 
 
-def _by_direction(problems: Sequence[ProblemCase]) -> dict[str | None, list[ProblemCase]]:
-    groups: dict[str | None, list[ProblemCase]] = {}
-    for case in problems:
-        groups.setdefault(case.direction, []).append(case)
-    return groups
-
-
 def _path(path: Path, direction: str | None, *, alone: bool) -> Path:
     if alone or direction is None:
         return path
@@ -138,22 +133,14 @@ examples:
 Every file that these commands write is one that --problems takes.
 """
 
-_ACTIONS: Final = {
-    "list": "list the problem sets that ship with ckprof",
-    "show": "show the layers of a problem set",
-    "convert": "write problems in another form: MIOpenDriver, ckProfiler, JSON",
-    "sample": "draw synthetic problems: log-uniform sizes, divisibility classes, edge cases",
-    "from-log": "collect the problems of MIOpen logs, driver scripts, ckProfiler scripts and CSV tables",
-}
-
 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof problems``."""
     parser.epilog = _EPILOG
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, title="what to do")
-    for name, summary in _ACTIONS.items():
+    for name, (summary, add, _) in _ACTIONS.items():
         sub = actions.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
-        _ADDERS[name](sub, session)
+        add(sub, session)
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
@@ -161,7 +148,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: an input or an option is wrong.
     """
-    return _RUNNERS[arguments.action](arguments, session)
+    _, _, act = _ACTIONS[arguments.action]
+    return act(arguments, session)
 
 
 def _add_list(parser: argparse.ArgumentParser, session: Session) -> None:
@@ -245,18 +233,14 @@ def _convert(arguments: argparse.Namespace, session: Session) -> ExitCode:
     cases: list[ProblemCase] = problems_of_sets(arguments, session)
     for text in arguments.problem:
         log = LogProblems(text, "--problem", operations, bare=True, asked=asked)
-        _raise_first(log)
+        if log.errors:
+            raise log.errors[0]
         cases += log.problems
     for path in arguments.files:
         cases += read_any(path, operations, asked)
     if not cases:
         raise UsageError("no problems given: name a FILE, --problem or --problem-set")
     return write_problems(cases, arguments, session, "converted by ckprof problems convert")
-
-
-def _raise_first(log: LogProblems) -> None:
-    if log.errors:
-        raise log.errors[0]
 
 
 def _add_sample(parser: argparse.ArgumentParser, session: Session) -> None:
@@ -359,17 +343,19 @@ def _log_summary(path: Path, log: LogProblems) -> str:
     return "; ".join(parts)
 
 
-_ADDERS: Final = {
-    "list": _add_list,
-    "show": _add_show,
-    "convert": _add_convert,
-    "sample": _add_sample,
-    "from-log": _add_from_log,
-}
-_RUNNERS: Final = {
-    "list": _list,
-    "show": _show,
-    "convert": _convert,
-    "sample": _sample,
-    "from-log": _from_log,
+#: action -> what it does, what adds its options, and what runs it
+_ACTIONS: Final = {
+    "list": ("list the problem sets that ship with ckprof", _add_list, _list),
+    "show": ("show the layers of a problem set", _add_show, _show),
+    "convert": ("write problems in another form: MIOpenDriver, ckProfiler, JSON", _add_convert, _convert),
+    "sample": (
+        "draw synthetic problems: log-uniform sizes, divisibility classes, edge cases",
+        _add_sample,
+        _sample,
+    ),
+    "from-log": (
+        "collect the problems of MIOpen logs, driver scripts, ckProfiler scripts and CSV tables",
+        _add_from_log,
+        _from_log,
+    ),
 }

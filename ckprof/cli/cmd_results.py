@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.outputs import result_in_file
@@ -49,13 +49,12 @@ store or a file cannot be used.
 _SESSIONS: Final = 10
 #: kernels without an outcome that are named
 _LOST: Final = 20
-_ACTIONS = ("show", "export", "import", "merge", "check", "recover", "prune")
 
 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof results``."""
     parser.epilog = _EPILOG
-    parser.add_argument("action", choices=_ACTIONS, metavar="ACTION", help=", ".join(_ACTIONS))
+    parser.add_argument("action", choices=tuple(_ACTIONS), metavar="ACTION", help=", ".join(_ACTIONS))
     parser.add_argument(
         "paths",
         nargs="+",
@@ -70,7 +69,10 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         "--format", metavar="NAME", help="csv, json, ndjson, parquet, t4 or a plugin's (default: by the file)"
     )
     group.add_argument("--wait", action="store_true", help="wait while another process writes the store")
-    _add_outcome_options(parser)
+    group = parser.add_argument_group("which outcomes (show, export, prune); for import: what a file lacks")
+    add_fields(group, StoreQuery, "direction", "target", "arch", "dtype")
+    add_fields(group, ImportHints)
+    add_fields(group, StoreQuery, "statuses", "instance", "session", "since", "before")
     group = parser.add_argument_group("prune")
     group.add_argument(
         "--samples-only", action="store_true", help="remove the raw samples, keep the outcomes"
@@ -80,29 +82,12 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     )
 
 
-def _add_outcome_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which outcomes are meant."""
-    group = parser.add_argument_group("which outcomes (show, export, prune); for import: what a file lacks")
-    add_fields(group, StoreQuery, "direction", "target", "arch", "dtype")
-    add_fields(group, ImportHints)
-    add_fields(group, StoreQuery, "statuses", "instance", "session", "since", "before")
-
-
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     """Run the command.
 
     :raises CkprofError: a store, a file or an option is wrong.
     """
-    actions: dict[str, Callable[[argparse.Namespace, Session], ExitCode]] = {
-        "show": _show,
-        "export": _export,
-        "import": _import,
-        "merge": _merge,
-        "check": _check,
-        "recover": _recover,
-        "prune": _prune,
-    }
-    return actions[arguments.action](arguments, session)
+    return _ACTIONS[arguments.action](arguments, session)
 
 
 def query_of(arguments: argparse.Namespace) -> StoreQuery:
@@ -166,7 +151,13 @@ def _overview(store: Store, query: StoreQuery) -> Document:
     side = _side(store, query) if has_layers or has_unserved else None
     unserved = unserved_of(side) if side is not None and has_unserved else ()
     rows: list[MeasurementSummary | Unserved] = [*store.best(query), *unserved]
-    document = Document(["\n".join(lines), *([Table(_best_columns(), rows)] if rows else [])])
+    shown = {
+        "problem": lambda row: row.problem.describe(),
+        "best kernel": lambda row: row.text,
+        "type": lambda row: row.key.dtype,
+    }
+    best = [Table(with_unserved(_BEST_COLUMNS, shown), rows)] if rows else []
+    document = Document(["\n".join(lines), *best])
     add_totals(document, networks_of_side(side) if side is not None and has_layers else ())
     return document
 
@@ -193,15 +184,6 @@ def _has_unserved(summaries: Sequence[MeasurementSummary]) -> bool:
 def _best_kernel(summary: MeasurementSummary) -> str:
     split_k = summary.key.split_k
     return summary.kernel.name if split_k == 1 else f"{summary.kernel.name} (split-K {split_k})"
-
-
-def _best_columns() -> list[Column[Any]]:
-    shown = {
-        "problem": lambda row: row.problem.describe(),
-        "best kernel": lambda row: row.text,
-        "type": lambda row: row.key.dtype,
-    }
-    return with_unserved(_BEST_COLUMNS, shown)
 
 
 _BEST_COLUMNS: Final[list[Column[MeasurementSummary]]] = [
@@ -336,3 +318,14 @@ def _prune(arguments: argparse.Namespace, session: Session) -> ExitCode:
     else:
         session.console.result(f"removed {what}; the file is {counted(freed, 'byte')} smaller")
     return ExitCode.OK
+
+
+_ACTIONS: Final[dict[str, Callable[[argparse.Namespace, Session], ExitCode]]] = {
+    "show": _show,
+    "export": _export,
+    "import": _import,
+    "merge": _merge,
+    "check": _check,
+    "recover": _recover,
+    "prune": _prune,
+}

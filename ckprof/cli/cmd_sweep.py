@@ -121,7 +121,7 @@ def report(result: SweepResult, problems: Sequence[ProblemCase], session: Sessio
     summary = result.summary
     if summary is None:
         return ExitCode.OK
-    session.console.clear_status()
+    session.console.progress.clear()
     left_out = given_up_lines(result.plan)
     if not result.plan.open_contests and summary.attempts == 0:
         held = "all" if not left_out else f"{result.plan.known} of"

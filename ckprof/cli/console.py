@@ -38,20 +38,27 @@ class ProgressLine:
 
     :param stream: where it is shown.
     :param rewritten: as on terminals; elsewhere lines follow each other, the less often the longer it takes.
+    :param silent: nothing is shown.
     :param clock: seconds that pass.
     """
 
     def __init__(
-        self, stream: TextIO, *, rewritten: bool, clock: Callable[[], float] = time.monotonic
+        self,
+        stream: TextIO,
+        *,
+        rewritten: bool,
+        silent: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stream = stream
+        self._silent = silent
         self._rewritten = rewritten
         self._clock = clock
         self._began = clock()
         self._due = self._began
         self._shown = False
 
-    def begin(self, *, at_once: bool) -> None:
+    def begin(self, *, at_once: bool = False) -> None:
         """Begin something.
 
         :param at_once: its first line is worth it; otherwise it may be over before.
@@ -64,6 +71,8 @@ class ProgressLine:
 
         :param name: stands behind the text; whole where there is room.
         """
+        if self._silent:
+            return
         if not self._rewritten:
             self._add(f"{text} {name}".rstrip())
             return
@@ -132,7 +141,10 @@ class Console:
         self.verbosity = verbosity
         self._out = out or sys.stdout
         self._err = err or sys.stderr
-        self._status = ProgressLine(self._err, rewritten=self._err.isatty() and _understands_escapes())
+        #: how far something is, in one line
+        self.progress = ProgressLine(
+            self._err, rewritten=self._err.isatty() and _understands_escapes(), silent=verbosity < 0
+        )
 
     @property
     def terminal(self) -> Terminal | None:
@@ -145,7 +157,7 @@ class Console:
 
     def result(self, content: str | Table[Any] | Document) -> None:
         """Print a part of the command's result; tables are fitted to the terminal, if it goes to one."""
-        self.clear_status()
+        self.progress.clear()
         text = plain(content) if isinstance(content, str) else content.text(self.terminal)
         self.exact(text if text.endswith("\n") else f"{text}\n")
 
@@ -195,40 +207,10 @@ class Console:
         """Say why the command failed."""
         self._message(f"ckprof: {text}")
 
-    def begin(self, *, at_once: bool = False) -> None:
-        """Begin something whose progress will be told.
-
-        :param at_once: its first line is worth it; otherwise it may be over before.
-        """
-        self._status.begin(at_once=at_once)
-
-    def status(self, text: str, name: str = "") -> None:
-        """Say how far something is, in one line that is rewritten on terminals, and now and then elsewhere.
-
-        :param name: stands behind the text, shortened where there is no room.
-        """
-        if self.verbosity >= 0:
-            self._status.show(text, name)
-
-    def progress(
-        self, title: str, done: int, total: int, name: str = "", *, eta_s: float | None = None
-    ) -> None:
-        """Say how many steps are over, as :meth:`status` does, on terminals with a bar.
-
-        :param name: the latest step.
-        :param eta_s: seconds that the others take at most, if that is known.
-        """
-        if self.verbosity >= 0:
-            self._status.show_bar(title, done, total, name, eta_s=eta_s)
-
-    def clear_status(self) -> None:
-        """Remove the line of progress from the terminal, if it is shown."""
-        self._status.clear()
-
     def _message(self, text: str) -> None:
         # A terminal that is gone, or a full disk behind a redirection, must not cost the results.
         with suppress(OSError):
-            self.clear_status()
+            self.progress.clear()
             self._err.write(f"{self._fitted(plain(text))}\n")
             self._err.flush()
 

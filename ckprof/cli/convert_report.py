@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import ListError
@@ -182,15 +183,7 @@ def _file_values(file: CatalogFile) -> dict[str, Any]:
         "datatype": catalog.dtype.value,
         "instances": len(catalog.records),
         "sources": [str(source) for source in file.sources],
-        "differences": [
-            {
-                "where": difference.where,
-                "on_disk": difference.on_disk,
-                "expected": difference.expected,
-                "message": difference.message,
-            }
-            for difference in file.differences
-        ],
+        "differences": [asdict(difference) for difference in file.differences],
     }
 
 

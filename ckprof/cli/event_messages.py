@@ -38,15 +38,17 @@ class EventMessages:
                 self._progress(event)
             case ProgressEnded():
                 self._doing = ""
-                console.clear_status()
+                console.progress.clear()
             case StatusLine():
-                console.status(event.text, event.name)
+                console.progress.show(event.text, event.name)
             case ListRead():
                 report_conversion(event.conversion, console)
 
     def _progress(self, event: Progress) -> None:
         if event.what != self._doing:
             self._doing = event.what
-            self._console.begin(at_once=event.at_once)
+            self._console.progress.begin(at_once=event.at_once)
         if event.done:
-            self._console.progress(event.what, event.done, event.total, event.name, eta_s=event.eta_s)
+            self._console.progress.show_bar(
+                event.what, event.done, event.total, event.name, eta_s=event.eta_s
+            )

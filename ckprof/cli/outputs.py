@@ -11,7 +11,7 @@ import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ckprof.errors import CkprofError, InputError, PluginError, UsageError
 from ckprof.files import write_output
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ckprof.report.document import Document
     from ckprof.report.table import Table
 
+
+T = TypeVar("T")
 
 #: seconds after which a file that was to become a report belongs to a process that was killed
 _ABANDONED_S: Final = 600.0
@@ -73,6 +75,8 @@ def _sweep(path: Path) -> None:
             continue
 
 
+#: formats for people, which are what commands have by default
+_FITTED: Final = ("table", "text")
 _FORMAT_FILE: Final = re.compile(r"([a-z][a-z0-9_]*)=(.+)", re.DOTALL)
 
 
@@ -179,17 +183,17 @@ class Outputs:
             check_report(path)
         self._delivered = False
 
-    def deliver(self, result: object, show: Callable[[], None] | None = None) -> None:
+    def deliver(self, result: T, document: Callable[[T], Document]) -> None:
         """Write a result in all formats: the files first.
 
-        :param show: shows it on standard output, if not as its format renders it.
+        :param document: shows it on standard output, fitted to the terminal, if no other format is asked for.
         :raises CkprofError: a format cannot show it, or a file cannot be written.
         """
         self.mark_delivered()
         for chosen, path in self.further:
             write_report(chosen.render(result), path)
-        if show is not None:
-            show()
+        if self.format.id in _FITTED:
+            self._session.console.result(document(result))
         else:
             self._session.console.exact(self.format.render(result))
 

@@ -81,8 +81,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     call = chosen(arguments, AuditCall, paths=tuple(arguments.paths))
     with Outputs(arguments, session, AUDIT_FORMATS) as outputs:
         report = audit(session.registry, call)
-        fitted = outputs.format.id == "text"
-        outputs.deliver(report, (lambda: session.console.result(audit_document(report))) if fitted else None)
+        outputs.deliver(report, audit_document)
     if arguments.fix:
         for file in report.files:
             clean = write_clean(session.registry, call, file)

@@ -93,8 +93,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     )
     with Outputs(arguments, session, UPGRADE_FORMATS) as outputs:
         found = upgrade(session.profiler, call)
-        fitted = outputs.format.id == "text"
-        outputs.deliver(found, (lambda: session.console.result(upgrade_document(found))) if fitted else None)
+        outputs.deliver(found, upgrade_document)
     return ExitCode.OK if found.passed else ExitCode.FAILED
 
 

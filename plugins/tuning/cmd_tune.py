@@ -191,7 +191,7 @@ def _named_instances(arguments: argparse.Namespace, session: Session) -> Instanc
 def _show(result: TuneResult, arguments: argparse.Namespace, session: Session) -> None:
     from ckprof_plugins.tuning.tune_report import tune_document, tune_values
 
-    session.console.clear_status()
+    session.console.progress.clear()
     if arguments.format == "json":
         session.console.result(json.dumps(tune_values(result), indent=1))
     else:
