@@ -5,7 +5,7 @@ modules of ``.ci/mutants.toml``, runs the tests of its module on each, in copies
 killed and survived by module, and what survived as a difference. The exit code is 1 if less than 92 % were
 killed. The same seed draws the same mutants of the same code::
 
-    python .ci/mutants.py --count 50 --seed 7 ckprof/compare/verdict.py
+    python .ci/mutants.py --count 50 --seed 7 ckprof/compare/change.py
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ckprof.cli.event_messages import standing_lines
+from ckprof.cli.cmd_sweep import standing_lines
 from ckprof.model.problem import brief
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.ranking import Order, Standing
