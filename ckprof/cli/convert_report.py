@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import ListError
 from ckprof.model.conversion import CatalogState, ListState
-from ckprof.report.ci import Annotation, AnnotationLevel, remarks_on, render
+from ckprof.report.ci import AnnotationLevel, Remark, remark, remarks_on, render
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
 from ckprof.wording import agreeing, counted
@@ -69,9 +69,9 @@ class ConvertReport:
 
     def as_annotations(self) -> str:
         """Return remarks on wrong lines and catalogs, on what was left out, and on what is lossy."""
-        remarks = [remark for item in self.lists for remark in _remarks(item)]
+        remarks = [one for item in self.lists for one in _remarks(item)]
         remarks += [
-            Annotation(level=AnnotationLevel.ERROR, title="catalog", message=text, path=file.path)
+            remark(AnnotationLevel.ERROR, "catalog", text, file.path)
             for file in self.files
             for text in _differences(file)
         ]
@@ -145,22 +145,16 @@ def _differences(file: CatalogFile) -> Iterator[str]:
         yield f"... and {len(file.differences) - _SHOWN} more differences"
 
 
-def _remarks(item: TreeList) -> Iterator[Annotation]:
+def _remarks(item: TreeList) -> Iterator[Remark]:
     if item.error is not None:
         yield from remarks_on(item.error)
     if item.conversion is None:
         return
     for line, why in item.conversion.dropped.items():
         if why.rule == "error":
-            yield Annotation(
-                level=AnnotationLevel.WARNING,
-                title="left out",
-                message=why.message,
-                path=item.path,
-                line=line,
-            )
+            yield remark(AnnotationLevel.WARNING, "left out", why.message, item.path, line)
     for line, what in item.conversion.lossy.items():
-        yield Annotation(level=AnnotationLevel.NOTICE, title="lossy", message=what, path=item.path, line=line)
+        yield remark(AnnotationLevel.NOTICE, "lossy", what, item.path, line)
 
 
 def _errors(item: TreeList) -> list[dict[str, Any]]:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 from xml.etree import ElementTree
 
 from ckprof.errors import Diagnostic, InputError, ListError
@@ -83,66 +82,56 @@ class AnnotationLevel(Enum):
     NOTICE = "notice"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Annotation:
-    """One remark."""
-
-    level: AnnotationLevel
-    title: str
-    message: str
-    #: what it is about: a file, or any other source, which is shown without a place
-    path: Path | str | None = None
-    #: one-based
-    line: int | None = None
-    column: int | None = None
-
-    @classmethod
-    def at(cls, source: str, *, level: AnnotationLevel, title: str, message: str) -> Annotation:
-        """Return a remark on a source in the form ``file``, ``file:line`` or ``file:line:column``."""
-        found = _PLACE.fullmatch(source)
-        if found is None:
-            return cls(level=level, title=title, message=message, path=source)
-        column = int(found["column"]) if found["column"] else None
-        return cls(
-            level=level,
-            title=title,
-            message=message,
-            path=found["path"],
-            line=int(found["line"]),
-            column=column,
-        )
-
-    def command(self) -> str:
-        """Return the line that GitHub reads."""
-        properties = {"title": self.title}
-        if self.path is not None and Path(self.path).is_file():
-            # from the root of the repository, as pull requests have it, wherever ckprof was called
-            place = {
-                "file": str(checkout_path(Path(self.path)) or self.path),
-                "line": self.line,
-                "col": self.column,
-            }
-            properties = {key: str(value) for key, value in place.items() if value} | properties
-        written = ",".join(f"{key}={_escaped_property(value)}" for key, value in properties.items())
-        return f"::{self.level.value} {written}::{_escaped(plain(self.message))}"
+#: how bad something is, and the line that GitHub reads
+Remark: TypeAlias = tuple[AnnotationLevel, str]
 
 
-def render(annotations: Iterable[Annotation], verdict: str) -> str:
+def remark(
+    level: AnnotationLevel,
+    title: str,
+    message: str,
+    path: Path | str | None = None,
+    line: int | None = None,
+    column: int | None = None,
+) -> Remark:
+    """Return one remark.
+
+    :param path: what it is about: a file, or any other source, which is shown without a place.
+    :param line: one-based, as ``column`` is.
+    """
+    properties = {"title": title}
+    if path is not None and Path(path).is_file():
+        # from the root of the repository, as pull requests have it, wherever ckprof was called
+        place = {"file": str(checkout_path(Path(path)) or path), "line": line, "col": column}
+        properties = {key: str(value) for key, value in place.items() if value} | properties
+    written = ",".join(f"{key}={_escaped_property(value)}" for key, value in properties.items())
+    return level, f"::{level.value} {written}::{_escaped(plain(message))}"
+
+
+def remark_at(source: str, level: AnnotationLevel, title: str, message: str) -> Remark:
+    """Return a remark on a source in the form ``file``, ``file:line`` or ``file:line:column``."""
+    found = _PLACE.fullmatch(source)
+    if found is None:
+        return remark(level, title, message, source)
+    column = int(found["column"]) if found["column"] else None
+    return remark(level, title, message, found["path"], int(found["line"]), column)
+
+
+def render(remarks: Iterable[Remark], verdict: str) -> str:
     """Return all remarks, as far as GitHub shows them, and a line for those who read the log.
 
     :param verdict: that line.
     """
-    levels: dict[AnnotationLevel, list[Annotation]] = defaultdict(list)
-    for annotation in annotations:
-        levels[annotation.level].append(annotation)
+    levels: dict[AnnotationLevel, list[str]] = defaultdict(list)
+    for level, written in remarks:
+        levels[level].append(written)
     lines = []
     for level, found in levels.items():
         shown = found if len(found) <= MOST_SHOWN else found[: MOST_SHOWN - 1]
-        lines += [annotation.command() for annotation in shown]
+        lines += shown
         if len(found) > len(shown):
-            title = f"{len(found) - len(shown)} more"
-            rest = Annotation(level=level, title=title, message="other formats have all of them")
-            lines.append(rest.command())
+            _, rest = remark(level, f"{len(found) - len(shown)} more", "other formats have all of them")
+            lines.append(rest)
     return "\n".join([*lines, one_line(verdict)]) + "\n"
 
 
@@ -184,17 +173,10 @@ def failure_annotations(error: CkprofError) -> str:
     return render(remarks_on(error), f"no result, exit code {int(error.exit_code)}")
 
 
-def remarks_on(error: CkprofError) -> list[Annotation]:
+def remarks_on(error: CkprofError) -> list[Remark]:
     """Return a remark for each place that is wrong."""
     return [
-        Annotation(
-            level=AnnotationLevel.ERROR,
-            title="ckprof",
-            message=one.message,
-            path=one.path or None,
-            line=one.line,
-            column=one.column,
-        )
+        remark(AnnotationLevel.ERROR, "ckprof", one.message, one.path or None, one.line, one.column)
         for one in _diagnostics(error)
     ]
 

@@ -10,7 +10,7 @@ from ckprof.errors import Diagnostic
 from ckprof.model.outcome import Status
 from ckprof.model.parity import ParityFinding
 from ckprof.model.results import ListVerdict, status_counts
-from ckprof.report.ci import Annotation, AnnotationLevel, JUnit, add, render
+from ckprof.report.ci import AnnotationLevel, JUnit, Remark, add, remark, remark_at, render
 from ckprof.report.comparison_text import settling_text, shift_lines, verdict_line
 from ckprof.report.figures import display_name
 from ckprof.report.parity_text import differences, verdict
@@ -85,43 +85,33 @@ def render_run_github(results: RunResults) -> str:
 
 def render_batch_github(batch: BatchResults) -> str:
     """Render the same for all lists, and an error for each that cannot be read."""
-    remarks: list[Annotation] = []
+    remarks: list[Remark] = []
     for item in batch.lists:
         if item.results is not None:
             remarks += _remarks(item.results)
         elif item.verdict.is_broken:
             source, _, message = item.reason.partition(": ")
-            at = Annotation.at(
-                source, level=AnnotationLevel.ERROR, title=item.name, message=message or item.reason
-            )
-            remarks.append(at)
+            remarks.append(remark_at(source, AnnotationLevel.ERROR, item.name, message or item.reason))
     counts = ", ".join(f"{count} {verdict.value}" for verdict, count in batch.verdicts.items())
     return render(remarks, f"{batch.found} lists: {counts}")
 
 
-def _remarks(results: RunResults) -> Iterator[Annotation]:
+def _remarks(results: RunResults) -> Iterator[Remark]:
     for conversion in results.conversions:
         for line, why in conversion.dropped.items():
             if why.rule == "error":
                 source = f"{conversion.path}:{line}"
-                yield Annotation.at(
-                    source, level=AnnotationLevel.WARNING, title="left out", message=why.message
-                )
+                yield remark_at(source, AnnotationLevel.WARNING, "left out", why.message)
     for index, problem in enumerate(results.problems):
         rows = rows_of_problem(results, index)
         for row in (*rows, *baseline_rows(results, index)):
             if row.outcome.status.is_failure:
-                yield Annotation.at(
-                    row.instance.source,
-                    level=AnnotationLevel.ERROR,
-                    title=f"{row.outcome.status.value}: {row.title}",
-                    message=f"{row.outcome.reason}\n{problem.describe()}",
-                )
+                title = f"{row.outcome.status.value}: {row.title}"
+                message = f"{row.outcome.reason}\n{problem.describe()}"
+                yield remark_at(row.instance.source, AnnotationLevel.ERROR, title, message)
         if not _is_served(rows):
             message = f"{_unserved_text(results, index)}: {problem.describe()}"
-            yield Annotation(
-                level=AnnotationLevel.ERROR, title="no instance supports the problem", message=message
-            )
+            yield remark(AnnotationLevel.ERROR, "no instance supports the problem", message)
 
 
 def _is_served(rows: list[ResultRow]) -> bool:
@@ -143,9 +133,9 @@ def render_parity_junit(report: ParityReport) -> str:
         suite = junit.suite(comparison.lasting_title)
         for match in comparison.matches:
             junit.case(suite, match.text)
-        for finding, text, remark in _findings(comparison):
+        for finding, text, found in _findings(comparison):
             case = junit.case(suite, text)
-            about = str(remark) if remark.path else remark.message
+            about = str(found) if found.path else found.message
             if finding in report.fail_on:
                 add(case, "failure", text, type=finding.value, message=about)
             elif finding is ParityFinding.SKIPPED:
@@ -158,14 +148,14 @@ def render_parity_junit(report: ParityReport) -> str:
 def render_parity_github(report: ParityReport) -> str:
     """Render a remark on the line of each finding: an error if it fails the comparison, else a notice."""
     remarks = [
-        Annotation.at(
-            str(remark.path),
-            level=AnnotationLevel.ERROR if finding in report.fail_on else AnnotationLevel.NOTICE,
-            title=f"parity: {finding.value}",
-            message=f"{text}\n{remark.message}",
+        remark_at(
+            str(found.path),
+            AnnotationLevel.ERROR if finding in report.fail_on else AnnotationLevel.NOTICE,
+            f"parity: {finding.value}",
+            f"{text}\n{found.message}",
         )
         for comparison in report.comparisons
-        for finding, text, remark in _findings(comparison)
+        for finding, text, found in _findings(comparison)
     ]
     return render(remarks, verdict(report))
 
@@ -236,23 +226,13 @@ def render_comparison_github(comparison: Comparison) -> str:
         if failure or row.worsened or slower:
             level = AnnotationLevel.ERROR if failure else AnnotationLevel.WARNING
             message = f"{_compared_problem(row.key)}: {_compared_text(row)}"
-            remarks.append(
-                Annotation(
-                    level=level, title=f"{_compared_kind(row)}: {display_name(row.old)}", message=message
-                )
-            )
+            remarks.append(remark(level, f"{_compared_kind(row)}: {display_name(row.old)}", message))
     for lost in comparison.only_old:
-        remarks.append(
-            Annotation(
-                level=AnnotationLevel.ERROR if comparison.missing_fail else AnnotationLevel.WARNING,
-                title=f"missing: {display_name(lost)}",
-                message=f"{lost.key.problem.problem.describe()}: only in {comparison.old_label}",
-            )
-        )
+        level = AnnotationLevel.ERROR if comparison.missing_fail else AnnotationLevel.WARNING
+        message = f"{lost.key.problem.problem.describe()}: only in {comparison.old_label}"
+        remarks.append(remark(level, f"missing: {display_name(lost)}", message))
     if comparison.shift_fails:
-        remarks.append(
-            Annotation(level=AnnotationLevel.ERROR, title="shift: all rows", message=_shift_text(comparison))
-        )
+        remarks.append(remark(AnnotationLevel.ERROR, "shift: all rows", _shift_text(comparison)))
     counts = ", ".join(f"{count} {verdict.value}" for verdict, count in comparison.verdicts.items())
     end = f"{comparison.old_label} and {comparison.new_label}: {counts}; {verdict_line(comparison)}"
     return render(remarks, end)

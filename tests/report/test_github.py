@@ -9,11 +9,12 @@ import pytest
 from ckprof.errors import Diagnostic, InputError, ListError, ToolchainError
 from ckprof.report.ci import (
     MOST_SHOWN,
-    Annotation,
     AnnotationLevel,
     failure_annotations,
     failure_junit,
     failure_markdown,
+    remark,
+    remark_at,
     render,
 )
 from tests.report.services import obeyed
@@ -23,10 +24,7 @@ def test_nothing_in_a_message_or_property_is_taken_for_syntax(tmp_path):
     odd = tmp_path / "a,b:c%.conf"
     odd.touch()
     message = "100 % of\r\nlines: a,b\n::error::planted\x1b[31m"
-    remark = Annotation(
-        level=AnnotationLevel.ERROR, title="x,y::z%\n", message=message, path=odd, line=3, column=4
-    )
-    line = remark.command()
+    _, line = remark(AnnotationLevel.ERROR, "x,y::z%\n", message, odd, 3, 4)
     assert "\n" not in line and "\r" not in line and "\x1b" not in line
     (read,) = obeyed(line)
     assert (read["file"], read["line"], read["col"]) == (str(odd), "3", "4")
@@ -39,19 +37,15 @@ def test_a_file_is_named_from_the_root_of_its_repository(tmp_path, monkeypatch):
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "a.conf").touch()
     monkeypatch.chdir(tmp_path / "sub")
-    remark = Annotation.at("a.conf:7", level=AnnotationLevel.WARNING, title="t", message="m")
-    assert remark.command() == "::warning file=sub/a.conf,line=7,title=t::m"
-    gone = Annotation.at("library kernel 3", level=AnnotationLevel.NOTICE, title="t", message="m")
-    assert gone.command() == "::notice title=t::m"
+    _, written = remark_at("a.conf:7", AnnotationLevel.WARNING, "t", "m")
+    assert written == "::warning file=sub/a.conf,line=7,title=t::m"
+    _, gone = remark_at("library kernel 3", AnnotationLevel.NOTICE, "t", "m")
+    assert gone == "::notice title=t::m"
 
 
 def test_what_github_would_drop_is_counted():
-    remarks = [
-        Annotation(level=AnnotationLevel.ERROR, title=str(n), message="m") for n in range(MOST_SHOWN + 5)
-    ]
-    read = obeyed(
-        render([*remarks, Annotation(level=AnnotationLevel.NOTICE, title="n", message="m")], "::verdict")
-    )
+    remarks = [remark(AnnotationLevel.ERROR, str(n), "m") for n in range(MOST_SHOWN + 5)]
+    read = obeyed(render([*remarks, remark(AnnotationLevel.NOTICE, "n", "m")], "::verdict"))
     assert [one["title"] for one in read] == [*map(str, range(MOST_SHOWN - 1)), "6 more", "n"]
     assert len(obeyed(render(remarks[:MOST_SHOWN], ""))) == MOST_SHOWN
 
