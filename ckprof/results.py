@@ -101,9 +101,10 @@ class Results:
 
     def __str__(self) -> str:
         """Return what ``ckprof run`` prints: the ranked table of each problem."""
-        from ckprof.report.run_summary import render_for_terminal
+        from ckprof.report.run_summary import terminal_document
 
-        return render_for_terminal(self.data, Terminal(width=shutil.get_terminal_size().columns)).rstrip("\n")
+        terminal = Terminal(width=shutil.get_terminal_size().columns)
+        return terminal_document(self.data).text(terminal).rstrip("\n")
 
     def _repr_html_(self) -> str | None:
         """Return the ranked tables for notebooks; ``None`` where no plugin writes HTML."""

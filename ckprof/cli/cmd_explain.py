@@ -97,22 +97,18 @@ def _parts(line: ExplainedLine) -> list[str | Table[Any]]:
 
 
 def _argument_table(line: ExplainedLine) -> Table[ExplainedField]:
+    def becomes(field: ExplainedField) -> str:
+        unused = "(used by a check)" if field.read else "(checked, no influence)"
+        return field.error or ", ".join(field.becomes) or unused
+
     columns: list[Column[ExplainedField]] = [
         Column("#", lambda field: field.position),
         Column("column", lambda field: field.column),
         Column("argument", lambda field: field.name),
         Column("text", lambda field: field.text),
-        Column(
-            "becomes",
-            lambda field: field.error or ", ".join(field.becomes) or _unused(field.read),
-            whole_below=True,
-        ),
+        Column("becomes", becomes, whole_below=True),
     ]
     return Table(columns, line.fields)
-
-
-def _unused(read: bool) -> str:
-    return "(used by a check)" if read else "(checked, no influence)"
 
 
 def _key_table(line: ExplainedLine) -> Table[tuple[str, tuple[Any, str]]]:

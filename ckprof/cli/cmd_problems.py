@@ -152,7 +152,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     return act(arguments, session)
 
 
-def _add_list(parser: argparse.ArgumentParser, session: Session) -> None:
+def _add_list(parser: argparse.ArgumentParser, _: Session) -> None:
     add_format(parser)
 
 

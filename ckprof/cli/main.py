@@ -266,7 +266,8 @@ def _dispatch(arguments: list[str], signals: StopSignals) -> int:
 def _run(command: Command, parsed: argparse.Namespace, session: Session) -> int:
     from ckprof.cli.outputs import to_output_file
 
-    session.report_broken_plugins()
+    for plugin in session.manager.broken:
+        session.console.warning(f"plugin {plugin.name} ({plugin.location}) is not active: {plugin.error}")
     try:
         with session.manager.blaming(f"'ckprof {command.name}'"), to_output_file(parsed, session):
             code: int = command.run(parsed, session)

@@ -60,11 +60,6 @@ class Session:
             "timeout": lambda: f"{settings.timeout:g}",
         }
 
-    def report_broken_plugins(self) -> None:
-        """Warn of plugins that could not be loaded."""
-        for plugin in self.manager.broken:
-            self.console.warning(f"plugin {plugin.name} ({plugin.location}) is not active: {plugin.error}")
-
 
 def _labels(registry: Registry, kind: Kind[Any]) -> str:
     return "; ".join(f"{entry.id}: {entry.label}" for entry in registry.entries(kind))
@@ -79,8 +74,7 @@ def _dtypes() -> str:
 def _revisions() -> str:
     from ckprof.model.strings.kind import all_revisions
 
-    notes = "; ".join(f"{revision.name}: {revision.note}" for revision in all_revisions())
-    return f"({notes})"
+    return f"({'; '.join(f'{revision.name}: {revision.note}' for revision in all_revisions())})"
 
 
 def open_session(

@@ -249,7 +249,10 @@ class Side:
         groups: dict[ProblemKey, list[MeasuredRow]] = defaultdict(list)
         for row in self.rows.values():
             groups[row.key.problem].append(row)
-        return {key: tuple(sorted(rows, key=_ranking_order)) for key, rows in groups.items()}
+        return {
+            key: tuple(sorted(rows, key=lambda row: (row.time_ms, row.key.instance, row.key.split_k)))
+            for key, rows in groups.items()
+        }
 
     def first_places(self, problem: ProblemKey) -> list[MeasuredRow]:
         """Return the rows of a problem that may be the fastest: the best, and those tied with it."""
@@ -345,10 +348,6 @@ def process_of(round_time: RoundTime) -> str:
     """Return the process that measured a round; its session where nothing tells processes apart."""
     place = round_time.place
     return round_time.process or (place[0] if place else "")
-
-
-def _ranking_order(row: MeasuredRow) -> tuple[float, str, int]:
-    return row.time_ms, row.key.instance, row.key.split_k
 
 
 def _row(key: RowKey, measured: list[list[Attempt]]) -> MeasuredRow:

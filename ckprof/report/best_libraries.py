@@ -67,7 +67,9 @@ def best_libraries(times: Array, weights: Array, most: int) -> list[BestLibrary]
     libraries: list[BestLibrary] = []
     greedy: list[int] = []
     for size in range(1, min(most, len(useful)) + 1):
-        greedy = [*greedy, _next(costs, greedy)]
+        further = _with_each(costs, greedy)
+        further[greedy] = np.inf
+        greedy = [*greedy, int(further.argmin())]
         total, bound = _total(costs, greedy), _bound(costs, greedy)
         chosen = greedy
         if comb(len(useful), size) <= _COMBINATIONS:
@@ -108,12 +110,6 @@ def _with_each(costs: Array, chosen: Sequence[int]) -> Array:
     now = costs[:, list(chosen)].min(axis=1) if chosen else np.full(len(costs), np.inf)
     totals: Array = np.minimum(now[:, None], costs).sum(axis=0)
     return totals
-
-
-def _next(costs: Array, chosen: Sequence[int]) -> int:
-    totals = _with_each(costs, chosen)
-    totals[list(chosen)] = np.inf
-    return int(totals.argmin())
 
 
 def _bound(costs: Array, chosen: Sequence[int]) -> float:

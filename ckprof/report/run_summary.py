@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from ckprof.model.results import RunResults
     from ckprof.report.rows import ResultRow
-    from ckprof.report.table import Terminal
 
 #: characters of a reason after which the rest is cut
 _REASON: Final = 60
@@ -33,11 +32,6 @@ _ALL_FINE: Final = 0
 BEST_FORMATS: Final = ("table", "md", "csv")
 #: columns that say the same of all rows of :func:`best_table`
 _NOT_OF_BEST: Final = ("status", "max error", "reason")
-
-
-def render_for_terminal(results: RunResults, terminal: Terminal, *, all_rows: bool = False) -> str:
-    """Render what :func:`terminal_document` returns."""
-    return terminal_document(results, all_rows=all_rows).text(terminal)
 
 
 def terminal_document(results: RunResults, *, all_rows: bool = False) -> Document:

@@ -87,21 +87,6 @@ def attempt_line(attempt: Attempt) -> bytes:
     return msgspec.json.encode(ShardLine(attempt=finite(attempt))) + b"\n"
 
 
-def baseline_line(baseline: BaselineAttempt) -> bytes:
-    """Return the line of what became of a baseline."""
-    error = baseline.max_error
-    if error is not None and not math.isfinite(error):
-        baseline = replace(baseline, max_error=_INFINITE)
-    return msgspec.json.encode(ShardLine(baseline=baseline)) + b"\n"
-
-
-def mark_line(session: str, sequence: int, mark: Mark) -> bytes:
-    """Return the line of a mark that is added later."""
-    return (
-        msgspec.json.encode(ShardLine(mark=LateMark(session=session, sequence=sequence, mark=mark))) + b"\n"
-    )
-
-
 def read_lines(path: Path) -> Iterator[ShardLine | BadLine]:
     """Yield what a file holds; lines that cannot be used are yielded as such.
 
@@ -171,8 +156,10 @@ def _decode(line: bytes, number: int, path: Path) -> ShardLine | BadLine:
         decoded = _LINES.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, InputError) as exc:
         return BadLine(path=str(path), line=number, reason=str(exc))
+    if decoded.baseline is not None and decoded.baseline.max_error == _INFINITE:
+        return ShardLine(baseline=replace(decoded.baseline, max_error=math.inf))
     if decoded.attempt is None:
-        return _with_infinity(decoded)
+        return decoded
     attempt = _infinite(decoded.attempt)
     wrong = unstorable(attempt)
     return BadLine(path=str(path), line=number, reason=wrong) if wrong else ShardLine(attempt=attempt)
@@ -192,13 +179,6 @@ def _infinite(attempt: Attempt) -> Attempt:
     if check is not None and check.max_error == _INFINITE:
         return replace(attempt, verification=replace(check, max_error=math.inf))
     return attempt
-
-
-def _with_infinity(line: ShardLine) -> ShardLine:
-    """Undo what :func:`baseline_line` does."""
-    if line.baseline is not None and line.baseline.max_error == _INFINITE:
-        return ShardLine(baseline=replace(line.baseline, max_error=math.inf))
-    return line
 
 
 def decode_attempt(record: object, samples_ms: Sequence[float] = ()) -> Attempt:
@@ -294,7 +274,9 @@ class ShardWriter:
         :returns: true, as for :meth:`append`.
         :raises StoreError: as for :meth:`append`.
         """
-        self._write(baseline_line(baseline))
+        if baseline.max_error is not None and not math.isfinite(baseline.max_error):
+            baseline = replace(baseline, max_error=_INFINITE)
+        self._write(msgspec.json.encode(ShardLine(baseline=baseline)) + b"\n")
         return True
 
     def add_marks(self, marks: Iterable[tuple[str, int, Mark]]) -> None:
@@ -303,9 +285,9 @@ class ShardWriter:
         :param marks: session uid, sequence and mark of each.
         :raises StoreError: as for :meth:`append`.
         """
-        lines = b"".join(mark_line(*mark) for mark in marks)
-        if lines:
-            self._write(lines)
+        late = [LateMark(session=session, sequence=sequence, mark=mark) for session, sequence, mark in marks]
+        if late:
+            self._write(b"".join(msgspec.json.encode(ShardLine(mark=mark)) + b"\n" for mark in late))
 
     def close(self) -> None:
         """Close the file; closing twice is fine."""

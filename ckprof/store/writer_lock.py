@@ -40,11 +40,6 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     since: float
     command: str
 
-    @classmethod
-    def this_process(cls) -> Holder:
-        """Return the description of this process."""
-        return cls(pid=os.getpid(), host=platform.node(), since=time.time(), command=" ".join(sys.argv[:4]))
-
     def describe(self) -> str:
         """Return who that is, for messages."""
         since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.since))
@@ -99,7 +94,10 @@ class WriterLock:
             ) from None
         with suppress(OSError):
             # only costs the others the name of this process; a full disk shows when data is written
-            write_atomically(self._holder, msgspec.json.encode(Holder.this_process()).decode())
+            holder = Holder(
+                pid=os.getpid(), host=platform.node(), since=time.time(), command=" ".join(sys.argv[:4])
+            )
+            write_atomically(self._holder, msgspec.json.encode(holder).decode())
 
     def release(self) -> None:
         """Give the lock back; does nothing if it is not held."""
@@ -112,7 +110,7 @@ class WriterLock:
 
         :raises BusyStoreError: the time is over.
         """
-        holder = self._current_holder()
+        holder = _read_holder(self._holder)
         if holder is not None and holder.has_ended:
             wait_s = None if wait_s is None else max(wait_s, _OUTLIVES_S)
         elif on_wait is not None and wait_s != 0:
@@ -121,13 +119,10 @@ class WriterLock:
             lock.acquire(timeout=-1 if wait_s is None else wait_s, poll_interval=_POLL_S)
         except Timeout:
             raise BusyStoreError(
-                f"{_describe(self._current_holder())} is writing this store; "
+                f"{_describe(_read_holder(self._holder))} is writing this store; "
                 "wait for it to end, or use another file",
                 self._store,
             ) from None
-
-    def _current_holder(self) -> Holder | None:
-        return _read_holder(self._holder)
 
 
 def is_being_written(store: Path) -> bool:

@@ -15,7 +15,7 @@ from ckprof.model.ranking import kernel_time, summed_up, unranked_ms
 from ckprof.model.types import ComputeType, DataType
 from ckprof.report.rows import rows_with_baselines
 from ckprof.report.run_data import as_json, render_csv, render_json
-from ckprof.report.run_summary import render_best, render_for_terminal
+from ckprof.report.run_summary import render_best, terminal_document
 from ckprof.report.run_table import run_document
 from ckprof.report.table import Terminal
 from ckprof.report.totals import networks_of_run
@@ -118,7 +118,7 @@ def test_a_reason_of_a_baseline_is_shown(results):
     failed = baseline(None, status=Status.UNSUPPORTED, reason="pads differ")
     for text in (
         run_document(with_baselines(results, failed)).text(),
-        render_for_terminal(with_baselines(results, failed), Terminal(width=240)),
+        terminal_document(with_baselines(results, failed)).text(Terminal(width=240)),
     ):
         assert any("baseline vendor" in line and "pads differ" in line for line in text.splitlines())
     assert "The baseline vendor was not measured" in run_document(with_baselines(results)).text()
@@ -126,8 +126,8 @@ def test_a_reason_of_a_baseline_is_shown(results):
 
 def test_the_terminal_table_shortens_the_names_of_kernels_alone(results):
     named = tuple(replace(one, name=f"a_long_common_prefix_{one.index}") for one in results.instances)
-    text = render_for_terminal(
-        with_baselines(replace(results, instances=named), baseline()), Terminal(width=120)
+    text = terminal_document(with_baselines(replace(results, instances=named), baseline())).text(
+        Terminal(width=120)
     )
     assert "(names without their common beginning a_long_common_prefix_)" in text
     assert "baseline vendor: vendor 1.2" in text

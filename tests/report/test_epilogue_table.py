@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from ckprof.report.run_data import as_json, render_csv
-from ckprof.report.run_summary import render_for_terminal
+from ckprof.report.run_summary import terminal_document
 from ckprof.report.run_table import run_document
 from ckprof.report.table import Terminal
 from tests.compare.test_epilogue_cost import outcome, results
@@ -28,7 +28,7 @@ def run():
     [
         lambda run: run_document(run).text(),
         lambda run: run_document(run).markdown(),
-        lambda run: render_for_terminal(run, Terminal(width=200)),
+        lambda run: terminal_document(run).text(Terminal(width=200)),
     ],
 )
 def test_people_see_times_ratio_interval_and_bytes(run, render):

@@ -27,7 +27,7 @@ from ckprof.report import (
 )
 from ckprof.report.ci import JUnit, add
 from ckprof.report.escape import csv_cell, html_text, markdown_block, markdown_cell, markdown_text, xml_text
-from ckprof.report.run_summary import render_best, render_for_terminal
+from ckprof.report.run_summary import render_best, terminal_document
 from ckprof.report.table import Terminal
 from tests.measured import Made, attempts, later
 
@@ -121,7 +121,7 @@ def test_runs_show_texts_as_texts(payload: str, results) -> None:
     for text in (run_table.run_document(hostile).text(), render_best(hostile, "table", 3)):
         assert_harmless_text(text)
     # lines are folded for terminals alone, which no build service reads
-    assert not CONTROL.search(render_for_terminal(hostile, Terminal(width=90), all_rows=True))
+    assert not CONTROL.search(terminal_document(hostile, all_rows=True).text(Terminal(width=90)))
     for text in (run_table.run_document(hostile).markdown(), render_best(hostile, "md", 3)):
         assert_harmless_markdown(text)
     for text in (run_data.render_csv(hostile), render_best(hostile, "csv", 3)):

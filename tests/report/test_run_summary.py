@@ -16,7 +16,7 @@ from ckprof.model.outcome import Status
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.results import RunResults
 from ckprof.report.run_data import as_json
-from ckprof.report.run_summary import problems_without_best, render_best, render_for_terminal
+from ckprof.report.run_summary import problems_without_best, render_best, terminal_document
 from ckprof.report.run_table import run_document
 from ckprof.report.table import Terminal
 
@@ -50,19 +50,19 @@ def rejected_thrice(results: RunResults) -> RunResults:
 def test_unsupported_instances_are_counted_by_reason(results: RunResults) -> None:
     run = rejected_thrice(results)
     unsupported = sum(one.status is Status.UNSUPPORTED for one in run.outcomes)
-    text = render_for_terminal(run, WIDE)
+    text = terminal_document(run).text(WIDE)
     assert len(table_of(text)) == 2 + len(run.outcomes) - unsupported
     assert f"{unsupported} unsupported, by the first condition" in text and "--all" in text
     assert re.search(r"^ +2  vector-c: not met \(instance 4\)$", text, re.MULTILINE)
     assert re.search(r"^ +1  layout: not met \(instance 6\)$", text, re.MULTILINE)
-    full = render_for_terminal(run, WIDE, all_rows=True)
+    full = terminal_document(run, all_rows=True).text(WIDE)
     assert len(table_of(full)) == 2 + len(run.outcomes)
     assert "--all" not in full
 
 
 @pytest.mark.parametrize("width", [70, 80, 100, 120])
 def test_columns_are_dropped_until_the_table_fits(results: RunResults, width: int) -> None:
-    text = render_for_terminal(results, Terminal(width=width), all_rows=True)
+    text = terminal_document(results, all_rows=True).text(Terminal(width=width))
     table = table_of(text)
     assert max(map(len, table)) <= width
     for title in ("rank", "instance", "status", "time [ms]"):
@@ -82,9 +82,9 @@ def test_ties_are_said_even_without_room_for_the_column(results: RunResults) -> 
         dataclasses.replace(one, measurement=same) if one.key == "k1" else one for one in results.outcomes
     ]
     run = dataclasses.replace(results, outcomes=tuple(tied))
-    (row,) = [line for line in table_of(render_for_terminal(run, WIDE)) if "tied with the best" in line]
+    (row,) = [line for line in table_of(terminal_document(run).text(WIDE)) if "tied with the best" in line]
     assert "[2]" in row
-    narrow = render_for_terminal(run, Terminal(width=60))
+    narrow = terminal_document(run).text(Terminal(width=60))
     assert "reason" in narrow.partition("(no room for ")[2]
     assert "\ntied with the best: [2]\n" in narrow
 
@@ -94,15 +94,15 @@ def test_the_common_beginning_of_names_is_said_once(results: RunResults) -> None
         dataclasses.replace(one, name=f"grouped_conv_fwd_fp16_{one.index}") for one in results.instances
     )
     run = dataclasses.replace(results, instances=named)
-    text = render_for_terminal(run, Terminal(width=80))
+    text = terminal_document(run).text(Terminal(width=80))
     assert text.count("grouped_conv_fwd_fp16_") == 1
     assert "[2] 2 " in text
-    assert "[2] grouped_conv_fwd_fp16_2 " in render_for_terminal(run, WIDE)
+    assert "[2] grouped_conv_fwd_fp16_2 " in terminal_document(run).text(WIDE)
 
 
 def test_colours_mark_the_best_and_failures_and_change_nothing_else(results: RunResults) -> None:
-    plain = render_for_terminal(results, WIDE, all_rows=True)
-    coloured = render_for_terminal(results, Terminal(width=300, colour=True), all_rows=True)
+    plain = terminal_document(results, all_rows=True).text(WIDE)
+    coloured = terminal_document(results, all_rows=True).text(Terminal(width=300, colour=True))
     assert re.sub(r"\x1b\[\d+m", "", coloured) == plain
     green = [line for line in coloured.split("\n") if line.startswith("\x1b[32m")]
     assert len(green) == 1 and "kernel_2" in green[0]
@@ -174,7 +174,7 @@ def test_cut_off_and_noisy_times_are_counted_under_the_table(results: RunResults
         for spread_ms, one in zip(range(len(results.outcomes)), results.outcomes, strict=True)
     ]
     run = dataclasses.replace(results, outcomes=tuple(changed))
-    for text in (run_document(run).text(), render_for_terminal(run, WIDE)):
+    for text in (run_document(run).text(), terminal_document(run).text(WIDE)):
         assert ("2 of 4 times were cut off by the time limit" in text) == (stopped_by != "stdrel")
         assert "2 of 4 times are noisy: their spread is more than 5 % of the median" in text
         assert "units of the device in timed launches: tiles (2 kernels), fp32 (1 kernel)" in text
@@ -210,7 +210,7 @@ def test_why_leads_back_to_the_line_of_the_list(results: RunResults, width: int)
         for one in results.instances
     )  # fmt: skip
     run = replace(results, instances=named, why=True)
-    table = table_of(render_for_terminal(run, Terminal(width=width)))
+    table = table_of(terminal_document(run).text(Terminal(width=width)))
     (best,) = [line for line in table if "[2] " in line]
     assert best.rstrip().endswith(" legacy.conf:6") and max(map(len, table)) <= width
     assert "/a/long/folder/of/lists/legacy.conf:6" in run_document(run).text()

@@ -13,7 +13,7 @@ from ckprof.compare.side import side_of
 from ckprof.model.results import RunResults
 from ckprof.report.comparison_text import comparison_document
 from ckprof.report.layout import WHOLE_NAMES, ShortNames
-from ckprof.report.run_summary import best_table, render_for_terminal
+from ckprof.report.run_summary import best_table, terminal_document
 from ckprof.report.table import Terminal
 from ckprof.results import Results
 from tests.measured import Made, attempts, later
@@ -45,7 +45,7 @@ def test_tables_best_and_printed_results_have_the_same_names(
     terminal = Terminal(width=110)
     # two kernels are verified, all have rows in whole tables
     for text, names in (
-        (render_for_terminal(named, terminal), NAMES),
+        (terminal_document(named).text(terminal), NAMES),
         (str(Results(named)), NAMES),
         (best_table(named, 2).text(terminal), NAMES[1:3]),
     ):

@@ -24,7 +24,7 @@ from ckprof.report.ci_formats import render_run_github, render_run_junit
 from ckprof.report.comparison_data import render_json as compared_json
 from ckprof.report.comparison_text import comparison_document
 from ckprof.report.run_data import render_json
-from ckprof.report.run_summary import best_table, problems_without_best, render_best, render_for_terminal
+from ckprof.report.run_summary import best_table, problems_without_best, render_best, terminal_document
 from ckprof.report.run_table import run_document
 from ckprof.report.table import Terminal
 from ckprof.report.unserved import main_reason, unserved_in, unserved_of
@@ -193,7 +193,7 @@ def test_runs_say_it_in_all_formats(case: tuple[list[Attempt], str]) -> None:
     assert (row["name"], row["reason"]) == ("none", reason)
     for text in (render_best(results, "md", 1), best_table(results, 1).text()):
         assert f"none: {reason}" in text.replace("\\", "")
-    for text in (run_document(results).text(), render_for_terminal(results, Terminal(width=200))):
+    for text in (run_document(results).text(), terminal_document(results).text(Terminal(width=200))):
         assert f": {reason}." in text
     if any(one.status is Status.OK for one in results.of_problem(0)):
         # the kernels ran: nothing fails
