@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from ckprof.compare.compare import Comparison
     from ckprof.compare.options import CompareOptions
-    from ckprof.plugin.kinds import RegistryEntries
-    from ckprof.plugin.protocols import StoreFormat
     from ckprof.session import Session
     from ckprof.store.attempt import Attempt
     from ckprof.store.baselines import BaselineAttempt
@@ -84,7 +82,11 @@ def input_attempts(
     """
     path, tag = split_tag(str(source))
     some = False
-    for attempt in _attempts(path, session.registry.store_formats, hints or ImportHints(), samples=samples):
+    if _is_store(path):
+        attempts = _stored(path, samples=samples)
+    else:
+        attempts = read_attempts(session.registry.store_formats, path, hints or ImportHints())
+    for attempt in attempts:
         if tag is None or tag in attempt.session.tags:
             some = True
             yield attempt
@@ -114,14 +116,6 @@ def split_tag(name: str) -> tuple[Path, str | None]:
     if whole.exists() or not separator or not start:
         return whole, None
     return Path(start), tag
-
-
-def _attempts(
-    path: Path, formats: RegistryEntries[StoreFormat], hints: ImportHints, *, samples: bool
-) -> Iterator[Attempt]:
-    if _is_store(path):
-        return _stored(path, samples=samples)
-    return read_attempts(formats, path, hints)
 
 
 def _is_store(path: Path) -> bool:

@@ -102,7 +102,13 @@ def batch_document(batch: BatchResults) -> Document:
     """Return one line per list and a total, failures in full, what was not met if that was asked for."""
     rows = [_properties(item) for item in batch.lists]
     document = Document([Table(_shown_columns(), [*rows, _total_row(rows)])])
-    document.add(_section("Not run:", _not_run(batch)), _section("Failed:", _failures(batch)))
+    not_run = [
+        f"{item.name}: {item.verdict.value}: {' '.join(item.reason.split())}"
+        for item in batch.lists
+        if item.results is None
+    ]
+    failures = [f"{item.name}: {line}" for item in batch.lists for line in _failures_of(item)]
+    document.add(_section("Not run:", not_run), _section("Failed:", failures))
     counts = _requirement_counts(batch) if batch.why else []
     if counts:
         document.add(why_table(counts))
@@ -129,35 +135,13 @@ def _shown_columns() -> list[Column[dict[str, Any]]]:
 
 
 def _total_row(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    def total(column: str) -> float | int:
-        return sum(row[column] or 0 for row in rows)
-
     summed = ("instances", "ok", "unsupported", "failed", "build_s", "run_s", "total_s")
-    return {
-        **dict.fromkeys(_COLUMNS),
-        "list": "total",
-        **{column: total(column) for column in summed},
-    }
+    total = {column: sum(row[column] or 0 for row in rows) for column in summed}
+    return {**dict.fromkeys(_COLUMNS), "list": "total", **total}
 
 
 def _section(title: str, lines: list[str]) -> str:
     return "\n".join([title, *(f"  {line}" for line in lines)]) if lines else ""
-
-
-def _not_run(batch: BatchResults) -> list[str]:
-    return [
-        f"{item.name}: {item.verdict.value}: {' '.join(item.reason.split())}"
-        for item in batch.lists
-        if item.results is None
-    ]
-
-
-def _failures(batch: BatchResults) -> list[str]:
-    lines: list[str] = []
-    for item in batch.lists:
-        if item.results is not None:
-            lines += [f"{item.name}: {line}" for line in _failures_of(item)]
-    return lines
 
 
 def _failures_of(item: ListResult) -> Iterator[str]:

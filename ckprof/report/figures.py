@@ -36,14 +36,6 @@ def checked_text(parts: Iterable[Launched]) -> str:
     return f"{checked} of {counted(launches, 'launch', 'launches')} ({percent(checked / launches, 0)})"
 
 
-def lost_text(kernels: Iterable[tuple[str, int]]) -> str:
-    """Return beside which kernels the device failed.
-
-    :param kernels: names, and how often.
-    """
-    return ", ".join(f"{name} ({counted(times, 'time')})" for name, times in kernels)
-
-
 def problem_column(problem: Callable[[RowT], Problem]) -> Column[RowT]:
     """Return a column with the sizes of problems that have an effect; all of them are its hints."""
     return Column(

@@ -140,29 +140,23 @@ def with_unserved(
 
 
 def _wrapped(column: Column[Any], show: Callable[[Unserved], object] | None) -> Column[Any]:
-    def value(row: Any) -> object:
-        if isinstance(row, Unserved):
-            return show(row) if show is not None else None
-        return column.value(row)
+    def either(own: Callable[[Any], Any], of_unserved: Callable[[Unserved], object]) -> Callable[[Any], Any]:
+        return lambda row: of_unserved(row) if isinstance(row, Unserved) else own(row)
 
-    def text(row: Any) -> str:
-        if isinstance(row, Unserved):
-            return str(show(row)) if show is not None else ""
-        return column.shown(row)
+    def text(row: Unserved) -> str:
+        return str(show(row)) if show is not None else ""
+
+    def short(row: Unserved) -> str:
+        return brief(row.problem) if column.name == "problem" else text(row)
 
     def quiet(render: Callable[[Any], str] | None) -> Callable[[Any], str] | None:
-        return render and (lambda row: "" if isinstance(row, Unserved) else render(row))
-
-    def short(row: Any) -> str:
-        if isinstance(row, Unserved):
-            return brief(row.problem) if column.name == "problem" else text(row)
-        return column.short(row) if column.short is not None else column.shown(row)
+        return render and either(render, lambda row: "")
 
     return replace(
         column,
-        value=value,
-        text=text,
-        short=short if column.short is not None else None,
+        value=either(column.value, show or (lambda row: None)),
+        text=either(column.shown, text),
+        short=column.short and either(column.short, short),
         names=quiet(column.names),
         # the reason, which stands in place of a name
         whole_below=column.names is not None,

@@ -300,18 +300,11 @@ class _Salvage:
 
     def copy_to(self, target: Path) -> int:
         """Write what can be saved into a new store; return how many attempts that are."""
-        saved = 0
         with StoreWriter(target) as writer:
-            pending: list[Attempt] = []
-            for attempt in self.attempts():
-                pending.append(attempt)
-                if len(pending) == _BATCH:
-                    saved += writer.append_many(pending)
-                    pending.clear()
-            saved += writer.append_many(pending)
+            saved = writer.append_many(self.attempts())
             for baseline in readable_baselines(self._connection, self._parts, self.reasons):
                 writer.add_baseline(baseline)
-            return saved
+        return saved
 
     def attempts(self) -> Iterator[Attempt]:
         """Yield every attempt that is what was stored, but for its samples and for what only people read."""

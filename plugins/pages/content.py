@@ -17,7 +17,7 @@ from ckprof.model.outcome import Status
 from ckprof.model.ranking import Field
 from ckprof.model.roof import Roof, RoofKind
 from ckprof.model.types import DataType
-from ckprof.report.figures import checked_text, display_name, lost_text
+from ckprof.report.figures import checked_text, display_name
 from ckprof.report.totals import Network, NetworkTimes, networks
 from ckprof.report.unserved import Unserved, served_text, unserved_of
 from ckprof.store.attempt import SOURCES
@@ -257,7 +257,8 @@ def _facts(side: Side) -> Iterable[tuple[str, str]]:
     lost = [(display_name(row), row.devices_lost) for row in rows if row.devices_lost]
     if lost:
         more = f" and {len(lost) - _LOST} more" if len(lost) > _LOST else ""
-        yield "device failed beside", f"{lost_text(lost[:_LOST])}{more}"
+        named = ", ".join(f"{name} ({counted(times, 'time')})" for name, times in lost[:_LOST])
+        yield "device failed beside", f"{named}{more}"
     sessions = side.sessions
     yield from _listed("host", (session.host for session in sessions))
     yield from _listed("ckprof", (session.ckprof_version for session in sessions))
