@@ -32,7 +32,8 @@ def swept(path, number, **bench):
 def reported(result):
     """Return the exit code and what is printed."""
     lines = []
-    console = SimpleNamespace(clear_status=lambda: None, result=lines.append)
+    progress = SimpleNamespace(clear=lambda: None)
+    console = SimpleNamespace(progress=progress, result=lines.append)
     session = SimpleNamespace(console=console, signals=SimpleNamespace(requested=False))
     return report(result, [as_case(problem) for problem in PROBLEMS], session), lines
 
