@@ -7,11 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from ckprof.compare.compare import compare
-from ckprof.compare.side import provenance
+from ckprof.compare.compare import Comparison, compare
 from ckprof.compare.inputs import SideInput, input_attempts, input_baselines, read_input
-from ckprof.compare.compare import Comparison
-from ckprof.compare.side import MeasuredRow, ProblemKey, Side, device_name, side_of
+from ckprof.compare.side import MeasuredRow, ProblemKey, Side, device_name, provenance, side_of
 from ckprof.errors import UsageError
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import Field
