@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ckprof.cli.session import Session
-    from ckprof.measure.support import SupportAnswer, SupportReport
+    from ckprof.measure.support import SupportReport
+    from ckprof.measure.worker.messages import Support
 
 _EPILOG = """\
 examples:
@@ -158,7 +159,7 @@ def _most_frequent_reason(table: SupportReport, index: int) -> str:
 def _content(table: SupportReport) -> dict[str, Any]:
     recipe = table.library.recipe
 
-    def flags(answers: Iterable[SupportAnswer]) -> list[bool]:
+    def flags(answers: Iterable[Support]) -> list[bool]:
         return [answer.supported for answer in answers]
 
     return {

@@ -7,12 +7,11 @@ programs that link the library see the second: where they differ, the family is 
 from __future__ import annotations
 
 import random
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-
-import msgspec
 
 from ckprof.errors import InputError, PluginError, ToolchainError, UsageError
 from ckprof.files import scratch_folder, write_atomically
@@ -27,7 +26,7 @@ from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ckprof.kernels.candidates import Candidate
     from ckprof.kernels.choose import Selection
@@ -43,17 +42,21 @@ if TYPE_CHECKING:
 _TIMEOUT_S: Final = 600.0
 
 
-class SupportAnswer(msgspec.Struct, frozen=True):
-    """What one kernel says to one query."""
-
-    supported: bool
-    #: why not, the condition that decides; empty if it is supported
-    reason: str = ""
+@contextmanager
+def _opened(library: Path, device: DeviceChoice | None) -> Iterator[tuple[RemoteLibrary, tuple[str, ...]]]:
+    """Have a worker with a library, and the keys of its kernels; a lost worker is raised as it is."""
+    with scratch_folder() as folder:
+        worker = WorkerProcess(Path(folder))
+        try:
+            remote = RemoteLibrary(worker)
+            yield remote, remote.open(library, device).keys
+        finally:
+            worker.kill()
 
 
 def query_library(
     library: Path, arch: str, queries: Sequence[SupportQuery]
-) -> dict[str, tuple[SupportAnswer, ...]]:
+) -> dict[str, tuple[Support, ...]]:
     """Return content key -> answers of a kernel, of all kernels of a library, in the order of the queries.
 
     :param library: its path.
@@ -61,23 +64,11 @@ def query_library(
     :param queries: what to ask.
     :raises ToolchainError: the library cannot be loaded, or a kernel brings its process down.
     """
-    kernels: dict[str, tuple[SupportAnswer, ...]] = {}
-    with scratch_folder() as folder:
-        worker = WorkerProcess(Path(folder))
-        remote = RemoteLibrary(worker)
-        try:
-            for key in remote.open(library, DeviceChoice(arch=arch)).keys:
-                kernels[key] = tuple(map(_answer, remote.support(_TIMEOUT_S, key, queries)))
-        except WorkerFailure as failure:
-            raise ToolchainError(f"{library}: cannot be asked: {failure}") from failure
-        finally:
-            worker.kill()
-    return kernels
-
-
-def _answer(support: Support) -> SupportAnswer:
-    unmet = support.unmet_requirements
-    return SupportAnswer(supported=support.status is AbiStatus.OK, reason=unmet[0].message if unmet else "")
+    try:
+        with _opened(library, DeviceChoice(arch=arch)) as (remote, keys):
+            return {key: remote.support(_TIMEOUT_S, key, queries) for key in keys}
+    except WorkerFailure as failure:
+        raise ToolchainError(f"{library}: cannot be asked: {failure}") from failure
 
 
 _SPLITS: Final = (1, 1, 1, 2, 4)
@@ -94,9 +85,9 @@ class SupportReport:
     given: int
     candidates: tuple[Candidate, ...]
     #: content key -> answers in the order of the queries
-    answers: Mapping[str, Sequence[SupportAnswer]]
+    answers: Mapping[str, Sequence[Support]]
     #: the same of another library that models the first; ``None`` if none was asked
-    model: Mapping[str, Sequence[SupportAnswer]] | None = None
+    model: Mapping[str, Sequence[Support]] | None = None
 
     def supporters(self, index: int) -> int:
         """Return how many kernels support the query with that position."""
@@ -122,7 +113,7 @@ class SupportReport:
         return all(self.supporters(index) for index in range(self.given))
 
 
-def _ask(library: BuiltLibrary, queries: Sequence[SupportQuery]) -> Mapping[str, Sequence[SupportAnswer]]:
+def _ask(library: BuiltLibrary, queries: Sequence[SupportQuery]) -> Mapping[str, Sequence[Support]]:
     if library.path is None:
         return {}
     return query_library(library.path, library.recipe.arch, queries)
@@ -212,7 +203,7 @@ def check_support(session: Session, request: SupportRequest) -> SupportReport:
 
 def support_answers(
     session: Session, selection: Selection, build: BuildOptions, queries: Iterable[SupportQuery]
-) -> Mapping[str, Sequence[SupportAnswer]]:
+) -> Mapping[str, Sequence[Support]]:
     """Return content key -> answers of a kernel, in the order of the queries.
 
     Kernels that do not compile are missing.
@@ -237,31 +228,21 @@ def query_instance_strings(
     texts: dict[str, str] = {}
     failures: dict[str, str] = {}
     pending = None if keys is None else list(dict.fromkeys(keys))
-    with scratch_folder() as folder:
-        while pending is None or pending:
-            worker = WorkerProcess(Path(folder))
-            remote = RemoteLibrary(worker)
-            try:
-                present = _open(remote, library)
-                pending = list(present) if pending is None else pending
+    while pending is None or pending:
+        opened = False
+        try:
+            with _opened(library, None) as (remote, present):
+                opened, pending = True, list(present) if pending is None else pending
                 while pending:
                     status, text = remote.instance_string(timeout_s, pending[0])
                     (texts if status is AbiStatus.OK else failures)[pending.pop(0)] = text
-            except WorkerFailure as failure:
-                if not pending:
-                    raise
-                failures[pending.pop(0)] = str(failure)
-            finally:
-                worker.kill()
+        except WorkerFailure as failure:
+            if not opened:
+                raise ToolchainError(f"kernel library {library} cannot be used: {failure}") from failure
+            if not pending:
+                raise
+            failures[pending.pop(0)] = str(failure)
     return texts, failures
-
-
-def _open(remote: RemoteLibrary, library: Path) -> tuple[str, ...]:
-    """Return the keys of the library's kernels."""
-    try:
-        return remote.open(library, None).keys
-    except WorkerFailure as failure:
-        raise ToolchainError(f"kernel library {library} cannot be used: {failure}") from failure
 
 
 #: beside a library: says that its strings were compared, by the size and time of the file

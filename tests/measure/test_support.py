@@ -7,14 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from ckprof.errors import ToolchainError
-from ckprof.measure.support import (
-    SupportAnswer,
-    SupportQuery,
-    SupportReport,
-    for_kernels,
-    query_library,
-    random_queries,
-)
+from ckprof.measure.support import SupportReport, for_kernels, query_library, random_queries
+from ckprof.measure.worker.messages import AbiStatus, Support, SupportQuery
+from ckprof.model.requirement import UnmetRequirement
 from ckprof_plugins.directions.fwd import Forward
 from ckprof_plugins.operations.gemm.operation import Gemm
 from tests.plugins.pipelines.universal_gemm.products import FAMILY, make_product
@@ -59,23 +54,35 @@ def candidate(key):
     return SimpleNamespace(instance=SimpleNamespace(key=key))
 
 
+YES, NO = (
+    Support(status=status, split_k=1, unmet_requirements=unmet)
+    for status, unmet in (
+        (AbiStatus.OK, ()),
+        (AbiStatus.REJECTED, (UnmetRequirement(rule="c", message="C = 3"),)),
+    )
+)
+
+
+def test_an_answer_says_whether_and_why_not():
+    assert (YES.supported, YES.reason) == (True, "")
+    assert (NO.supported, NO.reason) == (False, "C = 3")
+
+
 def table(model):
-    yes, no = SupportAnswer(supported=True), SupportAnswer(supported=False, reason="C = 3")
     return SupportReport(
         library=None,
         given=0,
         queries=tuple(random_queries(2, 2, 0, Forward())),
         candidates=(candidate("a"), candidate("b")),
-        answers={"a": (yes, no), "b": (yes, yes)},
+        answers={"a": (YES, NO), "b": (YES, YES)},
         model=model,
     )
 
 
 def test_disagreements_are_found():
-    yes, no = SupportAnswer(supported=True), SupportAnswer(supported=False)
-    found = table({"a": (yes, yes), "b": (yes, no)}).disagreements()
+    found = table({"a": (YES, YES), "b": (YES, NO)}).disagreements()
     assert [(one.instance.key, index) for one, index in found] == [("a", 1), ("b", 1)]
-    assert table({"a": (yes, no), "b": (yes, yes)}).disagreements() == []
+    assert table({"a": (YES, NO), "b": (YES, YES)}).disagreements() == []
     assert table(None).disagreements() == []
     assert table(None).supporters(1) == 1
 

@@ -25,42 +25,27 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 
-class Channel:
-    """The line to the parent.
+def _lines(requests: BinaryIO) -> queue.SimpleQueue[bytes]:
+    """Return what gets the lines of a stream.
 
-    A thread reads the requests: it notices at once when the parent is gone, even while a kernel hangs, and
-    ends the process then.
-
-    :param requests: stream of request lines.
-    :param replies: stream for reply lines.
+    A thread reads them: it notices at once when the parent is gone, even while a kernel hangs, and ends the
+    process then.
     """
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
-    def __init__(self, requests: BinaryIO, replies: BinaryIO) -> None:
-        self._requests = requests
-        self._replies = replies
-        self._queue: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        threading.Thread(target=self._read, name="requests", daemon=True).start()
-
-    def receive(self) -> tuple[bytes, bytes]:
-        """Wait for the next request; return its nonce and what it says."""
-        nonce, _, request = self._queue.get().rstrip(b"\n").partition(b" ")
-        return nonce, request
-
-    def send(self, nonce: bytes, reply: bytes) -> None:
-        """Answer the request with this nonce."""
-        self._replies.write(b"%b %b\n" % (nonce, reply))
-        self._replies.flush()
-
-    def _read(self) -> None:
+    def read() -> None:
         try:
-            for line in self._requests:
-                self._queue.put(line)
+            for line in requests:
+                lines.put(line)
         finally:
             # Also when a kernel has closed the descriptor: nobody can be served any more.
             if os.getpgrp() == os.getpid():
                 # As the parent starts it: the group is this process and whatever its library has started.
                 os.killpg(os.getpgrp(), signal.SIGKILL)
             os._exit(1)
+
+    threading.Thread(target=read, name="requests", daemon=True).start()
+    return lines
 
 
 def main() -> int:
@@ -72,16 +57,19 @@ def main() -> int:
     os.close(descriptor)
     if pipes:
         asked, answered = _descriptor(pipes[0], os.O_RDONLY), _descriptor(pipes[1], os.O_WRONLY)
-        channel = Channel(os.fdopen(asked, "rb"), os.fdopen(answered, "wb"))
+        requests: BinaryIO = os.fdopen(asked, "rb")
+        replies: BinaryIO = os.fdopen(answered, "wb")
     else:
-        channel = Channel(*take_standard_streams())
+        requests, replies = take_standard_streams()
+    lines = _lines(requests)
     _forbid_core_dumps()
     session = KernelSession(shared.bytes)
     while True:
-        nonce, request = channel.receive()
+        nonce, _, request = lines.get().rstrip(b"\n").partition(b" ")
         if not request:
             return 0
-        channel.send(nonce, session.answer(request))
+        replies.write(b"%b %b\n" % (nonce, session.answer(request)))
+        replies.flush()
 
 
 def _descriptor(text: str, access: int) -> int:

@@ -109,6 +109,16 @@ class Support(msgspec.Struct, frozen=True, kw_only=True):
     #: often than the operation says
     roundings: int = 0
 
+    @property
+    def supported(self) -> bool:
+        """Whether the kernel can compute it."""
+        return self.status is AbiStatus.OK
+
+    @property
+    def reason(self) -> str:
+        """Why not; empty if the kernel gave no reason."""
+        return self.unmet_requirements[0].message if self.unmet_requirements else ""
+
 
 class LoadProblem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A problem as it is put into target memory."""

@@ -13,9 +13,10 @@ import pytest
 import ckprof
 from ckprof.errors import InputError, NothingLeftError, UsageError
 from ckprof.kernels.inspection import InspectedKernel, Inspection
-from ckprof.measure.support import SupportAnswer
+from ckprof.measure.worker.messages import AbiStatus, Support
 from ckprof.model.device import Occupancy
 from ckprof.model.problem_case import ProblemCase
+from ckprof.model.requirement import UnmetRequirement
 from ckprof_plugins.consumers import upgrade as module
 from ckprof_plugins.consumers import upgrade_changes
 from ckprof_plugins.consumers._old_ck.kernels import kernels_of
@@ -178,6 +179,11 @@ def test_folders_without_anything_say_what_is_missing(profiler, tmp_path):
         upgrade(profiler, UpgradeCall(old=str(tmp_path), new=str(tmp_path)))
 
 
+def answer(status, reason=""):
+    unmet = (UnmetRequirement(rule="too-wide", message=reason),) if reason else ()
+    return Support(status=status, split_k=1, unmet_requirements=unmet)
+
+
 @pytest.fixture
 def built(profiler, monkeypatch):
     """Two kernels of backward weight, of which the second has more workgroups on a compute unit at last."""
@@ -201,10 +207,10 @@ def built(profiler, monkeypatch):
         "new": (inspected(first, 2, vgprs=180, vgpr_spills=3), inspected(second, 4)),
     }
     answers = {
-        "old": {one.instance.key: (SupportAnswer(True),) for one in chosen},
+        "old": {one.instance.key: (answer(AbiStatus.OK),) for one in chosen},
         "new": {
-            first.instance.key: (SupportAnswer(True),),
-            second.instance.key: (SupportAnswer(False, "too wide"),),
+            first.instance.key: (answer(AbiStatus.OK),),
+            second.instance.key: (answer(AbiStatus.REJECTED, "too wide"),),
         },
     }
 
