@@ -156,7 +156,7 @@ class _Call:
         if described is None or described.direction != direction.id:
             what = described.direction if described else ""
             raise InputError(f"the library computes {what}, expected {direction.id}", self.library)
-        kernels = library_kernels(direction, described.kernels)
+        kernels = library_kernels(direction, described)
         answer |= {
             "direction": described.direction,
             "arch": described.arch,

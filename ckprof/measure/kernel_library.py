@@ -30,7 +30,7 @@ from ckprof.measure.worker.guards import (
 )
 from ckprof.measure.worker.memory import DeviceTensors
 from ckprof.measure.worker.messages import AbiStatus
-from ckprof.measure.worker.sampling import KernelFailure, TimingSettings, take_samples
+from ckprof.measure.worker.sampling import KernelFailure
 from ckprof.measure.worker.session import timed_run
 from ckprof.model.ranking import summarise
 from ckprof.model.roof import rates_of
@@ -39,11 +39,11 @@ from ckprof.model.types import DataType, SplitSum, TypeSet, types_on
 from ckprof.plain_text import unknown_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from ckprof.measure.worker.messages import KernelEntry, LibraryInfo
+    from ckprof.measure.worker.messages import LibraryInfo
     from ckprof.model.problem import Problem
     from ckprof.model.tensor import Layout, TensorSpec
     from ckprof.plugin.protocols import Operation
@@ -83,19 +83,20 @@ class LibraryKernel:
         return SplitSum(self.fields.get("split_sum", SplitSum.RESULT_TYPE.value))
 
 
-def library_kernels(operation: Operation, entries: Iterable[KernelEntry]) -> tuple[LibraryKernel, ...]:
+def library_kernels(operation: Operation, info: LibraryInfo) -> tuple[LibraryKernel, ...]:
     """Return the kernels of a library in its order.
 
     :param operation: what they compute.
     :raises InputError: the operation does not have a kernel's layout.
     """
     kernels = []
-    for index, entry in enumerate(entries):
-        fields, name = json.loads(entry.fields), entry.name
+    for index, (key, text) in enumerate(info.kernels.items()):
+        fields = json.loads(text)
+        name = str(fields["name"])
         layout = layout_named(operation.layouts, str(fields["layout"]))
         if layout is None:
             raise InputError(f"kernel {name} has an unknown layout: {fields['layout']}")
-        kernels.append(LibraryKernel(index=index, name=name, key=entry.key, fields=fields, layout=layout))
+        kernels.append(LibraryKernel(index=index, name=name, key=key, fields=fields, layout=layout))
     return tuple(kernels)
 
 
@@ -133,20 +134,6 @@ class Timing:
     median: bool = False
     #: bytes to touch before each timed run to evict the caches
     flush_bytes: int = 0
-
-    def settings(self) -> TimingSettings:
-        """Return the same for :func:`~ckprof.measure.worker.sampling.take_samples`."""
-        return TimingSettings(
-            warmup=self.warmup,
-            min_samples=self.repeat,
-            min_time_s=0.0,
-            max_time_s=float("inf"),
-            timeout_s=float("inf"),
-            criterion="sample-count",
-            criterion_parameters={"count": self.repeat},
-            flush_bytes=self.flush_bytes,
-            keep_samples=False,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,7 +222,7 @@ class KernelLibrary:
     def kernels(self) -> tuple[LibraryKernel, ...]:
         """All kernels, in the order of the library."""
         if self._kernels is None:
-            self._kernels = library_kernels(self._operation(), self._load()[1].kernels)
+            self._kernels = library_kernels(self._operation(), self._load()[1])
         return self._kernels
 
     def kernel(self, which: int | str | LibraryKernel) -> LibraryKernel:
@@ -288,15 +275,18 @@ class KernelLibrary:
             of 8 bits.
         :param kernel: which one; by default the first that supports the problem.
         :param split_k: splits of the reduction.
-        :raises UsageError: there is no such kernel, or an operand is missing.
+        :raises UsageError: there is no such kernel, an operand is missing, or there are no timed runs.
         :raises InputError: an operand has the wrong shape or type, no kernel supports the problem, or the
             kernel wrote outside of its result.
         :raises ToolchainError: the device cannot be used.
         """
+        timing = timing or Timing()
+        if timing.repeat < 1:
+            raise UsageError(f"repeat is {timing.repeat}, expected at least 1")
         chosen = self._chosen(problem, kernel, split_k)
         stored = self._stored(problem, operands, chosen)
         with self._lock:
-            time_ms, output = self._compute(problem, stored, chosen, split_k, timing or Timing())
+            time_ms, output = self._compute(problem, stored, chosen, split_k, timing)
         types, spec = self._types(chosen), problem.tensor(self.tensors[-1], chosen.layout)
         output = without_gaps(output, 0, spec)
         if types.result is DataType.BF16 or types.result in FLOAT8_TYPES:
@@ -375,13 +365,13 @@ class KernelLibrary:
                 tensors[name].upload(values)
             tensors[result.name].poison()
             buffers = tensors.buffers
-            sampling = take_samples(
-                lambda: timed_run(kernel, given, buffers),
-                timing.settings(),
-                first_ms=0.0,
-                first_s=0.0,
-                flush=(lambda: target.flush_cache(timing.flush_bytes)) if timing.flush_bytes else None,
-            )
+            for _ in range(timing.warmup):
+                timed_run(kernel, given, buffers)
+            samples = []
+            for _ in range(timing.repeat):
+                if timing.flush_bytes:
+                    target.flush_cache(timing.flush_bytes)
+                samples.append(timed_run(kernel, given, buffers))
             damage = out_of_bounds_writes(tensors.read, checked)
             if damage:
                 raise InputError(f"kernel {chosen.name} {damage}")
@@ -392,7 +382,7 @@ class KernelLibrary:
             raise ToolchainError(f"{self.path.name}: {exc}") from exc
         finally:
             tensors.release()
-        summary = summarise(sampling.samples_ms, sampling.stopped_by, keep_samples=False)
+        summary = summarise(samples, "", keep_samples=False)
         time_ms = summary.median_ms if timing.median else summary.mean_ms
         return time_ms, output.view(storage_type(stored_type))
 

@@ -166,7 +166,7 @@ def test_cold_mode_flushes_and_reports_it(run, monkeypatch):
     outcomes, seen, _ = run(["ok"], options=options)
     assert not any(event.level is Level.WARNING for event in seen if isinstance(event, Message))
     (timed,) = sampled
-    assert timed.flush_bytes == 2**24 and 0 < timed.sampling.flush_s <= timed.sampling.wall_s
+    assert timed.flush_bytes == 2**24 and 0 < timed.flush_s <= timed.wall_s
     assert len(outcomes[0].measurement.samples_ms) == outcomes[0].measurement.samples >= 5
 
 

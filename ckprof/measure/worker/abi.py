@@ -23,7 +23,7 @@ from ctypes import (
 from typing import TYPE_CHECKING, ClassVar
 
 from ckprof.measure.worker.device_checks import DeviceChecks
-from ckprof.measure.worker.messages import AbiStatus, KernelEntry, LibraryInfo, Support
+from ckprof.measure.worker.messages import AbiStatus, LibraryInfo, Support
 from ckprof.model.device import EVENT_CLOCK, WALL_CLOCK, DeviceIdentity
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.types import DataType
@@ -362,10 +362,7 @@ class Library:
             direction=_text(info.operation),
             arch=_text(info.arch),
             version=_text(info.version),
-            kernels=tuple(
-                KernelEntry(key=kernel.key, name=kernel.name, fields=_text(info.fields[index]))
-                for index, kernel in enumerate(self.kernels.values())
-            ),
+            kernels={key: _text(info.fields[index]) for index, key in enumerate(self.kernels)},
         )
 
     @classmethod

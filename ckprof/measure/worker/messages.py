@@ -148,15 +148,6 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True):
     can_check: bool = False
 
 
-class KernelEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What a library says about one of its kernels."""
-
-    key: str
-    name: str
-    #: a JSON object with everything that makes the kernel
-    fields: str
-
-
 class LibraryInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What a library says about itself and its kernels: ``ckprof_library_info.h``."""
 
@@ -166,8 +157,8 @@ class LibraryInfo(msgspec.Struct, frozen=True, kw_only=True):
     arch: str
     #: version of the C functions for programs; empty if they have none
     version: str
-    #: in the library's order
-    kernels: tuple[KernelEntry, ...]
+    #: content key -> a JSON object with everything that makes the kernel, in the library's order
+    kernels: dict[str, str]
 
 
 class ReferenceFacts(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
