@@ -42,8 +42,9 @@ def test_a_call_survives_the_way():
     call = messages.encode_call("run", ("key",), {"workspace_bytes": 5, "split_k": 2})
     assert b"\n" not in call
     assert messages.decode_call(call) == ("run", ("key", 2, 5))
+    assert messages.encode_call("run", ("key", 2, 5), {}) == call
     with pytest.raises(TypeError):
-        messages.encode_call("run", ("key",), {})
+        messages.encode_call("run", ("key",), {"split_k": 2})
 
 
 @pytest.mark.parametrize("nonce", ["", "a", "ab", "abcd", "ABC"])

@@ -297,14 +297,12 @@ class Answer(msgspec.Struct, Generic[_Result], frozen=True, forbid_unknown_field
 
 
 @cache
-def _form(method: str) -> tuple[inspect.Signature, msgspec.json.Decoder[Any], msgspec.json.Decoder[Any]]:
-    """Return the signature of a method, and what reads its arguments and its answer."""
-    function = getattr(WorkerMethods, method)
-    hints = get_type_hints(function)
+def _decoders(method: str) -> tuple[msgspec.json.Decoder[Any], msgspec.json.Decoder[Any]]:
+    """Return what reads the arguments and the answer of a method."""
+    hints = get_type_hints(getattr(WorkerMethods, method))
     result: Any = hints.pop("return")
     arguments: Any = tuple[tuple(hints.values())]  # type: ignore[misc]
-    answers = msgspec.json.Decoder(Answer[result])
-    return inspect.signature(function), msgspec.json.Decoder(arguments), answers
+    return msgspec.json.Decoder(arguments), msgspec.json.Decoder(Answer[result])
 
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -313,8 +311,10 @@ _call_decoder: Final = msgspec.json.Decoder(Call)
 
 def encode_call(method: str, args: Sequence[object], keywords: Mapping[str, object]) -> bytes:
     """Return a request without its nonce."""
-    bound = _form(method)[0].bind(None, *args, **keywords)
-    return _encode(Call(method, msgspec.Raw(_encode(bound.args[1:]))))
+    if keywords:
+        signature = inspect.signature(getattr(WorkerMethods, method))
+        args = signature.bind(None, *args, **keywords).args[1:]
+    return _encode(Call(method, msgspec.Raw(_encode(args))))
 
 
 def decode_answer(method: str, body: bytes) -> Answer[Any]:
@@ -322,7 +322,7 @@ def decode_answer(method: str, body: bytes) -> Answer[Any]:
 
     :raises msgspec.DecodeError: it is no answer of the method.
     """
-    answer: Answer[Any] = _form(method)[2].decode(body)
+    answer: Answer[Any] = _decoders(method)[1].decode(body)
     if answer.fault is None and answer.result is msgspec.UNSET:
         raise msgspec.DecodeError("it has no result")
     return answer
@@ -334,7 +334,7 @@ def decode_call(body: bytes) -> tuple[str, tuple[Any, ...]]:
     :raises msgspec.DecodeError: it holds none.
     """
     call = _call_decoder.decode(body)
-    return call.method, _form(call.method)[1].decode(call.arguments)
+    return call.method, _decoders(call.method)[0].decode(call.arguments)
 
 
 def encode_answer(answer: Answer[Any]) -> bytes:
