@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -266,14 +267,9 @@ class Executor:
 
         :raises WorkerFailure: the worker is lost.
         """
-        problem, library = self._current_problem(), self.library
-        limit_s = self._own_work_limit_s()
+        problem, position = self._current_problem(), 0
         dtype = problem.types.result
-
-        def read(tensor: str, start: int, size: int) -> NDArray[np.uint8]:
-            return library.copy_out(limit_s, tensor, start, size)
-
-        position = 0
+        read = partial(self.library.copy_out, self._own_work_limit_s())
         for raw in read_tensor(read, problem.tensors[-1]):
             stored = raw.view(storage_type(dtype))
             yield decode(without_gaps(stored, position, problem.result), dtype, ocp=problem.types.ocp)

@@ -114,6 +114,7 @@ class KernelMeasurement:
         self._prepared = prepared
         self._request = request
         self._remaining_s = request.timing.timeout_s
+        self._read = partial(library.copy_out, request.own_limit_s)
         #: the last result that was found right
         self.verified = request.verified
         self._digest = blake2b()
@@ -300,11 +301,7 @@ class KernelMeasurement:
 
     def _compare_kept(self, number: int, reference: StoredFile, rounding: Rounding) -> Findings:
         """Compare a result that the worker has kept with the reference."""
-        limit_s = self._request.own_limit_s
-
-        def read(_: str, start: int, size: int) -> NDArray[np.uint8]:
-            return self._library.copy_out(limit_s, "", start, size, number)
-
+        read = partial(self._library.copy_out, self._request.own_limit_s, kept=number)
         types, tolerance = self._prepared.types, self._tolerance()
         return compare(self._result(read), reference, types.result, tolerance, rounding, ocp=types.ocp)
 
@@ -409,9 +406,6 @@ class KernelMeasurement:
         for raw in guards.read_tensor(self._read, self._prepared.tensors[-1]):
             digest.update(raw.data)
         return digest.digest()
-
-    def _read(self, tensor: str, start: int, size: int) -> NDArray[np.uint8]:
-        return self._library.copy_out(self._request.own_limit_s, tensor, start, size)
 
     def _charged(self, ask: Callable[[float], Given]) -> tuple[Given, float]:
         """Return what a worker says within what is left of the kernel's time, and the seconds it took."""

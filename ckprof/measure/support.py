@@ -273,8 +273,9 @@ def check_kernel_strings(library: BuiltLibrary, registry: Registry) -> None:
     if path is None or library.recipe.cannot_run:
         return
     stamp = path.with_name(f"{path.stem}.{_STAMP}")
-    state = _state(path)
-    if _content(stamp) == state:
+    status = path.stat()
+    state = f"{status.st_size} {status.st_mtime_ns}\n"
+    if stamp.is_file() and stamp.read_text(encoding="utf-8") == state:
         return
     texts, _ = query_instance_strings(path, [candidate.instance.key for candidate in library.built])
     embedded = registry.targets.find(library.recipe.target).embedded
@@ -306,15 +307,3 @@ def _difference(candidate: Candidate, text: str, expected: str, registry: Regist
         f"plugin {registry.pipelines.provider(pipeline)}: pipeline {pipeline!r}: instance_string gives\n"
         f"  {expected}\nbut get_instance_string() of the kernel {candidate.name} gives\n  {text}"
     )
-
-
-def _state(path: Path) -> str:
-    status = path.stat()
-    return f"{status.st_size} {status.st_mtime_ns}\n"
-
-
-def _content(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError:
-        return ""

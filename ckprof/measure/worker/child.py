@@ -17,7 +17,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from ckprof.measure.worker.guards import SharedMemory
+from ckprof.measure.worker.guards import memory_of
 from ckprof.measure.worker.session import KernelSession
 from ckprof.orphans import take_standard_streams, watch
 
@@ -53,7 +53,7 @@ def main() -> int:
     memory, watched, *pipes = sys.argv[1:]
     watch(_descriptor(watched, os.O_RDONLY))
     descriptor = _descriptor(memory, os.O_RDWR)
-    shared = SharedMemory(descriptor)
+    shared = memory_of(descriptor)
     os.close(descriptor)
     if pipes:
         asked, answered = _descriptor(pipes[0], os.O_RDONLY), _descriptor(pipes[1], os.O_WRONLY)
@@ -63,7 +63,7 @@ def main() -> int:
         requests, replies = take_standard_streams()
     lines = _lines(requests)
     _forbid_core_dumps()
-    session = KernelSession(shared.bytes)
+    session = KernelSession(shared)
     while True:
         nonce, _, request = lines.get().rstrip(b"\n").partition(b" ")
         if not request:

@@ -158,30 +158,23 @@ def without_gaps(stored: NDArray[Any], position: int, spec: TensorSpec) -> NDArr
     return stored[inside]
 
 
-class SharedMemory:
-    """:data:`CHUNK_BYTES` bytes without a name in any folder.
+def new_memory() -> int:
+    """Return a descriptor of :data:`CHUNK_BYTES` bytes without a name in any folder.
 
-    :param descriptor: of the memory; it may be closed afterwards.
+    Their number is sealed: if one process could shrink them, the other one would die when it reads.
+
+    :raises OSError: the system has none, or does not allow so much.
     """
+    descriptor = os.memfd_create("ckprof-tensors", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        os.ftruncate(descriptor, CHUNK_BYTES)
+    except OSError:
+        os.close(descriptor)
+        raise
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+    return descriptor
 
-    def __init__(self, descriptor: int) -> None:
-        self.bytes = np.frombuffer(mmap.mmap(descriptor, CHUNK_BYTES), dtype=np.uint8)
 
-    @staticmethod
-    def create() -> int:
-        """Return a descriptor of new memory.
-
-        Its size is sealed: if one process could shrink it, the other one would die when it reads.
-
-        :raises OSError: the system has none, or does not allow so much.
-        """
-        descriptor = os.memfd_create("ckprof-tensors", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        try:
-            os.ftruncate(descriptor, CHUNK_BYTES)
-        except OSError:
-            os.close(descriptor)
-            raise
-        fcntl.fcntl(
-            descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
-        )
-        return descriptor
+def memory_of(descriptor: int) -> NDArray[np.uint8]:
+    """Return the bytes of :func:`new_memory`, whose descriptor may be closed afterwards."""
+    return np.frombuffer(mmap.mmap(descriptor, CHUNK_BYTES), dtype=np.uint8)

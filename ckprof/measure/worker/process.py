@@ -18,7 +18,7 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
-from ckprof.measure.worker.guards import SharedMemory
+from ckprof.measure.worker.guards import memory_of, new_memory
 from ckprof.orphans import MARK, kill_marked
 from ckprof.python_child import python_command, start_failure
 
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
     from typing import IO
-
-    import numpy as np
-    from numpy.typing import NDArray
 
 _MODULE: Final = "ckprof.measure.worker.child"
 
@@ -93,7 +90,7 @@ class WorkerProcess:
         launcher: tuple[str, ...] = (),
     ) -> None:
         try:
-            descriptor = SharedMemory.create()
+            descriptor = new_memory()
         except OSError as exc:
             hint = "; 'ulimit -f' limits it" if exc.errno == errno.EFBIG else ""
             raise WorkerNotStarted(f"no memory can be shared with a worker: {exc.strerror}{hint}") from exc
@@ -108,7 +105,8 @@ class WorkerProcess:
         #: what the worker opens that a launcher starts, until it has
         self._offered: list[int] = []
         try:
-            self._shared = SharedMemory(descriptor)
+            #: memory into which the worker copies tensors
+            self.shared = memory_of(descriptor)
             if launcher:
                 self._launch(launcher, folder, environment, descriptor, watched)
             else:
@@ -178,11 +176,6 @@ class WorkerProcess:
             raise
         self._offered = offered
         self._stdin, self._stdout = os.fdopen(ask, "wb", buffering=0), os.fdopen(answer, "rb", buffering=0)
-
-    @property
-    def shared(self) -> NDArray[np.uint8]:
-        """Memory into which the worker copies tensors."""
-        return self._shared.bytes
 
     def ask(self, request: bytes, limit_s: float) -> bytes:
         """Send a request and wait for its reply, both without the nonce.
