@@ -281,12 +281,13 @@ def check_kernel_strings(library: BuiltLibrary, registry: Registry) -> None:
     embedded = registry.targets.find(library.recipe.target).embedded
     for candidate in library.built:
         text, expected = texts.get(candidate.instance.key), candidate.instance_string
-        if (
-            text is not None
-            and text != expected
-            and _differ(text, expected, registry.strings, strict=embedded)
-        ):
-            raise _difference(candidate, text, expected, registry)
+        if text not in (None, expected) and _differ(text, expected, registry.strings, strict=embedded):
+            pipeline = candidate.pipeline.id
+            raise PluginError(
+                f"plugin {registry.pipelines.provider(pipeline)}: pipeline {pipeline!r}: instance_string "
+                f"gives\n  {expected}\nbut get_instance_string() of the kernel {candidate.name} "
+                f"gives\n  {text}"
+            )
     write_atomically(stamp, state)
 
 
@@ -299,11 +300,3 @@ def _differ(text: str, expected: str, strings: StringGrammar, *, strict: bool) -
         return strings.parse(text) != strings.parse(expected)
     except StringError:
         return strict
-
-
-def _difference(candidate: Candidate, text: str, expected: str, registry: Registry) -> PluginError:
-    pipeline = candidate.pipeline.id
-    return PluginError(
-        f"plugin {registry.pipelines.provider(pipeline)}: pipeline {pipeline!r}: instance_string gives\n"
-        f"  {expected}\nbut get_instance_string() of the kernel {candidate.name} gives\n  {text}"
-    )

@@ -33,7 +33,7 @@ def answering(body):
     ],
 )
 def test_a_result_survives_the_way(method, result):
-    line = messages.encode_answer(Answer(result))
+    line = messages.encode(Answer(result))
     assert b"\n" not in line
     assert messages.decode_answer(method, line).result == result
 
@@ -56,7 +56,7 @@ def test_a_reply_to_something_else_is_none(nonce):
 
 @pytest.mark.parametrize("fault", Fault)
 def test_a_fault_is_raised(fault):
-    library = answering(messages.encode_answer(Answer(fault=fault, reason="it is so")))
+    library = answering(messages.encode(Answer(fault=fault, reason="it is so")))
     with pytest.raises(CallFailed, match="it is so") as caught:
         library.run(1.0, "key", 1, 0)
     assert (caught.value.fault, caught.value.of_device) == (fault, fault is Fault.DEVICE)

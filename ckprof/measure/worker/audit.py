@@ -137,10 +137,6 @@ class Signs:
             chosen.append((number, np.array(chance.sample(range(length), count), dtype=np.intp)))
         return chosen
 
-    def note(self, number: int, indices: NDArray[np.intp]) -> None:
-        """Take into account that indices of an axis have been negated."""
-        self.negated[number][indices] ^= True
-
     def undo_in(self, words: NDArray[Any]) -> None:
         """Negate what is negated in a result, so that it is as if nothing were."""
         for axis, negated in zip(self.axes, self.negated, strict=True):
@@ -383,7 +379,7 @@ class HostAudit:
             tensor, item = self._operands[axis.operand]
             negate(tensor, item, (axis.length, axis.operand_step), indices)
             expected.negate(axis.length, axis.result_step, indices)
-            self._signs.note(number, indices)
+            self._signs.negated[number][indices] ^= True
 
     def _poison(self) -> None:
         """Poison everything, a part, or nothing: a kernel could look for poison as well."""
@@ -393,7 +389,7 @@ class HostAudit:
         elif lot < 0.7:
             elements = self._result.size_bytes // self._item
             first, last = sorted((chance.randrange(elements), chance.randrange(elements)))
-            self._result.poison_part(first * self._item, (last + 1 - first) * self._item)
+            self._result.poison(first * self._item, (last + 1 - first) * self._item)
 
     def _keep(self) -> None:
         words = self._words()

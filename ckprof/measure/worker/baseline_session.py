@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ckprof.model.types import DataType
 
 
-class BaselineUnusable(Exception):
+class BaselineUnusable(LibraryError):
     """The library is not installed, or cannot use the device; the message says what to do."""
 
 
@@ -219,8 +219,8 @@ class EngineLibrary:
             make: Any = load_engine(source.entry)
             engine: BaselineEngine = make(device, source.on_host)
             self.description = engine.description
-        except BaselineUnusable as exc:
-            raise LibraryError(str(exc)) from exc
+        except BaselineUnusable:
+            raise
         except Exception as exc:  # a broken installation must be a message, not a traceback
             raise LibraryError(f"{type(exc).__name__}: {exc}") from exc
         self.checks = _checks_of(source, device)

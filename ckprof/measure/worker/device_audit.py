@@ -306,7 +306,7 @@ class DeviceAudit:
         changes = np.zeros(self._signs.axes[number].length, dtype=bool)
         changes[indices] = True
         self._references.negate_operand(number, changes)
-        self._signs.note(number, indices)
+        self._signs.negated[number][indices] ^= True
         self._references.note_negated(number, self._signs.negated[number])
 
     def _try(self) -> None:

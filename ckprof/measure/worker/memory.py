@@ -47,9 +47,9 @@ class GuardedTensor:
         """Give the memory back."""
         self._target.release(self._memory)
 
-    def poison(self) -> None:
-        """Fill the tensor with bytes that no kernel computes: what stays is seen to be unwritten."""
-        self._fill(self.address, POISON_BYTE, self.size_bytes)
+    def poison(self, start: int = 0, size_bytes: int | None = None) -> None:
+        """Fill the tensor, or some of it, with bytes that no kernel computes: what stays is unwritten."""
+        self._fill(self.address + start, POISON_BYTE, self.size_bytes if size_bytes is None else size_bytes)
 
     def changed_guards(self, checks: DeviceChecks) -> tuple[int, int]:
         """Return how many bytes of the guards before and after it have changed, as the device counts them."""
@@ -84,10 +84,6 @@ class GuardedTensor:
         :param start: offset from the first element; all of them are in the tensor.
         """
         self._target.copy_to_device(self.address + start, values.ctypes.data, values.size)
-
-    def poison_part(self, start: int, size_bytes: int) -> None:
-        """Fill some bytes of the tensor as :meth:`poison` does."""
-        self._fill(self.address + start, POISON_BYTE, size_bytes)
 
     def read(self, start: int, out: NDArray[np.uint8]) -> None:
         """Copy bytes to the host.

@@ -305,7 +305,8 @@ def _decoders(method: str) -> tuple[msgspec.json.Decoder[Any], msgspec.json.Deco
     return msgspec.json.Decoder(arguments), msgspec.json.Decoder(Answer[result])
 
 
-_encode: Final = msgspec.json.Encoder().encode
+#: also of answers, without their nonces
+encode: Final = msgspec.json.Encoder().encode
 _call_decoder: Final = msgspec.json.Decoder(Call)
 
 
@@ -314,7 +315,7 @@ def encode_call(method: str, args: Sequence[object], keywords: Mapping[str, obje
     if keywords:
         signature = inspect.signature(getattr(WorkerMethods, method))
         args = signature.bind(None, *args, **keywords).args[1:]
-    return _encode(Call(method, msgspec.Raw(_encode(args))))
+    return encode(Call(method, msgspec.Raw(encode(args))))
 
 
 def decode_answer(method: str, body: bytes) -> Answer[Any]:
@@ -335,8 +336,3 @@ def decode_call(body: bytes) -> tuple[str, tuple[Any, ...]]:
     """
     call = _call_decoder.decode(body)
     return call.method, _decoders(call.method)[0].decode(call.arguments)
-
-
-def encode_answer(answer: Answer[Any]) -> bytes:
-    """Return an answer without its nonce."""
-    return _encode(answer)

@@ -283,21 +283,15 @@ class WorkerProcess:
 
     def _ended(self) -> WorkerFailure:
         """Return what to raise when the process is gone."""
-        text = self._how_it_ended()
-        return (WorkerAborted if self._process.poll() == -signal.SIGABRT else WorkerFailure)(text)
-
-    def _how_it_ended(self) -> str:
-        try:
+        code = None
+        with suppress(subprocess.TimeoutExpired):
             code = self._process.wait(_GRACE_S)
-        except subprocess.TimeoutExpired:
-            ended = "the worker closed its connection"
-        else:
-            ended = _describe_exit(code)
+        text = "the worker closed its connection" if code is None else _describe_exit(code)
         self._drain_errors()
         lines = [line.strip() for line in self._errors.decode(errors="replace").splitlines() if line.strip()]
-        if not lines:
-            return ended
-        return f"{ended}; last output: {' | '.join(lines[-_TAIL_LINES:])}"
+        if lines:
+            text += f"; last output: {' | '.join(lines[-_TAIL_LINES:])}"
+        return (WorkerAborted if code == -signal.SIGABRT else WorkerFailure)(text)
 
     def _drain_errors(self) -> None:
         stream = self._process.stderr

@@ -22,7 +22,7 @@ from ckprof.measure.worker.messages import (
     Opened,
     WorkerMethods,
     decode_call,
-    encode_answer,
+    encode,
 )
 from ckprof.measure.worker.sampling import Audit, KernelFailure, checked_time, take_samples
 from ckprof.model.device import EVENT_CLOCK
@@ -92,7 +92,7 @@ class KernelSession(WorkerMethods):
             answer = Answer(fault=Fault.DEVICE, reason=f"{type(exc).__name__}: {exc}")
         except (KeyError, ValueError, OSError, MemoryError, ProblemTooLargeError) as exc:
             answer = Answer(fault=Fault.CALL, reason=f"{type(exc).__name__}: {exc}")
-        return encode_answer(answer)
+        return encode(answer)
 
     @property
     def _library(self) -> Library | EngineLibrary:
