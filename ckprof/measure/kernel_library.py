@@ -249,7 +249,7 @@ class KernelLibrary:
         """
         kernel = self._ready().kernels[self.kernel(which).key]
         support = kernel.is_supported(CProblem.of(problem, split_k))
-        if support.status is AbiStatus.OK:
+        if support.supported:
             return ""
         return "; ".join(unmet.message for unmet in support.unmet_requirements) or "no reason given"
 
@@ -283,7 +283,11 @@ class KernelLibrary:
         timing = timing or Timing()
         if timing.repeat < 1:
             raise UsageError(f"repeat is {timing.repeat}, expected at least 1")
-        chosen = self._chosen(problem, kernel, split_k)
+        chosen = (
+            next(iter(self.supporting(problem, split_k)), None) if kernel is None else self.kernel(kernel)
+        )
+        if chosen is None:
+            raise InputError(f"no kernel of {self.path.name} supports {problem.describe()}")
         stored = self._stored(problem, operands, chosen)
         with self._lock:
             time_ms, output = self._compute(problem, stored, chosen, split_k, timing)
@@ -304,16 +308,6 @@ class KernelLibrary:
         :raises ToolchainError: it cannot be used.
         """
         return self._ready().target.describe_device()
-
-    def _chosen(
-        self, problem: Problem, kernel: int | str | LibraryKernel | None, split_k: int
-    ) -> LibraryKernel:
-        if kernel is not None:
-            return self.kernel(kernel)
-        chosen = next(iter(self.supporting(problem, split_k)), None)
-        if chosen is None:
-            raise InputError(f"no kernel of {self.path.name} supports {problem.describe()}")
-        return chosen
 
     def _stored(
         self, problem: Problem, operands: Mapping[str, NDArray[Any]], kernel: LibraryKernel
@@ -391,7 +385,12 @@ class KernelLibrary:
         process = os.getpid()
         if self._loaded is None or self._loaded[0] != process:
             try:
-                library = Library.load(self.path) if self._loaded is None else _load_copy(self.path)
+                if self._loaded is None:
+                    library = Library.load(self.path)
+                else:
+                    # with state of its own: the loader would hand out the parent's
+                    with scratch_folder() as folder:
+                        library = Library.load(Path(shutil.copy2(self.path, folder)))
             except LibraryError as exc:
                 raise InputError(f"not a kernel library of ckprof: {exc}", self.path) from None
             if library.info is None:
@@ -411,12 +410,6 @@ class KernelLibrary:
                 raise ToolchainError(f"{self.path.name}: {exc}") from None
             self._has_device = True
         return library
-
-
-def _load_copy(path: Path) -> Library:
-    """Load the library with state of its own: the loader would hand out the parent's."""
-    with scratch_folder() as folder:
-        return Library.load(Path(shutil.copy2(path, folder)))
 
 
 def _stored(

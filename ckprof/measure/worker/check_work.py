@@ -137,13 +137,6 @@ def element_number(dtype: DataType, *, ocp: bool) -> int:
     return _ELEMENTS[dtype] if number is None else number
 
 
-def bytes_of(element: int) -> int:
-    """Return the size of an element, by its ``ckprof_element``."""
-    sizes = {number: dtype.properties.size_bytes for dtype, number in _ELEMENTS.items()}
-    sizes |= {number: dtype.properties.size_bytes for (dtype, _), number in _FLOAT8_ELEMENTS.items()}
-    return sizes[element]
-
-
 def operand_fill(spec: TensorSpec, dtype: DataType, wanted: OperandValues, *, ocp: bool) -> COperand:
     """Return how an operand is filled with what ``make_operand`` of ``verify.operands`` returns.
 

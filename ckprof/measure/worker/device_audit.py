@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from ckprof.measure.worker.audit import Signs, chance
-from ckprof.measure.worker.check_work import CContraction, COperand, bytes_of, element_number
+from ckprof.measure.worker.check_work import CContraction, COperand, element_number
 from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.measure.worker.memory import GuardedTensor
 from ckprof.measure.worker.messages import Checked, ReferenceFacts
@@ -64,7 +64,11 @@ class DeviceReferences:
         self._target = target
         self.work = CContraction.from_buffer_copy(problem.contraction)
         self._operands = {file.name: tensors[file.name] for file in problem.operands}
-        self._elements = dict(zip(self._operands, self.work.elements, strict=True))
+        #: type and number of an operand's elements
+        self._elements = {
+            file.name: (element, math.prod(file.shape))
+            for file, element in zip(problem.operands, self.work.elements, strict=True)
+        }
         self.result = tensors[problem.result.name]
         # results of types with variants are compared on the host
         self._result_element = element_number(problem.result.dtype, ocp=True)
@@ -160,10 +164,9 @@ class DeviceReferences:
     def negate_operand(self, number: int, changes: NDArray[np.bool_]) -> None:
         """Negate indices of an axis of an operand."""
         axis, signs = self.axes[number], self._signs[number][1]
-        tensor, element = self._operands[axis.operand], self._elements[axis.operand]
         self._target.copy_to_device(signs, changes.ctypes.data, changes.size)
-        place = axis.length, axis.operand_step
-        self.checks.negate(tensor.address, element, tensor.size_bytes // bytes_of(element), place, signs)
+        address, place = self._operands[axis.operand].address, (axis.length, axis.operand_step)
+        self.checks.negate(address, *self._elements[axis.operand], place, signs)
 
     def note_negated(self, number: int, negated: NDArray[np.bool_]) -> None:
         """Note which indices of an axis of an operand are negated by now."""

@@ -58,7 +58,10 @@ def out_of_bounds_writes(read: Reader, tensors: Sequence[CheckedTensor]) -> str:
     """Return what a kernel wrote that it must not write, or an empty text."""
     damages = []
     for tensor in tensors:
-        sides = [side for side, start in _guards(tensor) if not _is_intact(read, tensor.name, start)]
+        guards = ("before", -GUARD_BYTES), ("after", tensor.size_bytes)
+        sides = [
+            side for side, start in guards if (read(tensor.name, start, GUARD_BYTES) != GUARD_BYTE).any()
+        ]
         if sides:
             damages.append(f"wrote outside the {tensor.name} tensor, {' and '.join(sides)} its memory")
         if tensor.values is not None and not _holds(read, tensor, tensor.values):
@@ -93,14 +96,6 @@ def read_tensor(read: Reader, tensor: CheckedTensor) -> Iterator[NDArray[np.uint
     """Yield all bytes of a tensor in memory order, each array valid until the next one is asked for."""
     for start in range(0, tensor.size_bytes, CHUNK_BYTES):
         yield read(tensor.name, start, min(CHUNK_BYTES, tensor.size_bytes - start))
-
-
-def _guards(tensor: CheckedTensor) -> tuple[tuple[str, int], tuple[str, int]]:
-    return ("before", -GUARD_BYTES), ("after", tensor.size_bytes)
-
-
-def _is_intact(read: Reader, name: str, start: int) -> bool:
-    return bool((read(name, start, GUARD_BYTES) == GUARD_BYTE).all())
 
 
 def _holds(read: Reader, tensor: CheckedTensor, values: NDArray[Any] | StoredFile) -> bool:

@@ -15,7 +15,6 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
 from ckprof.measure.worker.guards import memory_of, new_memory
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 _MODULE: Final = "ckprof.measure.worker.child"
 
 
-_NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
 #: bytes of the worker's error output that are kept
 _TAIL_BYTES = 16384
 #: lines of it that are shown
@@ -86,7 +84,7 @@ class WorkerProcess:
     def __init__(
         self,
         folder: Path,
-        variables: Mapping[str, str] = _NO_VARIABLES,
+        variables: Mapping[str, str] | None = None,
         launcher: tuple[str, ...] = (),
     ) -> None:
         try:
@@ -101,7 +99,7 @@ class WorkerProcess:
             os.close(descriptor)
             raise WorkerNotStarted(start_failure(exc)) from exc
         self._mark = f"{os.getpid()}-{secrets.token_hex(16)}"
-        environment = os.environ | variables | {MARK: self._mark}
+        environment = {**os.environ, **(variables or {}), MARK: self._mark}
         #: what the worker opens that a launcher starts, until it has
         self._offered: list[int] = []
         try:
