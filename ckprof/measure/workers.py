@@ -157,15 +157,13 @@ class ReplacedWorker:
         """
         if self.process is not None:
             return
-        for attempt in range(_START_ATTEMPTS):
+        for left in reversed(range(_START_ATTEMPTS)):
             try:
                 self.start()
-            except WorkerFailure as failure:
-                if attempt == _START_ATTEMPTS - 1:
-                    message = f"{self.title} cannot be used any more: {failure}"
-                    raise ToolchainError(message) from failure
-            else:
                 return
+            except WorkerFailure as failure:
+                if not left:
+                    raise ToolchainError(f"{self.title} cannot be used any more: {failure}") from failure
 
     def note_loaded(self) -> None:
         """Note that the worker holds the current problem."""

@@ -11,7 +11,7 @@ from ckprof.model.requirement import DEVICE_MEMORY, MEMORY_IN_USE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, TypeAlias
 
     from numpy.typing import NDArray
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ckprof.measure.worker.device_checks import DeviceChecks
 
     #: where kernels run, those of a library or what a baseline has in their place
-    Target = AbiTarget | EngineMemory
+    Target: TypeAlias = AbiTarget | EngineMemory
 
 
 class GuardedTensor:
