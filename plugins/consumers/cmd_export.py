@@ -16,10 +16,9 @@ from ckprof.plugin.members import offers
 from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
 from ckprof.wording import counted
-from ckprof_plugins.consumers.attempts import IMPORTED
 from ckprof_plugins.consumers.audit import FileUse, candidates_by_line, kernel_lists
 from ckprof_plugins.consumers.protocols import CONSUMERS, Consumer
-from ckprof_plugins.consumers.records import ConsumerFiles, ExportRequest, TunedKernel
+from ckprof_plugins.consumers.records import IMPORTED, ConsumerFiles, ExportRequest, TunedKernel
 
 if TYPE_CHECKING:
     import argparse

@@ -2,21 +2,60 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.cli.fields import add_fields, chosen
-from ckprof.errors import ExitCode
+from ckprof.errors import ExitCode, PluginError, UsageError
+from ckprof.model.outcome import Status, Verification
 from ckprof.model.types import DataType
+from ckprof.plugin.members import offers
 from ckprof.plugin.protocols.formats import ImportHints
+from ckprof.store.attempt import Attempt
 from ckprof.wording import counted
-from ckprof_plugins.consumers.attempts import attempts_of
-from ckprof_plugins.consumers.audit import AuditCall
+from ckprof_plugins.consumers.audit import AuditCall, required_consumer
+from ckprof_plugins.consumers.protocols import CONSUMERS, Consumer
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
     from ckprof.cli.session import Session
+    from ckprof.plugin.registry import Registry
+
+
+#: what the verification of attempts says that were taken on trust
+TRUSTED: Final = "none here: taken on trust from"
+
+
+def attempts_of(
+    registry: Registry, path: Path, hints: ImportHints, *, consumer: str = "", trust: bool = False
+) -> Iterator[Attempt]:
+    """Yield the measurements of a file, each with its origin.
+
+    :param consumer: id of the program that owns the file; empty: the one that recognises it.
+    :param trust: take results for verified, which nothing in the file proves.
+    :raises InputError: the file cannot be read, or is of no known program.
+    :raises UsageError: the program's files have no times, or do not say what must be known.
+    """
+    owner = required_consumer(registry, path, consumer)
+    if not offers(owner, Consumer.measurements):
+        readers = ", ".join(
+            one.id for one in registry.entries(CONSUMERS) if offers(one, Consumer.measurements)
+        )
+        raise UsageError(f"{path}: files of {owner.id} hold no times of kernels; those of {readers} do")
+    trusted = Verification(
+        max_error=0.0, wrong_elements=0, elements=0, rtol=0.0, atol=0.0, reference=f"{TRUSTED} {path.name}"
+    )
+    for attempt in owner.measurements(path, hints):
+        if not isinstance(attempt, Attempt):
+            raise PluginError(
+                f"plugin {registry.entries(CONSUMERS).provider(owner.id)}: consumer {owner.id!r}: "
+                f"measurements yields {type(attempt).__name__}, expected Attempt"
+            )
+        taken = trust and attempt.status is Status.OK and attempt.verification is None
+        yield replace(attempt, verification=trusted) if taken else attempt
 
 
 _EPILOG = """\

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from ckprof.model.kernel import KernelRef
+from ckprof.model.outcome import Conditions, Measurement, Status
+from ckprof.store.attempt import Attempt
+from ckprof.store.key import KernelKey, MeasurementKey, MethodKey, OperationKey, ToolchainKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -13,6 +18,8 @@ if TYPE_CHECKING:
 
     from ckprof.model.problem import Problem
     from ckprof.model.types import DataType
+    from ckprof.store.attempt import Session
+    from ckprof.store.key import DeviceKey
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -255,3 +262,52 @@ class Sighting:
     lines: tuple[str, ...] = ()
     #: what else the line says, or does not, for people
     note: str = ""
+
+
+#: beginning of the kernel keys of measurements that were imported, of which the name alone is known
+IMPORTED: Final = "name:"
+
+
+def imported_attempt(
+    session: Session,
+    sequence: int,
+    device: DeviceKey,
+    direction: str,
+    problem: Problem,
+    kernel: str,
+    *,
+    dtype: DataType | None,
+    spelled_type: str,
+    layout: str,
+    time_ms: float,
+    split_k: int = 1,
+    workspace_bytes: int | None = None,
+    wrong: str = "",
+) -> Attempt:
+    """Return a measurement of a kernel of which the name alone is known.
+
+    :param spelled_type: what tells kernels of one name apart.
+    :param wrong: why the result was wrong; empty where nothing says so.
+    """
+    measurement = Measurement(
+        median_ms=time_ms, spread_ms=0.0, min_ms=time_ms, mean_ms=time_ms, samples=1, stopped_by=""
+    )
+    return Attempt(
+        key=MeasurementKey(
+            operation=OperationKey(direction=direction),
+            problem=problem,
+            split_k=split_k,
+            kernel=KernelKey(instance=f"{IMPORTED}{kernel} {spelled_type}"),
+            device=device,
+            toolchain=ToolchainKey(),
+            method=MethodKey(clock="", version=0, cache=""),
+        ),
+        session=session,
+        sequence=sequence,
+        kernel=KernelRef(name=kernel, dtype=dtype, layout=layout),
+        status=Status.WRONG_RESULT if wrong else Status.OK,
+        reason=wrong,
+        workspace_bytes=workspace_bytes,
+        measurement=None if wrong else measurement,
+        conditions=Conditions(started=session.started, order=sequence),
+    )

@@ -222,7 +222,6 @@ def _list_changes(old: ExtractionReport, new: ExtractionReport) -> tuple[ListCom
     kept, derived = ({file.place: file for file in report.files} for report in (old, new))
     changes = []
     for place in dict.fromkeys((*kept, *derived)):
-        known = kept.get(place) or derived[place]
-        file = derived.get(place) or ExtractedFile(place=place, set_name=known.set_name, lines=())
+        file = derived.get(place) or ExtractedFile(place=place, lines=())
         changes.append(compare(file, kept[place].texts if place in kept else ()))
     return tuple(changes)

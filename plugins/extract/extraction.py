@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
@@ -97,22 +97,12 @@ class FunctionStatus(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionResult:
-    """One function of a list."""
-
-    name: str
-    status: FunctionStatus
-    uses: tuple[Use, ...] = ()
-    #: why it has no instances here
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DerivedList:
     """One list of an installed library."""
 
     key: ListKey
-    functions: tuple[FunctionResult, ...]
+    #: functions with what became of each, and what it adds
+    functions: tuple[tuple[str, FunctionStatus, tuple[Use, ...]], ...]
     lines: tuple[DerivedLine, ...]
 
     def file(self, set_name: str, every: int = 5) -> ExtractedFile:
@@ -126,7 +116,6 @@ class DerivedList:
                 raise InputError(f"{self.key}: no type string of {line.device} is known")
         return ExtractedFile(
             place=f"{self.key.folder}/{set_name}/{self.key.file_name}",
-            set_name=set_name,
             lines=tuple(
                 ExtractedLine(
                     text=line.type_text if typed else line.text,
@@ -150,18 +139,18 @@ class DerivedList:
             files=tuple(file for file in files if file.lines),
             functions=tuple(
                 ExtractedFunction(
-                    name=function.name,
-                    status=function.status.value,
-                    tuples=len(function.uses),
-                    instances=sum(len(use.instances) for use in function.uses),
+                    name=name,
+                    status=status.value,
+                    tuples=len(uses),
+                    instances=sum(len(use.instances) for use in uses),
                 )
-                for function in self.functions
+                for name, status, uses in self.functions
             ),
             counts=self._counts(),
             skipped=Counter(
-                item.status.value
-                for item in self.functions
-                if item.status not in (FunctionStatus.COMPILED, FunctionStatus.RECIPE, FunctionStatus.SOURCE)
+                status.value
+                for _, status, _ in self.functions
+                if status not in (FunctionStatus.COMPILED, FunctionStatus.RECIPE, FunctionStatus.SOURCE)
             ),
         )
 
@@ -169,8 +158,8 @@ class DerivedList:
         """Return what summaries show: functions, tuples, instances and kinds of instances."""
         texts = {line.text for line in self.lines}
         return {
-            "functions": sum(bool(item.uses) for item in self.functions),
-            "tuples": sum(len(item.uses) for item in self.functions),
+            "functions": sum(bool(uses) for *_, uses in self.functions),
+            "tuples": sum(len(uses) for *_, uses in self.functions),
             "instances": len(self.lines),
             "duplicates": len(self.lines) - len(texts),
             "direct_load": sum(line.fields.get("DirectLoad") == "true" for line in self.lines),
@@ -211,28 +200,26 @@ class ListDeriver:
 
         :raises InputError: something of it cannot be read, or headers and archive disagree.
         """
-        functions = []
+        functions: list[tuple[str, FunctionStatus, tuple[Use, ...]]] = []
+        reasons = set()
         for name in self._library.calls(key, self._engine):
             if self._shipped_selection and is_left_out(name):
-                status = FunctionStatus.LEFT_OUT
-                functions.append(FunctionResult(name=name, status=status, reason="not in shipped lists"))
+                functions.append((name, FunctionStatus.LEFT_OUT, ()))
+                reasons.add("not in shipped lists")
                 continue
-            result = _function(self._library, name, key)
-            if self._shipped_selection:
-                extra = extra_uses(name, result.uses)
-                result = replace(result, uses=(*extra, *result.uses))
-            functions.append(result)
-        ordered = self._in_order(functions)
+            status, uses, reason = _function(self._library, name, key)
+            extra = extra_uses(name, uses) if self._shipped_selection else ()
+            functions.append((name, status, (*extra, *uses)))
+            reasons.add(reason)
+        ordered = self._in_order([(name, use) for name, _, uses in functions for use in uses])
         lines = tuple(self._line(name, item) for name, use in ordered for item in use.instances)
-        if all(item.status is FunctionStatus.NOT_COMPILED for item in functions):
+        if all(status is FunctionStatus.NOT_COMPILED for _, status, _ in functions):
             return None
         if not lines:
-            reasons = Counter(item.reason for item in functions)
             raise InputError(f"{key}: no instance is left: {', '.join(sorted(reasons))}")
         return DerivedList(key=key, functions=tuple(functions), lines=lines)
 
-    def _in_order(self, functions: Sequence[FunctionResult]) -> list[tuple[str, Use]]:
-        pairs = [(item.name, use) for item in functions for use in item.uses]
+    def _in_order(self, pairs: list[tuple[str, Use]]) -> list[tuple[str, Use]]:
         if self._factory_order:
             return pairs
 
@@ -271,8 +258,10 @@ class ListDeriver:
         )
 
 
-def _function(library: InstalledLibrary, name: str, key: ListKey) -> FunctionResult:
-    """Return what a function adds: as it was compiled, by its recipe, or by its source file.
+def _function(
+    library: InstalledLibrary, name: str, key: ListKey
+) -> tuple[FunctionStatus, tuple[Use, ...], str]:
+    """Return what a function adds: as it was compiled, by its recipe, or by its source file; or why nothing.
 
     :raises InputError: nothing says it.
     """
@@ -281,22 +270,18 @@ def _function(library: InstalledLibrary, name: str, key: ListKey) -> FunctionRes
         # no recipes are known for most functions that do more than convolve
         uses = None if key.fused else uses_by_recipe(name, key, tuples)
         if uses is not None:
-            return FunctionResult(name=name, status=FunctionStatus.RECIPE, uses=uses)
+            return FunctionStatus.RECIPE, uses, ""
         if name not in library.sources:
             raise InputError(
                 f"{name}: no recipe says which tuples it uses, and no source file; use a source tree, or the "
                 "archive of the library"
             )
         uses = uses_of_source(name, library.sources[name], tuples, library.macros)
-        instances = [item for use in uses for item in use.instances]
-        return _unless_refused(library, name, instances) or FunctionResult(
-            name=name, status=FunctionStatus.SOURCE, uses=uses
-        )
+        refusal = _refusal(library, [item for use in uses for item in use.instances])
+        return (FunctionStatus.NO_STRING, (), refusal) if refusal else (FunctionStatus.SOURCE, uses, "")
     if library.compiled.member_of(name, key.shape.ndim) is None:
         if re.search(known_lists().optional, name):
-            return FunctionResult(
-                name=name, status=FunctionStatus.NOT_COMPILED, reason="declared but not compiled"
-            )
+            return FunctionStatus.NOT_COMPILED, (), "declared but not compiled"
         raise InputError(
             f"{name}: the factory calls it, but the archive does not define it; "
             "headers and archive must be of one release",
@@ -304,20 +289,16 @@ def _function(library: InstalledLibrary, name: str, key: ListKey) -> FunctionRes
         )
     compiled = library.compiled_instances(name, key)
     if not compiled:
-        return FunctionResult(name=name, status=FunctionStatus.EMPTY, reason="compiled, adds nothing")
-    return _unless_refused(library, name, compiled) or FunctionResult(
-        name=name, status=FunctionStatus.COMPILED, uses=joined_uses(library, name, key)
-    )
+        return FunctionStatus.EMPTY, (), "compiled, adds nothing"
+    refusal = _refusal(library, compiled)
+    if refusal:
+        return FunctionStatus.NO_STRING, (), refusal
+    return FunctionStatus.COMPILED, joined_uses(library, name, key), ""
 
 
-def _unless_refused(
-    library: InstalledLibrary, name: str, instances: Sequence[DeviceInstance]
-) -> FunctionResult | None:
-    """Return a function some of whose instances have no string; ``None`` where all have one."""
-    refused = {library.classes.get(item.device).record.refusal for item in instances}
-    if not any(refused):
-        return None
-    return FunctionResult(name=name, status=FunctionStatus.NO_STRING, reason=max(refused))
+def _refusal(library: InstalledLibrary, instances: Sequence[DeviceInstance]) -> str:
+    """Return why some of the instances have no string; empty where all have one."""
+    return max((library.classes.get(item.device).record.refusal for item in instances), default="")
 
 
 def joined_uses(

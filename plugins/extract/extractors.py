@@ -266,7 +266,7 @@ def _printed_list(key: ListKey, printed: Sequence[PrintedTuple]) -> ExtractedLis
     return ExtractedList(
         direction=key.direction,
         name=key.file_name.removesuffix(".conf"),
-        files=(ExtractedFile(place=place_of(key), set_name=SET, lines=tuple(lines)),),
+        files=(ExtractedFile(place=place_of(key), lines=tuple(lines)),),
         functions=tuple(functions),
         counts={
             "functions": len(tuples),

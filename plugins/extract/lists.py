@@ -93,7 +93,6 @@ class ExtractedFile:
 
     #: path below the folder of all lists
     place: str
-    set_name: str
     lines: tuple[ExtractedLine, ...]
 
     def content(self, remarks: Sequence[str] = ()) -> str:

@@ -14,8 +14,8 @@ from ckprof.errors import InputError
 from ckprof.model.types import DataType
 from ckprof.store.attempt import Session
 from ckprof.store.key import DeviceKey
-from ckprof_plugins.consumers.attempts import imported_attempt
 from ckprof_plugins.consumers.audit import read_file
+from ckprof_plugins.consumers.records import imported_attempt
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ckprof.plugin.protocols.formats import ImportHints
-    from ckprof.store.attempt import Attempt
     from ckprof_plugins.consumers.records import AuditRequest, ConsumerFiles, ExportRequest, FileAudit
 
 
@@ -174,48 +173,6 @@ _LAYOUT: Final = "rcr"
 _TYPES: Final = {"bf16_": DataType.BF16}
 
 
-def measurements(path: Path, hints: ImportHints) -> Iterator[Attempt]:
-    """Yield an attempt for each row in order; what is not is left to the audit.
-
-    :raises InputError: the file cannot be read, or its rows are no plain products.
-    """
-    layout, rows = read_table(path)
-    if not layout.has_kernel:
-        raise InputError(f"is a table of {layout.label}, whose rows are no products of one kernel", path)
-    session = Session.of_file(path, path.read_bytes(), "AITER table", hints.tags)
-    for sequence, row in enumerate(rows):
-        cells = row.cells
-        sizes = [integer(cells.get(name, "1")) or 0 for name in ("B", "M", "N", "K", "cu_num")]
-        time_us = number(cells.get("us", ""))
-        if row.problem or time_us is None or not math.isfinite(time_us) or time_us <= 0 or min(sizes) < 1:
-            continue
-        batch, m, n, k, units = sizes
-        name = cells.get("kernelName") or f"kernel {cells['kernelId']}"
-        share = number(cells.get("errRatio", "0"))
-        wrong = share is not None and share > MOST_WRONG
-        exponent = integer(cells.get("splitK", "0")) or 0
-        dtype = hints.dtype or next((one for start, one in _TYPES.items() if name.startswith(start)), None)
-        yield imported_attempt(
-            session,
-            sequence,
-            DeviceKey(
-                target=hints.target,
-                model=hints.device,
-                arch=hints.arch or cells.get("gfx", "") or DEVICES.get(units, ""),
-                compute_units=units,
-            ),
-            _PRODUCT,
-            GemmProblem(m=m, n=n, k=k, batch=batch),
-            name,
-            dtype=dtype,
-            spelled_type=dtype.value if dtype else "",
-            layout=hints.layout or _LAYOUT,
-            time_ms=time_us / 1e3,
-            split_k=1 << min(max(exponent, 0), 20),
-            wrong=f"{share:.1%} of the elements were wrong when it was tuned" if wrong else "",
-        )
-
-
 class Aiter:
     """Tables of tuned matrix products, of both generations; times of its other tables."""
 
@@ -256,8 +213,44 @@ class Aiter:
         return export(request)
 
     def measurements(self, path: Path, hints: ImportHints) -> Iterator[Any]:
-        """Yield the times of a table.
+        """Yield an attempt for each row in order; what is not is left to the audit.
 
         :raises InputError: the file cannot be read, or its rows are no plain products.
         """
-        return measurements(path, hints)
+        layout, rows = read_table(path)
+        if not layout.has_kernel:
+            raise InputError(f"is a table of {layout.label}, whose rows are no products of one kernel", path)
+        session = Session.of_file(path, path.read_bytes(), "AITER table", hints.tags)
+        for sequence, row in enumerate(rows):
+            cells = row.cells
+            sizes = [integer(cells.get(name, "1")) or 0 for name in ("B", "M", "N", "K", "cu_num")]
+            time_us = number(cells.get("us", ""))
+            if row.problem or time_us is None or not math.isfinite(time_us) or time_us <= 0 or min(sizes) < 1:
+                continue
+            batch, m, n, k, units = sizes
+            name = cells.get("kernelName") or f"kernel {cells['kernelId']}"
+            share = number(cells.get("errRatio", "0"))
+            wrong = share is not None and share > MOST_WRONG
+            exponent = integer(cells.get("splitK", "0")) or 0
+            dtype = hints.dtype or next(
+                (one for start, one in _TYPES.items() if name.startswith(start)), None
+            )
+            yield imported_attempt(
+                session,
+                sequence,
+                DeviceKey(
+                    target=hints.target,
+                    model=hints.device,
+                    arch=hints.arch or cells.get("gfx", "") or DEVICES.get(units, ""),
+                    compute_units=units,
+                ),
+                _PRODUCT,
+                GemmProblem(m=m, n=n, k=k, batch=batch),
+                name,
+                dtype=dtype,
+                spelled_type=dtype.value if dtype else "",
+                layout=hints.layout or _LAYOUT,
+                time_ms=time_us / 1e3,
+                split_k=1 << min(max(exponent, 0), 20),
+                wrong=f"{share:.1%} of the elements were wrong when it was tuned" if wrong else "",
+            )

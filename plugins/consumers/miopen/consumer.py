@@ -1,46 +1,77 @@
-"""MIOpen as a consumer of tuned results, and what lines of its logs say about kernels."""
+"""MIOpen as a consumer of tuned results: its databases, and what lines of its logs say about kernels.
+
+An entry that is written names the old library's kernel of the winner's list line, as ``GetTypeString``
+prints it. Nothing is written for a winner whose line the library would not find by that name, or whose kernel
+rejects the problem. What ran of a find-db is known by its solver alone. Nothing says that its result was
+verified, so the attempts are not.
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from contextlib import suppress
+import sqlite3
+import tempfile
+from contextlib import closing, suppress
+from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ckprof.errors import InputError, UsageError
 from ckprof.model.types import DataType
-from ckprof_plugins.consumers._old_ck.kernels import index_of
+from ckprof.private_folders import temporary_folder
+from ckprof.store.attempt import Session
+from ckprof.store.key import DeviceKey
+from ckprof_plugins.consumers._old_ck.kernels import index_of, kernels_of
 from ckprof_plugins.consumers._old_ck.support import support
 from ckprof_plugins.consumers._old_ck.trace_reader import operations_in
+from ckprof_plugins.consumers.audit import read_file
 from ckprof_plugins.consumers.miopen.databases import (
     TEXT_SUFFIXES,
+    algorithm_text,
+    cleaned,
     grouped_solver,
     has_tables,
     is_database,
     looks_like_text,
+    parse_version,
+    read_name,
+    solver_name,
+    text_rows,
+    user_find_name,
+    user_perf_name,
+    user_sqlite_name,
 )
 from ckprof_plugins.consumers.miopen.keys import (
+    CHANNELS_LAST,
+    COLUMNS,
     DIRECTIONS,
+    NUMBER_COLUMNS,
+    TEXT_COLUMNS,
+    TYPES,
     MiopenKey,
     WrongKeyError,
+    of_problem,
     parse_find_key,
     parse_perf_key,
+    workspace_bytes,
 )
-from ckprof_plugins.consumers.records import Sighting
+from ckprof_plugins.consumers.records import ConsumerFiles, LeftOutError, Sighting, imported_attempt
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
     from ckprof.plugin.protocols.formats import ImportHints
-    from ckprof_plugins.consumers._old_ck.kernels import Family
+    from ckprof_plugins.consumers._old_ck.kernels import Family, KernelIndex
     from ckprof_plugins.consumers.records import (
         AuditRequest,
-        ConsumerFiles,
         ExportRequest,
         FileAudit,
         KernelList,
+        TunedKernel,
     )
-    from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 
 #: words of a log line that may be keys
@@ -50,6 +81,12 @@ _SPLITS: Final = re.compile(r"\+(-?\d+)")
 _TYPES: Final = {item.value: item for item in DataType}
 
 
+#: number of dimensions, whether channels are last -> name of the layout
+_LAYOUTS_READ: Final = {(2, True): "nhwgc", (3, True): "ndhwgc", (2, False): "ngchw", (3, False): "ngcdhw"}
+#: our name of a type -> that of keys
+_SPELLED: Final = {ours: spelled for spelled, ours in TYPES.items()}
+#: layouts that the library runs without transposing
+_LAYOUTS: Final = {"nhwgc": 2, "ndhwgc": 3}
 _ALONE: Final = (
     "the line names the solver alone: the kernel stands in the performance database, under the problem's key"
 )
@@ -92,8 +129,6 @@ class Miopen:
 
         :raises InputError: the file cannot be read any more.
         """
-        from ckprof_plugins.consumers.miopen.databases import cleaned
-
         return cleaned(audit)
 
     def sightings(self, text: str, lists: Sequence[KernelList]) -> Sequence[Sighting]:
@@ -131,27 +166,171 @@ class Miopen:
                 direction=key.direction,
                 problem=problem,
                 dtype=_TYPES.get(key.dtype),
-                layout={2: "nhwgc", 3: "ndhwgc"}[key.ndim],
+                layout=_LAYOUTS_READ[key.ndim, True],
                 lines=tuple(lines),
                 note=note,
             )
         ]
 
     def export(self, request: ExportRequest) -> ConsumerFiles:
-        """Return a user's find-db and performance databases.
+        """Return find-db, performance database as text, and the same in SQLite's format.
 
-        :raises UsageError: the version, which the names of the files hold, is missing.
+        :raises UsageError: the version is missing or none.
         """
-        from ckprof_plugins.consumers.miopen.exchange import export
-
-        return export(request)
+        version = parse_version(request.version)
+        if not version:
+            given = f", not {request.version!r}" if request.version else ""
+            raise UsageError(
+                "the names of MIOpen's databases hold its version: add --version MAJOR.MINOR.PATCH.TWEAK, as "
+                f"the files that it has written show it{given}"
+            )
+        index = index_of(request.lists)
+        found, left_out = request.fastest(lambda winner: _row(winner, request.arch, index))
+        # rows are written in the order of their keys, of each kind once
+        rows = [row for _, row in sorted(found.items())]
+        find = "".join(f"{key.find_text()}={_solver(key)}:{entry}\n" for key, _, entry in rows)
+        perf = {key.perf_text(): (key, parameters) for key, parameters, _ in found.values()}
+        texts = "".join(f"{text}={_solver(key)}:{value}\n" for text, (key, value) in sorted(perf.items()))
+        files: dict[str, bytes] = {}
+        if rows:
+            device = (request.arch, request.compute_units)
+            files[user_find_name(*device, version)] = find.encode()
+            files[user_perf_name(*device, version)] = texts.encode()
+            files[user_sqlite_name(*device)] = _table(perf.values())
+        return ConsumerFiles(files=files, entries=len(rows), left_out=left_out)
 
     def measurements(self, path: Path, hints: ImportHints) -> Iterator[Any]:
-        """Yield the times of a find-db.
+        """Yield an attempt for each entry in order; what is not is left to the audit.
 
         :raises InputError: the file cannot be read, or has no times.
-        :raises UsageError: neither its name nor the hints say the device.
+        :raises UsageError: its name does not say the device, and neither do the hints.
         """
-        from ckprof_plugins.consumers.miopen.exchange import measurements
+        data = read_file(path)
+        name = read_name(path.name)
+        if is_database(data[:100]) or name.is_find is False:
+            raise InputError("is a performance database, which has no times; those are in the find-db", path)
+        arch = hints.arch or name.arch
+        if not arch:
+            raise UsageError(f"{path}: the name does not say the device: add --arch")
+        session = Session.of_file(path, data, "MIOpen find-db", hints.tags)
+        device = DeviceKey(
+            target=hints.target, model=hints.device, arch=arch, compute_units=name.compute_units
+        )
+        sequence = count()
+        seen: set[str] = set()
+        for row in text_rows(data):
+            if row.problem or row.key in seen:
+                continue
+            seen.add(row.key)
+            try:
+                key = parse_find_key(row.key)
+                problem = key.problem()
+            except WrongKeyError:
+                continue
+            for entry in row.entries():
+                time_ms = _time(entry.values)
+                if entry.problem or time_ms is None:
+                    continue
+                yield imported_attempt(
+                    session,
+                    next(sequence),
+                    device,
+                    key.direction,
+                    problem,
+                    entry.solver,
+                    dtype=_TYPES.get(key.dtype),
+                    spelled_type=f"{key.types} {_layout(key)}",
+                    layout=_layout(key),
+                    time_ms=time_ms,
+                    workspace_bytes=_workspace(entry.values),
+                )
 
-        return measurements(path, hints)
+
+def _time(values: str) -> float | None:
+    """Return the milliseconds of an entry; ``None`` unless they can be a time."""
+    try:
+        time_ms = float(values.partition(",")[0])
+    except ValueError:
+        return None
+    return time_ms if math.isfinite(time_ms) and time_ms > 0 else None
+
+
+def _workspace(values: str) -> int | None:
+    text = [*values.split(","), ""][1]
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
+
+
+def _layout(key: MiopenKey) -> str:
+    if key.is_channels_last or key.is_channels_first:
+        return _LAYOUTS_READ[key.ndim, key.is_channels_last]
+    return "-".join(key.layouts).lower()
+
+
+def _solver(key: MiopenKey) -> str:
+    return solver_name(key.letter, key.ndim)
+
+
+def _row(winner: TunedKernel, arch: str, index: KernelIndex) -> tuple[str, tuple[MiopenKey, str, str]]:
+    """Return the key of a winner as text, and key, parameters and find-db entry.
+
+    :raises LeftOutError: there is none.
+    """
+    problem = winner.problem
+    if not isinstance(problem, ConvProblem) or winner.direction not in ("fwd", "bwd_data", "bwd_weight"):
+        raise LeftOutError(f"{winner.direction} is no convolution")
+    ndim, dtype = _LAYOUTS.get(winner.layout), _SPELLED.get(winner.dtype.value)
+    if ndim != problem.ndim or dtype is None:
+        raise LeftOutError(f"no solver has kernels of {problem.ndim}D {winner.layout} {winner.dtype.value}")
+    if problem.left_pads != problem.right_pads:
+        raise LeftOutError("pads differ left and right, and keys have one of them")
+    if not winner.line:
+        raise LeftOutError("no list that was given has the kernel: add --conf with the list of the sweep")
+    family = (winner.direction, problem.ndim, winner.dtype.value)
+    kernel = next((one for other, one in kernels_of(winner.line, winner.source, 0) if other == family), None)
+    if kernel is None or kernel.kind.startswith("DeviceGroupedConvBwdWeight_Explicit"):
+        raise LeftOutError("its list line is no operation of the old library that solvers look up")
+    name = kernel.names[0]
+    first = next(iter(index.find(family, name)), None)
+    if first is not None and first.line != kernel.line and first.complete:
+        raise LeftOutError("another kernel of the lists has the same name, and would run in its place")
+    splits = winner.splits
+    if splits < 1 or (winner.direction == "fwd" and splits != 1):
+        raise LeftOutError(f"solvers of {winner.direction} have no {splits} splits")
+    if winner.direction == "bwd_data" and splits != 1:
+        raise LeftOutError("the solver of backward data has splits in newer versions alone")
+    unmet = support(kernel, problem, winner.dtype.value, splits, arch).unmet
+    if unmet:
+        raise LeftOutError(f"the old library's kernel does not support the problem: {unmet}")
+    key = of_problem(problem, winner.direction, dtype, CHANNELS_LAST[problem.ndim - 2])
+    parameters = f"{name}+{splits}" if winner.direction == "bwd_weight" else name
+    entry = f"{winner.time_ms:.6g},{workspace_bytes(key, problem)},{algorithm_text(key.letter)}"
+    return key.find_text(), (key, parameters, entry)
+
+
+def _table(rows: Iterable[tuple[MiopenKey, str]]) -> bytes:
+    """Return a database with the tables as the library makes them."""
+    texts = ",".join(f"`{name}` TEXT NOT NULL" for name in TEXT_COLUMNS)
+    numbers = ",".join(f"`{name}` INT NOT NULL" for name in NUMBER_COLUMNS)
+    names = ",".join(COLUMNS)
+    with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
+        path = Path(folder, "database")
+        with closing(sqlite3.connect(path)) as connection:
+            connection.executescript(
+                f"CREATE TABLE `config` (`id` INTEGER PRIMARY KEY ASC,{texts},{numbers});"
+                f"CREATE UNIQUE INDEX `idx_config` ON config({names});"
+                "CREATE TABLE `perf_db` (`id` INTEGER PRIMARY KEY ASC,`solver` TEXT NOT NULL,"
+                "`config` INTEGER NOT NULL,`params` TEXT NOT NULL);"
+                "CREATE UNIQUE INDEX `idx_perf_db` ON perf_db(solver, config);"
+            )
+            marks = ",".join("?" * (len(COLUMNS) + 1))
+            for number, (key, value) in enumerate(rows, 1):
+                connection.execute(
+                    f"INSERT INTO config (id,{names}) VALUES ({marks})",  # noqa: S608
+                    (number, *key.columns().values()),
+                )
+                connection.execute(
+                    "INSERT INTO perf_db (solver, config, params) VALUES (?, ?, ?)",
+                    (_solver(key), number, value),
+                )
+            connection.commit()
+        return path.read_bytes()

@@ -11,7 +11,7 @@ from ckprof.plugin.protocols.formats import ImportHints
 from ckprof.plugin.registry import Registry
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
-from ckprof_plugins.consumers.attempts import attempts_of
+from ckprof_plugins.consumers.cmd_import import attempts_of
 
 FIND = """\
 256-14-14-1x1-128-14-14-32-0x0-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F=GemmFwd1x1_0_1:0.5,0,miopenConvolutionFwdAlgoGEMM;\

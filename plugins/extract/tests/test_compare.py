@@ -68,7 +68,7 @@ def test_fields_are_split_outside_of_brackets() -> None:
 
 def test_labels_name_the_fields_that_changed() -> None:
     new = "A<B<Default, CRR> BlkSize: 128, BlkTile: 16x16x64>"
-    file = ExtractedFile(place="x", set_name="profiler", lines=(ExtractedLine(text=new, function="f"),))
+    file = ExtractedFile(place="x", lines=(ExtractedLine(text=new, function="f"),))
     (removed,) = compare(file, ["A<B<Padding, CRR> BlkSize: 128, BlkTile: 16x32x64>"]).removed
     assert removed.changes == (
         ("field 0", "B<Padding, CRR>", "B<Default, CRR>"),
@@ -78,7 +78,7 @@ def test_labels_name_the_fields_that_changed() -> None:
 
 def test_an_added_line_has_at_most_one_removed_line() -> None:
     added = [ExtractedLine(text=f"A<{x}, 64, 8>", function="f") for x in (128, 256)]
-    file = ExtractedFile(place="x", set_name="profiler", lines=tuple(added))
+    file = ExtractedFile(place="x", lines=tuple(added))
     kept = ["A<128, 32, 8>", "A<128, 32, 4>", "A<1, 2, 3>"]
     first, second, third = compare(file, kept).removed
     assert sorted([first.nearest, second.nearest]) == ["A<128, 64, 8>", "A<256, 64, 8>"]

@@ -37,7 +37,7 @@ def failure(extraction: object) -> str:
 def test_headers_alone_give_the_lines_of_the_recipes(tree: Tree) -> None:
     found = run(tree.write())
     assert lines(found) == MAIN_LINES + MERGED_LINES
-    assert {item.status for item in found.lists[0].functions} == {FunctionStatus.RECIPE}
+    assert {status for _, status, _ in found.lists[0].functions} == {FunctionStatus.RECIPE}
 
 
 def test_the_archive_gives_the_same_lines_in_the_order_of_the_headers(tree: Tree) -> None:
@@ -48,7 +48,7 @@ def test_the_archive_gives_the_same_lines_in_the_order_of_the_headers(tree: Tree
     for _ in range(2):  # the second run takes what the first one kept
         found = run(root)
         assert lines(found) == MAIN_LINES + MERGED_LINES
-        assert {item.status for item in found.lists[0].functions} == {FunctionStatus.COMPILED}
+        assert {status for _, status, _ in found.lists[0].functions} == {FunctionStatus.COMPILED}
 
 
 def test_uses_that_no_recipe_knows_are_found_by_the_archive(tree: Tree) -> None:

@@ -80,7 +80,7 @@ def test_the_source_of_a_function_says_what_it_adds(tree: Tree) -> None:
     assert not found.failures
     (listed,) = found.lists
     assert list(listed.file("profiler").texts) == [fused(256, 128, 8), fused(128, 64, 4)]
-    assert [item.status for item in listed.functions] == [FunctionStatus.SOURCE]
+    assert [status for _, status, _ in listed.functions] == [FunctionStatus.SOURCE]
     assert (listed.key.folder, listed.key.file_name) == ("forward/bias_clamp", "nhwgc_fp16.conf")
 
 

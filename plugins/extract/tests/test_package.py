@@ -119,10 +119,10 @@ def test_headers_and_archive_agree_about_every_function(library: InstalledLibrar
     """The search among all tuples, which asks no recipe, finds what the recipes say, in their order."""
     functions = 0
     for key, item in lists(library, False).items():
-        for function in item.functions:
-            assert function.status is FunctionStatus.COMPILED
-            searched = joined_uses(library, function.name, key, recipe_first=False)
-            assert [use.instances for use in searched] == [use.instances for use in function.uses]
+        for name, status, uses in item.functions:
+            assert status is FunctionStatus.COMPILED
+            searched = joined_uses(library, name, key, recipe_first=False)
+            assert [use.instances for use in searched] == [use.instances for use in uses]
             functions += 1
     assert functions == 156
 
