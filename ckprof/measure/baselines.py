@@ -311,12 +311,10 @@ class BesideBench:
 
     :param own: has the device's lock, and the baselines.
     :param other: for the groups beside others.
-    :param baselines: those of the first one.
     """
 
-    def __init__(self, own: KernelBench, other: KernelBench, baselines: Baselines) -> None:
+    def __init__(self, own: KernelBench, other: KernelBench) -> None:
         self._own, self._other = own, other
-        self._baselines = baselines
         self._latest = own
         #: those that hold the group that was opened last
         self._benches: tuple[KernelBench, ...] = (own,)
@@ -344,7 +342,7 @@ class BesideBench:
         """Measure every baseline once, on the operands of both sides where there are two."""
         self._own.measure_baselines(group)
         if group.beside is not None:
-            self._other.measure_baselines(group.beside, self._baselines)
+            self._other.measure_baselines(group.beside, self._own.baselines)
 
     def observe(self) -> Reading:
         """Return what all observers see."""

@@ -125,7 +125,7 @@ class KernelBench:
         self._on_event = on_event
         self._before_problem = before_problem
         self._lock, self._lock_folder = lock, lock_folder
-        self._baselines = baselines or Baselines()
+        self.baselines = baselines or Baselines()
         self._timing = timing_settings(options)
         self._stack = ExitStack()
         self._folder = Path()
@@ -173,7 +173,7 @@ class KernelBench:
             if self._lock is not None:
                 name = self._lock or self._options.device
                 stack.enter_context(device_lock(opened.target, name, self._on_event, self._lock_folder))
-            baselines = self._baselines.opened(
+            baselines = self.baselines.opened(
                 self._options, self._folder, self._on_event, library.path, library.arch
             )
             stack.enter_context(baselines)
@@ -302,7 +302,7 @@ class KernelBench:
         if self._prepared is not None:
             kernel = next(iter(group.kernels.values()))
             on_host = replace(self._options, reference=ReferencePlace.HOST)
-            (baselines or self._baselines).measure(
+            (baselines or self.baselines).measure(
                 group.problem_index,
                 self.library.layout(kernel),
                 kernel.dtype,

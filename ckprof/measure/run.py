@@ -18,7 +18,6 @@ from ckprof.measure.options import ReferencePlace, options_on
 from ckprof.measure.requests import NOTHING_BESIDE
 from ckprof.measure.run_outcomes import RunPace, RunRounds, run_groups
 from ckprof.measure.support import build_checked_library
-from ckprof.model.device import DeviceIdentity
 from ckprof.model.results import RunResults
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from ckprof.measure.run_outcomes import Recorder
     from ckprof.model.outcome import BaselineOutcome, Outcome
     from ckprof.model.problem_case import ProblemCase
-    from ckprof.model.types import DataType
     from ckprof.session import Session
 
 
@@ -56,9 +54,7 @@ class Run:
         should_stop: Callable[[], bool] = lambda: False,
         unfused: Unfused = NOTHING_BESIDE,
     ) -> None:
-        self._session = session
-        self.unfused = unfused
-        self._should_stop = should_stop
+        self._session, self._should_stop, self.unfused = session, should_stop, unfused
         #: problems were left out
         self.stopped = False
         self.library = library
@@ -66,9 +62,6 @@ class Run:
         self.options = options_on(options, library.recipe)
         #: what is compared with the kernels; it collects its outcomes itself
         self.baselines = Baselines() if baselines is None else baselines
-        self._bench: KernelBench | None = None
-        self._rounds: RunRounds | None = None
-        self._recorder: Recorder | None = None
         self.baselines.on_measured = self._baseline_measured
         self._hooks = PluginHooks(session, library)
         self._total = sum(
@@ -76,38 +69,23 @@ class Run:
             for problem in self.problems
             for kernel in library.kernels
         )
+        new_bench = partial(
+            KernelBench,
+            BenchLibrary.of(library),
+            self.options,
+            on_event=session.tell,
+            before_problem=self._hooks.before_problem,
+        )
+        #: knows the device once :meth:`outcomes` has opened it
+        self.bench = new_bench(observers=observers(session), baselines=self.baselines)
+        self._benches = [self.bench]
+        bench: KernelBench | BesideBench = self.bench
+        if unfused.problems:
+            self._benches.append(new_bench(lock=None))
+            bench = BesideBench(self.bench, self._benches[1])
         self._pace = RunPace(self._total, len(self.problems) * self.baselines.count)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What disturbed the times."""
-        return tuple(self._rounds.warnings) if self._rounds is not None else ()
-
-    @property
-    def abandoned(self) -> tuple[Outcome, ...]:
-        """What was measured of kernels whose outcome was not known when the run was ended."""
-        return self._rounds.abandoned if self._rounds is not None else ()
-
-    @property
-    def device(self) -> str:
-        """What the target says of the device, in one line; empty until a worker has opened it."""
-        return self._bench.device if self._bench is not None else ""
-
-    @property
-    def identity(self) -> DeviceIdentity:
-        """What tells the device from others."""
-        return self._bench.identity if self._bench is not None else DeviceIdentity()
-
-    def measure_roof(self, dtype: DataType | None) -> float:
-        """Return what the device reaches per second, see :meth:`KernelBench.measure_roof`.
-
-        :raises ToolchainError: workers do not start any more.
-        """
-        return self._bench.measure_roof(dtype) if self._bench is not None else 0.0
-
-    def environment(self) -> dict[str, object]:
-        """Return what it takes to reproduce the run."""
-        return run_environment(self.library.recipe, self.device, self.options.as_plain(), Path.cwd())
+        #: knows what disturbed the times, and what was measured of kernels when the run was ended
+        self.rounds = RunRounds(bench, self.options, session.tell, bench.measure_baselines, self._pace)
 
     def outcomes(
         self, open_recorder: Callable[[Run], Recorder] | None = None
@@ -126,15 +104,13 @@ class Run:
         tell(Progress(what="run", done=0, total=self._total))
         try:
             with ExitStack() as stack:
-                bench = self._open(stack)
-                self._recorder = open_recorder(self) if open_recorder is not None else None
-                self._rounds = RunRounds(
-                    bench, self.options, tell, self._recorder, bench.measure_baselines, self._pace
-                )
+                for bench in self._benches:
+                    stack.enter_context(bench)
+                self.rounds.recorder = open_recorder(self) if open_recorder is not None else None
                 groups = run_groups(
-                    bench.library, self.options, self.library.kernels, self._begun(), self.unfused
+                    self.bench.library, self.options, self.library.kernels, self._begun(), self.unfused
                 )
-                outcomes = stack.enter_context(closing(self._rounds.outcomes(groups)))
+                outcomes = stack.enter_context(closing(self.rounds.outcomes(groups)))
                 for outcome in outcomes:
                     self._hooks.after_outcome(self.problems[outcome.problem_index].problem, outcome)
                     # First to who keeps it: what is shown must not be lost when a signal comes now.
@@ -143,21 +119,6 @@ class Run:
                     tell(Message(text, Level.DETAIL))
         finally:
             tell(ProgressEnded())
-
-    def _open(self, stack: ExitStack) -> KernelBench | BesideBench:
-        """Open the library for as long as the stack is open."""
-        new_bench = partial(
-            KernelBench,
-            BenchLibrary.of(self.library),
-            self.options,
-            on_event=self._session.tell,
-            before_problem=self._hooks.before_problem,
-        )
-        own = new_bench(observers=observers(self._session), baselines=self.baselines)
-        self._bench = stack.enter_context(own)
-        if not self.unfused.problems:
-            return own
-        return BesideBench(own, stack.enter_context(new_bench(lock=None)), self.baselines)
 
     def _begun(self) -> Iterator[ProblemCase]:
         """Yield the problems; their operands, and baselines before them, may take longer than kernels."""
@@ -168,8 +129,8 @@ class Run:
             yield problem
 
     def _baseline_measured(self, measured: BaselineOutcome) -> None:
-        if self._recorder is not None:
-            self._recorder.add_baseline(measured)
+        if self.rounds.recorder is not None:
+            self.rounds.recorder.add_baseline(measured)
         self._pace.baseline_measured()
         outcome = measured.outcome
         text = f"{outcome.status.value}: baseline {measured.baseline} {outcome.reason}".rstrip()
@@ -226,7 +187,7 @@ def run_to_its_end(
     except BaseException as exc:
         # Whatever it is: what was measured until then must not be lost with it.
         error = exc
-        outcomes += [outcome for outcome in run.abandoned if outcome not in outcomes]
+        outcomes += [outcome for outcome in run.rounds.abandoned if outcome not in outcomes]
     stages.done("run")
     partial = error is not None or stopped or run.stopped
     return _results(session, request, run, tuple(outcomes), partial=partial), error
@@ -242,7 +203,7 @@ def _results(
         direction=library.direction.id,
         target=library.recipe.target,
         arch=library.recipe.arch,
-        environment=run.environment(),
+        environment=run_environment(library.recipe, run.bench.device, run.options.as_plain(), Path.cwd()),
         conversions=request.selection.conversions,
         instances=library.kernels,
         problems=problems,
@@ -254,7 +215,7 @@ def _results(
         same_kernels=same_kernels(target, candidates) if request.why else (),
         substitutions=substitutions(target, candidates, problems) if request.why else (),
         partial=partial,
-        warnings=run.warnings,
+        warnings=tuple(run.rounds.warnings),
         baseline_ids=request.baselines,
         baselines=tuple(run.baselines.outcomes),
         unfused_instances=dict(request.unfused.instances),

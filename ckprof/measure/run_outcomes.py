@@ -156,7 +156,6 @@ class RunRounds:
 
     :param bench: open.
     :param tell: called with what happens; an exception from it ends the run.
-    :param recorder: keeps each measurement.
     :param after_group: called when the rounds of a group are over, while its operands are there.
     :param pace: says how long it still takes.
     """
@@ -166,14 +165,14 @@ class RunRounds:
         bench: Bench,
         options: RunOptions,
         tell: Listener,
-        recorder: Recorder | None = None,
         after_group: Callable[[KernelGroup], None] = lambda group: None,
         pace: RunPace | None = None,
     ) -> None:
         self.options = options
+        #: keeps each measurement
+        self.recorder: Recorder | None = None
         self._after_group = after_group
         self._say = tell
-        self._recorder = recorder
         self._pace = pace or RunPace(0)
         #: what disturbed the times, one text of each kind
         self.warnings: list[str] = []
@@ -181,7 +180,7 @@ class RunRounds:
             bench=bench,
             on_round_started=self._pace.begin,
             on_warning=self._warn,
-            on_device_lost=recorder.add_lost if recorder is not None else lambda sample: None,
+            on_device_lost=lambda sample: self.recorder and self.recorder.add_lost(sample),
         )
         #: cells whose outcome has reached the caller
         self._yielded: set[KernelCell] = set()
@@ -195,7 +194,7 @@ class RunRounds:
 
         :raises CkprofError: kernels cannot be run any more.
         """
-        recorder, run = self._recorder, self._loop.run
+        recorder, run = self.recorder, self._loop.run
         for group in groups:
             pool = GroupPool(group.contest, group.number, self.options)
             self._yielded = set()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter, deque
-from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from ckprof.errors import UsageError
@@ -29,25 +29,16 @@ if TYPE_CHECKING:
 USUAL_PROCESSES: Final = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameter:
-    """A number that users may set for a criterion."""
-
-    name: str
-    default: float
-    help: str
-
-
 class StoppingCriterion(ABC):
     """Decides from the samples alone whether more of them would tell more."""
 
     #: what users type with ``--criterion`` and what a measurement records
     id: ClassVar[str]
-    label: ClassVar[str]
-    parameters: ClassVar[tuple[Parameter, ...]]
+    #: numbers that users may set, by name -> what holds otherwise
+    parameters: ClassVar[Mapping[str, float]]
 
     def __init__(self, values: Mapping[str, float]) -> None:
-        self._values = {parameter.name: parameter.default for parameter in self.parameters}
+        self._values = dict(self.parameters)
         for name, value in values.items():
             if name not in self._values:
                 names = ", ".join(self._values)
@@ -83,12 +74,9 @@ class StandardDeviation(StoppingCriterion):
     """
 
     id = "stdrel"
-    label = "relative standard deviation is low or steady"
-    parameters = (
-        Parameter(name="max-noise", default=0.005, help="standard deviation divided by mean"),
-        Parameter(name="window", default=32, help="recent noise values that are compared with each other"),
-        Parameter(name="max-drift", default=0.05, help="relative standard deviation of these noise values"),
-    )
+    #: standard deviation divided by mean; recent noise values that are compared with each other, and the
+    #: relative standard deviation of these
+    parameters = MappingProxyType({"max-noise": 0.005, "window": 32, "max-drift": 0.05})
 
     def __init__(self, values: Mapping[str, float]) -> None:
         super().__init__(values)
@@ -120,8 +108,7 @@ class SampleCount(StoppingCriterion):
     """Stops after a fixed number of samples."""
 
     id = "sample-count"
-    label = "a fixed number of samples"
-    parameters = (Parameter(name="count", default=100, help="samples to take"),)
+    parameters = MappingProxyType({"count": 100})
 
     def __init__(self, values: Mapping[str, float]) -> None:
         super().__init__(values)
@@ -130,8 +117,7 @@ class SampleCount(StoppingCriterion):
     @classmethod
     def share(cls, values: Mapping[str, float], rounds: int) -> dict[str, float]:
         """Return the number of samples of one round."""
-        (count,) = cls.parameters
-        return {**values, count.name: math.ceil(values.get(count.name, count.default) / rounds)}
+        return {"count": math.ceil(values.get("count", cls.parameters["count"]) / rounds)}
 
     def add(self, sample_ms: float) -> None:
         """Take note of a sample, in milliseconds."""
@@ -151,13 +137,9 @@ class Entropy(StoppingCriterion):
     """
 
     id = "entropy"
-    label = "the distribution of times is known"
-    parameters = (
-        Parameter(name="max-slope", default=0.002, help="bits per sample"),
-        Parameter(name="max-residual", default=0.1, help="root mean square distance from the line, in bits"),
-        Parameter(name="window", default=32, help="recent entropies through which the line is fitted"),
-        Parameter(name="resolution", default=0.01, help="width of a bin relative to the first sample"),
-    )
+    #: bits per sample; root mean square distance from the line in bits; recent entropies through which it is
+    #: fitted; width of a bin relative to the first sample
+    parameters = MappingProxyType({"max-slope": 0.002, "max-residual": 0.1, "window": 32, "resolution": 0.01})
 
     def __init__(self, values: Mapping[str, float]) -> None:
         super().__init__(values)
@@ -224,10 +206,10 @@ def _fit_line(values: Sequence[float]) -> tuple[float, float]:
     return slope, math.sqrt(squares / count)
 
 
-_CRITERIA: tuple[type[StoppingCriterion], ...] = (StandardDeviation, SampleCount, Entropy)
-
 #: Every criterion, by id.
-CRITERIA: Mapping[str, type[StoppingCriterion]] = {criterion.id: criterion for criterion in _CRITERIA}
+CRITERIA: Mapping[str, type[StoppingCriterion]] = {
+    criterion.id: criterion for criterion in (StandardDeviation, SampleCount, Entropy)
+}
 
 
 def make_criterion(criterion_id: str, values: Mapping[str, float]) -> StoppingCriterion:

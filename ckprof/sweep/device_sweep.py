@@ -17,10 +17,9 @@ from ckprof.model.recipe import Purpose
 from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.evidence import device_roofs, layer_evidence, roof_evidence
-from ckprof.sweep.identity import device_key, identify_device, new_session, shared_key
+from ckprof.sweep.identity import device_key, identify_device, shared_key
 from ckprof.sweep.plan import PlanRequest, announce, make_plan
-from ckprof.sweep.recording import Recorder, is_shard_folder, open_sink
+from ckprof.sweep.recording import Recorder, is_shard_folder, open_sink, session_record
 from ckprof.sweep.resuming import whole_rankings
 from ckprof.sweep.sweep import Sweep, Watch
 
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.problem import Problem
     from ckprof.model.recipe import BuildRecipe
-    from ckprof.model.roof import Roof
     from ckprof.plugin.protocols import Observer
     from ckprof.session import Session
     from ckprof.store.query import PastVisit, SharedKey
@@ -174,13 +172,9 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
         past = sink.reader.past_visits if isinstance(sink, StoreWriter) else _nothing
         plan = make_plan(plan_request(request, options, library.kernels, opened.shared), past)
         announce(plan, session.tell)
-        target = session.target(request.build.target)
-        roofs: tuple[Roof, ...] = ()
-        if plan.open_contests:
-            dtypes = [kernel.dtype for kernel in library.kernels]
-            roofs = device_roofs(target, library.recipe.arch, run.device, bench.measure_roof, dtypes)
-        further = {**roof_evidence(opened.shared.device, roofs), **layer_evidence(request.problems)}
-        record = new_session(session.manager, run, options.rounds.seed, options.tags, bench.device, further)
+        seed, measures = options.rounds.seed, bool(plan.open_contests)
+        of_all = session, library, run, bench, opened.shared, seed, options.tags, request.problems
+        record = session_record(*of_all, measures=measures)
         recorder = Recorder(sink, record, opened.shared, least_samples=run.min_samples)
         summary = Sweep(plan, bench, recorder, _watch(session, options, opened.hooks)).run()
     return SweepResult(plan=plan, summary=summary, path=sink.path, session=record.uid)

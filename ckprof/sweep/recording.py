@@ -24,13 +24,18 @@ from ckprof.sweep.identity import new_session, require_own_times, shared_key
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ckprof.kernels.library import BuiltLibrary
+    from ckprof.measure.bench import KernelBench
+    from ckprof.measure.options import RunOptions
     from ckprof.measure.requests import RunRequest, StoreOptions
     from ckprof.measure.rounds import KernelCell, RoundReport
     from ckprof.measure.rounds_loop import KernelGroup, Sample
     from ckprof.measure.run import Run
     from ckprof.model.outcome import BaselineOutcome
     from ckprof.model.problem import Problem
+    from ckprof.model.problem_case import ProblemCase
     from ckprof.model.results import RunResults
+    from ckprof.model.roof import Roof
     from ckprof.session import Session as ProfilerSession
     from ckprof.store.attempt import Session
     from ckprof.store.query import SharedKey
@@ -189,6 +194,32 @@ def is_bimodal(samples: Sequence[float]) -> bool:
     return distance > _LEAST_SEPARATION * (pstdev(low) + pstdev(high)) / 2
 
 
+def session_record(
+    session: ProfilerSession,
+    library: BuiltLibrary,
+    options: RunOptions,
+    bench: KernelBench,
+    shared: SharedKey,
+    seed: int,
+    tags: tuple[str, ...],
+    problems: Sequence[ProblemCase],
+    *,
+    measures: bool = True,
+) -> Session:
+    """Return the evidence that all attempts with a library share: what its device reaches, too.
+
+    :param bench: open.
+    :param measures: anything is measured with it; otherwise what the device reaches is of no use.
+    """
+    roofs: tuple[Roof, ...] = ()
+    if measures:
+        target = session.registry.targets.find(library.recipe.target)
+        dtypes = [kernel.dtype for kernel in library.kernels]
+        roofs = device_roofs(target, library.recipe.arch, options.device, bench.measure_roof, dtypes)
+    further = {**roof_evidence(shared.device, roofs), **layer_evidence(problems)}
+    return new_session(session.manager, options, seed, tags, bench.device, further)
+
+
 class _RunRecorder(Recorder):
     """Stores what a run measures.
 
@@ -196,15 +227,10 @@ class _RunRecorder(Recorder):
     """
 
     def __init__(self, session: ProfilerSession, run: Run, options: StoreOptions, sink: Sink) -> None:
-        recipe = run.library.recipe
-        target = session.registry.targets.find(recipe.target)
-        shared = shared_key(run.library.direction.id, target, recipe, run.options, run.identity)
-        dtypes = [kernel.dtype for kernel in run.library.kernels]
-        roofs = device_roofs(target, recipe.arch, run.options.device, run.measure_roof, dtypes)
-        further = {**roof_evidence(shared.device, roofs), **layer_evidence(run.problems)}
-        record = new_session(
-            session.manager, run.options, run.options.seed, options.tags, run.device, further
-        )
+        library, how, bench = run.library, run.options, run.bench
+        target = session.registry.targets.find(library.recipe.target)
+        shared = shared_key(library.direction.id, target, library.recipe, how, bench.identity)
+        record = session_record(session, library, how, bench, shared, how.seed, options.tags, run.problems)
         super().__init__(sink, record, shared)
         self._problems = run.problems
         self._baselines = 0

@@ -37,20 +37,23 @@ def run_instances(
     baselines=None,
     on_open=ignore,
     before_problem=lambda problem, index: None,
-    **further,
+    recorder=None,
+    pace=None,
 ):
     """Yield the outcomes of instances on problems.
 
     :param lock_dir: folder of the device locks.
     :param on_open: called with what makes outcomes of visits.
     :param before_problem: called before each problem.
-    :param further: of what makes outcomes: what keeps measurements, and what says how long it takes.
+    :param recorder: keeps measurements.
+    :param pace: says how long it takes.
     """
     kernels = [selected(instance) for instance in instances]
     opened = BenchLibrary(path=library, operation=operation, target="", arch=arch, rejections={})
     use = {"lock_folder": lock_dir, "baselines": baselines, "before_problem": before_problem}
     with KernelBench(opened, options, (), on_event, **use) as bench:
-        rounds = RunRounds(bench, options, on_event, after_group=bench.measure_baselines, **further)
+        rounds = RunRounds(bench, options, on_event, after_group=bench.measure_baselines, pace=pace)
+        rounds.recorder = recorder
         on_open(rounds)
         groups = run_groups(opened, options, kernels, [as_case(problem) for problem in problems])
         with closing(rounds.outcomes(groups)) as outcomes:

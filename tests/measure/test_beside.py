@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from ckprof.errors import UsageError
-from ckprof.measure.baselines import UNFUSED, Baselines, BesideBench, PairedRounds, problems_beside
+from ckprof.measure.baselines import UNFUSED, BesideBench, PairedRounds, problems_beside
 from ckprof.measure.bench import BenchLibrary, KernelBench
 from ckprof.measure.options import CacheMode, RunOptions
 from ckprof.measure.requests import Unfused
@@ -104,7 +104,7 @@ def test_each_side_computes_its_own_problem_in_the_same_rounds(library, tmp_path
         KernelBench(opened, QUICK, (), ignore, lock_folder=tmp_path) as one,
         KernelBench(opened, QUICK, (), ignore, lock=None) as second,
     ):
-        bench = BesideBench(one, second, Baselines())
+        bench = BesideBench(one, second)
         groups = run_groups(opened, QUICK, kernels, [own, beside], unfused)
         running = RunRounds(bench, QUICK, ignore).outcomes(groups)
         with closing(running):
