@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import CkprofError, ExitCode, InputError, NothingLeftError, ToolchainError, UsageError
 from ckprof.files import scratch_folder
 from ckprof.measure.executor import Executor
-from ckprof.measure.kernel_library import LibraryKernel, find_kernel, library_kernels
+from ckprof.measure.kernel_library import find_kernel, library_kernels
 from ckprof.measure.options import CacheMode, RunOptions
 from ckprof.measure.prepare import InsufficientMemoryError, prepare_problem
 from ckprof.measure.verify.operands import InitKind
@@ -23,14 +22,13 @@ from ckprof.model.types import types_on
 from ckprof.problems.choose import parse_problems
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
     from ckprof.measure.requests import CallOptions
-    from ckprof.model.outcome import Outcome
     from ckprof.model.problem import Problem
     from ckprof.plugin.protocols import Operation
     from ckprof.session import Session
@@ -79,17 +77,10 @@ def call_library(
             not_loaded = isinstance(cause, CallFailed) and cause.fault is Fault.LIBRARY
             code = ExitCode.INPUT if not_loaded else ExitCode.TOOLCHAIN
             return {**answer, "error": str(cause or error), "exit_code": int(code)}
-        call = _Call(
-            library=str(library),
-            direction=operation,
-            problem=parsed.problem,
-            split_k=1 if split_k is None else split_k,
-            request=options,
-            options=run,
-            executor=executor,
-        )
+        split_k = 1 if split_k is None else split_k
         try:
-            call.run(answer, folder)
+            for said in _call(executor, operation, parsed.problem, split_k, options, run, library, folder):
+                answer |= said
         except InputError:
             raise
         except (CkprofError, WorkerFailure, InsufficientMemoryError) as failure:
@@ -137,99 +128,77 @@ def _run_options(options: CallOptions) -> RunOptions:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Call:
-    """A call whose library is open."""
-
-    library: str
-    direction: Operation
-    problem: Problem
-    split_k: int
-    request: CallOptions
-    options: RunOptions
-    executor: Executor
-
-    def run(self, answer: dict[str, Any], folder: Path) -> None:
-        """Choose the kernel, measure it and add to the answer what comes of it."""
-        direction, request = self.direction, self.request
-        described = self.executor.library.describe(self.options.timeout_s)
-        if described is None or described.direction != direction.id:
-            what = described.direction if described else ""
-            raise InputError(f"the library computes {what}, expected {direction.id}", self.library)
-        kernels = library_kernels(direction, described)
-        answer |= {
-            "direction": described.direction,
-            "arch": described.arch,
-            "kernels": len(kernels),
-            "problem": self.problem.describe(),
-            "sizes": sizes(self.problem),
-            "flop": self.problem.flop,
-            "split_k": self.split_k,
+def _call(
+    executor: Executor,
+    operation: Operation,
+    problem: Problem,
+    split_k: int,
+    options: CallOptions,
+    run: RunOptions,
+    path: Path,
+    folder: Path,
+) -> Iterator[dict[str, Any]]:
+    """Choose the kernel, measure it and yield what comes of it, for the answer."""
+    library, limit_s = executor.library, run.timeout_s
+    described = library.describe(limit_s)
+    if described is None or described.direction != operation.id:
+        what = described.direction if described else ""
+        raise InputError(f"the library computes {what}, expected {operation.id}", str(path))
+    kernels = library_kernels(operation, described)
+    yield {
+        "direction": described.direction,
+        "arch": described.arch,
+        "kernels": len(kernels),
+        "problem": problem.describe(),
+        "sizes": sizes(problem),
+        "flop": problem.flop,
+        "split_k": split_k,
+    }
+    query = SupportQuery(problem=problem, split_k=split_k)
+    supporting = [
+        kernel
+        for kernel in kernels
+        if library.support(limit_s, kernel.key, (query,))[0].status is AbiStatus.OK
+    ]
+    yield {"supporting": len(supporting)}
+    if options.kernel is None and not supporting:
+        raise NothingLeftError(f"no kernel supports {problem.describe()}")
+    kernel = supporting[0] if options.kernel is None else find_kernel(kernels, options.kernel)
+    yield {"kernel": {"index": kernel.index, "name": kernel.name, "key": kernel.key, **kernel.fields}}
+    unmet = problem.unmet_by(kernel.layout)
+    if unmet is not None:
+        raise NothingLeftError(f"kernel {kernel.name}: {unmet.message}")
+    types = kernel.types(operation)
+    on_device = types_on(types, options.arch or described.arch)
+    given = operation, problem, kernel.layout, on_device
+    prepared = prepare_problem(*given, run, folder, can_check=executor.can_check)
+    executor.set_problem(prepared)
+    outcome = executor.measure(kernel.key, 0, split_k, kernel.split_sum)
+    yield {"success": outcome.status is Status.OK}
+    if outcome.reason:
+        yield {"error": outcome.reason}
+    measured, seen = outcome.measurement, outcome.verification
+    if measured is not None:
+        time_ms = measured.median_ms if options.median else measured.mean_ms
+        gflops, gbytes = rates_of(problem, types, time_ms)
+        yield {"time_ms": time_ms, "tflops": gflops / 1e3, "gb_per_s": gbytes}
+    if seen is not None:
+        yield {
+            "verified": seen.passed,
+            "elements": seen.elements,
+            "wrong_elements": seen.wrong_elements,
+            "max_abs_error": seen.max_error,
+            "rtol": seen.rtol,
+            "atol": seen.atol,
         }
-        kernel = self._choose(kernels, answer)
-        answer["kernel"] = {"index": kernel.index, "name": kernel.name, "key": kernel.key, **kernel.fields}
-        layout = kernel.layout
-        unmet = self.problem.unmet_by(layout)
-        if unmet is not None:
-            raise NothingLeftError(f"kernel {kernel.name}: {unmet.message}")
-        types = types_on(kernel.types(direction), request.arch or described.arch)
-        prepared = prepare_problem(
-            direction,
-            self.problem,
-            layout,
-            types,
-            self.options,
-            folder,
-            can_check=self.executor.can_check,
-        )
-        self.executor.set_problem(prepared)
-        outcome = self.executor.measure(kernel.key, 0, self.split_k, kernel.split_sum)
-        answer |= self._verdict(outcome, kernel)
-        verified = outcome.verification is not None or outcome.status is Status.OK
-        if verified and self.executor.is_running:
-            answer["result"] = {
+    if (seen is not None or outcome.status is Status.OK) and executor.is_running:
+        yield {
+            "result": {
                 "tensor": prepared.tensors[-1].name,
                 "shape": list(prepared.result.shape),
-                **_statistics(self.executor.result()),
+                **_statistics(executor.result()),
             }
-
-    def _choose(self, kernels: tuple[LibraryKernel, ...], answer: dict[str, Any]) -> LibraryKernel:
-        """Return the kernel that is asked for, or the first that supports the problem."""
-        problem = self.problem
-        query = SupportQuery(problem=problem, split_k=self.split_k)
-        library, limit_s = self.executor.library, self.options.timeout_s
-        supporting = [
-            kernel
-            for kernel in kernels
-            if library.support(limit_s, kernel.key, (query,))[0].status is AbiStatus.OK
-        ]
-        answer["supporting"] = len(supporting)
-        if self.request.kernel is not None:
-            return find_kernel(kernels, self.request.kernel)
-        if not supporting:
-            raise NothingLeftError(f"no kernel supports {problem.describe()}")
-        return supporting[0]
-
-    def _verdict(self, outcome: Outcome, kernel: LibraryKernel) -> dict[str, Any]:
-        verdict: dict[str, Any] = {"success": outcome.status is Status.OK}
-        if outcome.reason:
-            verdict["error"] = outcome.reason
-        if outcome.measurement is not None:
-            measured = outcome.measurement
-            time_ms = measured.median_ms if self.request.median else measured.mean_ms
-            gflops, gbytes = rates_of(self.problem, kernel.types(self.direction), time_ms)
-            verdict |= {"time_ms": time_ms, "tflops": gflops / 1e3, "gb_per_s": gbytes}
-        if outcome.verification is not None:
-            seen = outcome.verification
-            verdict |= {
-                "verified": seen.passed,
-                "elements": seen.elements,
-                "wrong_elements": seen.wrong_elements,
-                "max_abs_error": seen.max_error,
-                "rtol": seen.rtol,
-                "atol": seen.atol,
-            }
-        return verdict
+        }
 
 
 def _statistics(chunks: Iterable[NDArray[np.float64]]) -> dict[str, object]:

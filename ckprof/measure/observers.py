@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.device import Reading
 
@@ -75,21 +75,17 @@ def _temperature(root: Path = Path("/sys/class/thermal")) -> float | None:
     return max(temperatures, default=None)
 
 
+#: what one reading says for all
+_VALUES: Final = ("load", "cores", "clock_mhz", "base_clock_mhz", "temperature_c", "other_processes")
+
+
 def combine(readings: list[Reading]) -> Reading:
     """Return one reading of several: the first that knows a value gives it; further evidence is collected."""
-
-    def first(name: str) -> float | None:
-        values = (getattr(reading, name) for reading in readings)
-        return next((value for value in values if value is not None), None)
-
-    cores, others = first("cores"), first("other_processes")
+    known: dict[str, Any] = {}
+    for reading in reversed(readings):
+        known |= {name: value for name in _VALUES if (value := getattr(reading, name)) is not None}
     return Reading(
-        load=first("load"),
-        cores=int(cores) if cores is not None else None,
-        clock_mhz=first("clock_mhz"),
-        base_clock_mhz=first("base_clock_mhz"),
-        temperature_c=first("temperature_c"),
-        other_processes=int(others) if others is not None else None,
+        **known,
         throttled_by=tuple(dict.fromkeys(text for reading in readings for text in reading.throttled_by)),
         extra={name: value for reading in readings for name, value in reading.extra.items()},
     )

@@ -182,6 +182,8 @@ class RunRounds:
             on_warning=self._warn,
             on_device_lost=lambda sample: self.recorder and self.recorder.add_lost(sample),
         )
+        #: what the visits of the group's cells gave
+        self._seen: dict[KernelCell, list[Sample]] = {}
         #: cells whose outcome has reached the caller
         self._yielded: set[KernelCell] = set()
         #: what was measured of kernels without an outcome when :meth:`outcomes` was ended before its time
@@ -196,39 +198,87 @@ class RunRounds:
         """
         recorder, run = self.recorder, self._loop.run
         for group in groups:
-            pool = GroupPool(group.contest, group.number, self.options)
             self._yielded = set()
+            self._seen = {cell: [] for cell in group.contest.cells}
             in_turn = isinstance(group.contest, InTurn)
             visits = run(group) if recorder is None else run(group, recorder.end_round)
             try:
                 for sample in visits:
                     if recorder is not None:
                         recorder.add(sample)
-                    pool.add(sample)
+                    self._seen[sample.visit.cell].append(sample)
                     if group.runs:
                         self._tell_measured(sample)
                     if in_turn:
                         self._yielded.add(sample.visit.cell)
-                        kept = self.options.keep_samples
-                        yield sample.outcome if kept else sample.outcome.without_samples()
+                        yield self._with_samples(sample.outcome)
                         self._pace.outcome_known()
                     elif timing_of(sample.outcome) is None:
-                        yield from self._tell([sample.visit.cell], pool)
+                        yield from self._tell([sample.visit.cell], group)
                 # Also of those that have left: what they are compared with has changed since.
-                yield from self._tell(group.contest.cells, pool)
+                yield from self._tell(group.contest.cells, group)
             except BaseException:
-                left = [one for one in group.contest.cells if one not in self._yielded and pool.visited(one)]
-                self.abandoned = tuple(pool.outcomes(left))
+                left = (cell for cell, seen in self._seen.items() if seen and cell not in self._yielded)
+                self.abandoned = tuple(self._summed_up(cell, group) for cell in left)
                 raise
             self._after_group(group)
 
-    def _tell(self, cells: Sequence[KernelCell], pool: GroupPool) -> Iterator[Outcome]:
-        new = [cell for cell in cells if cell not in self._yielded]
-        for cell, outcome in zip(new, pool.outcomes(new), strict=True):
-            yield outcome
+    def _tell(self, cells: Iterable[KernelCell], group: KernelGroup) -> Iterator[Outcome]:
+        for cell in [cell for cell in cells if cell not in self._yielded]:
+            yield self._summed_up(cell, group)
             # not before: a caller that is interrupted may not have kept it
             self._yielded.add(cell)
             self._pace.outcome_known()
+
+    def _with_samples(self, outcome: Outcome) -> Outcome:
+        return outcome if self.options.keep_samples else outcome.without_samples()
+
+    def _summed_up(self, cell: KernelCell, group: KernelGroup) -> Outcome:
+        """Return one outcome for all visits of a cell, with the samples of the rounds that count."""
+        samples, contest = self._seen[cell], group.contest
+        outcome = replace(samples[-1].outcome, conditions=None)
+        if outcome.measurement is None:
+            return outcome
+        visits = [
+            (
+                RoundTime(
+                    median_ms=measured.median_ms,
+                    spread_ms=measured.spread_ms,
+                    place=(str(group.number), sample.visit.round),
+                    doubtful=sample.visit.round in contest.drifted,
+                    process=sample.process,
+                    pruned=cell in contest.dropped,
+                ),
+                measured,
+            )
+            for sample in samples
+            if (measured := sample.outcome.measurement) is not None
+        ]
+        verification = _worst(sample.outcome.verification for sample in samples)
+        outcome = summed_up(outcome, visits, partial(self._stopped_by, cell, contest))
+        return self._with_samples(replace(outcome, verification=verification))
+
+    def _stopped_by(
+        self,
+        cell: KernelCell,
+        contest: Contest[KernelCell],
+        visits: Sequence[Measurement],
+        samples: Sequence[float],
+    ) -> str:
+        if any(visit.stopped_by == TIMEOUT for visit in visits):
+            return TIMEOUT
+        if cell in contest.dropped:
+            return LEFT_EARLY
+        options = self.options
+        if not any(visit.stopped_by in CUT_OFF for visit in visits):
+            return options.criterion
+        if len(samples) >= options.min_samples and math.fsum(samples) >= options.min_time_s * 1e3:
+            criterion = make_criterion(options.criterion, dict(options.criterion_parameters))
+            for sample in samples:
+                criterion.add(sample)
+            if criterion.is_finished():
+                return options.criterion
+        return SETTLED if contest.ending is Ending.SETTLED else MAX_TIME
 
     def _tell_measured(self, sample: Sample) -> None:
         contest, name, pace = sample.group.contest, sample.kernel.name, self._pace
@@ -266,75 +316,6 @@ def run_groups(
             groups = groups_beside(groups, beside, unfused.instances, options)
         for number, group in enumerate(groups):
             yield replace(group, number=number)
-
-
-class GroupPool:
-    """Collects the visits of kernels that share operands.
-
-    :param contest: the rounds.
-    :param number: of the group among those of its problem.
-    """
-
-    def __init__(self, contest: Contest[KernelCell], number: int, options: RunOptions) -> None:
-        self._contest = contest
-        self._number = number
-        self._options = options
-        self._seen: dict[KernelCell, list[Sample]] = {cell: [] for cell in contest.cells}
-
-    def add(self, sample: Sample) -> None:
-        """Take note of a visit."""
-        self._seen[sample.visit.cell].append(sample)
-
-    def visited(self, cell: KernelCell) -> bool:
-        """Say whether a cell was measured at all."""
-        return bool(self._seen[cell])
-
-    def outcomes(self, cells: Sequence[KernelCell]) -> list[Outcome]:
-        """Return what is known of some cells, each in one outcome."""
-        outcomes = (self._summed_up(cell) for cell in cells)
-        return [outcome if self._options.keep_samples else outcome.without_samples() for outcome in outcomes]
-
-    def _summed_up(self, cell: KernelCell) -> Outcome:
-        """Return one outcome for all visits of a cell, with the samples of the rounds that count."""
-        outcome = replace(self._seen[cell][-1].outcome, conditions=None)
-        if outcome.measurement is None:
-            return outcome
-        visits = [
-            (self._round_time(sample, measured), measured)
-            for sample in self._seen[cell]
-            if (measured := sample.outcome.measurement) is not None
-        ]
-        return replace(
-            summed_up(outcome, visits, partial(self._stopped_by, cell)),
-            verification=_worst(sample.outcome.verification for sample in self._seen[cell]),
-        )
-
-    def _round_time(self, sample: Sample, measured: Measurement) -> RoundTime:
-        number = sample.visit.round
-        return RoundTime(
-            median_ms=measured.median_ms,
-            spread_ms=measured.spread_ms,
-            place=(str(self._number), number),
-            doubtful=number in self._contest.drifted,
-            process=sample.process,
-            pruned=sample.visit.cell in self._contest.dropped,
-        )
-
-    def _stopped_by(self, cell: KernelCell, visits: Sequence[Measurement], samples: Sequence[float]) -> str:
-        if any(visit.stopped_by == TIMEOUT for visit in visits):
-            return TIMEOUT
-        if cell in self._contest.dropped:
-            return LEFT_EARLY
-        options = self._options
-        if not any(visit.stopped_by in CUT_OFF for visit in visits):
-            return options.criterion
-        if len(samples) >= options.min_samples and math.fsum(samples) >= options.min_time_s * 1e3:
-            criterion = make_criterion(options.criterion, dict(options.criterion_parameters))
-            for sample in samples:
-                criterion.add(sample)
-            if criterion.is_finished():
-                return options.criterion
-        return SETTLED if self._contest.ending is Ending.SETTLED else MAX_TIME
 
 
 def _worst(verifications: Iterator[Verification | None]) -> Verification | None:

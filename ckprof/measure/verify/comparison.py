@@ -89,38 +89,18 @@ def compare(
     :raises ValueError: the lengths differ.
     """
     expected_all = reference.reshape(-1)
-    tally = _Tally(dtype, tolerance, ocp=ocp)
+    position = wrong = unwritten = non_finite = in_gaps = gaps = 0
+    max_error, first, got, wanted = 0.0, None, 0.0, 0.0
     for raw in chunks:
-        expected = np.asarray(expected_all[tally.position : tally.position + raw.size])
+        expected = np.asarray(expected_all[position : position + raw.size])
         if expected.size != raw.size:
             raise ValueError(f"the result has more elements than the reference, which has {reference.size}")
-        tally.add(raw, rounded(expected, dtype, rounding, ocp=ocp))
-    if tally.position != reference.size:
-        raise ValueError(f"the result has {tally.position} elements, the reference {reference.size}")
-    return tally.findings()
-
-
-class _Tally:
-    """What is wrong with a result, piece by piece."""
-
-    def __init__(self, dtype: DataType, tolerance: Tolerance, *, ocp: bool) -> None:
-        self._dtype = dtype
-        self._ocp = ocp
-        self._tolerance = tolerance
-        #: elements so far
-        self.position = 0
-        self._wrong = self._unwritten = self._non_finite = self._in_gaps = self._gaps = 0
-        self._max_error = 0.0
-        self._first: int | None = None
-        self._got = self._expected = 0.0
-
-    def add(self, raw: NDArray[Any], expected: NDArray[np.float64]) -> None:
-        """Compare the next elements with what they should be."""
-        values = decode(raw, self._dtype, ocp=self._ocp)
+        expected = rounded(expected, dtype, rounding, ocp=ocp)
+        values = decode(raw, dtype, ocp=ocp)
         # Infinity minus infinity is NaN and compares false; what is finite is not close to infinity.
         with np.errstate(invalid="ignore"):
-            errors = distances(values, expected, self._dtype)
-            bounds = self._tolerance.atol + self._tolerance.rtol * np.abs(expected)
+            errors = distances(values, expected, dtype)
+            bounds = tolerance.atol + tolerance.rtol * np.abs(expected)
             bad = ~(errors <= bounds)
         largest = float(errors.max(initial=0.0))
         count = int(np.count_nonzero(bad))
@@ -128,36 +108,34 @@ class _Tally:
             finite, poisoned, gap = np.isfinite(values), _is_poison(raw), np.isnan(expected)
             overflowed = np.isinf(values) & (np.signbit(values) == np.signbit(expected))
             # Of an infinite reference, the bound may be none.
-            overflow, sizes = overflow_of(self._dtype), np.abs(expected)
+            overflow, sizes = overflow_of(dtype), np.abs(expected)
             overflowed &= (sizes >= overflow) | (sizes + bounds >= overflow)
             bad = np.where(gap, ~poisoned, (bad | ~finite) & ~overflowed)
             count = int(np.count_nonzero(bad))
             largest = float(np.max(errors, where=np.isfinite(errors), initial=0.0))
-            self._unwritten += int(np.count_nonzero(bad & poisoned))
-            self._non_finite += int(np.count_nonzero(~finite & ~poisoned & ~gap & ~overflowed))
-            self._in_gaps += int(np.count_nonzero(bad & gap))
-            self._gaps += int(np.count_nonzero(gap))
-            if count and self._first is None:
+            unwritten += int(np.count_nonzero(bad & poisoned))
+            non_finite += int(np.count_nonzero(~finite & ~poisoned & ~gap & ~overflowed))
+            in_gaps += int(np.count_nonzero(bad & gap))
+            gaps += int(np.count_nonzero(gap))
+            if count and first is None:
                 at = int(np.argmax(bad))
-                self._first = self.position + at
-                self._got, self._expected = float(values[at]), float(expected[at])
-        self._max_error = max(self._max_error, largest)
-        self._wrong += count
-        self.position += raw.size
-
-    def findings(self) -> Findings:
-        """Return what was found."""
-        return Findings(
-            wrong=self._wrong,
-            unwritten=self._unwritten,
-            non_finite=self._non_finite,
-            in_gaps=self._in_gaps,
-            gaps=self._gaps,
-            first=self._first,
-            max_error=self._max_error,
-            got=repr(self._got),
-            expected=repr(self._expected),
-        )
+                first, got, wanted = position + at, float(values[at]), float(expected[at])
+        max_error = max(max_error, largest)
+        wrong += count
+        position += raw.size
+    if position != reference.size:
+        raise ValueError(f"the result has {position} elements, the reference {reference.size}")
+    return Findings(
+        wrong=wrong,
+        unwritten=unwritten,
+        non_finite=non_finite,
+        in_gaps=in_gaps,
+        gaps=gaps,
+        first=first,
+        max_error=max_error,
+        got=repr(got),
+        expected=repr(wanted),
+    )
 
 
 def _is_poison(raw: NDArray[Any]) -> NDArray[np.bool_]:
