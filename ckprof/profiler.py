@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from ckprof.model.results import ListResult, RunResults
     from ckprof.parity.request import ParityRequest
     from ckprof.results import Results
-    from ckprof.sweep.device_sweep import SweepResult
     from ckprof.sweep.requests import SweepOptions
+    from ckprof.sweep.sweep import SweepResult
 
 
 class Profiler(Session):
@@ -313,7 +313,7 @@ class Profiler(Session):
         """
         if options.runner is not None:
             return options.runner.run(self, request, options)
-        from ckprof.sweep.device_sweep import run_sweep
+        from ckprof.sweep.sweep import run_sweep
 
         return run_sweep(self, request, options)
 

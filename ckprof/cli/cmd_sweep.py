@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ckprof.measure.requests import RunRequest
     from ckprof.model.problem_case import ProblemCase
     from ckprof.model.ranking import Standing
-    from ckprof.sweep.device_sweep import SweepResult
+    from ckprof.sweep.sweep import SweepResult
     from ckprof.sweep.sweep import Summary
 
 
@@ -158,7 +158,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 def _describe(session: Session, request: RunRequest, options: SweepOptions) -> None:
     """Print what is left to do."""
-    from ckprof.sweep.device_sweep import plan_sweep
+    from ckprof.sweep.sweep import plan_sweep
     from ckprof.sweep.plan import describe
 
     if options.runner is not None:

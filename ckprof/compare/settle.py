@@ -27,8 +27,8 @@ from ckprof.measure.rounds_loop import Bench, KernelGroup, RoundsLoop
 from ckprof.measure.support import build_checked_library
 from ckprof.model.device import Reading
 from ckprof.model.outcome import RoundTime
-from ckprof.sweep.device_sweep import open_library, sweep_run_options
 from ckprof.sweep.requests import RoundRunOptions
+from ckprof.sweep.sweep import open_library, sweep_run_options
 from ckprof.wording import counted
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ckprof.session import Session
     from ckprof.store.key import MeasurementKey
     from ckprof.store.query import SharedKey
-    from ckprof.sweep.device_sweep import OpenedLibrary
+    from ckprof.sweep.sweep import OpenedLibrary
 
 
 #: sides of a comparison, as cells name them

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ckprof.measure.requests import RunRequest
     from ckprof.session import Session
     from ckprof.store.attempt import Attempt
-    from ckprof.sweep.device_sweep import SweepResult
+    from ckprof.sweep.sweep import SweepResult
 
 
 def _never() -> bool:

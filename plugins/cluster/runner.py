@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from ckprof.measure.requests import RunRequest
     from ckprof.session import Session
-    from ckprof.sweep.device_sweep import SweepResult
     from ckprof.sweep.requests import SweepOptions
+    from ckprof.sweep.sweep import SweepResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

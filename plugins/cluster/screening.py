@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import Field, kernel_time
 from ckprof.store.attempt import Mark
-from ckprof.sweep.resuming import History, MeasuredBefore
+from ckprof.sweep.plan import History, MeasuredBefore
 from ckprof_plugins.cluster.messages import Anchor
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from ckprof.events import Level, Message
 from ckprof.model.problem_case import ProblemCase
 from ckprof.store.attempt import Mark
 from ckprof.store.key import canonical
-from ckprof.sweep.plan import make_plan
-from ckprof.sweep.resuming import usable
+from ckprof.sweep.plan import make_plan, usable
 from ckprof.sweep.sweep import Watch
 from ckprof.wording import counted
 from ckprof_plugins.cluster.folder import read_journal

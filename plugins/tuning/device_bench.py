@@ -23,7 +23,7 @@ from ckprof.model.recipe import Purpose
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Pipeline
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.device_sweep import as_stored, open_library, sweep_run_options
+from ckprof.sweep.sweep import as_stored, open_library, sweep_run_options
 from ckprof.sweep.evidence import layer_evidence
 from ckprof.sweep.identity import new_session, shared_key
 from ckprof.sweep.plan import PlanRequest, make_plan
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from ckprof.session import Session
     from ckprof.store.attempt import Attempt
     from ckprof.store.store import Store
-    from ckprof.sweep.device_sweep import OpenedLibrary
+    from ckprof.sweep.sweep import OpenedLibrary
     from ckprof_plugins.tuning.options import TuneOptions
 
 

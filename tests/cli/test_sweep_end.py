@@ -11,9 +11,8 @@ from ckprof.cli.cmd_sweep import report
 from ckprof.errors import ExitCode, ToolchainError
 from ckprof.model.problem_case import as_case
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.device_sweep import SweepResult
 from ckprof.sweep.recording import Recorder
-from ckprof.sweep.sweep import Sweep, Watch
+from ckprof.sweep.sweep import Sweep, SweepResult, Watch
 from tests.store.samples import make_session
 from tests.sweep.bench import SHARED, SimulatedBench, make_kernels, make_problems, plan_for
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from statistics import quantiles
+from types import SimpleNamespace
 
 from ckprof.measure.options import RunOptions, round_options, visit_timing
 from ckprof.measure.rounds import Contest, KernelCell
@@ -67,7 +68,7 @@ def in_rounds(times, machine):
     group = KernelGroup(
         problem=None,
         problem_index=0,
-        kernels={},
+        kernels={name: SimpleNamespace(name=name) for name in times},
         contest=Contest([KernelCell(name, 1) for name in times], round_options(options)),
         timing=visit_timing(options, in_turn=False),
         shares=round_options(options).shares,
