@@ -12,7 +12,7 @@ import tempfile
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ckprof.errors import InputError
 from ckprof.private_folders import checked, temporary_folder
@@ -126,6 +126,30 @@ def resolved(path: Path, within: Path | None = None) -> Path:
     if within is not None and not target.is_relative_to(within):
         raise InputError(f"a symbolic link leads out of the output folder, to {target}", path)
     return target
+
+
+D = TypeVar("D")
+
+
+def read_versioned(path: Path, kind: type[D], schema: str, version: int, *, made_by: str) -> D:
+    """Return the content of a JSON file of our own that says its schema and its version.
+
+    :param kind: a structure with the fields ``schema`` and ``version``.
+    :param made_by: what the document is and which command writes it, for messages.
+    :raises InputError: the file cannot be read, or holds something else.
+    """
+    import msgspec
+
+    try:
+        document: Any = msgspec.json.decode(path.read_bytes(), type=kind)
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}", path) from None
+    except msgspec.DecodeError as exc:
+        raise InputError(f"not {made_by}: {exc}", path) from None
+    if (document.schema, document.version) != (schema, version):
+        raise InputError(f"expected schema {schema} version {version}", path)
+    found: D = document
+    return found
 
 
 #: start of the names of scratch folders

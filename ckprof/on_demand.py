@@ -115,10 +115,7 @@ def _sources(
     conf: str | Path | Sequence[str | Path],
     dtypes: tuple[DataType, ...],
 ) -> InstanceQuery:
-    """Return where kernels come from: lists, or a rule set that enumerates them for a problem.
-
-    :raises UsageError: both are named.
-    """
+    """Return where kernels come from: lists, or a rule set that enumerates them for a problem."""
     if conf and rule_set:
         raise UsageError("conf and rule_set contradict each other: name the instances once")
     return InstanceQuery(
@@ -136,10 +133,7 @@ def _sources(
 def _fitting(
     selection: Selection, problem: Problem, dtypes: Sequence[DataType], limit: int | None
 ) -> Selection:
-    """Choose the instances of a problem's dimensions and of some types, the first ones up to a limit.
-
-    :raises NothingLeftError: there are none.
-    """
+    """Choose the instances of a problem's dimensions and of some types, the first ones up to a limit."""
     fitting = tuple(
         candidate
         for candidate in selection.candidates
@@ -158,10 +152,7 @@ def _fitting(
 def _built_kernels(
     session: Profiler, selection: Selection, options: BuildOptions, problem: Problem
 ) -> list[JitKernel]:
-    """Build a selection, and return the kernels that support a problem.
-
-    :raises ToolchainError: there is no compiler, or nothing compiled.
-    """
+    """Build a selection, and return the kernels that support a problem."""
     built = session.build(selection, options)
     if built.path is None:
         raise ToolchainError(
@@ -183,10 +174,7 @@ def _built_kernels(
 
 
 def _on_demand_rule_set(profiler: Profiler) -> str:
-    """Return the id of the rule set that is meant where no instances are named.
-
-    :raises UsageError: no plugin provides one.
-    """
+    """Return the id of the rule set that is meant where no instances are named."""
     for rule_set in profiler.registry.rule_sets:
         if rule_set.on_demand:
             return rule_set.id

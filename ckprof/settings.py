@@ -120,10 +120,7 @@ def _converted(values: dict[str, object], *, strict: bool) -> Settings:
 
 
 def _violation(name: str, value: object, *, strict: bool = True) -> str:
-    """Return what is wrong with a setting, empty if nothing is.
-
-    :param strict: texts are no numbers; those of the environment are.
-    """
+    """Return what is wrong with a setting, if anything; strictly, texts are no numbers."""
     if name not in _KINDS:
         return unknown_name("setting", name, _KINDS)
     try:

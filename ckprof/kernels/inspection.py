@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import InputError, NothingLeftError, UsageError
+from ckprof.files import read_versioned
 from ckprof.kernels import manifest
 from ckprof.kernels.builder import build_tree
 from ckprof.kernels.cache import ObjectCache
@@ -27,7 +28,6 @@ from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof.paths import object_cache_dir, work_dir
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Target
-from ckprof.versioned_json import read_versioned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -153,14 +153,14 @@ class Baselines:
             round_time = RoundTime(median_ms=measured.median_ms, spread_ms=measured.spread_ms, place=place)
             visits.append((replace(round_time, process=executor.process), measured))
             if len(visits) >= rounds:
-                outcome = summed_up(outcome, visits, self._stopped_by)
+                outcome = summed_up(outcome, visits, _most_frequent_end)
                 break
             outcome = executor.measure(id_, problem_index, timing=later, verified=executor.verified)
         return outcome if self._keeps_samples else outcome.without_samples()
 
-    def _stopped_by(self, visits: Sequence[Measurement], samples: Sequence[float]) -> str:
-        """Return what ended most of the visits' sampling."""
-        return Counter(visit.stopped_by for visit in visits).most_common(1)[0][0]
+
+def _most_frequent_end(visits: Sequence[Measurement], samples: Sequence[float]) -> str:
+    return Counter(visit.stopped_by for visit in visits).most_common(1)[0][0]
 
 
 def baseline_sources(session: Session, ids: Sequence[str], target: str | None) -> list[BaselineSource]:
@@ -223,7 +223,7 @@ def groups_beside(
     :param groups: of one problem.
     :param unfused: of its sums alone; those that no other group has beside it stay by themselves.
     """
-    left = list(unfused)
+    left, rounds = list(unfused), round_options(options)
     joined = []
     for group in groups:
         wanted = {pairs.get(key) for key in group.kernels}
@@ -232,26 +232,14 @@ def groups_beside(
             joined.append(group)
             continue
         left.remove(partner)
-        joined.append(_beside(group, partner, pairs, options))
+        cells: list[Pair] = []
+        for cell in group.contest.cells:
+            key = pairs.get(cell.instance)
+            other = None if key is None else KernelCell(key, cell.split_k, UNFUSED)
+            cells.append((cell, other if key in partner.kernels else None))
+        changed = replace(group, contest=PairedRounds(cells, rounds), shares=rounds.shares, beside=partner)
+        joined.append(replace(changed, timing=visit_timing(options, in_turn=False)))
     return [*joined, *left]
-
-
-def _beside(
-    group: KernelGroup, partner: KernelGroup, pairs: Mapping[str, str], options: RunOptions
-) -> KernelGroup:
-    cells: list[Pair] = []
-    for cell in group.contest.cells:
-        key = pairs.get(cell.instance)
-        other = None if key is None else KernelCell(key, cell.split_k, UNFUSED)
-        cells.append((cell, other if key in partner.kernels else None))
-    rounds = round_options(options)
-    return replace(
-        group,
-        contest=PairedRounds(cells, rounds),
-        timing=visit_timing(options, in_turn=False),
-        shares=rounds.shares,
-        beside=partner,
-    )
 
 
 class PairedRounds(Contest[KernelCell]):

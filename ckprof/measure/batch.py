@@ -76,29 +76,31 @@ class Batch:
 
         :raises CkprofError: the toolchain or an option is wrong.
         """
-        total = len(self.paths)
-        for position, path in enumerate(self.paths, start=1):
-            name = path.relative_to(self._root).as_posix()
-            self._session.tell(Message(f"[{position}/{total}] {name}"))
+        for path, name, place in self._listed():
             result, error = self._result(path, name)
             if result.verdict.is_broken:
                 self._session.tell(Message(result.reason, Level.WARNING))
             text = result.reason or status_counts(result.counts)
-            self._session.tell(Message(f"[{position}/{total}] {name}: {result.verdict.value}: {text}"))
+            self._session.tell(Message(f"{place}: {result.verdict.value}: {text}"))
             yield result
             if error is not None:
                 raise error
 
     def plans(self) -> Iterator[RunRequest | ListResult]:
         """Yield what would be run, list by list, or why nothing is."""
-        total = len(self.paths)
-        for position, path in enumerate(self.paths, start=1):
-            name = path.relative_to(self._root).as_posix()
-            self._session.tell(Message(f"[{position}/{total}] {name}"))
+        for path, name, _ in self._listed():
             try:
                 yield self._plan(path)
             except (_Skipped, InputError, PluginError) as why:
                 yield _not_run(name, "", why)
+
+    def _listed(self) -> Iterator[tuple[Path, str, str]]:
+        """Yield path and name of each list, and what messages call it, which is told."""
+        for position, path in enumerate(self.paths, start=1):
+            name = path.relative_to(self._root).as_posix()
+            place = f"[{position}/{len(self.paths)}] {name}"
+            self._session.tell(Message(place))
+            yield path, name, place
 
     def _result(self, path: Path, name: str) -> tuple[ListResult, BaseException | None]:
         """Return the result of a list, and what ends the batch with it."""

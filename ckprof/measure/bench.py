@@ -15,7 +15,7 @@ from ckprof.files import scratch_folder
 from ckprof.measure.baselines import Baselines
 from ckprof.measure.executor import Executor
 from ckprof.measure.observers import combine
-from ckprof.measure.options import ReferencePlace, timing_settings
+from ckprof.measure.options import ReferencePlace
 from ckprof.measure.prepare import InsufficientMemoryError, prepare_problem
 from ckprof.measure.verify.exact import ExactKind
 from ckprof.measure.workers import device_lock
@@ -126,7 +126,6 @@ class KernelBench:
         self._before_problem = before_problem
         self._lock, self._lock_folder = lock, lock_folder
         self.baselines = baselines or Baselines()
-        self._timing = timing_settings(options)
         self._stack = ExitStack()
         self._folder = Path()
         self._executor: Executor | None = None
@@ -258,7 +257,7 @@ class KernelBench:
         executor = self._executor
         if executor is None:
             raise ValueError("the bench is not open")
-        first, later = group.timing or (self._timing, self._timing)
+        first, later = group.timing or (None, None)
         outcome = executor.measure(
             kernel.key,
             group.problem_index,

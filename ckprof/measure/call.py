@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.measure.requests import CallOptions
+    from ckprof.model.outcome import Outcome
     from ckprof.model.problem import Problem
+    from ckprof.model.types import TypeSet
     from ckprof.plugin.protocols import Operation
     from ckprof.session import Session
 
@@ -71,7 +73,11 @@ def call_library(
         try:
             opened = executor.open()
             answer |= {"device": opened.device}
-            _require_device(opened.device, run.device_name)
+            name = run.device_name.partition(":")[0]
+            if not opened.device.startswith(name):
+                raise UsageError(
+                    f"--device {name}: the library runs on {opened.device}; build it with --device {name}"
+                )
         except ToolchainError as error:
             cause = error.__cause__
             not_loaded = isinstance(cause, CallFailed) and cause.fault is Fault.LIBRARY
@@ -86,17 +92,6 @@ def call_library(
         except (CkprofError, WorkerFailure, InsufficientMemoryError) as failure:
             answer["error"] = str(failure)
     return answer
-
-
-def _require_device(opened: str, device: str) -> None:
-    """Refuse a library that is not linked with the device that is meant.
-
-    :param opened: what the library says of its device.
-    :raises UsageError: it has another one.
-    """
-    name = device.partition(":")[0]
-    if not opened.startswith(name):
-        raise UsageError(f"--device {name}: the library runs on {opened}; build it with --device {name}")
 
 
 def _check_numbers(options: CallOptions) -> None:
@@ -174,24 +169,9 @@ def _call(
     prepared = prepare_problem(*given, run, folder, can_check=executor.can_check)
     executor.set_problem(prepared)
     outcome = executor.measure(kernel.key, 0, split_k, kernel.split_sum)
-    yield {"success": outcome.status is Status.OK}
-    if outcome.reason:
-        yield {"error": outcome.reason}
-    measured, seen = outcome.measurement, outcome.verification
-    if measured is not None:
-        time_ms = measured.median_ms if options.median else measured.mean_ms
-        gflops, gbytes = rates_of(problem, types, time_ms)
-        yield {"time_ms": time_ms, "tflops": gflops / 1e3, "gb_per_s": gbytes}
-    if seen is not None:
-        yield {
-            "verified": seen.passed,
-            "elements": seen.elements,
-            "wrong_elements": seen.wrong_elements,
-            "max_abs_error": seen.max_error,
-            "rtol": seen.rtol,
-            "atol": seen.atol,
-        }
-    if (seen is not None or outcome.status is Status.OK) and executor.is_running:
+    yield _verdict(outcome, problem, types, median=options.median)
+    verified = outcome.verification is not None or outcome.status is Status.OK
+    if verified and executor.is_running:
         yield {
             "result": {
                 "tensor": prepared.tensors[-1].name,
@@ -199,6 +179,27 @@ def _call(
                 **_statistics(executor.result()),
             }
         }
+
+
+def _verdict(outcome: Outcome, problem: Problem, types: TypeSet, *, median: bool) -> dict[str, Any]:
+    verdict: dict[str, Any] = {"success": outcome.status is Status.OK}
+    if outcome.reason:
+        verdict["error"] = outcome.reason
+    measured, seen = outcome.measurement, outcome.verification
+    if measured is not None:
+        time_ms = measured.median_ms if median else measured.mean_ms
+        gflops, gbytes = rates_of(problem, types, time_ms)
+        verdict |= {"time_ms": time_ms, "tflops": gflops / 1e3, "gb_per_s": gbytes}
+    if seen is not None:
+        verdict |= {
+            "verified": seen.passed,
+            "elements": seen.elements,
+            "wrong_elements": seen.wrong_elements,
+            "max_abs_error": seen.max_error,
+            "rtol": seen.rtol,
+            "atol": seen.atol,
+        }
+    return verdict
 
 
 def _statistics(chunks: Iterable[NDArray[np.float64]]) -> dict[str, object]:

@@ -145,11 +145,6 @@ class Executor:
         return opened
 
     @property
-    def arch(self) -> str:
-        """The selected architecture; empty for the one that the library was built for."""
-        return self._worker.device.arch
-
-    @property
     def is_running(self) -> bool:
         """Whether the worker of the last measurement has survived it."""
         return self._worker.state in (WorkerState.USED, WorkerState.STALE)
@@ -258,9 +253,16 @@ class Executor:
         return replace(outcome, one_set=self._one_set if exact is not None else "")
 
     def _note_flush(self, used_bytes: int) -> None:
-        if used_bytes < self._flush_bytes:
-            self._flush_bytes = used_bytes
-            self._on_event(Message(flush_warning(self._timing.flush_bytes, used_bytes), Level.WARNING))
+        """Say once that less memory than intended is touched to flush the caches."""
+        if used_bytes >= self._flush_bytes:
+            return
+        self._flush_bytes, wanted_mib = used_bytes, self._timing.flush_bytes / 2**20
+        text = f"{wanted_mib:.4g} MiB to flush the caches do not fit into the device's memory: "
+        if used_bytes:
+            text += f"{used_bytes / 2**20:.4g} MiB are used, and some of the data may stay cached"
+        else:
+            text += "durations are those with warm caches"
+        self._on_event(Message(text, Level.WARNING))
 
     def result(self) -> Iterator[NDArray[np.float64]]:
         """Yield the values of the last kernel's result in memory order, without gaps, in pieces.
@@ -416,11 +418,3 @@ class Executor:
             multiplied = multiplied.no_faster_than
         peak = dict(self._options.peak_flops).get(multiplied, 0.0)
         return problem.problem.real_flop / peak * 1e3 if peak else 0.0
-
-
-def flush_warning(wanted_bytes: int, used_bytes: int) -> str:
-    """Say that less memory than intended is touched to flush the caches."""
-    wanted = f"{wanted_bytes / 2**20:.4g} MiB to flush the caches do not fit into the device's memory"
-    if not used_bytes:
-        return f"{wanted}: durations are those with warm caches"
-    return f"{wanted}: {used_bytes / 2**20:.4g} MiB are used, and some of the data may stay cached"

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _CPU_ROOT: Final = Path("/sys/devices/system/cpu")
 _CPUINFO: Final = Path("/proc/cpuinfo")
-_OS_RELEASE: Final = Path("/etc/os-release")
 #: says the size of the last-level caches where what the operating system says is not this machine's share
 LAST_LEVEL_CACHE_VARIABLE: Final = "CKPROF_LAST_LEVEL_CACHE"
 #: used where the operating system does not say
@@ -82,13 +81,17 @@ def host_properties() -> dict[str, object]:
     """Return what a reader of a report needs to know about this machine."""
     import psutil
 
+    try:
+        system = platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        system = platform.system()
     return {
         "processor": cpu_model(),
         "cores": available_cpus(),
         "memory_bytes": int(psutil.virtual_memory().total),
         "last_level_cache_bytes": last_level_cache_bytes(),
         "machine": platform.machine(),
-        "os": _os_name(),
+        "os": system,
         "kernel": platform.release(),
         "python": platform.python_version(),
     }
@@ -121,18 +124,6 @@ def cpuinfo_field(key: str, cpuinfo: Path = _CPUINFO) -> str:
         if colon and name.strip() == key:
             return value.strip()
     return ""
-
-
-def _os_name() -> str:
-    try:
-        lines = _OS_RELEASE.read_text().splitlines()
-    except OSError:
-        return platform.system()
-    for line in lines:
-        name, _, value = line.partition("=")
-        if name == "PRETTY_NAME":
-            return value.strip().strip('"')
-    return platform.system()
 
 
 def run_environment(

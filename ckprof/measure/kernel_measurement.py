@@ -178,10 +178,7 @@ class KernelMeasurement:
         return self._request.outcome(status, reason, verification=verification)
 
     def _sampled(self, first: Outcome, *, fresh: bool) -> Outcome:
-        """Time a kernel that has run once, and verify again.
-
-        :param fresh: it has run on other operands.
-        """
+        """Time a kernel that has run once, on other operands where it is ``fresh``, and verify again."""
         request = self._request
         self.stage = "while it was timed"
         watch = self._audit_request(fresh=fresh)
@@ -242,10 +239,7 @@ class KernelMeasurement:
         return self._verify()
 
     def _run_exact(self, exact: PreparedProblem) -> Outcome | None:
-        """Run the kernel once on operands whose sums are exact; it does not pay for that.
-
-        :returns: ``None`` where there is no memory for their reference: it has not run.
-        """
+        """Run it once on operands with exact sums, for free; ``None`` where there is no memory for that."""
         limit_s, usual = self._request.own_limit_s, self._prepared
         made = self._library.set_operands(limit_s, exact.request.operands)
         first = None
@@ -280,10 +274,7 @@ class KernelMeasurement:
         )
 
     def _verify_launches(self, audit: Audit) -> Outcome | None:
-        """Judge what was seen of launches in between, and results that wait for it.
-
-        :returns: ``None`` if all is right.
-        """
+        """Judge what was seen of launches in between, and kept results; ``None`` where all is right."""
         if audit.late_bytes:
             late = f"wrote {audit.late_bytes} bytes of its result after the launch was over"
             return self._tainted(Status.WRONG_RESULT, late)
@@ -306,10 +297,7 @@ class KernelMeasurement:
         return compare(self._result(read), reference, types.result, tolerance, rounding, ocp=types.ocp)
 
     def _verify(self) -> Outcome:
-        """Look for writes outside, and compare the result with the reference, unless it was right before.
-
-        :returns: ``ok`` or ``wrong_result``.
-        """
+        """Look for writes outside, and compare the result with the reference, unless it was right before."""
         prepared = self._prepared
         if prepared.on_device:
             return self._verify_on_device()
@@ -344,10 +332,7 @@ class KernelMeasurement:
         return dict.fromkeys(prepared.expected.digests, nothing_wrong)
 
     def _verify_on_device(self) -> Outcome:
-        """Have the device compare, and look at what it says of guards and of what must stay as it was.
-
-        :returns: ``ok`` or ``wrong_result``.
-        """
+        """Have the device compare, and look at what it says of guards and of what must stay as it was."""
         prepared, request, tolerance = self._prepared, self._request, self._tolerance()
         damages = []
 
@@ -364,10 +349,7 @@ class KernelMeasurement:
         return judged
 
     def _judge(self, compared: Callable[[Rounding], Findings]) -> Outcome:
-        """Return what becomes of the result, rounded in the way in which it is least wrong.
-
-        :param compared: compares it with the reference, rounded in one way.
-        """
+        """Return what becomes of the result, rounded in the way in which it is least wrong."""
         prepared, tolerance = self._prepared, self._tolerance()
         place = DEVICE_REFERENCE if prepared.on_device else HOST_REFERENCE
         rounds_once = prepared.exact and prepared.types.compute_type is None

@@ -191,10 +191,7 @@ def prepare_problem(
 
 
 def _on_device(work: _Preparation, options: RunOptions, *, can_check: bool) -> CContraction | None:
-    """Return the sum of products that a device computes; ``None`` where the CPU does.
-
-    :raises UsageError: the device was asked for and cannot do it.
-    """
+    """Return the sum of products that a device computes; ``None`` where the CPU does."""
     where, operation = options.reference, work.operation
     # a device that the target brings along computes on this machine, too, and with more work
     on_host = where is ReferencePlace.HOST or (where is ReferencePlace.AUTO and bool(options.device_name))

@@ -233,10 +233,6 @@ class Unfused:
 NOTHING_BESIDE: Final = Unfused()
 
 
-def _never() -> bool:
-    return False
-
-
 class Stages:
     """A clock that counts each second for one stage."""
 
@@ -268,4 +264,4 @@ class RunRequest:
     #: the clock of the run so far
     stages: Stages = field(default_factory=Stages)
     #: asked after each outcome; the run ends where it says so
-    should_stop: Callable[[], bool] = _never
+    should_stop: Callable[[], bool] = lambda: False

@@ -139,10 +139,15 @@ class RoundsLoop:
                 if group.shares is not None:
                     # a round that drifted does not count: its process measures again
                     index = rounds + drifted_before - len(contest.drifted)
-                    self._take_turn(turn_of(index, group.shares))
+                    turning = self.clock()
+                    if self.bench.turn(turn_of(index, group.shares)):
+                        self.turns += 1
+                        self.turning_s += self.clock() - turning
                 rounds += 1
                 self.on_round_started()
-                reading = self._observe()
+                reading = self.bench.observe()
+                for text in reading.warnings():
+                    self.warn(text, kind=text.split(" is ")[0])
             started = time.time(), self.clock()
             part = group.part(visit.cell)
             try:
@@ -162,12 +167,6 @@ class RoundsLoop:
             contest.record(visit, timing_of(outcome, sample.process))
             yield sample
 
-    def _take_turn(self, number: int) -> None:
-        started = self.clock()
-        if self.bench.turn(number):
-            self.turns += 1
-            self.turning_s += self.clock() - started
-
     def _sample(
         self,
         group: KernelGroup,
@@ -176,10 +175,7 @@ class RoundsLoop:
         outcome: Outcome,
         started: tuple[float, float],
     ) -> Sample:
-        """Return an outcome with its conditions.
-
-        :param started: seconds since the epoch, and by the loop's clock.
-        """
+        """Return an outcome with its conditions; it was started at a time of day, and by the loop's clock."""
         conditions = Conditions(
             started=started[0],
             round=visit.round,
@@ -197,12 +193,6 @@ class RoundsLoop:
             reading=reading,
             process=self.bench.process,
         )
-
-    def _observe(self) -> Reading:
-        reading = self.bench.observe()
-        for text in reading.warnings():
-            self.warn(text, kind=text.split(" is ")[0])
-        return reading
 
     def warn(self, text: str, *, kind: str) -> None:
         """Count a warning, and pass it on if it is the first of its kind."""

@@ -138,10 +138,7 @@ class Run:
 
 
 def _check_reference(session: Session, request: RunRequest) -> None:
-    """Say before anything is built that a target has no device that could compute references.
-
-    :raises UsageError: it has none, and that was asked for.
-    """
+    """Say before anything is built that a target has no device that could compute references."""
     target = session.target(request.build.target)
     if request.options.reference is ReferencePlace.DEVICE and target.embedded:
         raise UsageError(

@@ -10,7 +10,7 @@ import hashlib
 import math
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ckprof.model.roof import Roof, RoofKind
 from ckprof.store.key import canonical
@@ -110,27 +110,7 @@ class SweptLayer:
         return sum(self.counts.values())
 
 
-class ProblemOfKind(Protocol):
-    """A problem for kernels of one operation, type and layout."""
-
-    @property
-    def problem(self) -> Problem:
-        """Its sizes."""
-
-    @property
-    def direction(self) -> str:
-        """Id of the operation."""
-
-    @property
-    def dtype(self) -> str:
-        """Spelling of the element type."""
-
-    @property
-    def layout(self) -> str:
-        """Name of the layout."""
-
-
-K = TypeVar("K", bound=ProblemOfKind)
+K = TypeVar("K")
 
 
 @lru_cache(maxsize=65536)
@@ -195,9 +175,17 @@ class Layers:
         )
 
     def of_keys(self, keys: Iterable[K]) -> dict[K, SweptLayer]:
-        """Return what is known of problems, of those of which anything is."""
-        found = ((key, self.of(key.problem, key.direction, key.dtype, key.layout)) for key in keys)
-        return {key: layer for key, layer in found if layer is not None}
+        """Return what is known of problems, of those of which anything is.
+
+        :param keys: each with ``problem``, ``direction``, ``dtype`` and ``layout``.
+        """
+        found: dict[K, SweptLayer] = {}
+        one: Any
+        for one in keys:
+            layer = self.of(one.problem, one.direction, one.dtype, one.layout)
+            if layer is not None:
+                found[one] = layer
+        return found
 
 
 def _by_problem(session: Session) -> dict[str, list[dict[str, object]]]:

@@ -92,16 +92,8 @@ def shared_key_of(
 
 def device_key(target: str, arch: str, identity: DeviceIdentity) -> DeviceKey:
     """Return the part of a key that says where kernels ran."""
-    return DeviceKey(
-        target=target,
-        model=identity.model,
-        arch=arch,
-        compute_units=identity.compute_units,
-        memory_bytes=identity.memory_bytes,
-        partition=identity.partition,
-        threads=identity.threads,
-        host=identity.host,
-    )
+    names = ("model", "compute_units", "memory_bytes", "partition", "threads", "host")
+    return DeviceKey(target=target, arch=arch, **{name: getattr(identity, name) for name in names})
 
 
 def identify_device(
@@ -142,10 +134,7 @@ def identify_device(
 
 
 def _emulating(device: str, cpus: int) -> str:
-    """Return what takes the times of a device that a target brings along.
-
-    :param device: its name, with settings that change its times, too.
-    """
+    """Return what takes the times of a device that a target brings along, with its settings."""
     settings = device.partition(":")[2]
     return ", ".join(filter(None, (cpu_model(), f"{cpus} CPU" + ("s" if cpus != 1 else ""), settings)))
 

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from ckprof.sweep.sweep import SweepResult
 
 
-def _never() -> bool:
-    return False
-
-
 class SweepRunner(Protocol):
     """Runs sweeps in other processes than the one that asks.
 
@@ -66,7 +62,7 @@ class SweepOptions(StoreOptions):
     #: runs it on many devices; ``None``: this process does, on one
     runner: SweepRunner | None = None
     #: asked before every attempt
-    should_stop: Callable[[], bool] = _never
+    should_stop: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ckprof.errors import InputError
+from ckprof.files import read_versioned
 from ckprof.model.problem_types import problem_from
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Pipeline
-from ckprof.versioned_json import read_versioned
 from ckprof_plugins.tuning.model_use import executed_traits
 from ckprof_plugins.tuning.prediction import calibration_of, named_alike
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
