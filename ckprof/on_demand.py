@@ -98,36 +98,22 @@ def jit(
     options = BuildOptions(
         target=target, arch=arch, compiler=compiler, jobs=jobs, compile_timeout_s=compile_timeout_s
     )
-    query = replace(
-        _sources(session, problem, options, rule_set, conf, dtypes),
+    if conf and rule_set:
+        raise UsageError("conf and rule_set contradict each other: name the instances once")
+    query = InstanceQuery(
         directions=direction,
         filters=filters if isinstance(filters, str) else tuple(filters),
+        conf=conf if isinstance(conf, (str, Path)) else tuple(conf),
+        rule_set=None if conf else rule_set or _on_demand_rule_set(session),
+        ndims=() if conf else (problem.ndim,),
+        dtypes=() if conf else dtypes,
+        target=target,
+        arch=arch,
+        api_level=_api_level(session, options),
+        check_arch=True,
     )
     selection = _fitting(session.instances(query), problem, dtypes, limit)
     return _built_kernels(session, selection, options, problem)
-
-
-def _sources(
-    profiler: Profiler,
-    problem: Problem,
-    options: BuildOptions,
-    rule_set: str | None,
-    conf: str | Path | Sequence[str | Path],
-    dtypes: tuple[DataType, ...],
-) -> InstanceQuery:
-    """Return where kernels come from: lists, or a rule set that enumerates them for a problem."""
-    if conf and rule_set:
-        raise UsageError("conf and rule_set contradict each other: name the instances once")
-    return InstanceQuery(
-        conf=conf if isinstance(conf, (str, Path)) else tuple(conf),
-        rule_set=None if conf else rule_set or _on_demand_rule_set(profiler),
-        ndims=() if conf else (problem.ndim,),
-        dtypes=() if conf else dtypes,
-        target=options.target,
-        arch=options.arch,
-        api_level=_api_level(profiler, options),
-        check_arch=True,
-    )
 
 
 def _fitting(

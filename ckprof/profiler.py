@@ -352,9 +352,9 @@ class Profiler(Session):
         :raises CkprofError: the tree, an option, a problem, a plugin or the toolchain is wrong.
         """
         from ckprof.kernels.requests import BuildOptions, InstanceQuery
-        from ckprof.measure.batch import Batch
         from ckprof.measure.options import RunOptions
         from ckprof.measure.requests import RunPlanOptions
+        from ckprof.measure.run import Batch
 
         plan = plan or RunPlanOptions(run=RunOptions(timeout_s=self.settings.timeout))
         batch = Batch(self, str(root), query or InstanceQuery(), plan, build or BuildOptions(), set_name)

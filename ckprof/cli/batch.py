@@ -10,8 +10,8 @@ from ckprof.cli.outputs import Delivery
 from ckprof.cli.run_options import chosen_plan
 from ckprof.cli.shared_options import chosen_build_options, chosen_query
 from ckprof.errors import ExitCode, UsageError
-from ckprof.measure.batch import Batch
 from ckprof.measure.options import RunOptions
+from ckprof.measure.run import Batch
 from ckprof.model.results import BatchResults, ListResult, ListVerdict
 
 if TYPE_CHECKING:

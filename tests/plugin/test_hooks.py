@@ -211,8 +211,8 @@ def test_a_batch_calls_each_hook_once_per_list(opened, tmp_path):
         source = next((Path(__file__).parents[2] / "conf/forward/tests").glob(f"{name}.conf"))
         lines = source.read_text().splitlines()[:3]
         (lists / f"{name}.conf").write_text("\n".join(lines) + "\n")
-    from ckprof.measure.batch import Batch
     from ckprof.measure.requests import RunPlanOptions
+    from ckprof.measure.run import Batch
 
     batch = Batch(profiler, str(lists), ckprof.InstanceQuery(), RunPlanOptions(), ckprof.BuildOptions())
     assert len(list(batch.plans())) == 2
