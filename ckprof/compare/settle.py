@@ -98,14 +98,14 @@ def _measure_rows(
     for key in keys:
         groups[key.problem].append(key)
     pairs: dict[RowKey, _Pairs] = {}
-    loop = RoundsLoop(bench=bench)
+    loop = RoundsLoop(bench)
     one_each = max_rounds, max_rounds
     for index, (problem, group) in enumerate(groups.items()):
         rounds = PairRounds(group, policy, max_rounds, seed=index)
         measured = KernelGroup(
             problem=problem.problem, problem_index=index, kernels={}, contest=rounds, shares=one_each
         )
-        for _ in loop.run(measured):
+        for _ in loop.visits(measured):
             pass
         pairs |= rounds.pairs
     return pairs

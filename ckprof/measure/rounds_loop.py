@@ -8,7 +8,8 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from ckprof.measure.round_times import Timing, turn_of
@@ -96,70 +97,76 @@ class Bench(Protocol):
         """What identifies the worker process of the last measurement among all there ever were."""
 
 
-@dataclass(slots=True, kw_only=True)
 class RoundsLoop:
-    """Visits the kernels of one group after the other."""
+    """Visits the kernels of one group after the other; subclasses say what becomes of what is seen.
 
-    bench: Bench
-    #: called when a round begins
-    on_round_started: Callable[[], None] = lambda: None
-    #: called with each warning about the machine when it is seen for the first time
-    on_warning: Callable[[str], None] = lambda text: None
-    #: called with the visit beside which the device was lost, before the error ends the loop
-    on_device_lost: Callable[[Sample], object] = lambda sample: None
-    #: asked before every visit
-    should_stop: Callable[[], bool] = lambda: False
-    clock: Callable[[], float] = time.monotonic
-    #: kind of a warning -> how often it was seen
-    warnings: Counter[str] = field(default_factory=Counter)
-    #: how often another worker process took over between rounds, and the seconds that this took
-    turns: int = 0
-    turning_s: float = 0.0
+    :param clock: monotonic seconds.
+    """
 
-    def run(
-        self, group: KernelGroup, on_round: Callable[[RoundReport[KernelCell]], None] = lambda report: None
-    ) -> Iterator[Sample]:
+    def __init__(self, bench: Bench, clock: Callable[[], float] = time.monotonic) -> None:
+        self._bench, self._clock = bench, clock
+        #: kind of a warning -> how often it was seen
+        self._seen_warnings: Counter[str] = Counter()
+        #: how often another worker process took over between rounds, and the seconds that this took
+        self._turns, self._turning_s = 0, 0.0
+
+    def _stops(self) -> bool:
+        """Say before a visit whether no further one is to be made."""
+        return False
+
+    def _round_begins(self) -> None:
+        """Take note that a round begins."""
+
+    def _warned(self, text: str) -> None:
+        """Pass on what is seen of the machine for the first time."""
+
+    def _device_lost(self, sample: Sample) -> None:
+        """Take note of the visit beside which the device was lost, before the error ends the loop."""
+
+    def _round_over(self, group: KernelGroup, report: RoundReport[KernelCell]) -> None:
+        """Take note of what a round changed."""
+
+    def visits(self, group: KernelGroup) -> Iterator[Sample]:
         """Yield what each visit gives, until the rounds are over or a stop is requested.
 
-        :param on_round: called after each round.
-        :raises CkprofError: kernels cannot be run any more; of a lost device, :attr:`on_device_lost` knows.
+        :raises CkprofError: kernels cannot be run any more.
         """
         contest = group.contest
-        contest.on_round = on_round
+        contest.on_round = partial(self._round_over, group)
         number, rounds, reading, opened = 0, 0, Reading(), False
         drifted_before = len(contest.drifted)
         for visit in contest.visits():
-            if self.should_stop():
+            if self._stops():
                 return
             if not opened:
-                self.bench.open_group(group)
+                self._bench.open_group(group)
                 opened = True
             if group.runs and visit.round != number:
                 number = visit.round
                 if group.shares is not None:
                     # a round that drifted does not count: its process measures again
                     index = rounds + drifted_before - len(contest.drifted)
-                    turning = self.clock()
-                    if self.bench.turn(turn_of(index, group.shares)):
-                        self.turns += 1
-                        self.turning_s += self.clock() - turning
+                    turning = self._clock()
+                    if self._bench.turn(turn_of(index, group.shares)):
+                        self._turns += 1
+                        self._turning_s += self._clock() - turning
                 rounds += 1
-                self.on_round_started()
-                reading = self.bench.observe()
+                self._round_begins()
+                reading = self._bench.observe()
                 for text in reading.warnings():
-                    self.warn(text, kind=text.split(" is ")[0])
-            started = time.time(), self.clock()
+                    self._warn(text, kind=text.split(" is ")[0])
+            started = time.time(), self._clock()
             part = group.part(visit.cell)
             try:
-                outcome = self.bench.measure(part, visit)
+                outcome = self._bench.measure(part, visit)
             except DeviceLostError as lost:
-                self.on_device_lost(self._sample(group, visit, reading, lost.outcome, started))
+                self._device_lost(self._sample(group, visit, reading, lost.outcome, started))
                 name = part.kernels[visit.cell.instance].name if part.kernels else visit.cell.instance
                 text = f"{lost} (in use: {name} on {part.problem.describe()})"
                 raise DeviceLostError(text, lost.outcome) from lost
             sample = self._sample(group, visit, reading, outcome, started)
             if outcome.one_set and outcome.verification is not None:
-                self.warn(
+                self._warn(
                     f"{sample.kernel.name} on problem {part.problem_index} is checked with one set of "
                     f"operands only, not with exact ones as well: {outcome.one_set}",
                     kind="kernels checked with one set of operands",
@@ -180,7 +187,7 @@ class RoundsLoop:
             started=started[0],
             round=visit.round,
             order=visit.order,
-            wall_s=self.clock() - started[1],
+            wall_s=self._clock() - started[1],
             load=reading.load,
             clock_mhz=reading.clock_mhz,
             temperature_c=reading.temperature_c,
@@ -191,14 +198,14 @@ class RoundsLoop:
             visit=visit,
             outcome=replace(outcome, conditions=conditions),
             reading=reading,
-            process=self.bench.process,
+            process=self._bench.process,
         )
 
-    def warn(self, text: str, *, kind: str) -> None:
+    def _warn(self, text: str, *, kind: str) -> None:
         """Count a warning, and pass it on if it is the first of its kind."""
-        if not self.warnings[kind]:
-            self.on_warning(text)
-        self.warnings[kind] += 1
+        if not self._seen_warnings[kind]:
+            self._warned(text)
+        self._seen_warnings[kind] += 1
 
 
 def timing_of(outcome: Outcome, process: str = "") -> Timing | None:

@@ -151,7 +151,7 @@ def kernel_groups(
     return groups
 
 
-class RunRounds:
+class RunRounds(RoundsLoop):
     """Measures groups of kernels, and yields one outcome per kernel and number of splits.
 
     :param bench: open.
@@ -168,6 +168,7 @@ class RunRounds:
         after_group: Callable[[KernelGroup], None] = lambda group: None,
         pace: RunPace | None = None,
     ) -> None:
+        super().__init__(bench)
         self.options = options
         #: keeps each measurement
         self.recorder: Recorder | None = None
@@ -176,12 +177,6 @@ class RunRounds:
         self._pace = pace or RunPace(0)
         #: what disturbed the times, one text of each kind
         self.warnings: list[str] = []
-        self._loop = RoundsLoop(
-            bench=bench,
-            on_round_started=self._pace.begin,
-            on_warning=self._warn,
-            on_device_lost=lambda sample: self.recorder and self.recorder.add_lost(sample),
-        )
         #: what the visits of the group's cells gave
         self._seen: dict[KernelCell, list[Sample]] = {}
         #: cells whose outcome has reached the caller
@@ -196,14 +191,13 @@ class RunRounds:
 
         :raises CkprofError: kernels cannot be run any more.
         """
-        recorder, run = self.recorder, self._loop.run
+        recorder = self.recorder
         for group in groups:
             self._yielded = set()
             self._seen = {cell: [] for cell in group.contest.cells}
             in_turn = isinstance(group.contest, InTurn)
-            visits = run(group) if recorder is None else run(group, recorder.end_round)
             try:
-                for sample in visits:
+                for sample in self.visits(group):
                     if recorder is not None:
                         recorder.add(sample)
                     self._seen[sample.visit.cell].append(sample)
@@ -290,7 +284,18 @@ class RunRounds:
             self._say(Message(text, Level.DETAIL))
         self._say(Progress(what="run", done=pace.done, total=pace.done + left, name=name, eta_s=eta_s))
 
-    def _warn(self, text: str) -> None:
+    def _round_begins(self) -> None:
+        self._pace.begin()
+
+    def _device_lost(self, sample: Sample) -> None:
+        if self.recorder is not None:
+            self.recorder.add_lost(sample)
+
+    def _round_over(self, group: KernelGroup, report: RoundReport[KernelCell]) -> None:
+        if self.recorder is not None:
+            self.recorder.end_round(report)
+
+    def _warned(self, text: str) -> None:
         self.warnings.append(text)
         self._say(Message(text, Level.WARNING))
 

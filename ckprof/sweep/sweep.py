@@ -9,7 +9,6 @@ from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from ckprof.measure.options import RunOptions
     from ckprof.measure.requests import RunRequest
     from ckprof.measure.rounds import KernelCell, RoundReport
-    from ckprof.measure.rounds_loop import Bench, Sample
+    from ckprof.measure.rounds_loop import Bench, KernelGroup, Sample
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.outcome import Status
     from ckprof.model.problem import Problem
@@ -112,7 +111,7 @@ class Watch:
     clock: Callable[[], float] = time.monotonic
 
 
-class Sweep:
+class Sweep(RoundsLoop):
     """Runs the open contests of a plan.
 
     :param bench: where to measure.
@@ -120,21 +119,15 @@ class Sweep:
     """
 
     def __init__(self, plan: Plan, bench: Bench, recorder: Recorder, watch: Watch) -> None:
+        super().__init__(bench, watch.clock)
         self._plan = plan
         self._recorder = recorder
         self._watch = watch
-        self._loop = RoundsLoop(
-            bench=bench,
-            on_warning=lambda text: watch.tell(Message(text, Level.WARNING)),
-            on_device_lost=recorder.add_lost,
-            should_stop=self._should_stop,
-            clock=watch.clock,
-        )
         contests = len(plan.contests)
         self._summary = Summary(
             contests=contests,
             contests_done=contests - len(plan.open_contests),
-            warnings=self._loop.warnings,
+            warnings=self._seen_warnings,
         )
         self._visit_s = plan.usual_visit_s
         self._started = 0.0
@@ -148,25 +141,31 @@ class Sweep:
 
         :raises CkprofError: attempts cannot be stored or measured any more; what is stored stays.
         """
-        self._started = self._watch.clock()
+        self._started = self._clock()
         for planned in self._plan.open_contests:
             self._best = None
             self._left_later -= planned.contest.remaining_visits
-            for sample in self._loop.run(planned, partial(self._after_round, planned)):
+            for sample in self.visits(planned):
                 self._store(planned, sample)
             if self._summary.stop is not Stop.DONE:
                 break
             self._summary.contests_done += 1
         self._summary.standings = self._plan.standings
-        self._summary.wall_s = self._watch.clock() - self._started
-        self._summary.turns, self._summary.turning_s = self._loop.turns, self._loop.turning_s
+        self._summary.wall_s = self._clock() - self._started
+        self._summary.turns, self._summary.turning_s = self._turns, self._turning_s
         return self._summary
 
-    def _should_stop(self) -> bool:
+    def _warned(self, text: str) -> None:
+        self._watch.tell(Message(text, Level.WARNING))
+
+    def _device_lost(self, sample: Sample) -> None:
+        self._recorder.add_lost(sample)
+
+    def _stops(self) -> bool:
         limit = self._watch.max_time_s
         if self._watch.should_stop():
             self._summary.stop = Stop.REQUESTED
-        elif limit is not None and self._watch.clock() - self._started >= limit:
+        elif limit is not None and self._clock() - self._started >= limit:
             self._summary.stop = Stop.MAX_TIME
         return self._summary.stop is not Stop.DONE
 
@@ -177,13 +176,13 @@ class Sweep:
         self._visit_s = wall_s if self._visit_s is None else 0.9 * self._visit_s + 0.1 * wall_s
         if Mark.BIMODAL in attempt.marks:
             text = f"the samples of {attempt.kernel.name} fall into two groups: the machine has two speeds"
-            self._loop.warn(text, kind="samples in two groups")
+            self._warn(text, kind="samples in two groups")
         if Mark.CUT_OFF in attempt.marks:
             text = f"{attempt.kernel.name} got too little time for its samples; see --round-time"
-            self._loop.warn(text, kind="samples cut off")
+            self._warn(text, kind="samples cut off")
         if Mark.NOT_LAUNCHED in attempt.marks:
             text = f"kernels cannot be launched, {attempt.reason}; the same command measures them again"
-            self._loop.warn(text, kind="kernels that were not launched")
+            self._warn(text, kind="kernels that were not launched")
         self._watch.on_stored(sample, attempt)
         timing = timing_of(sample.outcome)
         if timing is not None and (self._best is None or timing.median_ms < self._best[1]):
@@ -205,7 +204,7 @@ class Sweep:
             )
         )
 
-    def _after_round(self, planned: PlannedContest, report: RoundReport[KernelCell]) -> None:
+    def _round_over(self, planned: KernelGroup, report: RoundReport[KernelCell]) -> None:
         self._summary.rounds += 1
         self._summary.dropped += len(report.dropped)
         self._summary.drifted_rounds += report.drifted
