@@ -45,46 +45,6 @@ class MeasuredBefore:
     visit_s: float | None = None
 
 
-def resumed(
-    past: Sequence[PastVisit],
-    cells: Sequence[KernelCell],
-    kernels: Mapping[str, SelectedKernel],
-    request: PlanRequest,
-) -> tuple[Contest[KernelCell], tuple[int, int] | None, MeasuredBefore]:
-    """Return the rounds that are left of a ranking, how they are dealt, and what counts of earlier attempts.
-
-    Left out are attempts with other builds of a kernel, on devices that were found slow afterwards, and those
-    that ended before the kernel was launched; and kernels beside which the device was lost too often, unless
-    failures are tried again.
-
-    :param past: attempts on the problem, oldest first.
-    :param cells: what competes.
-    :param kernels: content key -> kernel.
-    """
-    killers = frozenset() if request.fresh or request.retry_failed else _lost_devices(past, kernels)
-    given_up = tuple(cell for cell in cells if cell.instance in killers)
-    if given_up:
-        cells = tuple(cell for cell in cells if cell.instance not in killers)
-    visits = usable(past, kernels)
-    seconds = [visit.wall_s for visit in visits if visit.wall_s]
-    before = replace(
-        request.counting(visits, cells, request),
-        given_up=given_up,
-        visit_s=median(seconds) if seconds else None,
-    )
-    if before.out:
-        cells = tuple(cell for cell in cells if cell not in before.out)
-    if request.fresh:
-        last_round = max((visit.round for visit in visits), default=0)
-        contest: Contest[KernelCell] = Contest(cells, request.rounds, rounds_before=last_round)
-        return contest, request.rounds.shares, before
-    history = History(before.visits, request)
-    measured = frozenset(cell for cell in cells if cell in history.visits) if before.visits else frozenset()
-    failed = {cell for cell in measured if any(timing is None for _, timing in history.visits[cell])}
-    before = replace(before, cells=measured | before.out, failed=before.failed | failed)
-    return *_in_enough_processes(history, cells, request.rounds), before
-
-
 def whole_rankings(
     visits: Sequence[PastVisit], cells: Sequence[KernelCell], request: PlanRequest
 ) -> MeasuredBefore:
@@ -369,22 +329,47 @@ _Group = tuple[int, TypeSet, str]
 
 def _planned(
     request: PlanRequest,
-    by_key: Mapping[str, SelectedKernel],
+    kernels: Mapping[str, SelectedKernel],
     cells: Sequence[KernelCell],
     problem: Problem,
     index: int,
     past: PastReader,
 ) -> PlannedContest:
-    first = next(iter(by_key.values()))
+    """Return the rounds that are left of a ranking, how they are dealt, and what counts of earlier attempts.
+
+    Left out are attempts with other builds of a kernel, on devices that were found slow afterwards, and those
+    that ended before the kernel was launched; and kernels beside which the device was lost too often, unless
+    failures are tried again.
+    """
+    first, rounds = next(iter(kernels.values())), request.rounds
     shared = replace(request.shared, dtype=first.dtype, layout=first.layout)
+    attempts = past(shared, problem)
     if request.takes is not None:
         cells = [cell for cell in cells if request.takes(problem, cell)]
-    contest, shares, before = resumed(past(shared, problem), cells, by_key, request)
+    killers = frozenset() if request.fresh or request.retry_failed else _lost_devices(attempts, kernels)
+    given_up = tuple(cell for cell in cells if cell.instance in killers)
+    visits = usable(attempts, kernels)
+    cells = tuple(cell for cell in cells if cell.instance not in killers) if given_up else cells
+    before = request.counting(visits, cells, request)
+    if before.out:
+        cells = tuple(cell for cell in cells if cell not in before.out)
+    seconds = [visit.wall_s for visit in visits if visit.wall_s]
+    before = replace(before, given_up=given_up, visit_s=median(seconds) if seconds else None)
+    if request.fresh:
+        last_round = max((visit.round for visit in visits), default=0)
+        contest: Contest[KernelCell] = Contest(cells, rounds, rounds_before=last_round)
+        shares = rounds.shares
+    else:
+        history = History(before.visits, request)
+        measured = frozenset(filter(history.visits.__contains__, cells)) if before.visits else frozenset()
+        failed = {cell for cell in measured if any(timing is None for _, timing in history.visits[cell])}
+        before = replace(before, cells=measured | before.out, failed=before.failed | failed)
+        contest, shares = _in_enough_processes(history, cells, rounds)
     return PlannedContest(
         problem=problem,
         problem_index=index,
         shared=shared,
-        kernels=by_key,
+        kernels=kernels,
         contest=contest,
         shares=shares,
         before=before,
