@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.events import Event
-    from ckprof.measure.bench import BenchLibrary, KernelBench
+    from ckprof.measure.bench import KernelBench
     from ckprof.measure.options import RunOptions
     from ckprof.measure.prepare import PreparedProblem
     from ckprof.measure.round_times import Timing
@@ -53,7 +53,8 @@ class Baselines:
     """
 
     def __init__(self, sources: Sequence[BaselineSource] = ()) -> None:
-        self._sources = tuple(sources)
+        #: which are measured
+        self.sources = tuple(sources)
         #: called with each outcome as it comes
         self.on_measured: Callable[[BaselineOutcome], None] = lambda outcome: None
         self._executors: dict[str, Executor] = {}
@@ -61,11 +62,6 @@ class Baselines:
         self._keeps_samples = False
         #: one per baseline, problem, layout and types, in the order in which they were measured
         self.outcomes: list[BaselineOutcome] = []
-
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        return len(self._sources)
 
     @contextmanager
     def opened(
@@ -89,7 +85,7 @@ class Baselines:
         # The peak is that of the target's kernels; the vendor's may use other units.
         options = replace(options, peak_flops=())
         with ExitStack() as stack:
-            for source in self._sources:
+            for source in self.sources:
                 if checks is not None and options.reference is not ReferencePlace.HOST:
                     source = msgspec.structs.replace(source, checks=str(checks.resolve()))
                 executor = stack.enter_context(
@@ -306,11 +302,6 @@ class BesideBench:
         self._latest = own
         #: those that hold the group that was opened last
         self._benches: tuple[KernelBench, ...] = (own,)
-
-    @property
-    def library(self) -> BenchLibrary:
-        """The one library."""
-        return self._own.library
 
     def open_group(self, group: KernelGroup) -> None:
         """Prepare operands and reference, of both sides where there are two."""

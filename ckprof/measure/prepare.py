@@ -171,7 +171,14 @@ def prepare_problem(
         request=work.request(files, contraction),
         problem=problem,
         types=all_types,
-        tensors=tuple(_checked(file) for file in files),
+        tensors=tuple(
+            CheckedTensor(
+                name=file.name,
+                size_bytes=math.prod(file.shape) * file.dtype.properties.size_bytes,
+                values=StoredFile.open(Path(file.path)) if file.path else None,
+            )
+            for file in files
+        ),
         elements=tuple(spec.elements for spec in work.specs[:-1]),
         result=work.specs[-1],
         reference=reference,
@@ -210,14 +217,6 @@ def _on_device(work: _Preparation, options: RunOptions, *, can_check: bool) -> C
     if where is ReferencePlace.DEVICE:
         raise UsageError(f"--reference device: {reason}; use --reference host or auto")
     return None
-
-
-def _checked(file: TensorFile) -> CheckedTensor:
-    return CheckedTensor(
-        name=file.name,
-        size_bytes=math.prod(file.shape) * file.dtype.properties.size_bytes,
-        values=StoredFile.open(Path(file.path)) if file.path else None,
-    )
 
 
 def check_memory(

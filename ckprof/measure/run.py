@@ -92,7 +92,7 @@ class Run:
         if unfused.problems:
             self._benches.append(new_bench(lock=None))
             bench = BesideBench(self.bench, self._benches[1])
-        self._pace = RunPace(self._total, len(self.problems) * self.baselines.count)
+        self._pace = RunPace(self._total, len(self.problems) * len(self.baselines.sources))
         #: knows what disturbed the times, and what was measured of kernels when the run was ended
         self.rounds = RunRounds(bench, self.options, session.tell, bench.measure_baselines, self._pace)
 
