@@ -19,11 +19,11 @@ from ckprof.measure.options import CacheMode, timing_settings
 from ckprof.measure.support import build_checked_library
 from ckprof.model.problem_case import ProblemCase
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.sweep import SweepResult, plan_request, plan_sweep, sweep_run_options
 from ckprof.sweep.evidence import layer_evidence
 from ckprof.sweep.identity import new_session, shared_key_of
 from ckprof.sweep.plan import announce, describe
 from ckprof.sweep.recording import is_shard_folder, open_sink
+from ckprof.sweep.sweep import SweepResult, plan_request, plan_sweep, sweep_run_options
 from ckprof.wording import counted, duration
 from ckprof_plugins.cluster.coordinator import Coordinator
 from ckprof_plugins.cluster.engines import ENGINES, EngineRequest, Pool

@@ -23,12 +23,11 @@ from ckprof.model.recipe import Purpose
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Pipeline
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.sweep import as_stored, open_library, sweep_run_options
 from ckprof.sweep.evidence import layer_evidence
 from ckprof.sweep.identity import new_session, shared_key
 from ckprof.sweep.plan import PlanRequest, make_plan
 from ckprof.sweep.recording import Recorder, is_shard_folder, open_sink
-from ckprof.sweep.sweep import Sweep, Watch
+from ckprof.sweep.sweep import Sweep, Watch, as_stored, open_library, sweep_run_options
 from ckprof_plugins.tuning.kernel_build import KernelBuild
 from ckprof_plugins.tuning.model_use import KernelKind, device_of, executed_traits, runs_elsewhere
 from ckprof_plugins.tuning.search.loop import MeasuredPair
