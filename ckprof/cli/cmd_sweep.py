@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from ckprof.measure.requests import RunRequest
     from ckprof.model.problem_case import ProblemCase
     from ckprof.model.ranking import Standing
-    from ckprof.sweep.sweep import SweepResult
-    from ckprof.sweep.sweep import Summary
+    from ckprof.sweep.sweep import Summary, SweepResult
 
 
 #: rankings whose best is not decided that a summary names
@@ -158,8 +157,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 def _describe(session: Session, request: RunRequest, options: SweepOptions) -> None:
     """Print what is left to do."""
-    from ckprof.sweep.sweep import plan_sweep
     from ckprof.sweep.plan import describe
+    from ckprof.sweep.sweep import plan_sweep
 
     if options.runner is not None:
         lines = options.runner.describe(session.profiler, request, options)

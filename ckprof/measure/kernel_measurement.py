@@ -52,6 +52,8 @@ AUDIT_SHARE: Final = 0.08
 #: seconds that it may take in any case, and that launches may take which are made for that alone
 AUDIT_LEAST_S: Final = 0.02
 _VERIFYING: Final = "while its result was verified"
+#: in place of the number of a result that was kept
+_LAST: Final = -1
 
 #: digest of all bytes of a result that was compared and found right, and what was found: the same bytes need
 #: no second look
@@ -285,16 +287,16 @@ class KernelMeasurement:
         if reference is None:
             return None
         for number in range(audit.kept):
-            judged = self._judge(partial(self._compare_kept, number, reference))
+            judged = self._judge(partial(self._compared, number, reference))
             if judged.status is not Status.OK:
                 return judged
         return None
 
-    def _compare_kept(self, number: int, reference: StoredFile, rounding: Rounding) -> Findings:
-        """Compare a result that the worker has kept with the reference."""
-        read = partial(self._library.copy_out, self._request.own_limit_s, kept=number)
+    def _compared(self, kept: int, reference: StoredFile, rounding: Rounding) -> Findings:
+        """Compare a result that the worker has kept, or the last one, with the reference."""
         types, tolerance = self._prepared.types, self._tolerance()
-        return compare(self._result(read), reference, types.result, tolerance, rounding, ocp=types.ocp)
+        values = self._result(partial(self._read, kept=kept))
+        return compare(values, reference, types.result, tolerance, rounding, ocp=types.ocp)
 
     def _verify(self) -> Outcome:
         """Look for writes outside, and compare the result with the reference, unless it was right before."""
@@ -309,12 +311,7 @@ class KernelMeasurement:
         right = self._right_results()
         if right and (verification := right.get(self._read_digest())) is not None:
             return self._request.outcome(Status.OK, verification=verification)
-        reference, types, tolerance = prepared.reference, prepared.types, self._tolerance()
-        return self._judge(
-            lambda rounding: compare(
-                self._result(self._read), reference, types.result, tolerance, rounding, ocp=types.ocp
-            )
-        )
+        return self._judge(partial(self._compared, _LAST, prepared.reference))
 
     def _right_results(self) -> dict[bytes, Verification]:
         """Return results that are known to be right, by the digests of their bytes."""
