@@ -119,40 +119,32 @@ class Baselines:
         for id_, executor in self._executors.items():
             with_files = prepared.on_device and not executor.can_check
             executor.set_problem(on_host() if with_files else prepared)
-            outcome = BaselineOutcome(
+            outcome = executor.measure(id_, problem_index, timing=timing and timing[0])
+            # its time is defined as that of a kernel
+            visits: list[tuple[RoundTime, Measurement]] = []
+            while timing and outcome.status is Status.OK and outcome.measurement is not None:
+                measured, place = outcome.measurement, ("0", len(visits) + 1)
+                round_time = RoundTime(
+                    median_ms=measured.median_ms,
+                    spread_ms=measured.spread_ms,
+                    place=place,
+                    process=executor.process,
+                )
+                visits.append((round_time, measured))
+                if len(visits) >= rounds:
+                    outcome = summed_up(outcome, visits, _most_frequent_end)
+                    break
+                outcome = executor.measure(id_, problem_index, timing=timing[1], verified=executor.verified)
+            found = BaselineOutcome(
                 baseline=id_,
                 description=self._descriptions[id_],
                 layout=layout.name,
                 dtype=dtype,
                 compute_type=prepared.types.compute_type,
-                outcome=self._measured(id_, problem_index, rounds, timing),
+                outcome=outcome if self._keeps_samples else outcome.without_samples(),
             )
-            self.outcomes.append(outcome)
-            self.on_measured(outcome)
-
-    def _measured(
-        self,
-        id_: str,
-        problem_index: int,
-        rounds: int,
-        timing: tuple[TimingSettings, TimingSettings] | None,
-    ) -> Outcome:
-        """Return what becomes of a baseline: its time is defined as that of a kernel."""
-        executor = self._executors[id_]
-        if timing is None:
-            return executor.measure(id_, problem_index)
-        first, later = timing
-        outcome = executor.measure(id_, problem_index, timing=first)
-        visits: list[tuple[RoundTime, Measurement]] = []
-        while outcome.status is Status.OK and outcome.measurement is not None:
-            measured, place = outcome.measurement, ("0", len(visits) + 1)
-            round_time = RoundTime(median_ms=measured.median_ms, spread_ms=measured.spread_ms, place=place)
-            visits.append((replace(round_time, process=executor.process), measured))
-            if len(visits) >= rounds:
-                outcome = summed_up(outcome, visits, _most_frequent_end)
-                break
-            outcome = executor.measure(id_, problem_index, timing=later, verified=executor.verified)
-        return outcome if self._keeps_samples else outcome.without_samples()
+            self.outcomes.append(found)
+            self.on_measured(found)
 
 
 def _most_frequent_end(visits: Sequence[Measurement], samples: Sequence[float]) -> str:

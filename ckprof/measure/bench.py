@@ -243,9 +243,6 @@ class KernelBench:
         """
         cell, kernel = visit.cell, group.kernels[visit.cell.instance]
         decided = self.library.outcome_of(kernel, group.problem) or self._blocked
-        exact = None
-        if decided is None and self._verified.get(cell) is None:
-            exact = self._exactly(group, cell)
         if decided is not None:
             return replace(
                 decided,
@@ -257,6 +254,7 @@ class KernelBench:
         executor = self._executor
         if executor is None:
             raise ValueError("the bench is not open")
+        exact = self._exactly(group, cell) if self._verified.get(cell) is None else None
         first, later = group.timing or (None, None)
         outcome = executor.measure(
             kernel.key,

@@ -146,15 +146,6 @@ class Run:
         self._session.tell(Message(text, Level.DETAIL))
 
 
-def _check_reference(session: Session, request: RunRequest) -> None:
-    """Say before anything is built that a target has no device that could compute references."""
-    target = session.target(request.build.target)
-    if request.options.reference is ReferencePlace.DEVICE and target.embedded:
-        raise UsageError(
-            f"--reference device: the target {target.id} has no device; use --reference host or auto"
-        )
-
-
 def run_to_its_end(
     session: Session, request: RunRequest, open_recorder: Callable[[Run], Recorder] | None = None
 ) -> tuple[RunResults, BaseException | None]:
@@ -166,7 +157,11 @@ def run_to_its_end(
     :raises KeyboardInterrupt: nothing was run yet.
     """
     selection, stages = request.selection, request.stages
-    _check_reference(session, request)
+    target = session.target(request.build.target)
+    if request.options.reference is ReferencePlace.DEVICE and target.embedded:
+        raise UsageError(
+            f"--reference device: the target {target.id} has no device; use --reference host or auto"
+        )
     # Who lacks a library that is compared need not build for hours.
     sources = baseline_sources(session, request.baselines, request.build.target)
     library = build_checked_library(session, selection, request.build)
