@@ -43,7 +43,16 @@ def last_level_cache_bytes(root: Path = _CPU_ROOT) -> int:
     """
     named = os.environ.get(LAST_LEVEL_CACHE_VARIABLE)
     if named:
-        return _named_size(named)
+        try:
+            size = _size(named.strip().upper())
+        except ValueError:
+            size = 0
+        if size < 1:
+            raise UsageError(
+                f"environment variable {LAST_LEVEL_CACHE_VARIABLE} is {named!r}, "
+                "expected bytes such as 33554432 or 32M"
+            )
+        return size
     levels: dict[int, dict[str, int]] = {}
     for index in root.glob("cpu[0-9]*/cache/index[0-9]*"):
         try:
@@ -62,19 +71,6 @@ def last_level_cache_bytes(root: Path = _CPU_ROOT) -> int:
 def _size(text: str) -> int:
     unit = _UNITS.get(text[-1:])
     return int(text[:-1]) * unit if unit else int(text)
-
-
-def _named_size(text: str) -> int:
-    try:
-        size = _size(text.strip().upper())
-    except ValueError:
-        size = 0
-    if size < 1:
-        raise UsageError(
-            f"environment variable {LAST_LEVEL_CACHE_VARIABLE} is {text!r}, "
-            "expected bytes such as 33554432 or 32M"
-        )
-    return size
 
 
 def host_properties() -> dict[str, object]:

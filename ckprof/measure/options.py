@@ -197,15 +197,12 @@ class RunOptions:
         return plain | {"peak_flops": {dtype.value: peak for dtype, peak in self.peak_flops}}
 
     def __post_init__(self) -> None:
-        for name, least in _LEAST:
-            _check(name, getattr(self, name), least)
-        _check("device", self.device_index, 0)
-        for name in ("min_time_s", "max_time_s"):
-            _check(name, getattr(self, name), 0)
+        for name, least in _LEAST.items():
+            value = self.device_index if name == "device" else getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value >= least):
+                raise UsageError(f"{name} is {value}, expected at least {least}")
         if not (math.isfinite(self.timeout_s) and self.timeout_s > 0):
             raise UsageError(f"timeout_s is {self.timeout_s}, expected more than 0 seconds")
-        if self.flush_bytes is not None:
-            _check("flush_bytes", self.flush_bytes, 0)
         if self.sessions is not None and not 1 <= self.sessions <= self.rounds:
             raise UsageError(
                 f"sessions is {self.sessions}, expected 1 to the {self.rounds} of rounds: a worker process "
@@ -221,19 +218,10 @@ class RunOptions:
         make_criterion(self.criterion, dict(self.criterion_parameters))
 
 
-#: least values of the counts
-_LEAST: Final = (
-    ("seed", 0),
-    ("warmup", 0),
-    ("min_samples", 1),
-    ("rounds", 1),
-    ("cpu_threads", 0),
+#: least values
+_LEAST: Final = {"seed": 0, "warmup": 0, "min_samples": 1, "rounds": 1, "cpu_threads": 0, "device": 0} | (
+    dict.fromkeys(("min_time_s", "max_time_s", "flush_bytes"), 0)
 )
-
-
-def _check(name: str, value: float, least: int) -> None:
-    if not (math.isfinite(value) and value >= least):
-        raise UsageError(f"{name} is {value}, expected at least {least}")
 
 
 #: the flush must not fit into the last-level cache together with what it evicts
