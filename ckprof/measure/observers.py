@@ -6,6 +6,7 @@ What these read explains a time; it is never what the time is filed under.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -50,28 +51,24 @@ class HostObserver:
 
 
 def _load() -> float | None:
-    try:
+    with suppress(OSError):
         return os.getloadavg()[0]
-    except OSError:
-        return None
+    return None
 
 
 def _clock(name: str, root: Path = Path("/sys/devices/system/cpu/cpu0/cpufreq")) -> float | None:
     """Return a clock of the first CPU in MHz."""
-    try:
+    with suppress(OSError, ValueError):
         return int((root / name).read_text()) / 1000
-    except (OSError, ValueError):
-        return None
+    return None
 
 
 def _temperature(root: Path = Path("/sys/class/thermal")) -> float | None:
     """Return the highest temperature of the machine's zones in degrees Celsius."""
     temperatures = []
     for zone in root.glob("thermal_zone*/temp"):
-        try:
+        with suppress(OSError, ValueError):
             temperatures.append(int(zone.read_text()) / 1000)
-        except (OSError, ValueError):
-            continue
     return max(temperatures, default=None)
 
 
