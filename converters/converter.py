@@ -16,8 +16,8 @@ from ckprof_converters.drop_rules import DropRule, rule_of_other_text
 from ckprof_converters.grammar import Grammar
 from ckprof_converters.lines import (
     ANNOTATION_MARK,
-    LineTexts,
     LogElementwise,
+    instance_of,
     iterate_lines,
     looks_like_log,
     settings_in,
@@ -129,7 +129,7 @@ def _lossy(compiled: CompiledFamily, values: dict[str, Any], properties: ListRea
     """Return what a line says that a catalog has no field for."""
     two_stage = bool(values.get("two_stage"))
     lost = lost_fields(compiled.apart, values, properties.dtype, two_stage=two_stage)
-    return ", ".join((*(field.said for field in lost), *values.get(LOST, ())))
+    return ", ".join((*(said for _, said, _ in lost.values()), *values.get(LOST, ())))
 
 
 class ConversionRun:
@@ -146,7 +146,7 @@ class ConversionRun:
         self._recorder = recorder
         self._properties = FileFacts(request, grammar.layouts, grammar.dtypes)
         self._collector = Collector(request)
-        self._texts = LineTexts(request)
+        self._log = looks_like_log(request.data)
         #: id of a family with a conflicting_family -> its first line
         self._conflicting: dict[str, int] = {}
         #: family and read arguments -> outcome: lists repeat them with other unread arguments
@@ -161,7 +161,7 @@ class ConversionRun:
         recorded = self._recorder.number if self._recorder is not None else 0
         number = 0
         for number, line in enumerate(iterate_lines(self._request), 1):
-            if self._texts.log:
+            if self._log:
                 self._elementwise.read(line)
             earlier = repeats.get(line) if number != recorded else None
             if earlier is not None:
@@ -181,7 +181,7 @@ class ConversionRun:
         """Account for a line; return why further lines with this text are dropped, if that is certain."""
         start = 0
         try:
-            text, start = self._texts.of(line)
+            text, start = self._instance_in(line)
             if text:
                 return self._instance(number, text, line, recorder)
         except LineError as error:
@@ -189,8 +189,11 @@ class ConversionRun:
             if recorder is not None:
                 recorder.wrong(error, start)
             return None
-        rule = rule_of_other_text(line, log=self._texts.log)
+        rule = rule_of_other_text(line, log=self._log)
         return self._drop(number, rule.value, rule.meaning, recorder)
+
+    def _instance_in(self, line: str) -> tuple[str, int]:
+        return instance_of(line, log=self._log, upstream_comments=self._request.upstream_comments)
 
     def _drop(self, number: int, rule: str, reason: str, recorder: LineRecorder | None) -> tuple[str, str]:
         self._collector.drop(number, rule, reason)
@@ -212,7 +215,7 @@ class ConversionRun:
     ) -> tuple[str, str] | None:
         match = self._grammar.match(text)
         if recorder is not None:
-            recorder.start(text, self._texts.of(line)[1], self._grammar, match and match[0])
+            recorder.start(text, self._instance_in(line)[1], self._grammar, match and match[0])
         stated = stated_operation(line)
         known = match if stated is None and recorder is None else None
         outcome = self._outcomes.get(known) if known is not None else None

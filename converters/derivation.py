@@ -7,13 +7,11 @@ waves instead. All steps work on one dictionary that starts with the arguments a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.conversion import ListReading
-from ckprof.model.parity import Loss
 from ckprof.model.types import SHARED_TYPES, ComputeType, DataType, TypeSet, accumulator_of
 from ckprof_converters.conf_family import Step, StepError
 from ckprof_converters.drop_rules import DropRule, dropped_by
@@ -21,7 +19,7 @@ from ckprof_plugins.directions._convolution import string_kinds
 from ckprof_plugins.elementwise.operations import PLAIN_OPERATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from ckprof.model.requirement import UnmetRequirement
 
@@ -339,25 +337,6 @@ _ASKED: Final = (f"{_COMPUTE_TYPE}a", f"{_COMPUTE_TYPE}b", "compute_type", "type
 _MADE_FROM: Final = MappingProxyType({kind.value: kind.operands for kind in ComputeType})
 
 
-@dataclass(frozen=True, slots=True)
-class LostField:
-    """A field of a line whose value no catalog can hold."""
-
-    #: stable id
-    rule: str
-    #: name of the field
-    field: str
-    #: what the line says, for messages
-    said: str
-    #: what the generated kernel has instead, as strings spell it
-    kept: str
-
-    @property
-    def loss(self) -> Loss:
-        """The same for comparisons of strings."""
-        return Loss(rule=self.rule, reason=f"catalogs have no place for {self.said}")
-
-
 def fields_apart(names: Iterable[str]) -> tuple[str, ...]:
     """Return those of a line's fields that say something which its record may not be able to hold."""
     return tuple(name for name in names if name.startswith(_COMPUTE_TYPE) or name in _NAMES)
@@ -371,8 +350,10 @@ def compute_type_of(first: str, second: str, dtype: DataType | None) -> str | No
 
 def lost_fields(
     names: Iterable[str], values: Mapping[str, Any], dtype: DataType | None, *, two_stage: bool
-) -> tuple[LostField, ...]:
-    """Return what a line says that its record does not.
+) -> Mapping[str, tuple[str, str, str]]:
+    """Return what a line says that its record does not: field -> id of a rule, what is said, what is kept.
+
+    The first is stable, the second for messages, the third what the kernel has instead, as strings spell it.
 
     :param names: those of :func:`fields_apart`.
     :param values: of the line, by the names of its fields.
@@ -380,7 +361,7 @@ def lost_fields(
     :param two_stage: the generated kernel has a second stage, so that its first one stores fp32.
     """
     if dtype is None:
-        return ()
+        return {}
     names = tuple(names)
     said = tuple((name, values[name]) for name in (*names, *_ASKED) if name in values)
     return _lost_of(names, said, dtype, two_stage)
@@ -389,14 +370,10 @@ def lost_fields(
 # lines of a list say few different things of their types
 @lru_cache(maxsize=1024)
 def _lost_of(
-    names: tuple[str, ...], said: tuple[tuple[str, Any], ...], dtype: DataType, two_stage: bool
-) -> tuple[LostField, ...]:
-    return tuple(_lost(names, dict(said), dtype, two_stage=two_stage))
-
-
-def _lost(
-    names: Iterable[str], values: Mapping[str, Any], dtype: DataType, *, two_stage: bool
-) -> Iterator[LostField]:
+    names: tuple[str, ...], said_of_all: tuple[tuple[str, Any], ...], dtype: DataType, two_stage: bool
+) -> Mapping[str, tuple[str, str, str]]:
+    values: dict[str, Any] = dict(said_of_all)
+    lost = {}
     for name in names:
         said = values.get(name)
         if said is None:
@@ -407,12 +384,13 @@ def _lost(
             own = own or dtype.spelled
             kept = values.get("compute_type") or compute_type_of(first, second, dtype) or own
             if said not in (own, kept):
-                yield LostField("compute-type", name, f"{name} {said} of {own} operands", kept)
+                lost[name] = "compute-type", f"{name} {said} of {own} operands", kept
         elif dtype in SHARED_TYPES:
             shared = TypeSet.shared(dtype)
             kept = (shared.acc if name == _ACCUMULATOR or two_stage else shared.result).value
             if said not in (kept, shared.result.value if name == _RESULT else kept):
                 rule = "accumulator" if name == _ACCUMULATOR else "result-type"
-                yield LostField(rule, name, f"{name} {said} of {dtype.value} operands", kept)
+                lost[name] = rule, f"{name} {said} of {dtype.value} operands", kept
         elif name == _ACCUMULATOR and said != (kept := accumulator_of(dtype).spelled):
-            yield LostField("accumulator", name, f"{name} {said} of {dtype.value} operands", kept)
+            lost[name] = "accumulator", f"{name} {said} of {dtype.value} operands", kept
+    return lost

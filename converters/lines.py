@@ -273,28 +273,19 @@ class _LineStream:
         )
 
 
-class LineTexts:
-    """Takes instances out of the lines of one input."""
+def instance_of(line: str, *, log: bool, upstream_comments: bool) -> tuple[str, int]:
+    """Return the instance in a line and its zero-based place; an empty text if there is none.
 
-    def __init__(self, request: ConversionRequest) -> None:
-        #: true for output of ckProfiler, where lines that name no instance are no errors
-        self.log = looks_like_log(request.data)
-        self._upstream_comments = request.upstream_comments
-
-    def of(self, line: str) -> tuple[str, int]:
-        """Return the instance in a line and its zero-based place; an empty text if there is none.
-
-        :raises LineError: a line of a log names an instance in an unknown way.
-        """
-        if not self.log:
-            text = instance_text(line, upstream_comments=self._upstream_comments)
-            return text, len(line) - len(line.lstrip()) if text else 0
-        instance = instance_in(without_comment(line))
-        if instance is None:
-            raise LineError(
-                LineProblem("a kernel is named, but in no way that ckProfiler is known to print", 0)
-            )
-        return instance
+    :param log: the line is output of ckProfiler, where lines that name no instance are no errors.
+    :raises LineError: a line of a log names an instance in an unknown way.
+    """
+    if not log:
+        text = instance_text(line, upstream_comments=upstream_comments)
+        return text, len(line) - len(line.lstrip()) if text else 0
+    instance = instance_in(without_comment(line))
+    if instance is None:
+        raise LineError(LineProblem("a kernel is named, but in no way that ckProfiler is known to print", 0))
+    return instance
 
 
 ANNOTATION_MARK: Final = "# ckprof:"

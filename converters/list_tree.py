@@ -16,13 +16,13 @@ import msgspec
 
 from ckprof.errors import InputError
 from ckprof.lists.list_files import list_request
-from ckprof.model.conversion import CatalogFile, ListState, TreeList, TreePlan
+from ckprof.model.conversion import CatalogFile, ListState, TreeList
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ckprof.model.catalog import Catalog
-    from ckprof.model.conversion import Conversion, ConversionRequest, ListReading
+    from ckprof.model.conversion import Conversion, ConversionRequest, ListReading, TreePlan
 
 STREAM_K_SUFFIX: Final = "_streamk"
 
@@ -68,7 +68,7 @@ class _Planner:
                 self._lists.extend(TreeList(path=path, state=ListState.NOT_REACHED) for path in group)
             else:
                 failed = not self._group(group)
-        return TreePlan(catalogs=tuple(self._planned.values()), lists=tuple(self._lists))
+        return tuple(self._planned.values()), tuple(self._lists)
 
     def _group(self, paths: Sequence[Path]) -> bool:
         """Convert lists that share catalogs; say whether all went well."""

@@ -157,11 +157,11 @@ def _convert_folder(folder: Path, arguments: argparse.Namespace, session: Sessio
     out = Path(arguments.output)
     if out.exists() and not out.is_dir():
         raise UsageError(f"-o {out} is a file, expected a folder")
-    plan = plan_tree(folder, chosen(arguments, ListReading), session.registry)
-    outputs = [replace(item, path=out / item.path) for item in plan.catalogs]
-    report = ConvertReport(plan.lists, _written_or_checked(outputs, arguments, out))
+    catalogs, lists = plan_tree(folder, chosen(arguments, ListReading), session.registry)
+    outputs = [replace(item, path=out / item.path) for item in catalogs]
+    report = ConvertReport(lists, _written_or_checked(outputs, arguments, out))
     notes: dict[str, None] = {}
-    for item in plan.lists:
+    for item in lists:
         if item.conversion is not None:
             report_lossy_lines(item.conversion, session.console)
             report_dropped_lines(item.conversion, session.console)
@@ -169,8 +169,9 @@ def _convert_folder(folder: Path, arguments: argparse.Namespace, session: Sessio
     for note in notes:
         session.console.info(f"note: {note}")
     report.show(arguments.format, session.console)
-    if plan.failures:
-        raise plan.failures[0]
+    for item in lists:
+        if item.error is not None:
+            raise item.error
     return _verdict(report, arguments, session)
 
 

@@ -28,7 +28,7 @@ def plan_tree(root: Path, reading: ListReading, registry: Registry) -> TreePlan:
     for converter in registry.converters:
         plan = converter.plan_tree(root, reading)
         if plan is not None:
-            for item in plan.lists:
+            for item in plan[1]:
                 if item.conversion is not None:
                     registry.manager.call(
                         "ckprof_after_conversion", request=item.request, conversion=item.conversion

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, fields
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ckprof.errors import UsageError
 from ckprof.option import option
@@ -206,20 +206,8 @@ class Difference:
         return f"{self.where}: {text}" if self.where else text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreePlan:
-    """What a tree of lists gives.
-
-    The catalogs are those of all lists up to the first one that failed.
-    """
-
-    catalogs: tuple[CatalogFile, ...]
-    lists: tuple[TreeList, ...]
-
-    @property
-    def failures(self) -> tuple[InputError, ...]:
-        """Why lists failed."""
-        return tuple(item.error for item in self.lists if item.error is not None)
+#: what a tree of lists gives: the catalogs of all lists up to the first one that failed, and the lists
+TreePlan: TypeAlias = tuple[tuple[CatalogFile, ...], tuple[TreeList, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

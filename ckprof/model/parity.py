@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -217,13 +217,6 @@ class BuilderList:
     printed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrintedLists:
-    """What CK Builder printed."""
-
-    #: path below the folder of all lists -> its strings, one to a line
-    texts: Mapping[str, str]
-    #: what lines begin with that it has no string for, e.g. the class of their instances
-    without_string: frozenset[str] = frozenset()
-    #: what the user should know
-    notes: tuple[str, ...] = ()
+#: what CK Builder printed: path below the folder of all lists -> its strings, one to a line; what lines begin
+#: with that it has no string for, e.g. the class of their instances; what the user should know
+PrintedLists: TypeAlias = tuple["Mapping[str, str]", frozenset[str], tuple[str, ...]]

@@ -240,18 +240,18 @@ def printed_strings(
     printer = next((one for one in registry.builder_readers if offers(one, BuilderReader.print_lists)), None)
     if printer is None:
         raise PluginError("no plugin can ask CK Builder: no builder reader prints lists")
-    printed = printer.print_lists(
+    texts, without_string, notes = printer.print_lists(
         tree,
         direction,
         layouts=tuple(dict.fromkeys(catalog.layout.name for catalog in catalogs)),
         dtypes=tuple(dict.fromkeys(catalog.dtype.value for catalog in catalogs)),
         lines=tuple(lines.values()),
     )
-    if not any(printed.texts.values()):
-        raise InputError("; ".join(("its CK Builder prints no string for these lists", *printed.notes)), tree)
+    if not any(texts.values()):
+        raise InputError("; ".join(("its CK Builder prints no string for these lists", *notes)), tree)
     requests = tuple(
         ConversionRequest(path=tree / place, data=text.encode(), direction=direction)
-        for place, text in printed.texts.items()
+        for place, text in texts.items()
         if text
     )
     left_out = {
@@ -262,6 +262,6 @@ def printed_strings(
             reason=f"the tree's CK Builder has no string for {name}",
         )
         for source, line in lines.items()
-        if (name := line.partition("<")[0].strip()) in printed.without_string
+        if (name := line.partition("<")[0].strip()) in without_string
     }
-    return requests, left_out, printed.notes
+    return requests, left_out, notes

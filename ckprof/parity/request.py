@@ -113,20 +113,23 @@ class ParityRequest:
 
         :raises UsageError: it contradicts itself.
         """
-        chosen = [
-            name
-            for name, given in (
-                ("--conf", bool(self.conf)),
-                ("--all", self.shipped),
-                ("--tree", self.tree is not None),
-            )
-            if given
-        ]
+        given = {
+            "--conf": self.conf,
+            "--all": self.shipped,
+            "--tree": self.tree,
+            "--write": self.write,
+            "--against": self.against,
+            "--builder": self.builder,
+            "--revision": self.revision,
+        }
+        chosen = [name for name in ("--conf", "--all", "--tree") if given[name]]
         if len(chosen) > 1:
             raise UsageError(f"{' and '.join(chosen)} both say which lists are meant: pass one of them")
         if not chosen and self.locked is None:
             raise UsageError("no list: pass --conf FILE, --all, --tree DIR or --locked")
-        self._check_lock()
+        for name in ("--write", "--against", "--builder", "--all", "--tree", "--revision"):
+            if self.locked is not None and given[name]:
+                raise UsageError(f"--locked and {name} contradict each other")
         if self.builder is not None and self.against is not None:
             raise UsageError("--builder and --against both say what CK Builder prints: pass one of them")
         if not self.conf and (self.against or self.library or self.builder) and self.locked is None:
@@ -135,20 +138,6 @@ class ParityRequest:
             raise UsageError("--library and --generated catalog contradict each other")
         default: Source = "both" if self.library is not None else "catalog"
         return replace(self, source=self.source or default)
-
-    def _check_lock(self) -> None:
-        if self.locked is None:
-            return
-        for name, given in (
-            ("--write", self.write is not None),
-            ("--against", self.against is not None),
-            ("--builder", self.builder is not None),
-            ("--all", self.shipped),
-            ("--tree", self.tree is not None),
-            ("--revision", self.revision is not None),
-        ):
-            if given:
-                raise UsageError(f"--locked and {name} contradict each other")
 
 
 #: lists of a direction that are compared together, and the strings that a lock expects of them

@@ -113,10 +113,9 @@ def without_lost(
     """
     operands = DataType.of_string(dtype)
     lost = lost_fields(fields_apart(fields), fields, operands, two_stage=two_stage)
-    kept = {item.field: item.kept for item in lost}
-    changes = {name: value for name, value in kept.items() if name in kernel.values}
-    losses = (*kernel.losses, *(item.loss for item in lost))
-    return replace(kernel, losses=losses, changes={**kernel.changes, **changes})
+    changes = {name: kept for name, (_, _, kept) in lost.items() if name in kernel.values}
+    losses = [Loss(rule=rule, reason=f"catalogs have no place for {said}") for rule, said, _ in lost.values()]
+    return replace(kernel, losses=(*kernel.losses, *losses), changes={**kernel.changes, **changes})
 
 
 def in_layout(kernel: BuilderKernel, layout: ConvLayout) -> BuilderKernel:

@@ -21,7 +21,6 @@ from ckprof.errors import ToolchainError
 from ckprof.files import write_atomically
 from ckprof.kernels.build_systems import ninja_command, run_steps
 from ckprof.kernels.keys import digest_parts
-from ckprof.model.parity import PrintedLists
 from ckprof.paths import cache_dir
 from ckprof.private_folders import lock_file
 from ckprof_converters.library_lists import chosen_lists, known_lists
@@ -40,6 +39,7 @@ from ckprof_plugins.targets.hip.toolchain import find_hip_compiler
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from ckprof.model.parity import PrintedLists
     from ckprof.model.recipe import Compiler
     from ckprof_converters.library_lists import ListKey
     from ckprof_converters.reflection.tree import BuilderTree
@@ -341,11 +341,8 @@ def print_lists(
     keys = keys or chosen_lists((direction,), layouts, dtypes)
     _, printed = print_keys(tree, keys)
     silent = silent_classes(printed)
-    return PrintedLists(
-        texts={
-            place_of(key): "".join(f"{line}\n" for line, _ in lines_of(key, tuples))
-            for key, tuples in printed.items()
-        },
-        without_string=frozenset(silent),
-        notes=notes_on(silent),
-    )
+    texts = {
+        place_of(key): "".join(f"{line}\n" for line, _ in lines_of(key, tuples))
+        for key, tuples in printed.items()
+    }
+    return texts, frozenset(silent), notes_on(silent)

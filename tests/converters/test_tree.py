@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import PurePath
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +13,13 @@ from ckprof.lists.catalog_folders import write_outputs
 from ckprof.model.conversion import ListReading, ListState
 
 from .samples import as_bytes, change, line
+
+
+def plan_of(converter, folder, **options):
+    """Return what a folder gives."""
+    catalogs, lists = converter.plan_tree(folder, ListReading(**options))
+    failures = [item.error for item in lists if item.error is not None]
+    return SimpleNamespace(catalogs=catalogs, lists=lists, failures=failures)
 
 
 @pytest.fixture
@@ -23,7 +31,7 @@ def tree(tmp_path, converter):
             path = tmp_path / "conf" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(as_bytes(*lines))
-        plan = converter.plan_tree(tmp_path / "conf", ListReading(**options))
+        plan = plan_of(converter, tmp_path / "conf", **options)
         out = tmp_path / "out"
         write_outputs([replace(item, path=out / item.path) for item in plan.catalogs], out)
         return plan
@@ -193,7 +201,7 @@ def test_a_list_of_several_directions_gives_a_catalog_for_each(tree):
 @pytest.mark.parametrize("part", ["forward", "forward/tests"])
 def test_a_part_of_a_tree(tree, tmp_path, converter, part):
     tree({"forward/tests/nhwgc_fp16.conf": (line("forward"),)})
-    plan = converter.plan_tree(tmp_path / "conf" / part, ListReading())
+    plan = plan_of(converter, tmp_path / "conf" / part)
     assert plan.lists[0].request.direction == "fwd"
     (planned,) = plan.catalogs
     assert planned.path == PurePath("forward/tests/nhwgc_fp16.json").relative_to(part)

@@ -12,7 +12,6 @@ import pytest
 from ckprof import Profiler
 from ckprof.errors import ExitCode, InputError, PluginError
 from ckprof.model.conversion import ConversionRequest
-from ckprof.model.parity import PrintedLists
 from ckprof.parity.builder_side import printed_strings
 from ckprof.parity.side import Entry, StringSide
 
@@ -171,10 +170,10 @@ class Printing:
     def print_lists(self, tree, direction, **lists):
         self.asked = (tree, direction, lists["layouts"])
         self.lines, self.dtypes = lists["lines"], lists["dtypes"]
-        return PrintedLists(
-            texts={"forward/profiler/x.conf": self._text},
-            without_string=frozenset({"Silent"}),
-            notes=("some have none",),
+        return (
+            {"forward/profiler/x.conf": self._text},
+            frozenset({"Silent"}),
+            ("some have none",),
         )
 
 

@@ -45,24 +45,23 @@ def test_lines_say_which_lists_are_meant(printed):
         lines = (conf_root() / f"forward/{name}.conf").read_text().splitlines()
         spaced = tuple(line.replace(",", ", ") for line in lines)
         assert [is_of(line, CLAMP) for line in spaced] == [is_of(line, CLAMP) for line in lines]
-        assert printed(lines, layouts=(layout,)).texts == {f"forward/{name}.conf": ""}
+        assert printed(lines, layouts=(layout,))[0] == {f"forward/{name}.conf": ""}
 
 
 def test_catalogs_say_the_types_of_lines_that_do_not(printed):
     lines = ("# nothing", "GroupedConvolutionForwardKernel<2>")
-    found = printed(lines, PrintedTuple("f", ("A<1>",), ("DeviceB", "DeviceB")), layouts=("nhwgc",))
-    assert found.texts == {"forward/profiler/nhwgc_fp16.conf": "A<1>\n"}
-    assert found.without_string == {"DeviceB"}
-    assert found.notes == ("this tree's CK Builder has no string for DeviceB: 2 instances are left out",)
+    made = PrintedTuple("f", ("A<1>",), ("DeviceB", "DeviceB"))
+    texts, without_string, notes = printed(lines, made, layouts=("nhwgc",))
+    assert texts == {"forward/profiler/nhwgc_fp16.conf": "A<1>\n"}
+    assert without_string == {"DeviceB"}
+    assert notes == ("this tree's CK Builder has no string for DeviceB: 2 instances are left out",)
 
 
 def test_what_an_operation_does_is_said_where_its_name_does_not(printed):
     name = "convscale_relu/profiler/ndhwgc_fp8_fp32"
     lines = (conf_root() / f"forward/{name}.conf").read_text().splitlines()
-    found = printed(lines, PrintedTuple("f", ("A<UnaryCombinedOp>",), ()), layouts=("ndhwgc",))
-    assert found.texts == {
-        f"forward/{name}.conf": 'A<UnaryCombinedOp>  # ckprof: elementwise_op="ConvScaleRelu"\n'
-    }
+    texts, _, _ = printed(lines, PrintedTuple("f", ("A<UnaryCombinedOp>",), ()), layouts=("ndhwgc",))
+    assert texts == {f"forward/{name}.conf": 'A<UnaryCombinedOp>  # ckprof: elementwise_op="ConvScaleRelu"\n'}
 
 
 @pytest.mark.parametrize("key", [*all_lists()], ids=str)
