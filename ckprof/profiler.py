@@ -108,7 +108,7 @@ class Profiler(Session):
         :param line: its text, or where it stands: ``FILE:LINE``.
         :raises CkprofError: there is no such file or line, or no converter knows such lines.
         """
-        from ckprof.lists.explain_line import explain
+        from ckprof.lists.list_files import explain
         from ckprof.model.conversion import ListReading
 
         return explain(line, self.registry, reading or ListReading())

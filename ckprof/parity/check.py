@@ -14,17 +14,19 @@ from ckprof.kernels.library import build_library
 from ckprof.lists.list_files import find_list, is_json, list_request, read_request
 from ckprof.model.parity import DEFAULT_FAIL_ON, ParityReport
 from ckprof.model.recipe import Purpose
-from ckprof.parity.builder_side import (
-    against_each_other,
-    builder_side,
-    expected_side,
-    printed_strings,
-    read_builder,
-)
 from ckprof.parity.compare import agree, compare
 from ckprof.parity.lockfile import Lock, digest, freeze, locked_side
 from ckprof.parity.request import chosen_revision, parity_tasks
-from ckprof.parity.side import catalog_side, is_library, library_side
+from ckprof.parity.side import (
+    against_each_other,
+    builder_side,
+    catalog_side,
+    expected_side,
+    is_library,
+    library_side,
+    printed_strings,
+    read_builder,
+)
 from ckprof.paths import conf_root, lasting_name
 from ckprof.version import __version__
 

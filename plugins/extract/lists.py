@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError, NothingLeftError, PluginError, UsageError
 from ckprof.files import write_output
-from ckprof.model.pairing import closest_pairs
 from ckprof.option import option
+from ckprof.parity.compare import closest_pairs
 from ckprof_plugins.extract.protocols import EXTRACTORS
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ckprof.lists.catalog_folders import write_outputs
+from ckprof.lists.catalogs import write_outputs
 from ckprof.model.conversion import ListReading, ListState
 
 from .samples import as_bytes, change, line

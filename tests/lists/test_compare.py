@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from ckprof.lists.catalog_folders import differences
-from ckprof.lists.catalogs import render_catalog
+from ckprof.lists.catalogs import differences, render_catalog
 from ckprof.model.catalog import Catalog
 from ckprof.model.types import DataType
 from ckprof_converters.records import DepthwiseRecord

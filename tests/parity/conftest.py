@@ -12,8 +12,7 @@ from ckprof.cli.main import main
 from ckprof.lists.list_files import read_list
 from ckprof.model.conversion import ConversionRequest
 from ckprof.model.strings.kind import default_revision
-from ckprof.parity.builder_side import builder_side, read_builder
-from ckprof.parity.side import Entry, StringSide, catalog_side
+from ckprof.parity.side import Entry, StringSide, builder_side, catalog_side, read_builder
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 

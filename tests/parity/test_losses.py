@@ -12,8 +12,7 @@ import pytest
 from ckprof import Profiler
 from ckprof.errors import ExitCode, InputError, PluginError
 from ckprof.model.conversion import ConversionRequest
-from ckprof.parity.builder_side import printed_strings
-from ckprof.parity.side import Entry, StringSide
+from ckprof.parity.side import Entry, StringSide, printed_strings
 
 from .samples import BACKWARD_DATA, BACKWARD_WEIGHT, FORWARD, first_line
 

@@ -8,8 +8,8 @@ import random
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from ckprof.model import pairing
-from ckprof.model.pairing import closest_pairs
+from ckprof.parity import compare as pairing
+from ckprof.parity.compare import closest_pairs
 
 
 def things(rng, count, fields=6, values=3, kind="k"):
