@@ -8,7 +8,6 @@ does not print. Other readers see a comment.
 
 from __future__ import annotations
 
-import codecs
 import io
 import re
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +23,7 @@ from ckprof_plugins.elementwise.combination import Combination
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import BinaryIO
+    from pathlib import Path
 
     from ckprof.model.catalog import CatalogRecord
     from ckprof.model.conversion import ConversionRequest
@@ -155,13 +154,11 @@ def instance_in(line: str) -> tuple[str, int] | None:
 #: characters of the longest line that is read; instance lists have some hundreds
 MAX_LINE: Final = 100_000
 
-#: bytes that are read at once
-_PIECE: Final = 1 << 18
-
 #: begins a comment, anywhere in a line
 _COMMENT: Final = re.compile("|".join(COMMENT_MARKS))
 
-_UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+#: how lines begin that are UTF-16 text
+_UTF16_MARKS: Final = ("\udcff\udcfe", "\udcfe\udcff")
 
 
 def iterate_lines(request: ConversionRequest) -> Iterator[str]:
@@ -170,10 +167,34 @@ def iterate_lines(request: ConversionRequest) -> Iterator[str]:
     :raises InputError: the content is no text, or a line is too long.
     """
     try:
-        with request.stream() if request.stream else io.BytesIO(request.data) as stream:
-            yield from _LineStream(request, stream)
+        stream = request.stream() if request.stream else io.BytesIO(request.data)
+        # what is no UTF-8 is kept, so that the error can say where it is
+        with io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape") as lines:
+            number = 0
+            while line := lines.readline(MAX_LINE + 1):
+                number += 1
+                _check_text(line, request.path, number)
+                yield line.removesuffix("\n")
     except OSError as exc:
         raise InputError(f"cannot read: {exc.strerror}", request.path) from None
+
+
+def _check_text(line: str, path: Path, number: int) -> None:
+    if len(line) > MAX_LINE and line[-1] != "\n":
+        message = f"the line is longer than {MAX_LINE} characters: this is no instance list"
+        raise InputError(message, path, number, 1)
+    if number == 1 and line.startswith(_UTF16_MARKS):
+        raise InputError("UTF-16 text, expected UTF-8", path, 1, 1)
+    if "\0" in line:
+        message = "NUL byte: this is a binary file, not an instance list"
+        raise InputError(message, path, number, line.index("\0") + 1)
+    if not line.isascii():
+        try:
+            line.encode("utf-8", "surrogateescape").decode()
+        except UnicodeDecodeError as exc:
+            message = f"byte 0x{exc.object[exc.start]:02x} is not UTF-8 text ({exc.reason})"
+            before = exc.object[: exc.start].decode()
+            raise InputError(message, path, number, len(before) + 1) from None
 
 
 def instance_text(line: str, *, upstream_comments: bool) -> str:
@@ -197,80 +218,6 @@ def without_comment(line: str) -> str:
         return line
     before = line[: found.start()]
     return before if ">" in before or not before.strip() else line
-
-
-class _LineStream:
-    """One pass over a stream. Pieces are checked before any line in them is handed out."""
-
-    def __init__(self, request: ConversionRequest, stream: BinaryIO) -> None:
-        self._request = request
-        self._stream = stream
-        # The mark of UTF-8 is dropped by the codec, all line ends become \n.
-        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
-        self._newlines = io.IncrementalNewlineDecoder(None, translate=True)
-        #: lines handed out so far
-        self._number = 0
-        #: the line that the latest piece ends in
-        self._rest = ""
-
-    def __iter__(self) -> Iterator[str]:
-        first = True
-        while piece := self._stream.read(_PIECE):
-            if first and piece.startswith(_UTF16_MARKS):
-                raise InputError("UTF-16 text, expected UTF-8", self._request.path, 1, 1)
-            first = False
-            lines = (self._rest + self._decoded(piece)).split("\n")
-            self._rest = lines.pop()
-            yield from self._counted(lines)
-        lines = (self._rest + self._decoded(b"", final=True)).split("\n")
-        if not lines[-1]:
-            lines.pop()
-        self._rest = ""
-        yield from self._counted(lines)
-
-    def _counted(self, lines: list[str]) -> Iterator[str]:
-        for line in lines:
-            self._number += 1
-            if len(line) > MAX_LINE:
-                self._too_long(self._number)
-            yield line
-        if len(self._rest) > MAX_LINE:
-            self._too_long(self._number + 1)
-
-    def _decoded(self, piece: bytes, *, final: bool = False) -> str:
-        try:
-            text = self._decoder.decode(piece, final)
-        except UnicodeDecodeError as exc:
-            # The object starts with the bytes of a character that the previous piece cut, if it did.
-            raise InputError(
-                f"byte 0x{exc.object[exc.start]:02x} is not UTF-8 text ({exc.reason})",
-                self._request.path,
-                *self._place(exc.object[: exc.start].decode("utf-8-sig")),
-            ) from None
-        nul = text.find("\0")
-        if nul >= 0:
-            raise InputError(
-                "NUL byte: this is a binary file, not an instance list",
-                self._request.path,
-                *self._place(text[:nul]),
-            )
-        ends: str = self._newlines.decode(text, final)
-        return ends
-
-    def _place(self, before: str) -> tuple[int, int]:
-        """Return the one-based line and column after the text ``before`` of the current piece."""
-        # A \r at the end of a piece is held back until it is known what follows.
-        held = "\r" if self._newlines.getstate()[1] & 1 else ""
-        before = self._rest + (held + before).replace("\r\n", "\n").replace("\r", "\n")
-        return self._number + before.count("\n") + 1, len(before) - before.rfind("\n")
-
-    def _too_long(self, number: int) -> None:
-        raise InputError(
-            f"the line is longer than {MAX_LINE} characters: this is no instance list",
-            self._request.path,
-            number,
-            1,
-        )
 
 
 def instance_of(line: str, *, log: bool, upstream_comments: bool) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""From the names that users give to lists: which files these are, and what converters read and explain there."""
+"""From the names that users give to lists: which files these are, what converters read and explain there."""
 
 from __future__ import annotations
 

@@ -296,8 +296,8 @@ def closest_pairs(
 ) -> dict[int, int]:
     """Return places in ``first`` with their partners' places in ``second``, the same for the same input.
 
-    Each is paired with the one that it most likely became: none is in two pairs, and the pairs differ in as few
-    fields as possible altogether.
+    Each is paired with the one that it most likely became: none is in two pairs, and the pairs differ in as
+    few fields as possible altogether.
 
     :param first: kind and fields of each thing; only those of one kind, with as many fields of which at least
         one is equal, are paired.

@@ -11,20 +11,26 @@ from hypothesis import strategies as st
 
 from ckprof.errors import InputError
 from ckprof.model.conversion import ConversionRequest
-from ckprof_converters import lines as module
 from ckprof_converters.collect import MAX_LISTED
 from ckprof_converters.lines import iterate_lines
 
 from .samples import change, line
 
 
-@pytest.fixture
-def small_pieces(monkeypatch):
-    monkeypatch.setattr(module, "_PIECE", 3)
+class Pieces(io.BytesIO):
+    """A file of which so many bytes are had at once."""
+
+    def __init__(self, data, size):
+        super().__init__(data)
+        self._size = size
+
+    def read1(self, size=-1):
+        return super().read1(self._size)
 
 
-def read(data):
-    return list(iterate_lines(ConversionRequest(path=Path("x"), data=b"", stream=lambda: io.BytesIO(data))))
+def read(data, size):
+    request = ConversionRequest(path=Path("x"), data=b"", stream=lambda: Pieces(data, size))
+    return list(iterate_lines(request))
 
 
 TEXTS = st.text(alphabet="a\n\ré漢", max_size=30)
@@ -36,9 +42,7 @@ def test_pieces_make_no_difference(text):
     if not expected[-1]:
         expected.pop()
     for size in (1, 2, 3, 1000):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(module, "_PIECE", size)
-            assert read(text.encode()) == expected
+        assert read(text.encode(), size) == expected
 
 
 @given(before=TEXTS, size=st.integers(1, 40), wrong=st.sampled_from([b"\0", b"\xff", b"\xe6\xbc"]))
@@ -46,14 +50,11 @@ def test_places_of_what_is_no_text(before, size, wrong):
     data = before.encode() + wrong
     seen = before.replace("\r\n", "\n").replace("\r", "\n")
     place = (seen.count("\n") + 1, len(seen) - seen.rfind("\n"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_PIECE", size)
-        with pytest.raises(InputError) as caught:
-            read(data)
+    with pytest.raises(InputError) as caught:
+        read(data, size)
     assert (caught.value.line, caught.value.column) == place
 
 
-@pytest.mark.usefixtures("small_pieces")
 def test_a_long_line_is_given_up_before_it_is_read():
     class Endless(io.RawIOBase):
         """A file of one line that never ends."""
@@ -71,7 +72,7 @@ def test_a_long_line_is_given_up_before_it_is_read():
     request = ConversionRequest(path=Path("x"), data=b"", stream=lambda: endless)
     with pytest.raises(InputError, match="the line is longer than 100000 characters"):
         list(iterate_lines(request))
-    assert endless.read_bytes < 100_100
+    assert endless.read_bytes < 120_000
 
 
 def test_a_file_that_vanishes():

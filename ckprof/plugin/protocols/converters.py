@@ -9,18 +9,19 @@ from ckprof.model.types import SHARED_TYPES
 from ckprof.plugin.members import optional, optional_with
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from ckprof.model.catalog import Catalog, CatalogRecord
     from ckprof.model.conversion import (
+        CatalogFile,
         Conversion,
         ConversionRequest,
         ExplainedLine,
         ListReading,
-        TreePlan,
+        TreeList,
     )
-    from ckprof.model.parity import BuilderList, PrintedLists
+    from ckprof.model.parity import BuilderList
     from ckprof.model.strings.grammar import StringGrammar
     from ckprof.model.strings.kind import Revision
     from ckprof.model.tensor import Layout
@@ -94,8 +95,12 @@ class Converter(Protocol):
         """
 
     @optional
-    def plan_tree(self, root: Path, reading: ListReading) -> TreePlan | None:
+    def plan_tree(
+        self, root: Path, reading: ListReading
+    ) -> tuple[tuple[CatalogFile, ...], tuple[TreeList, ...]] | None:
         """Convert the lists of a folder, but write nothing; ``None`` if no list of this converter is there.
+
+        The catalogs are those of all lists up to the first one that failed; all lists are returned.
 
         A list with errors ends the plan: what precedes it is planned, what follows is not reached.
 
@@ -168,8 +173,11 @@ class BuilderReader(Protocol):
         layouts: Sequence[str],
         dtypes: Sequence[str],
         lines: Sequence[str],
-    ) -> PrintedLists:
+    ) -> tuple[Mapping[str, str], frozenset[str], tuple[str, ...]]:
         """Return what a tree's CK Builder prints for the factories of the lists that are asked for.
+
+        First come paths below the folder of all lists with their strings, one to a line; then what lines
+        begin with that it has no string for, e.g. the class of their instances; then remarks for the user.
 
         :param tree: a source tree of Composable Kernel.
         :param direction: id.
