@@ -182,16 +182,12 @@ def owned_files(registry: Registry, call: AuditCall) -> Iterator[tuple[Path, Con
         if not path.is_dir():
             yield path, required_consumer(registry, path, call.consumer)
             continue
-        found = False
-        for inner in sorted(one for one in path.rglob("*") if one.is_file()):
-            if inner.name.endswith(CLEAN_SUFFIX):
-                continue
-            owner = consumer_of(registry, inner)
-            if owner is not None and call.consumer in ("", owner.id):
-                found = True
-                yield inner, owner
-        if not found:
+        inner = [one for one in sorted(path.rglob("*")) if one.is_file()]
+        owners = ((one, consumer_of(registry, one)) for one in inner if not one.name.endswith(CLEAN_SUFFIX))
+        owned = [(one, owner) for one, owner in owners if owner and call.consumer in ("", owner.id)]
+        if not owned:
             raise InputError(f"holds no file of the known programs ({_known(registry)})", path)
+        yield from owned
 
 
 def audit(registry: Registry, call: AuditCall) -> AuditReport:

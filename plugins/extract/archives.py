@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Final, cast
+from typing import IO, Final, cast
 
 import msgspec
 
@@ -24,10 +24,6 @@ from ckprof.errors import InputError, ToolchainError
 from ckprof_converters.library_lists import known_lists
 from ckprof_plugins.extract.headers import DEVICES, INSTANCES
 from ckprof_plugins.extract.mangling import decode, take_apart
-
-if TYPE_CHECKING:
-    from elftools.elf.elffile import ELFFile
-
 
 _SECTION: Final = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL: Final = struct.Struct("<IBBHQQ")
@@ -42,10 +38,13 @@ FUNCTION_PREFIX: Final = b"_ZN2ck16tensor_operation6device8instance"
 TABLE_PREFIX: Final = b"_ZTVN2ck16tensor_operation6device"
 
 
-def elf_file(data: IO[bytes], path: str) -> ELFFile:
-    """Open an object file.
+def read_symbols(data: IO[bytes], path: str) -> tuple[list[str], list[str], list[str]]:
+    """Return what one object defines, needs from others, and its tables of instances, as mangled names.
 
-    :raises InputError: it is no ELF file.
+    The tables are read in one piece each: these objects have thousands of sections, and a Python object for
+    each of them would take a minute for the whole archive.
+
+    :raises InputError: no 64-bit little-endian ELF file, or a damaged one.
     :raises ToolchainError: pyelftools is not installed.
     """
     try:
@@ -58,20 +57,9 @@ def elf_file(data: IO[bytes], path: str) -> ELFFile:
             "or use --no-archive to read the headers alone"
         ) from exc
     try:
-        return ELFFile(data)
+        elf = ELFFile(data)
     except (ELFError, ConstructError) as exc:
         raise InputError(f"not an object file: {exc}", path) from exc
-
-
-def read_symbols(data: IO[bytes], path: str) -> tuple[list[str], list[str], list[str]]:
-    """Return what one object defines, needs from others, and its tables of instances, as mangled names.
-
-    The tables are read in one piece each: these objects have thousands of sections, and a Python object for
-    each of them would take a minute for the whole archive.
-
-    :raises InputError: no 64-bit little-endian ELF file, or a damaged one.
-    """
-    elf = elf_file(data, path)
     if elf.elfclass != 64 or not elf.little_endian:
         order = "little" if elf.little_endian else "big"
         raise InputError(

@@ -122,7 +122,11 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         comparisons = compare_lists(report, folder)
     code = _show(report, comparisons, arguments, session)
     if arguments.json is not None:
-        _write_json(report, comparisons, arguments.json)
+        values = facts(report)
+        values["lines"] = {file.place: list(file.texts) for file in report.files}
+        values["comparisons"] = [comparison_values(item) for item in comparisons]
+        values["seconds"] = round(report.seconds, 3)
+        write_report(f"{json.dumps(values, indent=2)}\n", arguments.json)
     for error in report.failures.values():
         session.console.error(str(error))
     return ExitCode.INPUT if report.failures else code
@@ -148,7 +152,14 @@ def _show(
     session: Session,
 ) -> ExitCode:
     if arguments.stdout:
-        _print_list(report, arguments, session)
+        meant = len(report.lists) + len(report.absent) + len(report.failures)
+        if meant > 1 or len(arguments.set or ()) > 1:
+            raise UsageError(
+                f"--stdout prints one list of one set, but {counted(meant, 'list')} are meant; "
+                "narrow them with --direction, --layout, --dtype and --set"
+            )
+        for file in report.files[:1]:
+            session.console.exact(file.content(remarks(report, file) if arguments.remarks else ()))
         return ExitCode.OK
     if arguments.check is not None:
         for line in comparison_lines(comparisons):
@@ -164,27 +175,6 @@ def _show(
         )
     session.console.result(summary(report))
     return ExitCode.OK
-
-
-def _print_list(report: ExtractionReport, arguments: argparse.Namespace, session: Session) -> None:
-    meant = len(report.lists) + len(report.absent) + len(report.failures)
-    if meant > 1 or len(arguments.set or ()) > 1:
-        raise UsageError(
-            f"--stdout prints one list of one set, but {counted(meant, 'list')} are meant; "
-            "narrow them with --direction, --layout, --dtype and --set"
-        )
-    if not report.files:
-        return
-    file = report.files[0]
-    session.console.exact(file.content(remarks(report, file) if arguments.remarks else ()))
-
-
-def _write_json(report: ExtractionReport, comparisons: tuple[ListComparison, ...], path: Path) -> None:
-    values = facts(report)
-    values["lines"] = {file.place: list(file.texts) for file in report.files}
-    values["comparisons"] = [comparison_values(item) for item in comparisons]
-    values["seconds"] = round(report.seconds, 3)
-    write_report(f"{json.dumps(values, indent=2)}\n", path)
 
 
 #: removed lines of one list that are printed with their nearest neighbour
@@ -218,9 +208,12 @@ def summary(report: ExtractionReport) -> Document:
     columns: list[Column[_Row]] = [
         Column("list", lambda row: row[0]),
         *(_count_column(name) for name in dict.fromkeys(name for _, counts, _ in rows for name in counts)),
-        Column("skipped functions", lambda row: _counts(row[2]), priority=1),
+        Column("skipped functions", _skipped, priority=1),
     ]
-    lines = [f"{_origin(report)}: {counted(len(report.lists), 'list')} in {report.seconds:.1f} s"]
+    library = report.library
+    origin = " ".join(library[key] for key in ("name", "version", "commit") if key in library)
+    origin += f" ({library.get('package') or library.get('source', '')})"
+    lines = [f"{origin}: {counted(len(report.lists), 'list')} in {report.seconds:.1f} s"]
     lines += [f"not in this library: {name}" for name in report.absent]
     lines += [f"not derived: {name}" for name in report.failures]
     return Document([Table(columns, [*rows, ("total", total, skipped)]), "\n".join(lines)])
@@ -230,14 +223,8 @@ def _count_column(name: str) -> Column[_Row]:
     return Column(name.replace("_", " "), lambda row: row[1][name], align="right")
 
 
-def _origin(report: ExtractionReport) -> str:
-    library = report.library
-    version = " ".join(library[key] for key in ("name", "version", "commit") if key in library)
-    return f"{version} ({library.get('package') or library.get('source', '')})"
-
-
-def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{number} {name}" for name, number in sorted(counts.items()) if number)
+def _skipped(row: _Row) -> str:
+    return ", ".join(f"{number} {name}" for name, number in sorted(row[2].items()) if number)
 
 
 def comparison_lines(comparisons: Sequence[ListComparison]) -> Iterator[str]:

@@ -39,8 +39,7 @@ _TYPE: Final = re.compile(r"(?:In|Wei|Out)DataType|[AB]?ComputeType[AB]?|[AB]?Co
 
 #: parameter that stands for the layouts of D tensors
 _D_LAYOUTS: Final = "DLayouts"
-_OPERAND: Final = re.compile(r"(In|Wei)DataType")
-_OPERANDS: Final = {"In": 0, "Wei": 1}
+_OPERANDS: Final = {"InDataType": 0, "WeiDataType": 1}
 #: no layout
 _NONE: Final = "no such tensor"
 
@@ -202,9 +201,8 @@ class _Walk:
         """Return the value of a parameter of the factory; ``None`` for any other word."""
         if parameter in _LAYOUTS:
             return str(getattr(self._key.shape, _LAYOUTS[parameter]))
-        operand = _OPERAND.fullmatch(parameter)
-        if operand:
-            return self._key.operand_type(_OPERANDS[operand[1]])
+        if parameter in _OPERANDS:
+            return self._key.operand_type(_OPERANDS[parameter])
         if not _TYPE.fullmatch(parameter):
             return None
         input_, weight, output = self._key.types

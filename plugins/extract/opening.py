@@ -47,7 +47,6 @@ class Location:
     roots: tuple[Path, ...]
     #: an archive, or a package; ``None`` where there are only headers
     archive: Path | None
-    is_package: bool = False
 
 
 def locate(given: Path | None, environment: Mapping[str, str]) -> Location:
@@ -64,7 +63,14 @@ def locate(given: Path | None, environment: Mapping[str, str]) -> Location:
         location = _below(folder)
         if location is not None:
             return location
-    raise ToolchainError(_missing(environment))
+    looked = ", ".join(f"${name} ({environment.get(name) or 'unset'})" for name in ("CK_ROOT", "ROCM_PATH"))
+    raise ToolchainError(
+        f"no Composable Kernel found: looked in {looked}, /opt/rocm*, /usr\n"
+        f"  need include/{FORWARD_FACTORY}\n"
+        "  install: apt-get install composablekernel-dev (AMD's repository) or libcomposable-kernel-dev "
+        "(Debian experimental), or unpack a package and use --from DIR\n"
+        "  the lists that ship with ckprof need none of this: ckprof list lists"
+    )
 
 
 def _usual_places(environment: Mapping[str, str]) -> list[Path]:
@@ -75,19 +81,6 @@ def _usual_places(environment: Mapping[str, str]) -> list[Path]:
 
 def _version(path: Path) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", path.name))
-
-
-def _missing(environment: Mapping[str, str]) -> str:
-    def shown(name: str) -> str:
-        return f"${name} ({environment.get(name) or 'unset'})"
-
-    return (
-        f"no Composable Kernel found: looked in {shown('CK_ROOT')}, {shown('ROCM_PATH')}, /opt/rocm*, /usr\n"
-        f"  need include/{FORWARD_FACTORY}\n"
-        "  install: apt-get install composablekernel-dev (AMD's repository) or libcomposable-kernel-dev "
-        "(Debian experimental), or unpack a package and use --from DIR\n"
-        "  the lists that ship with ckprof need none of this: ckprof list lists"
-    )
 
 
 def _named(given: Path) -> Location:
@@ -103,7 +96,7 @@ def _named(given: Path) -> Location:
     if not path.is_file():
         raise InputError(f"is neither a file nor a folder, expected {_KINDS}", given)
     if path.suffix == ".deb":
-        return Location(path=path, roots=(), archive=path, is_package=True)
+        return Location(path=path, roots=(), archive=path)
     if path.suffix != ".a":
         raise InputError(f"expected {_KINDS}", given)
     for folder in path.absolute().parents:
@@ -238,22 +231,22 @@ def open_library(
     :raises ToolchainError: something that reading it requires is not installed, or the package has no
         instance headers.
     """
-    path = location.archive
-    if path is None or not (with_archive or location.is_package):
+    path, is_package = location.archive, not location.roots
+    if path is None or not (with_archive or is_package):
         headers: HeaderTree = FolderHeaders(location.roots)
         return InstalledLibrary(headers, None, str(location.path)), lambda: None
     try:
-        opened = _open_package if location.is_package else _open_archive
+        opened = _open_package if is_package else _open_archive
         digest, is_kept, kept = opened(path, with_archive)
     except OSError as exc:
-        hint = "" if location.is_package else f"; {_WITHOUT_ARCHIVE}"
+        hint = "" if is_package else f"; {_WITHOUT_ARCHIVE}"
         raise InputError(f"cannot be read: {exc.strerror}{hint}", path) from exc
-    if location.is_package and FORWARD_FACTORY not in kept.headers:
+    if is_package and FORWARD_FACTORY not in kept.headers:
         raise ToolchainError(
             f"{path}: no {FORWARD_FACTORY} in this package; expected composablekernel-dev or "
             "libcomposable-kernel-dev"
         )
-    headers = TextHeaders(kept.headers) if location.is_package else FolderHeaders(location.roots)
+    headers = TextHeaders(kept.headers) if is_package else FolderHeaders(location.roots)
     compiled = None
     if with_archive and kept.symbols is not None:
         compiled = CompiledFunctions(kept.symbols, str(path), kept.readable)

@@ -247,15 +247,12 @@ def uses_by_recipe(function: str, key: ListKey, tuples: InstanceTuples) -> tuple
             kinds = {
                 kind: tuple(value.format(**words) for value in values) for kind, values in item.values.items()
             }
-            uses.extend(_uses(tuples.pattern(alias), key, kinds))
+            pattern = tuples.pattern(alias)
+            for chosen in product(*kinds.values()):
+                values = _values(pattern, key, dict(zip(kinds, chosen, strict=True)))
+                uses.append(Use(pattern, {**pattern.defaults, **values}))
         return tuple(uses)
     return None
-
-
-def _uses(pattern: Pattern, key: ListKey, kinds: Mapping[str, Sequence[str]]) -> Iterator[Use]:
-    for chosen in product(*kinds.values()):
-        values = {**pattern.defaults, **_values(pattern, key, dict(zip(kinds, chosen, strict=True)))}
-        yield Use(pattern, values)
 
 
 def source_place(function: str) -> tuple[int, bool, str]:

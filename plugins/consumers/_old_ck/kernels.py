@@ -312,12 +312,17 @@ def has_atomics(case: Case) -> str:
     return ""
 
 
-def addressable(case: Case) -> str:
+def too_large(case: Case, batch: int) -> str:
+    """Return which tensor of so many images kernels cannot address; empty if they can address both."""
     problem, size = case.problem, SIZES.get(case.dtype, 4)
-    for name, channels, lengths in (
-        ("input", problem.in_channels, problem.input),
-        ("output", problem.out_channels, problem.output),
-    ):
-        if problem.batch * problem.groups * channels * prod(lengths) * size > LIMIT:
-            return f"the {name} {TOO_LARGE}"
-    return ""
+    tensors = {
+        "input": problem.in_channels * prod(problem.input),
+        "output": problem.out_channels * prod(problem.output),
+    }
+    large = (name for name, count in tensors.items() if batch * problem.groups * count * size > LIMIT)
+    return next(large, "")
+
+
+def addressable(case: Case) -> str:
+    name = too_large(case, case.problem.batch)
+    return f"the {name} {TOO_LARGE}" if name else ""

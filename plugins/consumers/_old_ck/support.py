@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 from ckprof_plugins.consumers._old_ck.kernels import (
     AUTOMATIC,
     EXPLICIT,
-    LIMIT,
     SIZES,
     TOO_LARGE,
     Case,
@@ -26,6 +25,7 @@ from ckprof_plugins.consumers._old_ck.kernels import (
     known_arch,
     meets_specialization,
     merged_groups,
+    too_large,
 )
 
 if TYPE_CHECKING:
@@ -231,17 +231,11 @@ def _forward_output(case: Case) -> str:
 
 def _image_size(case: Case) -> str:
     """Kernels divide a batch that is too large; one image has to fit."""
-    problem, size = case.problem, SIZES.get(case.dtype, 4)
     divided = "_V3" not in case.kind
-    batch = 1 if divided else problem.batch
-    for name, channels, lengths in (
-        ("input", problem.in_channels, problem.input),
-        ("output", problem.out_channels, problem.output),
-    ):
-        if batch * problem.groups * channels * prod(lengths) * size > LIMIT:
-            what = f"one image of the {name} {TOO_LARGE}" if divided else f"the batch's {name} is above 2 GiB"
-            return what
-    return ""
+    name = too_large(case, 1 if divided else case.problem.batch)
+    if not name:
+        return ""
+    return f"one image of the {name} {TOO_LARGE}" if divided else f"the batch's {name} is above 2 GiB"
 
 
 def _forward_loop(case: Case) -> str:

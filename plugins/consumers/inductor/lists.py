@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, cast
 from ckprof.errors import InputError
 from ckprof.model.types import DataType
 from ckprof_plugins.consumers._old_ck.kernels import OldKernel, index_of
-from ckprof_plugins.consumers.audit import kernel_lists, read_file
+from ckprof_plugins.consumers.audit import read_file
 from ckprof_plugins.consumers.inductor.operations import (
     CLASSES,
     ENUMERATIONS,
@@ -35,7 +35,7 @@ from ckprof_plugins.extract.headers import print_argument
 from ckprof_plugins.extract.tuples import InstanceHeader, TupleAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from ckprof_plugins.consumers.inductor.operations import InductorOperation
@@ -129,21 +129,14 @@ _NDIM: Final = 2
 ListedConvolution = tuple[CKGroupedConvFwdOp, OldKernel, str]
 
 
-def listed_convolutions(names: Sequence[str]) -> tuple[tuple[ListedConvolution, ...], Counter[str]]:
-    """Return the kernels of lists that torch's template can compile, in their order.
-
-    :param names: files, folders of them, or names of lists that ship with ckprof.
-    :returns: the kernels; and why others are left out -> how many.
-    :raises InputError: there is no such list, or it cannot be read.
-    """
-    return convolutions_of(kernel_lists(names))
-
-
 @lru_cache(maxsize=4)
 def convolutions_of(
     lists: tuple[KernelList, ...],
 ) -> tuple[tuple[ListedConvolution, ...], Counter[str]]:
-    """Return what :func:`listed_convolutions` does of lists that were read."""
+    """Return the kernels of lists that torch's template can compile, in their order.
+
+    :returns: the kernels; and why others are left out -> how many.
+    """
     index = index_of(lists)
     parameters = [entry.partition("|")[0].partition(":")[0] for entry in class_records()[KIND].fields]
     kernels: list[ListedConvolution] = []

@@ -19,7 +19,8 @@ from ckprof.model.conversion import ListReading
 from ckprof_converters.derivation import DIRECT_PIPELINES, mma_k, waves
 from ckprof_converters.derivation import PIPELINES as CONVOLUTION_PIPELINES
 from ckprof_plugins.consumers._old_ck.support import support
-from ckprof_plugins.consumers.inductor.lists import library_lists, listed_convolutions
+from ckprof_plugins.consumers.audit import kernel_lists
+from ckprof_plugins.consumers.inductor.lists import convolutions_of, library_lists
 from ckprof_plugins.consumers.inductor.operations import (
     TYPES,
     CKBatchedGemmOperation,
@@ -321,7 +322,7 @@ class Provider:
         self.headers = headers
         self._models = Models.read(registry, models, arch)
         # read now, so that a mistake is told before torch compiles
-        self._convolutions, _ = listed_convolutions(lists)
+        self._convolutions, _ = convolutions_of(kernel_lists(lists))
         self._choice: ContextVar[InductorChoice | None] = ContextVar("choice", default=None)
         #: what was warned of: operations and types without a model, classes without lists
         self._untrained: set[tuple[str, str]] = set()

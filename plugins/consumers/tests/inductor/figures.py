@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import ckprof
 from ckprof.model.types import DataType
-from ckprof_plugins.consumers.inductor.lists import listed_convolutions
+from ckprof_plugins.consumers.audit import kernel_lists
+from ckprof_plugins.consumers.inductor.lists import convolutions_of
 from ckprof_plugins.consumers.inductor.provider import Models, best_first
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.kernel_name import traits_of_name
@@ -87,7 +88,7 @@ def by_name(model: TimeModel, table: Measurements) -> Order:
 def as_operations(models: Models, table: Measurements) -> Order:
     """Return the order in which the provider offers kernels with the tiles and pipelines of the columns."""
     columns = [name for name in table.kernels if name.split("_")[1] in _VERSIONS]
-    base = listed_convolutions(["forward/profiler/nhwgc_bf16"])[0][0][0]
+    base = convolutions_of(kernel_lists(["forward/profiler/nhwgc_bf16"]))[0][0][0]
     operations = [_operation(base, name) for name in columns]
 
     def order(problem: Problem, names: Iterable[str]) -> Sequence[str]:

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 import ckprof_converters
-from ckprof_plugins.consumers.inductor.lists import library_lists, listed_convolutions
+from ckprof_plugins.consumers.audit import kernel_lists
+from ckprof_plugins.consumers.inductor.lists import convolutions_of, library_lists
 
 pytestmark = [pytest.mark.amd, pytest.mark.timeout(1500)]
 
@@ -98,7 +99,7 @@ def test_operations_are_the_kernels_of_their_lists(tmp_path):
     compiler = os.environ.get("HIPCXX", "")
     if not (root / "include/ck/ck.hpp").is_file() or not compiler:
         pytest.skip("CK_BUILDER_ROOT has no tree of November, or HIPCXX names no compiler")
-    listed = listed_convolutions(["forward/profiler"])[0]
+    listed = convolutions_of(kernel_lists(["forward/profiler"]))[0]
     direct = [one for one in listed if one[0].direct_load]
     convolutions = [*random.Random(8).sample(listed, 3), *random.Random(8).sample(direct, 1)]
     calls = [("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle_V3", one[0]) for one in convolutions]

@@ -7,7 +7,8 @@ from dataclasses import fields
 import pytest
 
 from ckprof.errors import InputError
-from ckprof_plugins.consumers.inductor.lists import KIND, library_lists, listed_convolutions
+from ckprof_plugins.consumers.audit import kernel_lists
+from ckprof_plugins.consumers.inductor.lists import KIND, convolutions_of, library_lists
 from ckprof_plugins.consumers.inductor.operations import (
     CKBatchedGemmOperation,
     CKGroupedConvFwdOp,
@@ -84,7 +85,7 @@ def test_what_an_operation_cannot_say_is_refused(line, message):
 
 
 def test_lists_that_ship_give_operations_with_names_of_their_own():
-    found, _ = listed_convolutions(["forward/profiler"])
+    found, _ = convolutions_of(kernel_lists(["forward/profiler"]))
     names = {operation.name() for operation, _, _ in found}
     assert len(names) == len(found) == 636
     # both half types have direct loads

@@ -11,8 +11,9 @@ import pytest
 import ckprof
 from ckprof.errors import InputError, UsageError
 from ckprof_plugins.consumers._old_ck.support import support
+from ckprof_plugins.consumers.audit import kernel_lists
 from ckprof_plugins.consumers.inductor import activation
-from ckprof_plugins.consumers.inductor.lists import listed_convolutions
+from ckprof_plugins.consumers.inductor.lists import convolutions_of
 from ckprof_plugins.consumers.inductor.provider import Provider, choice_of
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from plugins.consumers.tests.inductor.library_tree import write_tree
@@ -88,7 +89,7 @@ def test_of_a_problem_the_best_that_support_it_are_offered(provider, most):
     )
     kernels = {
         operation.name(): kernel
-        for operation, kernel, _ in listed_convolutions(["forward/profiler/nhwgc_bf16"])[0]
+        for operation, kernel, _ in convolutions_of(kernel_lists(["forward/profiler/nhwgc_bf16"]))[0]
     }
     supporting = {
         name
