@@ -89,7 +89,7 @@ def _answers(request: BuildRequest) -> BuildRecipe:
 
 
 def _device_recipe(request: BuildRequest, arch: Architecture) -> BuildRecipe:
-    tools = find_toolchain(request.compiler)
+    compiler, host, library_dir = find_toolchain(request.compiler)
     capability, cannot_run = _capability()
     inspected = request.purpose is Purpose.INSPECT
     hopper = capability == USUAL_CAPABILITY
@@ -98,7 +98,7 @@ def _device_recipe(request: BuildRequest, arch: Architecture) -> BuildRecipe:
         target="cuda",
         arch=request.arch,
         api_level=LATEST_API_LEVEL,
-        compiler=tools.compiler,
+        compiler=compiler,
         compile_flags=(
             *_FLAGS,
             f"-gencode=arch=compute_{name},code=sm_{name}",
@@ -118,9 +118,9 @@ def _device_recipe(request: BuildRequest, arch: Architecture) -> BuildRecipe:
         function_s=_KERNEL_S,
         compile_memory_bytes=_COMPILE_MEMORY,
         # nvcc reads no response files
-        linker=tools.host.command,
+        linker=host.command,
         link_flags=(
-            f"-L{tools.library_dir}",
+            f"-L{library_dir}",
             "-lcudart_static",
             "-ldl",
             "-lrt",

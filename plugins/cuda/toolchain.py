@@ -8,7 +8,6 @@ import re
 import shlex
 import shutil
 import subprocess
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,18 +32,6 @@ VARIABLE: Final = "CUDACXX"
 _USUAL: Final = (Path("/usr/local/cuda/bin/nvcc"), Path("/opt/cuda/bin/nvcc"))
 _TIMEOUT_S: Final = 60.0
 _VERSION: Final = re.compile(r"release (\d+)\.(\d+), V\d+\.\d+\.(\d+)")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CudaToolchain:
-    """What compiles for NVIDIA GPUs."""
-
-    nvcc: Path
-    compiler: Compiler
-    #: compiles the host's part and links libraries
-    host: Compiler
-    #: folder with libcudart_static.a
-    library_dir: Path
 
 
 def candidates() -> Iterator[Path]:
@@ -80,10 +67,11 @@ def find_tool(name: str) -> Path | None:
     return next((path for path in packaged(name) if path.is_file()), None)
 
 
-def find_toolchain(requested: str | None = None) -> CudaToolchain:
-    """Return the nvcc that the user asked for, or the first usable one.
+def find_toolchain(requested: str | None = None) -> tuple[Compiler, Compiler, Path]:
+    """Return the nvcc that the user asked for, or the first usable one, with what it needs.
 
     :param requested: ``--compiler``: path or name of an nvcc.
+    :returns: and what compiles the host's part and links libraries, and the folder with libcudart_static.a.
     :raises ToolchainError: there is none; the message says what was tried and what to install.
     """
     if requested is not None:
@@ -108,7 +96,7 @@ def find_toolchain(requested: str | None = None) -> CudaToolchain:
 
 
 @lru_cache(maxsize=8)
-def probe(nvcc: Path) -> CudaToolchain:
+def probe(nvcc: Path) -> tuple[Compiler, Compiler, Path]:
     """Ask an nvcc for its version and find what it needs.
 
     :raises ToolchainError: it cannot be used; the message says why.
@@ -135,20 +123,16 @@ def probe(nvcc: Path) -> CudaToolchain:
     host = _host_compiler()
     status = nvcc.resolve().stat()
     facts = (done.stdout, status.st_size, status.st_mtime_ns, host.identity)
-    return CudaToolchain(
-        nvcc=nvcc,
-        compiler=Compiler(
-            # flags that it does not know are for the host's compiler
-            command=(str(nvcc), "-forward-unknown-to-host-compiler", "-ccbin", host.command[0]),
-            family=CompilerFamily.GCC,
-            version=version,
-            description=f"nvcc {version[0]}.{version[1]}.{version[2]}, host compiler {host.description}",
-            identity=hashlib.blake2b(repr(facts).encode(), digest_size=16).hexdigest(),
-            precompiles=False,
-        ),
-        host=host,
-        library_dir=library_dir,
+    compiler = Compiler(
+        # flags that it does not know are for the host's compiler
+        command=(str(nvcc), "-forward-unknown-to-host-compiler", "-ccbin", host.command[0]),
+        family=CompilerFamily.GCC,
+        version=version,
+        description=f"nvcc {version[0]}.{version[1]}.{version[2]}, host compiler {host.description}",
+        identity=hashlib.blake2b(repr(facts).encode(), digest_size=16).hexdigest(),
+        precompiles=False,
     )
+    return compiler, host, library_dir
 
 
 def _host_compiler() -> Compiler:
@@ -161,50 +145,29 @@ def _host_compiler() -> Compiler:
 
 def findings() -> Sequence[Finding]:
     """Return what the target needs and whether it is there. Never raises."""
-    return [*_devices(), _compiler(), _disassembler(), _evidence()]
+    return [*_findings()]
 
 
-def _devices() -> list[Finding]:
-    lines = [
-        Finding(
-            f"GPU {device.index}",
-            State.OK,
-            f"{device.name}, compute capability {device.capability // 10}.{device.capability % 10}, "
-            f"{device.memory_mib} MiB, driver {device.driver}",
-        )
-        for device in devices()
-    ]
-    return lines or [Finding("GPU", State.OPTIONAL, "none: kernels can be built and inspected, not run")]
-
-
-def _compiler() -> Finding:
+def _findings() -> Iterator[Finding]:
+    for device in devices():
+        capability = f"compute capability {device.capability // 10}.{device.capability % 10}"
+        found = f"{device.name}, {capability}, {device.memory_mib} MiB, driver {device.driver}"
+        yield Finding(f"GPU {device.index}", State.OK, found)
+    if not devices():
+        yield Finding("GPU", State.OPTIONAL, "none: kernels can be built and inspected, not run")
     try:
-        tools = find_toolchain()
+        compiler, _, _ = find_toolchain()
     except (CkprofError, OSError, ValueError) as exc:
-        return Finding("nvcc", State.MISSING, str(exc).splitlines()[0], INSTALL_COMMAND)
-    return Finding("nvcc", State.OK, f"{tools.nvcc}: {tools.compiler.description}")
-
-
-def _disassembler() -> Finding:
-    tool = find_tool("cuobjdump")
-    if tool is None:
-        return Finding(
-            "cuobjdump",
-            State.OPTIONAL,
-            "not found: inspect reports registers and memory, but counts no instructions",
-            INSTALL_COMMAND,
-        )
-    return Finding("cuobjdump", State.OK, str(tool))
-
-
-def _evidence() -> Finding:
-    from importlib.util import find_spec
-
-    if find_spec("pynvml") is None:
-        return Finding(
-            "nvidia-ml-py",
-            State.OPTIONAL,
-            "not installed: clocks, temperature and throttling are not recorded",
-            INSTALL_COMMAND,
-        )
-    return Finding("nvidia-ml-py", State.OK, "clocks and throttling can be read")
+        yield Finding("nvcc", State.MISSING, str(exc).splitlines()[0], INSTALL_COMMAND)
+    else:
+        yield Finding("nvcc", State.OK, f"{compiler.command[0]}: {compiler.description}")
+    if (tool := find_tool("cuobjdump")) is not None:
+        yield Finding("cuobjdump", State.OK, str(tool))
+    else:
+        lacking = "not found: inspect reports registers and memory, but counts no instructions"
+        yield Finding("cuobjdump", State.OPTIONAL, lacking, INSTALL_COMMAND)
+    if find_spec("pynvml") is not None:
+        yield Finding("nvidia-ml-py", State.OK, "clocks and throttling can be read")
+    else:
+        lacking = "not installed: clocks, temperature and throttling are not recorded"
+        yield Finding("nvidia-ml-py", State.OPTIONAL, lacking, INSTALL_COMMAND)

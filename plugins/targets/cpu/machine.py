@@ -22,7 +22,7 @@ from ckprof.model.recipe import CompilerFamily
 from ckprof.paths import CACHE_VARIABLE, cache_dir, object_cache_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from ckprof.model.recipe import Compiler
@@ -137,7 +137,7 @@ def findings(include_dir: Path) -> Sequence[Finding]:
     :param include_dir: root of the host model's headers.
     """
     lines: list[Finding] = []
-    parts: tuple[tuple[str, Callable[[], list[Finding]]], ...] = (
+    parts: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
         ("C++ compiler", _compilers),
         ("host model", lambda: _host_model(include_dir)),
         ("ninja", _ninja),
@@ -153,85 +153,55 @@ def findings(include_dir: Path) -> Sequence[Finding]:
     return lines
 
 
-def _compilers() -> list[Finding]:
+def _compilers() -> Iterator[Finding]:
+    topic = "C++ compiler"
     compilers, rejections = search_compilers()
-    lines = [
-        Finding("C++ compiler", State.OK, f"{' '.join(compiler.command)}: {compiler.description}")
-        for compiler in compilers
-    ]
-    if not lines:
-        lines.append(
-            Finding("C++ compiler", State.MISSING, "no g++ 11, clang++ 14 or newer", "apt-get install g++")
-        )
-    lines += [Finding("C++ compiler", State.BROKEN, str(rejection), "not used") for rejection in rejections]
+    for compiler in compilers:
+        yield Finding(topic, State.OK, f"{' '.join(compiler.command)}: {compiler.description}")
+    if not compilers:
+        yield Finding(topic, State.MISSING, "no g++ 11, clang++ 14 or newer", "apt-get install g++")
+    for rejection in rejections:
+        yield Finding(topic, State.BROKEN, str(rejection), "not used")
     if ziglang_executable() is None:
-        lines.append(
-            Finding(
-                "C++ compiler without administrator rights",
-                State.MISSING if not compilers else State.OPTIONAL,
-                "package ziglang is not installed",
-                "pip install 'ckprof[zig]'",
-            )
-        )
-    return lines
+        topic, state = f"{topic} without administrator rights", State.OPTIONAL if compilers else State.MISSING
+        yield Finding(topic, state, "package ziglang is not installed", "pip install 'ckprof[zig]'")
 
 
-def _host_model(include_dir: Path) -> list[Finding]:
-    headers = sum(1 for _ in include_dir.rglob("*.hpp"))
-    if not headers:
-        return [
-            Finding(
-                "host model",
-                State.MISSING,
-                f"no headers in {include_dir}",
-                "pip install --force-reinstall ckprof",
-            )
-        ]
-    return [Finding("host model", State.OK, f"{headers} headers in {include_dir}")]
+def _host_model(include_dir: Path) -> Iterator[Finding]:
+    if headers := sum(1 for _ in include_dir.rglob("*.hpp")):
+        yield Finding("host model", State.OK, f"{headers} headers in {include_dir}")
+    else:
+        advice = "pip install --force-reinstall ckprof"
+        yield Finding("host model", State.MISSING, f"no headers in {include_dir}", advice)
 
 
-def _ninja() -> list[Finding]:
+def _ninja() -> Iterator[Finding]:
     try:
-        command = ninja_command()
+        yield Finding("ninja", State.OK, " ".join(ninja_command()))
     except CkprofError as exc:
-        return [Finding("ninja", State.MISSING, str(exc), "pip install ninja")]
-    return [Finding("ninja", State.OK, " ".join(command))]
+        yield Finding("ninja", State.MISSING, str(exc), "pip install ninja")
 
 
-def _machine() -> list[Finding]:
+def _machine() -> Iterator[Finding]:
     properties = host_properties()
-    memory = int(str(properties["memory_bytes"]))
-    vectors = vector_set()
-    return [
-        Finding("CPU", State.OK, f"{properties['processor']}, {properties['cores']} usable cores"),
-        Finding("vector instructions", State.OK if vectors else State.OPTIONAL, vectors or "unknown"),
-        _bf16_products(),
-        Finding(
-            "memory",
-            State.OK if memory >= _LITTLE_MEMORY else State.BROKEN,
-            f"{memory / 2**30:.1f} GiB",
-            "" if memory >= _LITTLE_MEMORY else "build on a machine with 1 GiB or more",
-        ),
-    ]
-
-
-def _bf16_products() -> Finding:
-    topic = "products of bf16"
+    memory, vectors = int(str(properties["memory_bytes"])), vector_set()
+    yield Finding("CPU", State.OK, f"{properties['processor']}, {properties['cores']} usable cores")
+    yield Finding("vector instructions", State.OK if vectors else State.OPTIONAL, vectors or "unknown")
     try:
-        return Finding(topic, State.OK, bf16_unit())
+        yield Finding("products of bf16", State.OK, bf16_unit())
     except UsageError as exc:
-        return Finding(topic, State.BROKEN, str(exc), f"unset {BF16_UNIT_VARIABLE}")
+        yield Finding("products of bf16", State.BROKEN, str(exc), f"unset {BF16_UNIT_VARIABLE}")
+    state, advice = State.OK, ""
+    if memory < _LITTLE_MEMORY:
+        state, advice = State.BROKEN, "build on a machine with 1 GiB or more"
+    yield Finding("memory", state, f"{memory / 2**30:.1f} GiB", advice)
 
 
-def _cache() -> list[Finding]:
+def _cache() -> Iterator[Finding]:
     try:
-        used = ObjectCache(object_cache_dir()).size_bytes()
+        used = ObjectCache(object_cache_dir()).size_bytes() / 2**20
     except ToolchainError as exc:
-        return [Finding("object cache", State.BROKEN, str(exc), f"set {CACHE_VARIABLE} to a folder of yours")]
-    return [
-        Finding(
-            "object cache",
-            State.OK,
-            f"{cache_dir()}, {used / 2**20:.0f} MiB of objects; {CACHE_VARIABLE} moves it",
-        )
-    ]
+        yield Finding("object cache", State.BROKEN, str(exc), f"set {CACHE_VARIABLE} to a folder of yours")
+    else:
+        held = f"{cache_dir()}, {used:.0f} MiB of objects; {CACHE_VARIABLE} moves it"
+        yield Finding("object cache", State.OK, held)

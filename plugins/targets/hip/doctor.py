@@ -24,7 +24,7 @@ from ckprof_plugins.targets.hip.rocm import (
 from ckprof_plugins.targets.hip.toolchain import search_hip_compilers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 _log: Final = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ _log: Final = logging.getLogger(__name__)
 def findings() -> Sequence[Finding]:
     """Return what the target needs and whether it is there. Never raises."""
     lines: list[Finding] = []
-    parts: tuple[tuple[str, Callable[[], list[Finding]], str], ...] = (
+    parts: tuple[tuple[str, Callable[[], Iterator[Finding]], str], ...] = (
         ("GPU", _devices, ""),
         ("HIP compiler", _compilers, INSTALL_COMMAND),
         ("HIP headers", _hip_headers, INSTALL_COMMAND),
@@ -52,80 +52,52 @@ def findings() -> Sequence[Finding]:
     return lines
 
 
-def _devices() -> list[Finding]:
+def _devices() -> Iterator[Finding]:
     chosen = ", ".join(f"{name}={os.environ[name]}" for name in selecting_variables())
-    lines = [
-        Finding(
-            f"GPU {device.index}",
-            State.OK,
-            f"{device.arch}, {device.compute_units} compute units"
-            + (f" (numbered by {chosen})" if chosen else ""),
-        )
-        for device in devices()
-    ]
-    return lines or [
-        Finding(
-            "GPU",
-            State.OPTIONAL,
-            "none"
-            + (f" that {chosen} leaves" if chosen else "")
-            + ": kernels can be built and inspected, not run",
-        )
-    ]
+    for device in devices():
+        numbered = f" (numbered by {chosen})" if chosen else ""
+        found = f"{device.arch}, {device.compute_units} compute units{numbered}"
+        yield Finding(f"GPU {device.index}", State.OK, found)
+    if not devices():
+        left = f" that {chosen} leaves" if chosen else ""
+        yield Finding("GPU", State.OPTIONAL, f"none{left}: kernels can be built and inspected, not run")
 
 
-def _compilers() -> list[Finding]:
+def _compilers() -> Iterator[Finding]:
+    topic = "HIP compiler"
     compilers, rejections = search_hip_compilers()
-    lines = []
     for hip in compilers:
         archs = ", ".join(arch for arch in architectures() if arch in hip.archs)
-        missing = [name for name, path in (("lld", hip.linker),) if not path]
-        state = State.BROKEN if missing else State.OK
-        advice = f"apt-get install lld-{hip.compiler.version[0]}" if missing else hip.caution
-        if not missing and not hip.bundler:
-            note = f"only to run kernels: apt-get install clang-tools-{hip.compiler.version[0]}"
+        major, state, advice = hip.compiler.version[0], State.OK, hip.caution
+        if not hip.linker:
+            state, advice = State.BROKEN, f"apt-get install lld-{major}"
+        elif not hip.bundler:
+            note = f"only to run kernels: apt-get install clang-tools-{major}"
             advice = f"{advice}; {note}" if advice else note
-        lines.append(
-            Finding(
-                "HIP compiler",
-                state,
-                f"{' '.join(hip.compiler.command)}: {hip.compiler.description}; {archs}",
-                advice,
-            )
-        )
-    if not lines:
-        lines.append(
-            Finding(
-                "HIP compiler",
-                State.MISSING,
-                "no amdclang++, hipcc or clang++ 17 or newer with the AMDGPU backend",
-                INSTALL_COMMAND,
-            )
-        )
-    lines += [Finding("HIP compiler", State.OPTIONAL, str(rejection), "not used") for rejection in rejections]
-    return lines
+        named = f"{' '.join(hip.compiler.command)}: {hip.compiler.description}; {archs}"
+        yield Finding(topic, state, named, advice)
+    if not compilers:
+        none = "no amdclang++, hipcc or clang++ 17 or newer with the AMDGPU backend"
+        yield Finding(topic, State.MISSING, none, INSTALL_COMMAND)
+    for rejection in rejections:
+        yield Finding(topic, State.OPTIONAL, str(rejection), "not used")
 
 
-def _hip_headers() -> list[Finding]:
-    root = find_hip_root()
-    return [Finding("HIP headers", State.OK, str(root / "include" / "hip"))]
+def _hip_headers() -> Iterator[Finding]:
+    yield Finding("HIP headers", State.OK, str(find_hip_root() / "include" / "hip"))
 
 
-def _runtime() -> list[Finding]:
+def _runtime() -> Iterator[Finding]:
     folder = find_runtime_folder()
-    if folder is None:
-        return [
-            Finding(
-                "HIP runtime",
-                State.OPTIONAL,
-                f"no {RUNTIME_LIBRARY}: kernels can be compiled and inspected, not linked",
-                f"install ROCm and set $ROCM_PATH, or: {INSTALL_COMMAND}",
-            )
-        ]
-    return [Finding("HIP runtime", State.OK, str(folder / RUNTIME_LIBRARY))]
+    if folder is not None:
+        yield Finding("HIP runtime", State.OK, str(folder / RUNTIME_LIBRARY))
+    else:
+        lacking = f"no {RUNTIME_LIBRARY}: kernels can be compiled and inspected, not linked"
+        advice = f"install ROCm and set $ROCM_PATH, or: {INSTALL_COMMAND}"
+        yield Finding("HIP runtime", State.OPTIONAL, lacking, advice)
 
 
-def _libraries() -> list[Finding]:
+def _libraries() -> Iterator[Finding]:
     folder = find_device_libraries()
     have, lack = [], []
     for arch in architectures():
@@ -135,33 +107,27 @@ def _libraries() -> list[Finding]:
         except CkprofError:
             lack.append(arch)
     detail = f"{folder}: {', '.join(have)}" + (f"; not {', '.join(lack)}" if lack else "")
-    return [Finding("device libraries", State.OK, detail)]
+    yield Finding("device libraries", State.OK, detail)
 
 
-def _ck_headers() -> list[Finding]:
+def _ck_headers() -> Iterator[Finding]:
     headers = find_headers()
-    return [
-        Finding(
-            "CK Tile headers",
-            State.OK,
-            f"API level {headers.api_level} in {headers.root} ({headers.origin}); "
-            f"--ck-root or {ROOT_VARIABLE} names others",
-        )
-    ]
+    found = f"API level {headers.api_level} in {headers.root} ({headers.origin})"
+    yield Finding("CK Tile headers", State.OK, f"{found}; --ck-root or {ROOT_VARIABLE} names others")
 
 
-def _bundles() -> list[Finding]:
-    return [
-        Finding(f"sources of {month}", State.OK, f"{bundle.note}: {bundle.root}")
-        if (bundle.root / bundle.sign).is_file()
-        else Finding(f"sources of {month}", State.MISSING, bundle.note, f"{FETCH_COMMAND} {month}")
-        for month, bundle in bundles().items()
-    ]
+def _bundles() -> Iterator[Finding]:
+    for month, bundle in bundles().items():
+        topic = f"sources of {month}"
+        if (bundle.root / bundle.sign).is_file():
+            yield Finding(topic, State.OK, f"{bundle.note}: {bundle.root}")
+        else:
+            yield Finding(topic, State.MISSING, bundle.note, f"{FETCH_COMMAND} {month}")
 
 
-def _reader() -> list[Finding]:
+def _reader() -> Iterator[Finding]:
     try:
         import elftools
     except ImportError:
         raise CkprofError("package pyelftools is not installed; 'ckprof inspect' needs it") from None
-    return [Finding("code object reader", State.OK, f"pyelftools {elftools.__version__}")]
+    yield Finding("code object reader", State.OK, f"pyelftools {elftools.__version__}")
