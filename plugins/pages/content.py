@@ -98,12 +98,15 @@ def best_rows(
     :param layers: what is known of problems.
     """
     best = []
-    roofs = Roofs(side, options.roofs)
+    roofs: dict[tuple[DeviceKey, str], tuple[Roof, ...]] = {}
     for number, (key, rows) in enumerate(side.by_problem.items(), start=1):
         ranked = [(row, row.time) for row in rows if row.time is not None]
         if not ranked:
             continue
         field = Field([time for _, time in ranked])
+        where = ranked[0][0].measurement.device, key.dtype
+        if where not in roofs:
+            roofs[where] = _roofs(side, options.roofs, *where)
         best.append(
             BestRow(
                 key=key,
@@ -114,40 +117,22 @@ def best_rows(
                 change=field.leads()[1] if len(ranked) > 1 else None,
                 ranked=len(ranked),
                 rows=len(rows),
-                roofs=roofs.of(ranked[0][0]),
+                roofs=roofs[where],
                 layer=(layers or {}).get(key),
             )
         )
     return best
 
 
-class Roofs:
-    """The roofs of a report.
-
-    :param side: whose sessions have kept roofs.
-    :param given: by hand; each replaces the kept ones of its kind.
-    """
-
-    def __init__(self, side: Side, given: Sequence[Roof]) -> None:
-        self._side = side
-        self._given = tuple(given)
-        self._of_key: dict[tuple[DeviceKey, str], tuple[Roof, ...]] = {}
-
-    def of(self, row: MeasuredRow) -> tuple[Roof, ...]:
-        """Return the roofs of the device and the element type of a row, at most one of each kind."""
-        key = row.measurement.device, row.key.problem.dtype
-        if key not in self._of_key:
-            self._of_key[key] = self._find(*key)
-        return self._of_key[key]
-
-    def _find(self, device: DeviceKey, dtype: str) -> tuple[Roof, ...]:
-        kept = [roof for session in self._side.sessions for roof in kept_roofs(session, device)]
-        fitting = [roof for roof in kept if roof.dtype is None or roof.dtype.value == dtype]
-        chosen: list[Roof] = []
-        for kind in RoofKind:
-            given = [roof for roof in self._given if roof.kind is kind]
-            chosen += given or _highest([roof for roof in fitting if roof.kind is kind], dtype)
-        return tuple(chosen)
+def _roofs(side: Side, given: Sequence[Roof], device: DeviceKey, dtype: str) -> tuple[Roof, ...]:
+    """Return the roofs of a device and an element type; one given by hand replaces those of its kind."""
+    kept = [roof for session in side.sessions for roof in kept_roofs(session, device)]
+    fitting = [roof for roof in kept if roof.dtype is None or roof.dtype.value == dtype]
+    chosen: list[Roof] = []
+    for kind in RoofKind:
+        by_hand = [roof for roof in given if roof.kind is kind]
+        chosen += by_hand or _highest([roof for roof in fitting if roof.kind is kind], dtype)
+    return tuple(chosen)
 
 
 def _highest(roofs: Sequence[Roof], dtype: str) -> Iterable[Roof]:

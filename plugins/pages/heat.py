@@ -62,16 +62,15 @@ def heat_map(side: Side) -> HeatMap:
         for row in reversed(side.by_problem[problem]):  # the fastest last, which stays
             rows[row.key.instance][problem] = row
     best = {problem: side.best(problem) for problem in problems}
-    instances = sorted((_instance(key, of_key, best) for key, of_key in rows.items()), key=_order)
+    instances = sorted(
+        (_instance(key, of_key, best) for key, of_key in rows.items()),
+        key=lambda instance: (-instance.mean_share * instance.ranked, instance.key),
+    )
     cells = tuple(
         tuple(_cell(rows[instance.key].get(problem), best[problem]) for instance in instances)
         for problem in problems
     )
     return HeatMap(problems=problems, instances=tuple(instances), cells=cells)
-
-
-def _order(instance: HeatInstance) -> tuple[float, str]:
-    return -instance.mean_share * instance.ranked, instance.key
 
 
 def _share(row: MeasuredRow, best: MeasuredRow | None) -> float:
@@ -87,15 +86,11 @@ def _instance(
         key=key,
         name=first.kernel.name or key[:12],
         kernel=first.kernel,
-        wins=sum(_is_best(row, best[problem]) for problem, row in rows.items()),
+        wins=sum(row.key == one.key for problem, row in rows.items() if (one := best[problem]) is not None),
         ranked=len(shares),
         failed=sum(row.status.is_failure for row in rows.values()),
         mean_share=sum(shares) / len(shares) if shares else 0.0,
     )
-
-
-def _is_best(row: MeasuredRow, best: MeasuredRow | None) -> bool:
-    return best is not None and row.key == best.key
 
 
 def _cell(row: MeasuredRow | None, best: MeasuredRow | None) -> Cell:
@@ -137,7 +132,7 @@ def heat_chart(heat: HeatMap, names: ShortNames = WHOLE_NAMES, labels: Sequence[
     :param labels: what problems are called, by default only their numbers.
     """
     columns, rows = len(heat.instances), len(heat.problems)
-    texts = [label for label in labels or [f"P{row + 1}" for row in range(rows)]]
+    texts = labels or [f"P{row + 1}" for row in range(rows)]
     short = [names.short(instance.name, _NAME) for instance in heat.instances]
     left = 12 + round(_PER_CHARACTER * max(map(len, texts), default=0))
     width = min(30.0, (CHART_WIDTH - left - 24) / max(1, columns))

@@ -10,7 +10,6 @@ from ckprof.wording import counted, percent
 from ckprof_plugins.pages.page import page_template, script_data
 from ckprof_plugins.pages.profile import (
     PREDICTED,
-    TimeShare,
     busy_table,
     css_classes,
     instruction_table,
@@ -22,7 +21,7 @@ from ckprof_plugins.pages.svg import CHART_WIDTH, Frame, Scale, chart, tag, text
 from ckprof_plugins.pages.tables import PageTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from ckprof.report.table import Table
     from ckprof_plugins.emulator.kernel_profile import KernelProfile, Span, SpanKind
@@ -174,16 +173,13 @@ def _page_table(table: Table[Any], id_: str) -> PageTable[Any]:
     return PageTable(table.columns, table.rows, id=id_)
 
 
-def _legend(profile: KernelProfile) -> Sequence[tuple[str, str]]:
-    """Return (class, name) of the colours that the page uses."""
+def _legend(profile: KernelProfile) -> Iterator[tuple[str, str]]:
+    """Yield (class, name) of the colours that the page uses."""
     classes = css_classes(profile)
-    return [
-        (
-            classes[share.waiting, share.id],
-            f"waits for {share.name}" if share.waiting else share.name,
-        )
-        for share in time_shares(profile)
-    ] + [("flight", "loads and stores on their way")]
+    for share in time_shares(profile):
+        name = f"waits for {share.name}" if share.waiting else share.name
+        yield classes[share.waiting, share.id], name
+    yield _IN_FLIGHT, "loads and stores on their way"
 
 
 def _shares_chart(profile: KernelProfile) -> Markup:
@@ -195,47 +191,22 @@ def _shares_chart(profile: KernelProfile) -> Markup:
     frame = Frame(width=CHART_WIDTH, height=_BAR * len(bars) + 8, left=150, right=16, top=4, bottom=4)
     x = Scale(domain=(0, 1), range=frame.x_range)
     parts: list[Markup] = []
+    said = []
     for number, (name, values) in enumerate(bars):
         y = frame.top + _BAR * number
         parts.append(text_at(frame.left - 8, y + 19, name, "bar-name", "end"))
-        at = 0.0
+        at, texts = 0.0, []
         for share, value in zip(shares, values, strict=True):
-            parts += _part(share, value, (x(at), x(at + value)), y, classes)
+            what = f"{'waiting for' if share.waiting else 'issuing to'} {share.name}"
+            text, begin, end = f"{percent(value)} {what}", x(at), x(at + value)
+            width, class_ = max(0.0, round(end - begin - 1, 1)), classes[share.waiting, share.id]
+            title, height = tag("title", text), _BAR - 10
+            parts.append(tag("rect", title, x=begin, y=y + 4, width=width, height=height, class_=class_))
+            if end - begin >= 44:
+                class_ = f"on {'wait' if share.waiting else 'unit'}"
+                parts.append(text_at(begin + 6, y + 20, percent(value), class_))
+            if value:
+                texts.append(text)
             at += value
-    said = "; ".join(
-        f"{name}: "
-        + ", ".join(
-            f"{percent(value)} {_said(share)}" for share, value in zip(shares, values, strict=True) if value
-        )
-        for name, values in bars
-    )
-    return chart(frame, parts, "shares", "What waves do", said)
-
-
-def _said(share: TimeShare) -> str:
-    return f"waiting for {share.name}" if share.waiting else f"issuing to {share.name}"
-
-
-def _part(
-    share: TimeShare,
-    value: float,
-    ends: tuple[float, float],
-    y: float,
-    classes: Mapping[tuple[bool, str], str],
-) -> list[Markup]:
-    begin, end = ends
-    class_ = classes[share.waiting, share.id]
-    text = f"{percent(value)} {_said(share)}"
-    rect = tag(
-        "rect",
-        tag("title", text),
-        x=begin,
-        y=y + 4,
-        width=max(0.0, round(end - begin - 1, 1)),
-        height=_BAR - 10,
-        class_=class_,
-    )
-    if end - begin < 44:
-        return [rect]
-    class_ = f"on {'wait' if share.waiting else 'unit'}"
-    return [rect, text_at(begin + 6, y + 20, percent(value), class_)]
+        said.append(f"{name}: {', '.join(texts)}")
+    return chart(frame, parts, "shares", "What waves do", "; ".join(said))
