@@ -12,7 +12,7 @@ import time
 import uuid
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import replace
 from enum import Enum
 from itertools import islice
 from queue import Empty, SimpleQueue
@@ -24,7 +24,7 @@ from ckprof_plugins.cluster.devices import Counters, DeviceTable
 from ckprof_plugins.cluster.engines import Pool
 from ckprof_plugins.cluster.folder import LeaseTable
 from ckprof_plugins.cluster.merging import Ingest
-from ckprof_plugins.cluster.messages import End, Reply, Task, WorkerDevice, answer_of, decode_reply, encode
+from ckprof_plugins.cluster.messages import End, answer_of, decode_reply, encode
 from ckprof_plugins.cluster.units import POLL_S, UnitQueue, last_line
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ckprof.store.writer import StoreWriter
     from ckprof_plugins.cluster.engines import EngineSession
     from ckprof_plugins.cluster.merging import Merger
+    from ckprof_plugins.cluster.messages import Reply, Task, WorkerDevice
     from ckprof_plugins.cluster.units import ClusterWatch, OpenUnit, Work
 
 #: bytes of shards that are merged before the next look at answers: about a quarter of a second
@@ -59,28 +60,42 @@ class _State(Enum):
     ABANDONED = "abandoned"
 
 
-@dataclass(slots=True, kw_only=True)
 class _InFlight:
-    """A task that was handed out."""
+    """A task that was handed out.
 
-    task: Task
-    open: OpenUnit
-    objects: frozenset[str]
-    #: shard of its worker, and its size at the last look
-    shard: str = ""
-    size: int = 0
-    #: when that was, and when the worker gave its last sign of life
-    looked: float
-    seen: float
-    #: the same unit on another device: whoever is first counts
-    copy: _InFlight | None = None
-    state: _State = _State.WANTED
-    #: ids of devices that were found slow meanwhile: what one of them had measured of the unit is marked so
-    slow_on: set[str] = field(default_factory=set)
+    :param objects: digests of what travels with it.
+    :param now: when it was handed out.
+    """
+
+    def __init__(self, task: Task, unit: OpenUnit, objects: frozenset[str], now: float) -> None:
+        self.id = task.id
+        self.open = unit
+        self.objects = objects
+        self.state = _State.WANTED
+        #: the same unit on another device: whoever is first counts
+        self.copy: _InFlight | None = None
+        #: shard of its worker, and its size at the last look
+        self.shard, self.size = "", 0
+        #: when that was, and when the worker gave its last sign of life
+        self.looked = self.seen = now
+        #: ids of devices that were found slow meanwhile: what one of them had measured of the unit is marked
+        self.slow_on: set[str] = set()
 
     @property
     def abandoned(self) -> bool:
         return self.state is _State.ABANDONED
+
+    def pair(self, other: _InFlight) -> None:
+        """Have another device do the same: whoever is first counts."""
+        self.copy, other.copy = other, self
+        self.state = other.state = _State.SUSPECTED
+
+    def part(self) -> bool:
+        """Be the only one again; say whether another device does the same."""
+        copy, self.copy = self.copy, None
+        if copy is not None:
+            copy.copy = None
+        return copy is not None
 
 
 class Coordinator:
@@ -97,7 +112,6 @@ class Coordinator:
         self._work = work
         self._session = session
         self._watch = watch
-        self._run = uuid.uuid4().hex[:12]
         rankings = len(work.plans.plan.contests)
         self._counters = Counters(contests=rankings, contests_done=rankings - len(work.units))
         self._leases = LeaseTable(work.leases, work.folder.leases)
@@ -173,27 +187,22 @@ class Coordinator:
             sent
             for sent in self._in_flight.values()
             if sent.state is _State.WANTED
-            and not self._leases.is_waiting(sent.task.id)
+            and not self._leases.is_waiting(sent.id)
             and sent.seen <= silent_since
         )
         for sent in list(islice(suspects, most)):
-            copy = self._submit(self._units.copy(sent.open), sent.objects, slow)
-            sent.copy, copy.copy = copy, sent
-            sent.state = copy.state = _State.SUSPECTED
+            sent.pair(self._submit(self._units.copy(sent.open), sent.objects, slow))
 
     def _submit(
         self, unit: OpenUnit, objects: frozenset[str], slow: tuple[tuple[str, ...], tuple[str, ...]]
     ) -> _InFlight:
         work = self._work
         quarantined, suspected = slow
-        task = Task(
+        task = replace(
+            work.task,
             id=uuid.uuid4().hex,
-            run=self._run,
-            job=work.job,
             unit=encode(unit.unit),
             shared=work.shared,
-            folder="" if work.sends else str(work.folder.root),
-            reference_problem=work.reference_problem,
             reference_instance=self._instance,
             quarantined=quarantined,
             suspected=suspected,
@@ -203,9 +212,7 @@ class Coordinator:
         self._watch.on_unit(unit.planned)
         self._leases.give(unit.unit.lease, task.id)
         future = self._session.submit(Pool.RUN, encode(task))
-        now = self._watch.clock()
-        sent = _InFlight(task=task, open=unit, objects=objects, looked=now, seen=now)
-        self._in_flight[future] = sent
+        sent = self._in_flight[future] = _InFlight(task, unit, objects, self._watch.clock())
         future.add_done_callback(self._done.put)
         return sent
 
@@ -227,7 +234,7 @@ class Coordinator:
                 self._worker_lost(sent, reply)
             else:
                 self._answered(sent, reply)
-            self._work.folder.started_file(sent.task.id).unlink(missing_ok=True)
+            self._work.folder.started_file(sent.id).unlink(missing_ok=True)
         self._compare_devices()
         self._note_life()
         self._expire()
@@ -243,7 +250,7 @@ class Coordinator:
         return done
 
     def _answered(self, sent: _InFlight, reply: Reply) -> None:
-        self._leases.end(sent.task.id)
+        self._leases.end(sent.id)
         if reply.shard:
             worker = reply.device.id if reply.device else "a worker"
             self._ingest.count(self._merger.merge_bytes(reply.shard, worker))
@@ -260,7 +267,12 @@ class Coordinator:
             if sent.copy is not None:
                 self._abandon(sent.copy)
                 self._leave(sent.copy)
-            self._finished(sent.open, reply)
+            self._counters.unit_s.append(reply.wall_s)
+            if sent.open.unit.part:
+                device = reply.device.id if reply.device is not None else ""
+                self._units.finish_part(sent.open, device, reply)
+            else:
+                self._units.finish(sent.open, reply.standing)
         elif reply.end is End.MISSING:
             self._send_objects(sent, reply)
         elif self._leave(sent):
@@ -272,24 +284,13 @@ class Coordinator:
 
     def _leave(self, sent: _InFlight) -> bool:
         """Wait no longer for a task if another device does the same, and say whether one does."""
-        copy = sent.copy
-        if copy is None:
-            return False
-        sent.copy = copy.copy = None
-        self._units.drop(sent.open)
-        return True
+        if left := sent.part():
+            self._units.drop(sent.open)
+        return left
 
     def _abandon(self, sent: _InFlight) -> None:
-        self._leases.end(sent.task.id)
+        self._leases.end(sent.id)
         sent.state = _State.ABANDONED
-
-    def _finished(self, unit: OpenUnit, reply: Reply) -> None:
-        device = reply.device.id if reply.device is not None else ""
-        self._counters.finish(reply)
-        if unit.unit.part:
-            self._units.finish_part(unit, device, reply)
-        else:
-            self._units.finish(unit, reply.standing)
 
     def _send_objects(self, sent: _InFlight, reply: Reply) -> None:
         """Have a worker that lacks something get it with the task."""
@@ -299,18 +300,18 @@ class Coordinator:
                 self._units.fail(sent.open, "a worker did not get what it was sent")
         else:
             again = self._submit(sent.open, wanted, (self._devices.quarantined, self._devices.suspected))
-            again.copy, again.state = sent.copy, sent.state
-            if again.copy is not None:
-                again.copy.copy = again
+            again.state = sent.state
+            if sent.copy is not None:
+                again.pair(sent.copy)
 
     def _worker_lost(self, sent: _InFlight, reason: str) -> None:
-        self._leases.end(sent.task.id)
+        self._leases.end(sent.id)
         self._counters.lost += 1
         if sent.abandoned:
             return
         if not self._work.sends:
             # what it had measured counts when the problem is handed out again
-            shard = sent.shard or self._work.folder.read_start(sent.task.id)
+            shard = sent.shard or self._work.folder.read_start(sent.id)
             self._ingest.count(self._merger.merge_shard(shard))
         if self._leave(sent):
             return
@@ -334,19 +335,18 @@ class Coordinator:
         # some at a time: their files are on a file system that may be far away
         for future, sent in islice(waiting, _MOST_LOOKS):
             sent.looked = now
-            task = sent.task.id
             if not sent.shard and not self._work.sends:
-                sent.shard = self._work.folder.read_start(task)
+                sent.shard = self._work.folder.read_start(sent.id)
             size = self._merger.size(sent.shard) if sent.shard else 0
-            begun = self._leases.is_waiting(task) and (future.running() or bool(sent.shard))
+            begun = self._leases.is_waiting(sent.id) and (future.running() or bool(sent.shard))
             if begun or size > sent.size:
-                self._leases.renew(task, now, wall)
+                self._leases.renew(sent.id, now, wall)
                 sent.seen = now
             sent.size = size
 
     def _expire(self) -> None:
         for expired in self._leases.expired(self._watch.clock()):
-            sent = next((task for task in self._in_flight.values() if task.task.id == expired), None)
+            sent = next((task for task in self._in_flight.values() if task.id == expired), None)
             if sent is None:
                 self._leases.end(expired)
                 continue
@@ -359,8 +359,7 @@ class Coordinator:
             )
             self._units.fail(sent.open, "its worker fell silent")
 
-    # --- devices
-    # ----------------------------------------------------------------------------------------------
+    # --- devices --------------------------------------------------------------------------------------------
 
     def note_device(self, reply: Reply, sent: _InFlight | None = None) -> None:
         """Take note of what an answer says of its device.
@@ -447,7 +446,7 @@ class Coordinator:
 
     def _stop_workers(self) -> None:
         """Have workers end after the kernel that they measure now, and merge what they have."""
-        stop = self._work.folder.stop_file(self._run)
+        stop = self._work.folder.stop_file(self._work.task.run)
         try:
             stop.write_text("")
         except OSError as exc:

@@ -254,10 +254,6 @@ class Counters(Summary):
         self.drifted_rounds += reply.drifted_rounds
         self.dropped += reply.dropped
 
-    def finish(self, reply: Reply) -> None:
-        """Note that the unit of an answer is finished."""
-        self.unit_s.append(reply.wall_s)
-
     def progress(self, devices: DeviceTable, *, running: int, left: int) -> EngineProgress:
         """Return how far the sweep is.
 

@@ -276,21 +276,23 @@ class _Sweep:
         merger: Merger,
     ) -> SweepResult:
         """Open the engine, and coordinate its workers."""
-        run = self._run_options(library)
+        run = sweep_run_options(self._request.options, library.recipe)
+        if run.cache is CacheMode.COLD:
+            # the same for all workers, whatever the caches of their hosts
+            run = replace(run, flush_bytes=timing_settings(run).flush_bytes)
         kernels = library.kernels
         job = self._folder.objects.put(encode(self._job(library, run)))
         reference = self._reference_unit(kernels)
         engine = chosen.open(request)
-        # objects and shards travel through the engine
-        sends = not engine.shares_files and self._settings.folder is None
+        shares = engine.shares_files or self._settings.folder is not None
+        task = Task(
+            id=uuid.uuid4().hex,
+            run=uuid.uuid4().hex[:12],
+            job=job,
+            folder=str(self._folder.root) if shares else "",
+            reference_problem=reference,
+        )
         try:
-            task = Task(
-                id=uuid.uuid4().hex,
-                run="probe",
-                job=job,
-                folder="" if sends else str(self._folder.root),
-                reference_problem=reference,
-            )
             first = _probe(task, engine, self._folder, self._options)
             device = first.device
             if device is None:
@@ -303,16 +305,14 @@ class _Sweep:
             opened = units.open()
             planned = [unit.planned for unit in opened]
             work = Work(
-                job=job,
+                task=task,
                 shared=shared,
                 units=opened,
                 plans=units,
                 parts=part_counts(planned, planning.rounds, possible(chosen, engine.slots(Pool.RUN))),
                 reference=self._settings.reference,
-                reference_problem=reference,
                 leases=self._settings.lease,
                 folder=self._folder,
-                sends=sends,
             )
             coordinator = Coordinator(work, engine, writer, merger, self._watch(library))
             coordinator.note_device(first)
@@ -331,13 +331,6 @@ class _Sweep:
             details=tuple(summary.lines()),
             unfinished=bool(summary.given_up),
         )
-
-    def _run_options(self, library: BuiltLibrary) -> RunOptions:
-        run = sweep_run_options(self._request.options, library.recipe)
-        if run.cache is CacheMode.COLD:
-            # the same for all workers, whatever the caches of their hosts
-            run = replace(run, flush_bytes=timing_settings(run).flush_bytes)
-        return run
 
     def _job(self, library: BuiltLibrary, run: RunOptions) -> Job:
         recipe, session, rounds = library.recipe, self._session, self._options.rounds

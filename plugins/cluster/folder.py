@@ -1,6 +1,9 @@
 """The folder of a sweep on an engine: shards, objects, leases, and how a stop is requested.
 
 Objects are libraries and jobs, each known by the digest of its content: whoever has one needs no second copy.
+Leases say who has which unit, and until when: one whose worker falls silent is given to another worker. Their
+journal survives the coordinator. A unit may so be measured twice, never not at all, and what is measured
+twice are different attempts, each of which is stored once.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +23,7 @@ from ckprof.private_folders import lock_file, private_folder
 from ckprof.store.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 
 def digest_of(data: bytes) -> str:
@@ -188,10 +191,9 @@ class LeasePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     attempts: int = 5
 
     def __post_init__(self) -> None:
-        if not self.silence_s > 0:
-            raise UsageError(f"silence_s is {self.silence_s}, expected more than 0 seconds")
-        if not self.doubt_s > 0:
-            raise UsageError(f"doubt_s is {self.doubt_s}, expected more than 0 seconds")
+        for name in ("silence_s", "doubt_s"):
+            if not getattr(self, name) > 0:
+                raise UsageError(f"{name} is {getattr(self, name)}, expected more than 0 seconds")
         if self.attempts < 1:
             raise UsageError(f"attempts is {self.attempts}, expected at least 1")
 
@@ -209,10 +211,10 @@ class LeaseTable:
     """The leases of a coordinator.
 
     :param policy: how long they last.
-    :param journal: file in which they are noted; ``None`` for nowhere.
+    :param journal: file in which they are noted.
     """
 
-    def __init__(self, policy: LeasePolicy, journal: Path | None = None) -> None:
+    def __init__(self, policy: LeasePolicy, journal: Path) -> None:
         self._policy = policy
         self._journal = journal
         #: task -> its unit, and until when by the clock of the caller; ``None`` before a sign of life
@@ -255,8 +257,6 @@ class LeaseTable:
         return [task for task, until in self._until.items() if until is not None and until <= now]
 
     def _note(self, line: JournalLine) -> None:
-        if self._journal is None:
-            return
         try:
             descriptor = os.open(self._journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
             try:
@@ -274,21 +274,12 @@ def read_journal(path: Path, wall: float) -> dict[str, float]:
     :param wall: seconds since the epoch.
     """
     leases: dict[str, JournalLine] = {}
-    for line in _lines(path):
-        if line.until > wall:
-            leases[line.task] = line
-        else:
-            leases.pop(line.task, None)
+    with suppress(OSError):
+        for text in path.read_bytes().splitlines():
+            # the last line of a coordinator that was killed is none
+            with suppress(msgspec.MsgspecError):
+                line = msgspec.json.decode(text, type=JournalLine)
+                leases.pop(line.task, None)
+                if line.until > wall:
+                    leases[line.task] = line
     return {lease.unit: lease.until for lease in leases.values()}
-
-
-def _lines(path: Path) -> Iterable[JournalLine]:
-    try:
-        texts = path.read_bytes().splitlines()
-    except OSError:
-        return
-    for text in texts:
-        try:
-            yield msgspec.json.decode(text, type=JournalLine)
-        except msgspec.MsgspecError:
-            continue  # the last line of a coordinator that was killed

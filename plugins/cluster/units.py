@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ckprof.sweep.plan import PastReader, PlannedContest, PlanRequest
     from ckprof_plugins.cluster.devices import Counters
     from ckprof_plugins.cluster.folder import LeasePolicy, SweepFolder
-    from ckprof_plugins.cluster.messages import ReferencePolicy, Reply
+    from ckprof_plugins.cluster.messages import ReferencePolicy, Reply, Task
 
 
 class Units:
@@ -160,8 +160,8 @@ class OpenUnit:
 class Work:
     """What a coordinator has to do."""
 
-    #: digest of the job
-    job: str
+    #: all tasks but for their ids and units
+    task: Task
     shared: SharedKey
     #: unfinished units, in the order in which they are handed out
     units: Sequence[OpenUnit]
@@ -170,12 +170,14 @@ class Work:
     #: in how many parts each of ``units`` is sharded
     parts: Sequence[int]
     reference: ReferencePolicy
-    reference_problem: bytes
     leases: LeasePolicy
-    #: where shards are; workers see it unless ``sends`` is set
+    #: where shards are; workers see it if their tasks name it
     folder: SweepFolder
-    #: objects and shards travel through the engine
-    sends: bool = False
+
+    @property
+    def sends(self) -> bool:
+        """Objects and shards travel through the engine."""
+        return not self.task.folder
 
 
 @dataclass(slots=True, kw_only=True)

@@ -25,6 +25,7 @@ from ckprof_plugins.cluster.messages import (
     Job,
     ReferencePolicy,
     Reply,
+    Task,
     WorkerDevice,
     decode_job,
     decode_task,
@@ -108,15 +109,21 @@ class Setup:
     #: that the problems are sharded for
     devices: int = 1
 
-    def work(self, **changes):
+    def work(self, *, sends=False, **changes):
+        opened = self.units.open()
         values = {
-            "job": self.digest,
+            "task": Task(
+                id="",
+                run=os.urandom(6).hex(),
+                job=self.digest,
+                folder="" if sends else str(self.folder.root),
+                reference_problem=encode(replace(opened[0].unit, id="reference")) if opened else b"",
+            ),
             "shared": SHARED,
-            "units": (opened := self.units.open()),
+            "units": opened,
             "plans": self.units,
             "parts": part_counts([unit.planned for unit in opened], self.job.rounds, self.devices),
             "reference": self.job.reference,
-            "reference_problem": encode(replace(opened[0].unit, id="reference")) if opened else b"",
             "leases": LeasePolicy(silence_s=30.0),
             "folder": self.folder,
         }
