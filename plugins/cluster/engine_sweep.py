@@ -125,7 +125,6 @@ def choose_engine(
         embedded=session.target(request.build.target).embedded or bool(request.options.device_name),
         settings=settings,
         folder=(SweepFolder.below(shared, store) if shared else SweepFolder.beside(store)).root,
-        say=lambda text: session.tell(Message(text)),
     )
 
 

@@ -69,8 +69,6 @@ class EngineRequest:
     settings: ClusterSettings | None = None
     #: where the engine may keep logs
     folder: Path = Path()
-    #: told what users should know
-    say: Callable[[str], None] = lambda text: None
 
 
 @runtime_checkable

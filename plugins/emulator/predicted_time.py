@@ -56,7 +56,6 @@ class UnitTime(msgspec.Struct, frozen=True):
     stalled: dict[str, float]
     steps: float
     conflict_cycles: float
-    cache_lines: float
     missed_lines: float
 
 
@@ -71,9 +70,6 @@ class Launch(msgspec.Struct, frozen=True):
     limited_by: str = ""
     queue: int = 0
     iterations: int = 0
-    group_steps: int = 0
-    lines_read: int = 0
-    lines_written: int = 0
     time: UnitTime | None = None
     alone: UnitTime | None = None
     edge: UnitTime | None = None

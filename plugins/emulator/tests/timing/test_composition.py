@@ -24,7 +24,6 @@ def _launch(cycles: float = 1e5, *, busy: dict[str, float] | None = None, **fiel
         stalled=dict.fromkeys(STALLS, 0.0) | fields.pop("stalled", {}),
         steps=fields.pop("steps", 100.0),
         conflict_cycles=0.0,
-        cache_lines=0.0,
         missed_lines=fields.pop("missed", 0.0),
     )
     return Launch(**({"workgroups": 304, "queue": 1, "resident": 2, "time": time} | fields))
