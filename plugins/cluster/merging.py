@@ -59,7 +59,10 @@ class Merger:
         :raises StoreError: a shard cannot be read, or the store cannot be written.
         """
         merged = Merged()
-        shards = self._find()
+        try:
+            shards = sorted(self._shards.glob(f"*{SUFFIX}"))
+        except OSError as exc:
+            raise StoreError(f"cannot look for shards: {exc.strerror}", self._shards) from None
         if self._pool is not None:
             self._use_pool(self._pool, shards, merged, in_turns=most_bytes is not None)
             if not merged.complete:
@@ -76,12 +79,6 @@ class Merger:
                     merged.complete = False
                     break
         return merged
-
-    def _find(self) -> list[Path]:
-        try:
-            return sorted(self._shards.glob(f"*{SUFFIX}"))
-        except OSError as exc:
-            raise StoreError(f"cannot look for shards: {exc.strerror}", self._shards) from None
 
     def _use_pool(self, pool: MergePool, shards: Sequence[Path], merged: Merged, *, in_turns: bool) -> None:
         """Have the pool read what is too much for this process, and copy what it has read.
