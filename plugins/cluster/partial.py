@@ -403,9 +403,10 @@ class MergePool:
     def take(self) -> Partial | None:
         """Return a partial store that is complete, or ``None`` if there is none in a moment."""
         done = wait(self._reading, timeout=_WAIT_S, return_when=FIRST_COMPLETED).done
-        if not done:
+        # in their order: the unfinished line of a shard is read again and again while others are not taken
+        future = next((future for future in self._reading if future in done), None)
+        if future is None:
             return None
-        future = next(iter(done))
         task = self._reading.pop(future)
         try:
             partial = msgspec.json.decode(future.result(), type=Partial)
