@@ -190,42 +190,16 @@ def _causes(check: ReferenceCheck, peers: Sequence[ReferenceCheck]) -> list[str]
     return causes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineProgress(StatusLine):
     """How far the workers of an engine are together."""
 
-    units_done: int
-    units: int
-    #: outcomes that this coordinator stored
-    attempts: int
-    failures: int
-    #: devices that have answered, and those among them that are quarantined
-    devices: int
-    quarantined: int
-    #: tasks that are handed out
-    running: int
-    #: seconds that are left, from what finished units took
-    eta_s: float | None
-    #: seconds of a device for one outcome; ``None`` before there is one
-    device_s_per_attempt: float | None
+    def __init__(self, text: str) -> None:
+        self._text = text
 
     @property
     def text(self) -> str:
         """One line for all workers: done, devices, time, cost of an outcome, failures."""
-        devices = counted(self.devices, "device")
-        if self.quarantined:
-            devices += f", {self.quarantined} quarantined"
-        parts = [
-            f"sweep: {self.units_done}/{counted(self.units, 'ranking')}, {counted(self.attempts, 'outcome')}",
-            f"{self.running} running on {devices}",
-        ]
-        if self.eta_s is not None:
-            parts.append(f"{duration(self.eta_s)} left")
-        if self.device_s_per_attempt is not None:
-            parts.append(f"{self.device_s_per_attempt:.2g} s per outcome")
-        if self.failures:
-            parts.append(f"{self.failures} failed")
-        return "; ".join(parts)
+        return self._text
 
 
 @dataclass(slots=True, kw_only=True)
@@ -260,19 +234,24 @@ class Counters(Summary):
         :param running: tasks that are handed out.
         :param left: units that are not finished.
         """
-        sound = [device for device in devices.devices.values() if not device.quarantine]
-        finished = len(self.unit_s)
-        return EngineProgress(
-            units_done=self.contests_done,
-            units=self.contests,
-            attempts=self.attempts,
-            failures=self.failures,
-            devices=len(devices.devices),
-            quarantined=len(devices.quarantined),
-            running=running,
-            eta_s=sum(self.unit_s) / finished * left / max(1, len(sound)) if finished else None,
-            device_s_per_attempt=self.device_s / self.device_attempts if self.device_attempts else None,
-        )
+        quarantined = len(devices.quarantined)
+        on = counted(len(devices.devices), "device")
+        if quarantined:
+            on += f", {quarantined} quarantined"
+        parts = [
+            f"sweep: {self.contests_done}/{counted(self.contests, 'ranking')}, "
+            f"{counted(self.attempts, 'outcome')}",
+            f"{running} running on {on}",
+        ]
+        if self.unit_s:
+            # from what finished units took
+            sound = max(1, len(devices.devices) - quarantined)
+            parts.append(f"{duration(sum(self.unit_s) / len(self.unit_s) * left / sound)} left")
+        if self.device_attempts:
+            parts.append(f"{self.device_s / self.device_attempts:.2g} s per outcome")
+        if self.failures:
+            parts.append(f"{self.failures} failed")
+        return EngineProgress("; ".join(parts))
 
     def lines(self) -> list[str]:
         """Return the devices beside each other, and what was lost on the way."""
