@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from ckprof.kernels.requests import BuildOptions
     from ckprof.measure.worker.messages import Support
     from ckprof.model.strings.grammar import StringGrammar
-    from ckprof.plugin.registry import Registry
     from ckprof.session import Session
 
 
@@ -252,31 +251,23 @@ _STAMP = "instance_strings.checked"
 def build_checked_library(
     session: Session, selection: Selection, options: BuildOptions, purpose: Purpose = Purpose.RUN
 ) -> BuiltLibrary:
-    """Build a library as :func:`~ckprof.kernels.library.build_library` does, and check its kernels' texts.
-
-    :raises CkprofError: it cannot be built, or texts of kernels differ from those of their pipelines.
-    """
-    library = build_library(session, selection, options, purpose)
-    check_kernel_strings(library, session.registry)
-    return library
-
-
-def check_kernel_strings(library: BuiltLibrary, registry: Registry) -> None:
-    """Compare the texts of a library's kernels with those of their pipelines, once per link of the library.
+    """Build a library, and compare its kernels' texts with those of their pipelines, once per link of it.
 
     Nothing is compared where kernels cannot be loaded. A kernel that gives no text is reported by
     ``ckprof parity``; so is a text of no known kind on targets with headers of the user's.
 
+    :raises CkprofError: it cannot be built.
     :raises PluginError: texts differ; the message names the plugin, the pipeline and both texts.
     """
+    library, registry = build_library(session, selection, options, purpose), session.registry
     path = library.path
     if path is None or library.recipe.cannot_run:
-        return
+        return library
     stamp = path.with_name(f"{path.stem}.{_STAMP}")
     status = path.stat()
     state = f"{status.st_size} {status.st_mtime_ns}\n"
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == state:
-        return
+        return library
     texts, _ = query_instance_strings(path, [candidate.instance.key for candidate in library.built])
     embedded = registry.targets.find(library.recipe.target).embedded
     for candidate in library.built:
@@ -289,6 +280,7 @@ def check_kernel_strings(library: BuiltLibrary, registry: Registry) -> None:
                 f"gives\n  {text}"
             )
     write_atomically(stamp, state)
+    return library
 
 
 def _differ(text: str, expected: str, strings: StringGrammar, *, strict: bool) -> bool:

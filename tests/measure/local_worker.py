@@ -26,7 +26,6 @@ class HostTarget:
     """Target memory in this process."""
 
     id = "host"
-    workspace_bytes = 0
 
     def __init__(self) -> None:
         self._blocks: dict[int, ctypes.Array] = {}
@@ -61,6 +60,10 @@ class HostLibrary:
 
     def __init__(self, kernel: object, checks: object = None) -> None:
         self.target, self.kernels, self.checks = HostTarget(), {KEY: kernel}, checks
+
+    @property
+    def identity(self):
+        return self.target.identify_device()
 
     def units_used(self) -> tuple[str, ...]:
         return ()

@@ -231,8 +231,6 @@ class AbiTarget:
     def __init__(self, table: Any) -> None:
         self._table = table
         self.id = _text(table.id)
-        #: largest workspace that kernels of the library have been allowed to take
-        self.workspace_bytes = 0
 
     def select_device(self, arch: str, index: int) -> None:
         """Select the device.
@@ -389,6 +387,11 @@ class Library:
                 f"{ABI_VERSION}: build it again"
             )
         return cls(table.contents, binary)
+
+    @property
+    def identity(self) -> DeviceIdentity | None:
+        """What really computes; ``None`` where the target does not say."""
+        return self.target.identify_device()
 
     def measure_roof(self, dtype: DataType | None, size_bytes: int, seconds: float) -> float:
         """Return bytes per second of a copy, or operations per second; 0 where that is not measured.

@@ -135,25 +135,6 @@ def _module(source: str) -> ModuleType:
 _REJECTED_LATE: Final = "baseline-library"
 
 
-class EngineMemory:
-    """The part of an engine that kernels know as their target."""
-
-    def __init__(self, id_: str, engine: BaselineEngine) -> None:
-        self.id = id_
-        #: baselines have no workspace that ckprof knows of
-        self.workspace_bytes = 0
-        self.allocate = engine.allocate
-        self.release = engine.release
-        self.copy_to_device = engine.copy_to_device
-        self.copy_to_host = engine.copy_to_host
-        self.flush_cache = engine.flush_cache
-        self.available_bytes = engine.available_bytes
-
-    def identify_device(self) -> DeviceIdentity | None:
-        """Say nothing: a baseline is launched once per sample."""
-        return None
-
-
 class EngineKernel:
     """The part of an engine that computes, as a kernel."""
 
@@ -213,6 +194,8 @@ class EngineLibrary:
     """
 
     info = None
+    #: a baseline is launched once per sample, by whatever clock
+    identity: DeviceIdentity | None = None
 
     def __init__(self, source: BaselineSource, device: DeviceChoice) -> None:
         try:
@@ -224,7 +207,7 @@ class EngineLibrary:
         except Exception as exc:  # a broken installation must be a message, not a traceback
             raise LibraryError(f"{type(exc).__name__}: {exc}") from exc
         self.checks = _checks_of(source, device)
-        self.target = EngineMemory(source.id, engine)
+        self.target = engine
         self.kernel = EngineKernel(source.id, engine)
         self.kernels = {source.id: self.kernel}
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ckprof.measure.worker.guards import CHUNK_BYTES, GUARD_BYTE, GUARD_BYTES, POISON_BYTE
-from ckprof.model.requirement import DEVICE_MEMORY, MEMORY_IN_USE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,11 +16,11 @@ if TYPE_CHECKING:
 
     from ckprof.measure.verify.storage import StoredFile
     from ckprof.measure.worker.abi import AbiTarget, CBuffers
-    from ckprof.measure.worker.baseline_session import EngineMemory
+    from ckprof.measure.worker.baseline_session import BaselineEngine
     from ckprof.measure.worker.device_checks import DeviceChecks
 
-    #: where kernels run, those of a library or what a baseline has in their place
-    Target: TypeAlias = AbiTarget | EngineMemory
+    #: where kernels run, those of a library or the engine of a baseline
+    Target: TypeAlias = AbiTarget | BaselineEngine
 
 
 class GuardedTensor:
@@ -142,23 +141,3 @@ class DeviceTensors:
         for tensor in self._tensors.values():
             tensor.release()
         self._tensors.clear()
-
-
-#: of a device's memory, what it keeps for itself, or others may hold without being to blame
-_SPARE_SHARE: Final = 1 / 8
-
-
-def memory_rule(target: Target, *, wanted: int, held: int = 0, usual: str) -> str:
-    """Return the id of the requirement that is not met where there is not enough memory.
-
-    :param wanted: bytes that would have done.
-    :param held: bytes of them that are allocated.
-    :param usual: the requirement on a target that has no memory of its own, or only too little for a kernel.
-    """
-    identity, available = target.identify_device(), target.available_bytes()
-    if identity is None or identity.memory_bytes <= 0:
-        return usual
-    whole, spare = identity.memory_bytes, _SPARE_SHARE * identity.memory_bytes
-    if available is not None and wanted <= whole - spare and whole - available - held > spare:
-        return MEMORY_IN_USE
-    return usual if usual == "workspace" else DEVICE_MEMORY

@@ -14,7 +14,7 @@ from ckprof.measure.verify.storage import StoredFile, storage_type
 from ckprof.measure.worker.abi import CProblem, DeviceError, DeviceRejectedError, Library, LibraryError
 from ckprof.measure.worker.audit import HostAudit, LaunchTimes, OtherThreads, look_at_more
 from ckprof.measure.worker.device_audit import DeviceAudit, DeviceReferences, ProblemTooLargeError
-from ckprof.measure.worker.memory import DeviceTensors, memory_rule
+from ckprof.measure.worker.memory import DeviceTensors
 from ckprof.measure.worker.messages import (
     AbiStatus,
     Answer,
@@ -27,7 +27,7 @@ from ckprof.measure.worker.messages import (
 from ckprof.measure.worker.sampling import Audit, KernelFailure, checked_time, take_samples
 from ckprof.model.device import EVENT_CLOCK
 from ckprof.model.outcome import TIMEOUT
-from ckprof.model.requirement import UnmetRequirement
+from ckprof.model.requirement import DEVICE_MEMORY, MEMORY_IN_USE, UnmetRequirement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
 #: a smaller flush than that evicts nothing that matters
 _LEAST_FLUSH_BYTES: Final = 2**20
+#: of a device's memory, what it keeps for itself, or others may hold without being to blame
+_SPARE_SHARE: Final = 1 / 8
 #: the copy that measures a device's bandwidth takes two of so many parts of the available memory at most
 _ROOF_MEMORY_SHARE: Final = 8
 
@@ -74,6 +76,8 @@ class KernelSession(WorkerMethods):
         self._files: dict[str, StoredFile] = {}
         self._references: DeviceReferences | None = None
         self._problem: LoadProblem | None = None
+        #: largest workspace that kernels have been allowed to take
+        self._workspace_bytes = 0
         #: bytes of flushing that were asked for last, and those for which there was memory
         self._flush: tuple[int, int] | None = None
         self._others = OtherThreads()
@@ -202,9 +206,24 @@ class KernelSession(WorkerMethods):
         except (MemoryError, ProblemTooLargeError) as exc:
             return self._lacking(exc, wanted=tensors.size_bytes, held=tensors.size_bytes)
 
-    def _lacking(self, exc: Exception, *, wanted: int, held: int = 0) -> UnmetRequirement:
-        rule = memory_rule(self._library.target, wanted=wanted, held=held, usual="memory")
-        return UnmetRequirement(rule=rule, message=str(exc))
+    def _lacking(
+        self, why: Exception | str, *, wanted: int, held: int = 0, usual: str = "memory"
+    ) -> UnmetRequirement:
+        """Return the requirement that is not met where there is not enough memory.
+
+        :param wanted: bytes that would have done.
+        :param held: bytes of them that are allocated.
+        :param usual: its id on a target that has no memory of its own, or only too little for a kernel.
+        """
+        identity, available = self._library.identity, self._library.target.available_bytes()
+        rule = usual
+        if identity is not None and identity.memory_bytes > 0:
+            whole, spare = identity.memory_bytes, _SPARE_SHARE * identity.memory_bytes
+            if available is not None and wanted <= whole - spare and whole - available - held > spare:
+                rule = MEMORY_IN_USE
+            elif usual != "workspace":
+                rule = DEVICE_MEMORY
+        return UnmetRequirement(rule=rule, message=str(why))
 
     def _tensors_of(self, sizes: Mapping[str, int]) -> DeviceTensors:
         target = self._library.target
@@ -223,7 +242,6 @@ class KernelSession(WorkerMethods):
 
     def _with_room(self, support: Support) -> Support:
         """Reject a workspace that does not fit into memory: to allocate it could end this process."""
-        target = self._library.target
         available = self._available_for(support.workspace_bytes)
         if available is None:
             return support
@@ -232,8 +250,8 @@ class KernelSession(WorkerMethods):
             f"{available / 2**30:.1f} GiB of memory are available"
         )
         held = self._tensors.size_bytes if self._tensors is not None else 0
-        rule = memory_rule(target, wanted=held + support.workspace_bytes, held=held, usual="workspace")
-        unmet = UnmetRequirement(rule=rule, message=message)
+        wanted = held + support.workspace_bytes
+        unmet = self._lacking(message, wanted=wanted, held=held, usual="workspace")
         return msgspec.structs.replace(support, status=AbiStatus.REJECTED, unmet_requirements=(unmet,))
 
     def _available_for(self, workspace_bytes: int) -> int | None:
@@ -243,7 +261,7 @@ class KernelSession(WorkerMethods):
         """
         target = self._library.target
         # The largest workspace so far is kept and used again.
-        needed = workspace_bytes - target.workspace_bytes
+        needed = workspace_bytes - self._workspace_bytes
         available = target.available_bytes()
         if available is not None and needed > available and self._references is not None:
             self._references.release_others()
@@ -253,9 +271,8 @@ class KernelSession(WorkerMethods):
     def run(self, key: str, split_k: int, workspace_bytes: int) -> tuple[AbiStatus, str, float]:
         (loaded, tensors), kernel = self._loaded(), self._kernel(key)
         tensors[loaded.result.name].poison()
-        target = self._library.target
         self._available_for(workspace_bytes)
-        target.workspace_bytes = max(target.workspace_bytes, workspace_bytes)
+        self._workspace_bytes = max(self._workspace_bytes, workspace_bytes)
         status, reason, time_ms = kernel.run(_c_problem(loaded.problem, split_k), tensors.buffers)
         self._others.start()
         if status is not AbiStatus.OK:
@@ -351,7 +368,7 @@ class KernelSession(WorkerMethods):
 
         The worker can compare what launchers measure there with what it measures around them.
         """
-        identity = self._library.target.identify_device()
+        identity = self._library.identity
         return identity is not None and identity.clock == EVENT_CLOCK
 
     def _fitting_flush(self, wanted: int) -> int:
