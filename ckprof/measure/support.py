@@ -54,15 +54,17 @@ def _opened(library: Path, device: DeviceChoice | None) -> Iterator[tuple[Remote
 
 
 def query_library(
-    library: Path, arch: str, queries: Sequence[SupportQuery]
+    library: Path | None, arch: str, queries: Sequence[SupportQuery]
 ) -> dict[str, tuple[Support, ...]]:
     """Return content key -> answers of a kernel, of all kernels of a library, in the order of the queries.
 
-    :param library: its path.
+    :param library: its path; ``None`` where nothing could be built: nothing answers.
     :param arch: device to select or to model.
     :param queries: what to ask.
     :raises ToolchainError: the library cannot be loaded, or a kernel brings its process down.
     """
+    if library is None:
+        return {}
     try:
         with _opened(library, DeviceChoice(arch=arch)) as (remote, keys):
             return {key: remote.support(_TIMEOUT_S, key, queries) for key in keys}
@@ -110,12 +112,6 @@ class SupportReport:
         if self.library.path is None or self.disagreements():
             return False
         return all(self.supporters(index) for index in range(self.given))
-
-
-def _ask(library: BuiltLibrary, queries: Sequence[SupportQuery]) -> Mapping[str, Sequence[Support]]:
-    if library.path is None:
-        return {}
-    return query_library(library.path, library.recipe.arch, queries)
 
 
 def random_queries(count: int, ndim: int, seed: int, operation: Operation) -> list[SupportQuery]:
@@ -184,8 +180,8 @@ def check_support(session: Session, request: SupportRequest) -> SupportReport:
                 build_dir=None,
             )
         )
-    answers = _ask(library, queries)
-    modelled = _ask(model, queries) if model is not None else None
+    answers = query_library(library.path, library.recipe.arch, queries)
+    modelled = query_library(model.path, model.recipe.arch, queries) if model is not None else None
     return SupportReport(
         library=library,
         queries=tuple(queries),

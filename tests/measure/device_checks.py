@@ -44,7 +44,8 @@ class CheckedWorker:
     def __init__(self, checks: DeviceChecks, kernel: object = None) -> None:
         shared = np.empty(CHUNK_BYTES, dtype=np.uint8)
         library = HostLibrary(kernel, checks)
-        self.session = KernelSession(shared, library)
+        self.session = KernelSession(shared)
+        self.session._opened = library
         self.remote = RemoteLibrary(LocalLine(self.session, shared))
 
     def load(self, prepared: PreparedProblem) -> PreparedProblem:

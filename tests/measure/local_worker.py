@@ -95,7 +95,9 @@ def measured(
     """Measure a kernel that has the methods of :class:`~ckprof.measure.worker.abi.Kernel`."""
     shared = np.empty(CHUNK_BYTES, dtype=np.uint8)
     library = HostLibrary(kernel)
-    remote = RemoteLibrary(LocalLine(KernelSession(shared, library), shared))
+    session = KernelSession(shared)
+    session._opened = library
+    remote = RemoteLibrary(LocalLine(session, shared))
     assert remote.load(1.0, prepared.request) is None
     request = KernelRequest(
         key=KEY,

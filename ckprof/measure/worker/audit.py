@@ -65,9 +65,13 @@ def negate(tensor: GuardedTensor, item_bytes: int, axis: tuple[int, int], indice
     block = piece * length
     blocks = tensor.size_bytes // block
     if blocks * indices.size <= _MOST_PIECES:
+        raw = np.empty(piece, np.uint8)
+        words = raw.view(word_type(item_bytes))
         for start in range(0, tensor.size_bytes, block):
-            for index in indices:
-                _change(tensor, start + int(index) * piece, np.empty(piece, np.uint8), item_bytes)
+            for at in (start + int(index) * piece for index in indices):
+                tensor.read(at, raw)
+                words ^= sign_bits(words)
+                tensor.write(at, raw)
         return
     together = max(1, _NEGATED_BYTES // block)
     for start in range(0, tensor.size_bytes, together * block):
@@ -78,13 +82,6 @@ def negate(tensor: GuardedTensor, item_bytes: int, axis: tuple[int, int], indice
         chosen = part[:, indices]
         part[:, indices] = chosen ^ sign_bits(chosen)
         tensor.write(start, raw)
-
-
-def _change(tensor: GuardedTensor, start: int, raw: NDArray[np.uint8], item_bytes: int) -> None:
-    tensor.read(start, raw)
-    words = raw.view(word_type(item_bytes))
-    words ^= sign_bits(words)
-    tensor.write(start, raw)
 
 
 #: bytes of an operand that are negated at a time, at most, unless one index has more

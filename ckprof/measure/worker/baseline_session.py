@@ -9,7 +9,7 @@ import importlib
 import importlib.util
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from ckprof.measure.worker.abi import Library, LibraryError
 from ckprof.measure.worker.messages import AbiStatus, Support
@@ -131,10 +131,6 @@ def _module(source: str) -> ModuleType:
     return module
 
 
-#: rule of what a library rejects when it is asked to compute
-_REJECTED_LATE: Final = "baseline-library"
-
-
 class EngineKernel:
     """The part of an engine that computes, as a kernel."""
 
@@ -154,18 +150,15 @@ class EngineKernel:
     def is_supported(self, problem: CProblem) -> Support:
         """Say what the library cannot do."""
         work, engine = self._loaded_work(), self._engine
-        unmet = self._unmet_requirements(work)
+        if work.operation not in engine.operations:
+            message = f"{self.name} has nothing for the operation {work.operation}"
+            unmet = [UnmetRequirement(rule="baseline-operation", message=message)]
+        else:
+            unmet = engine.unmet_requirements(work)
         if unmet:
             return Support(status=AbiStatus.REJECTED, unmet_requirements=tuple(unmet), split_k=1)
         roundings = int(engine.roundings(work)) if isinstance(engine, SteppingEngine) else 0
         return Support(status=AbiStatus.OK, split_k=1, roundings=roundings)
-
-    def _unmet_requirements(self, work: Computation) -> list[UnmetRequirement]:
-        engine = self._engine
-        if work.operation not in engine.operations:
-            message = f"{self.name} has nothing for the operation {work.operation}"
-            return [UnmetRequirement(rule="baseline-operation", message=message)]
-        return engine.unmet_requirements(work)
 
     def instance_string(self) -> tuple[AbiStatus, str]:
         """Return nothing: there is no such text."""
@@ -177,7 +170,7 @@ class EngineKernel:
         try:
             return AbiStatus.OK, "", float(self._engine.run(self._loaded_work(), addresses))
         except BaselineRejection as exc:
-            return AbiStatus.REJECTED, f"{_REJECTED_LATE}: {exc}", 0.0
+            return AbiStatus.REJECTED, f"baseline-library: {exc}", 0.0
         except Exception as exc:  # whatever the library raises is the outcome
             return AbiStatus.FAILED, f"{type(exc).__name__}: {exc}", 0.0
 

@@ -64,12 +64,11 @@ class KernelSession(WorkerMethods):
     """Does for one library what its parent calls for: its public methods but one are those of the protocol.
 
     :param shared: memory into which tensors are copied.
-    :param library: the loaded library; by default the first call loads one.
     """
 
-    def __init__(self, shared: NDArray[np.uint8], library: Library | EngineLibrary | None = None) -> None:
+    def __init__(self, shared: NDArray[np.uint8]) -> None:
         self._shared = shared
-        self._opened = library
+        self._opened: Library | EngineLibrary | None = None
         self._baseline: EngineKernel | None = None
         self._tensors: DeviceTensors | None = None
         #: operands that were read from files, by path
