@@ -135,10 +135,6 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     audit: Audit = Audit()
 
 
-#: operands of a product
-_OPERANDS: Final = 2
-
-
 class SignedAxis(msgspec.Struct, frozen=True, kw_only=True):
     """An axis along which indices of an operand, and of the result, may be negated."""
 
@@ -161,13 +157,12 @@ def signed_axes(
     dtypes = types.of_so_many(len(specs))
     if (
         contraction.is_changed
-        or len(operands) != _OPERANDS
+        or len(operands) != 2
         or any(dtype.properties.is_integer for dtype in dtypes)
         # many of their elements are rounded to a zero whose sign another rounding would not change
         or types.result.properties.size_bytes == 1
+        or not all(spec.is_packed for spec in specs)
     ):
-        return ()
-    if not all(spec.is_packed for spec in specs):
         return ()
     found = (_axis_of(contraction, spec, result) for spec in operands)
     return tuple(axis for axis in found if axis is not None)
