@@ -29,7 +29,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ckprof.model.problem_types import ask_for_problem_types
-from ckprof.plugin.markers import hookimpl
+from ckprof.plugin.hookspecs import hookimpl
 from ckprof.version import __version__
 
 if TYPE_CHECKING:

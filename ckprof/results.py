@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem import Problem
     from ckprof.model.results import RunResults
-    from ckprof.plugin.kinds import RegistryEntries
+    from ckprof.plugin.additions import RegistryEntries
     from ckprof.plugin.protocols import ReportFormat, ResultsView
     from ckprof.plugin.registry import Registry
     from ckprof.report.rows import ResultRow

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.model.conversion import ListReading
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.types import SHARED_TYPES
-from ckprof.plugin.kinds import Kind
+from ckprof.plugin.additions import Kind
 from ckprof_converters.drop_rules import DropRule
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ckprof.cli.session import Session
     from ckprof.model.architecture import Architecture
-    from ckprof.plugin.kinds import RegistryEntries
+    from ckprof.plugin.additions import RegistryEntries
 
 #: what the short help of ``list instances`` shows
 _FIRST: Final = (

@@ -12,7 +12,7 @@ from ckprof.cli.outputs import result_in_file
 from ckprof.errors import ExitCode, UsageError
 from ckprof.model.outcome import Status
 from ckprof.model.types import DataType
-from ckprof.plugin.protocols.formats import ImportHints
+from ckprof.plugin.protocols.converters import ImportHints
 from ckprof.report.document import Document
 from ckprof.report.figures import checked_text, sizes_column
 from ckprof.report.table import Column, Table

@@ -26,14 +26,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import PluginError
 from ckprof.plain_text import one_line
-from ckprof.plugin.markers import COMMAND_NAME, DISABLE_VARIABLE
+from ckprof.plugin.hookspecs import COMMAND_NAME, DISABLE_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from importlib.metadata import Distribution
 
     from ckprof.cli.session import Session
-    from ckprof.plugin.command import Command
+    from ckprof.plugin.hookspecs import Command
 
 TABLE: Final = "COMMANDS.toml"
 GROUP: Final = "ckprof.commands"
@@ -89,7 +89,7 @@ class ListedCommand:
         :raises PluginError: what it needs is not installed, or it is no command.
         """
         from ckprof.plugin.boundary import Boundary, guarded, shown
-        from ckprof.plugin.command import Command
+        from ckprof.plugin.hookspecs import Command
 
         if self.missing:
             raise PluginError(f"{self.name} needs the {self.missing} package, which is not installed")
@@ -113,7 +113,7 @@ class ListedCommand:
         return replace(checked, name=self.name, first=self.first or checked.first)
 
     def _of_module(self, module: Any) -> Command:
-        from ckprof.plugin.command import Command
+        from ckprof.plugin.hookspecs import Command
 
         return Command(
             name=self.name,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ckprof.cli.commands import CommandTable
     from ckprof.cli.session import Session
-    from ckprof.plugin.command import Command
+    from ckprof.plugin.hookspecs import Command
 
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

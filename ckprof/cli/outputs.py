@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ckprof.cli.session import Session
-    from ckprof.plugin.kinds import RegistryEntries
+    from ckprof.plugin.additions import RegistryEntries
     from ckprof.report.document import Document
     from ckprof.report.table import Table
 

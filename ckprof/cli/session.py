@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ckprof.cli.main import StopSignals
     from ckprof.events import Event, Listener
-    from ckprof.plugin.kinds import Kind
+    from ckprof.plugin.additions import Kind
     from ckprof.plugin.manager import PluginManager
     from ckprof.plugin.registry import Registry
     from ckprof.settings import Settings

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.compare.side import Side, side_of
 from ckprof.errors import InputError
-from ckprof.plugin.protocols.formats import ImportHints
+from ckprof.plugin.protocols.converters import ImportHints
 from ckprof.store.formats import read_attempts
 
 if TYPE_CHECKING:

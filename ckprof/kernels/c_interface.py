@@ -90,23 +90,18 @@ def table_source(
 
 def _row(kernel: KernelFiles, operation: Operation, fields: Mapping[str, Any] | None) -> dict[str, Any]:
     instance = kernel.instance
-    types = instance.types.text
+    types = instance.types
+    # programs allocate the tensors
+    named = [*zip(_ORDINALS, types.operands, strict=False), ("result", types.result)]
     values = {
         "name": kernel.name,
         **(fields or instance.fields()),
         **instance.derived_fields(),
-        **_sizes(kernel),
-        **({"types": types} if types != operation.types(instance.dtype).text else {}),
+        **{f"{name}_bytes": dtype.properties.size_bytes for name, dtype in named},
+        **({"types": types.text} if types.text != operation.types(instance.dtype).text else {}),
         "split_sum": instance.split_sum.value,
     }
     return {"ndim": instance.ndim, "fields": string_literal(msgspec.json.encode(values).decode())}
-
-
-def _sizes(kernel: KernelFiles) -> dict[str, int]:
-    """Return the bytes of one element of each tensor, for programs that allocate them."""
-    types = kernel.instance.types
-    named = [*zip(_ORDINALS, types.operands, strict=False), ("result", types.result)]
-    return {f"{name}_bytes": dtype.properties.size_bytes for name, dtype in named}
 
 
 @lru_cache(maxsize=16)

@@ -278,24 +278,25 @@ def _filtered(
     for index in query.indices:
         if not 0 <= index < len(valid):
             raise UsageError(f"--instance {index}: there are {len(valid)} instances, from 0")
-    everything = [*valid, *(item.candidate for item in invalid)]
-    wanted = select(
-        everything,
-        filters=as_tuple(query.filters),
-        excludes=as_tuple(query.excludes),
-        pipelines=as_tuple(query.pipelines),
-    )
-    invalid = tuple(item for item in invalid if id(item.candidate) in wanted)
-    chosen = [item for item in valid if id(item) in wanted]
+    total, chosen = len(valid) + len(invalid), valid
+    if query.filters or query.excludes or query.pipelines:
+        wanted = select(
+            [*valid, *(item.candidate for item in invalid)],
+            filters=as_tuple(query.filters),
+            excludes=as_tuple(query.excludes),
+            pipelines=as_tuple(query.pipelines),
+        )
+        invalid = tuple(item for item in invalid if id(item.candidate) in wanted)
+        chosen = tuple(item for item in valid if id(item) in wanted)
     if query.indices:
-        chosen = [item for item in chosen if item.index in query.indices]
+        chosen = tuple(item for item in chosen if item.index in query.indices)
     if invalid and arch is not None:
         session.tell(Message(_invalid_note(source, arch.name, len(chosen), invalid)))
     return Selection(
         conversions=conversions,
-        candidates=tuple(chosen),
+        candidates=chosen,
         invalid=invalid,
-        filtered=len(everything) - len(chosen) - len(invalid),
+        filtered=total - len(chosen) - len(invalid),
         source=source,
         arch=arch,
         api_level=query.api_level or LATEST_API_LEVEL,

@@ -210,33 +210,24 @@ class Planner:
         # those that no library can do without come first, they take longest
         for unit in (*plain, *kernels):
             waits = unit.key in waiting
+            folder = staging / unit.key
+            folder.mkdir(parents=True, exist_ok=True)
+            prefix = self._prefix if unit.holds_kernels else None
+            output = folder / OBJECT
             steps.append(
-                self._step(unit, staging, after=(PREFIX_STEP,) if waits else (), precompiled=ready or waits)
+                Step(
+                    id=unit.key,
+                    name=unit.name,
+                    command=compile_command(self._recipe, unit, output, prefix, precompiled=ready or waits),
+                    cwd=unit.root,
+                    output=output,
+                    entry=self._cache.entry(unit.key),
+                    stamp=RECORD,
+                    after=(PREFIX_STEP,) if waits else (),
+                    time_share=len(unit.parts),
+                )
             )
         return steps
-
-    def _step(self, unit: Unit, staging: Path, after: tuple[str, ...], *, precompiled: bool) -> Step:
-        folder = staging / unit.key
-        folder.mkdir(parents=True, exist_ok=True)
-        output = folder / OBJECT
-        command = compile_command(
-            self._recipe,
-            unit,
-            output,
-            self._prefix if unit.holds_kernels else None,
-            precompiled=precompiled,
-        )
-        return Step(
-            id=unit.key,
-            name=unit.name,
-            command=command,
-            cwd=unit.root,
-            output=output,
-            entry=self._cache.entry(unit.key),
-            stamp=RECORD,
-            after=after,
-            time_share=len(unit.parts),
-        )
 
 
 class LibraryFile:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from ckprof.model.conversion import ExplainedLine
+    from ckprof.plugin.protocols import Converter
     from ckprof.plugin.registry import Registry
 
 
@@ -95,8 +96,14 @@ def read_request(request: ConversionRequest, registry: Registry) -> Conversion:
     if is_json(request.data):
         conversion = _catalog_conversion(_whole(request), registry)
     else:
-        conversion = _convert(request, registry)
-    _check_directions(conversion, registry, request.direction)
+        converter = _converter_of(request, registry)
+        conversion = converter.convert(request if converter.streams else _whole(request))
+    for catalog in conversion.catalogs if request.direction is not None else ():
+        owner = registry.variants.find(catalog.variant).direction
+        if owner != request.direction:
+            raise InputError(
+                f"the list holds instances of {owner}, expected {request.direction}", conversion.path
+            )
     registry.manager.call("ckprof_after_conversion", request=request, conversion=conversion)
     return conversion
 
@@ -171,21 +178,14 @@ def _catalog_conversion(request: ConversionRequest, registry: Registry) -> Conve
     )
 
 
-def _convert(request: ConversionRequest, registry: Registry) -> Conversion:
+def _converter_of(request: ConversionRequest, registry: Registry) -> Converter:
     for converter in registry.converters:
         if converter.recognises(request):
-            return converter.convert(request if converter.streams else _whole(request))
+            return converter
     dialects = "; ".join(f"{converter.id}: {converter.label}" for converter in registry.converters)
     if not request.data.strip():
         raise InputError("the file is empty, expected an instance list", request.path)
     raise InputError(f"not an instance list in a known dialect ({dialects})", request.path)
-
-
-def _check_directions(conversion: Conversion, registry: Registry, direction: str | None) -> None:
-    for catalog in conversion.catalogs:
-        owner = registry.variants.find(catalog.variant).direction
-        if direction is not None and owner != direction:
-            raise InputError(f"the list holds instances of {owner}, expected {direction}", conversion.path)
 
 
 #: endings of files that may be lists: legacy lists and JSON catalogs

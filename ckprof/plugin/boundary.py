@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -72,22 +72,26 @@ class Boundary:
         """Return the error that says what is wrong with the object."""
         return PluginError(f"plugin {self.plugin}: {self.subject}: {problem}")
 
-    def checked(self, value: object, annotation: str, module: str, verb: str = "returned") -> object:
-        """Return a value that came from the plugin.
+    def answer(self, value: object, annotation: str, module: str, verb: str = "returned") -> object:
+        """Return a value that came from the plugin, checked; an object of a protocol is guarded.
 
         :param module: the one that mentions the annotation.
         :raises PluginError: it is not of the type.
         """
+        protocol = protocol_named(annotation, module)
+        if protocol is not None and value is not None:
+            returned = replace(self, subject=f"{self.subject}()", allowed=())
+            return guarded(value, returned if verb == "returned" else self, protocol)
         # containers and properties may be the plugin's own
         with self:
             fits = check_of(annotation, module)(value)
-        if fits:
-            return exact(value)
-        raise PluginError(
-            f"plugin {self.plugin}: {self.subject} {verb} {shown(value)}, expected {annotation}"
-        )
+        if not fits:
+            raise PluginError(
+                f"plugin {self.plugin}: {self.subject} {verb} {shown(value)}, expected {annotation}"
+            )
+        return self._iterated(value) if isinstance(value, Iterator) else exact(value)
 
-    def iterated(self, items: Iterator[object]) -> Iterator[object]:
+    def _iterated(self, items: Iterator[object]) -> Iterator[object]:
         """Yield what an iterator of the plugin yields."""
         while True:
             with self:
@@ -144,9 +148,13 @@ def guarded(item: object, boundary: Boundary, protocol: type) -> object:
         if member.name not in having:
             namespace[member.name] = vars(protocol)[member.name]
             continue
-        make = _attribute if member.parameters is None else _method
-        allowed = (*boundary.allowed, *member.raises)
-        namespace[member.name] = make(item, member, boundary.member(member.name, allowed))
+        inner = boundary.member(member.name, (*boundary.allowed, *member.raises))
+        read = partial(getattr, item, member.name)
+        namespace[member.name] = (
+            _attribute(read, member, inner)
+            if member.parameters is None
+            else staticmethod(_called(read, member.annotation, member.module, inner))
+        )
     # what is generated depends on the package that an object comes from
     namespace |= {"_guarded": item, "_boundary": boundary, "__module__": type(item).__module__}
     return type(f"Guarded{type(item).__name__}", (Guard,), namespace)()
@@ -206,32 +214,28 @@ def _passed_on(name: str) -> property:
     return property(lambda guard: Guard.__getattr__(guard, name))
 
 
-def _attribute(item: object, member: Member, boundary: Boundary) -> object:
+def _attribute(read: Callable[[], object], member: Member, boundary: Boundary) -> object:
     """Return an attribute that is read when it is first asked for, and then kept."""
 
-    def read(_: object) -> object:
+    def value_of(_: object) -> object:
         with boundary:
-            value = getattr(item, member.name)
-        return boundary.checked(value, member.annotation, member.module, "is")
+            value = read()
+        return boundary.answer(value, member.annotation, member.module, "is")
 
-    return cached_property(read)
+    return cached_property(value_of)
 
 
-def _method(item: object, member: Member, boundary: Boundary) -> object:
+def _called(
+    find: Callable[[], Callable[..., object]], annotation: str, module: str, boundary: Boundary
+) -> Callable[..., object]:
+    """Return what finds a function of the plugin, calls it, and checks what it returns."""
+
     def call(*arguments: object, **named: object) -> object:
         with boundary:
-            result = getattr(item, member.name)(*arguments, **named)
-        return _result(result, member.annotation, member.module, boundary)
+            result = find()(*arguments, **named)
+        return boundary.answer(result, annotation, module)
 
-    return staticmethod(call)
-
-
-def _result(value: object, annotation: str, module: str, boundary: Boundary) -> object:
-    protocol = protocol_named(annotation, module)
-    if protocol is not None and value is not None:
-        return guarded(value, replace(boundary, subject=f"{boundary.subject}()", allowed=()), protocol)
-    boundary.checked(value, annotation, module)
-    return boundary.iterated(value) if isinstance(value, Iterator) else value
+    return call
 
 
 def _guarded_record(item: object, boundary: Boundary, kind: type) -> object:
@@ -244,28 +248,16 @@ def _guarded_record(item: object, boundary: Boundary, kind: type) -> object:
     for field in members_of(kind):
         inner = boundary.member(field.name, (CkprofError,))
         with inner:
-            value = getattr(item, field.name)
-        if (text := exact(value)) is not value:
-            changes[field.name] = value = text
-        result, protocol = function_result(field.annotation), protocol_named(field.annotation, field.module)
-        if protocol is not None and value is not None:
-            changes[field.name] = guarded(value, inner, protocol)
-        elif inner.checked(value, field.annotation, field.module, "is") is not None and result:
+            given = getattr(item, field.name)
+        value = inner.answer(given, field.annotation, field.module, "is")
+        result = function_result(field.annotation)
+        if result and value is not None:
             function = cast("Callable[..., object]", value)
-            changes[field.name] = _function(function, result, field.module, inner)
+            value = _called(lambda function=function: function, result, field.module, inner)  # type: ignore[misc]
+        if value is not given:
+            changes[field.name] = value
     with boundary:
         return replace(cast("Any", item), **changes) if changes else item
-
-
-def _function(
-    function: Callable[..., object], annotation: str, module: str, boundary: Boundary
-) -> Callable[..., object]:
-    def call(*arguments: object) -> object:
-        with boundary:
-            result = function(*arguments)
-        return _result(result, annotation, module, boundary)
-
-    return call
 
 
 def has_member(item: object, boundary: Boundary, member: Member, protocol: type) -> bool:

@@ -1,4 +1,15 @@
-"""Every hook of ckprof, in the order of a run.
+"""What a plugin declares: its hooks, all in the order of a run, and its commands.
+
+A plugin is a module, or an object, with functions marked by :data:`hookimpl`, the only import that it needs::
+
+    from ckprof import hookimpl
+
+    @hookimpl
+    def ckprof_register(registry):
+        registry.add(MyPipeline())
+
+An installed package announces it in the entry point group ``ckprof``; a loose file is named with
+``--plugin path/to/file.py`` or in ``ckprof.toml``.
 
 :func:`ckprof_register` registers objects of all kinds. ``modify_*`` hooks change a list in place,
 ``before_*`` and ``after_*`` hooks are notified of an event. Objects are sorted by id, so neither the order of
@@ -8,9 +19,12 @@ name and ends the command with exit code 4.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.plugin.markers import hookspec
+import pluggy
 
 if TYPE_CHECKING:
     import argparse
@@ -23,6 +37,18 @@ if TYPE_CHECKING:
     from ckprof.model.types import DataType
     from ckprof.plugin.additions import Additions
     from ckprof.plugin.protocols import KernelRanking
+
+
+#: project name of the hooks and name of the entry point group
+NAME: Final = "ckprof"
+#: comma-separated names of plugins that are not loaded
+DISABLE_VARIABLE: Final = "CKPROF_DISABLE_PLUGINS"
+#: what commands may be called
+COMMAND_NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+
+hookspec: Final = pluggy.HookspecMarker(NAME)
+hookimpl: Final = pluggy.HookimplMarker(NAME)
+
 
 # --- start-up ---------------------------------------------------------------------------------------------
 
@@ -151,3 +177,28 @@ def ckprof_after_outcome(instance: Instance, problem: Problem, outcome: Outcome)
 @hookspec
 def ckprof_after_report(command: str, exit_code: int) -> None:
     """Be notified that the command has printed its result and with which code it will exit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Command:
+    """One command of ``ckprof``, which a plugin adds with ``registry.add(Command(...))``.
+
+    The session that both functions get is a :class:`ckprof.cli.session.Session`: console, settings, registry,
+    and a :class:`ckprof.Profiler`. They raise an error of :mod:`ckprof.errors` where the user has to do
+    something; any other exception is a fault of the plugin.
+
+    :param name: what is typed after ``ckprof``.
+    :param add_arguments: adds options to the parser of the command, which has those of every command.
+    :param run: does the work, and returns an :class:`ckprof.errors.ExitCode`.
+    :param task: commands of one task stand together in help.
+    :param summary: the line of help.
+    :param first: common options, and metavars of positional arguments: ``--help`` shows these alone, and
+        ``--help-all`` all; empty for commands whose help is short enough.
+    """
+
+    name: str
+    add_arguments: Callable[[argparse.ArgumentParser, Any], None]
+    run: Callable[[argparse.Namespace, Any], int]
+    task: str = ""
+    summary: str = ""
+    first: str = ""

@@ -25,7 +25,7 @@ from ckprof.model.problem_types import ask_for_problem_types
 from ckprof.plugin import hookspecs
 from ckprof.plugin.additions import Additions
 from ckprof.plugin.boundary import Boundary, import_failure, shown
-from ckprof.plugin.markers import DISABLE_VARIABLE, NAME
+from ckprof.plugin.hookspecs import DISABLE_VARIABLE, NAME
 from ckprof.plugin.members import check_of
 from ckprof.version import __version__
 

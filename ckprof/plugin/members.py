@@ -10,13 +10,13 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache
 from numbers import Integral
 from types import FunctionType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from ckprof import errors
 from ckprof.model.problem import Problem
@@ -108,9 +108,8 @@ class Member:
 def members_of(protocol: type) -> tuple[Member, ...]:
     """Return the members that a protocol declares, or the fields of a dataclass, in their order."""
     module = protocol.__module__
-    members = [
-        Member(name=name, annotation=text, module=module) for name, text in _annotations(protocol).items()
-    ]
+    annotations: Mapping[str, str] = vars(protocol).get("__annotations__", {})
+    members = [Member(name=name, annotation=text, module=module) for name, text in annotations.items()]
     for name, value in vars(protocol).items():
         function = value.fget if isinstance(value, property) else value
         if name.startswith("_") or not isinstance(function, FunctionType):
@@ -143,7 +142,7 @@ def check_of(annotation: str, module: str = "") -> Check:
 
     :param module: the name of the module that mentions it.
     """
-    return _Checks(module).of(ast.parse(annotation, mode="eval").body)
+    return _check(ast.parse(annotation, mode="eval").body, module)
 
 
 def protocol_named(annotation: str, module: str) -> type | None:
@@ -165,11 +164,6 @@ def function_result(annotation: str) -> str:
     return ""
 
 
-def _annotations(item: type) -> dict[str, str]:
-    annotations: dict[str, str] = vars(item).get("__annotations__", {})
-    return annotations
-
-
 def _raised(doc: str | None) -> tuple[type[BaseException], ...]:
     """Return the errors of ckprof that a docstring names; all of them where docstrings were stripped."""
     if doc is None:
@@ -177,67 +171,59 @@ def _raised(doc: str | None) -> tuple[type[BaseException], ...]:
     return tuple(vars(errors)[name] for name in _RAISES.findall(doc) if name in vars(errors))
 
 
-class _Checks:
-    """Makes checks of annotations in a module."""
-
-    def __init__(self, module: str) -> None:
-        self._module = module
-
-    def of(self, node: ast.expr) -> Check:
-        match node:
-            case ast.Constant(value=None):
-                return lambda value: value is None
-            case ast.BinOp(left=left, right=right):
-                first, second = self.of(left), self.of(right)
-                return lambda value: first(value) or second(value)
-            case ast.Subscript(value=ast.Name(id=name), slice=ast.Tuple(elts=parts)):
-                return self._generic(name, parts)
-            case ast.Subscript(value=ast.Name(id=name), slice=part):
-                return self._generic(name, [part])
-        return self._named(ast.unparse(node))
-
-    def _generic(self, name: str, parts: list[ast.expr]) -> Check:
-        """Return the check of ``name[parts]``."""
-        match name:
-            case "Callable":
-                return callable
-            case "type":
-                return lambda value: isinstance(value, type)
-            case "Iterator":
-                return lambda value: isinstance(value, Iterator)
-            case "Mapping":
-                keys, values = map(self.of, parts)
-                return lambda value: (
-                    isinstance(value, Mapping)
-                    and all(keys(key) and values(item) for key, item in value.items())
-                )
-        if name not in _CONTAINERS:
-            return self._named(name)
-        kinds, checks = _CONTAINERS[name], [self.of(part) for part in parts if ast.unparse(part) != "..."]
-        if name == "tuple" and len(checks) == len(parts):
+def _check(node: ast.expr, module: str) -> Check:
+    """Return the check of an annotation."""
+    match node:
+        case ast.Constant(value=None):
+            return lambda value: value is None
+        case ast.BinOp(left=left, right=right):
+            first, second = _check(left, module), _check(right, module)
+            return lambda value: first(value) or second(value)
+        case ast.Subscript(value=ast.Name(id="Callable")):
+            return callable
+        case ast.Subscript(value=ast.Name(id="type")):
+            return lambda value: isinstance(value, type)
+        case ast.Subscript(value=ast.Name(id="Iterator")):
+            return lambda value: isinstance(value, Iterator)
+        case ast.Subscript(value=ast.Name(id="Mapping"), slice=ast.Tuple(elts=[key, item])):
+            keys, values = _check(key, module), _check(item, module)
             return lambda value: (
-                isinstance(value, tuple)
-                and len(value) == len(checks)
-                and all(check(item) for check, item in zip(checks, value, strict=True))
+                isinstance(value, Mapping)
+                and all(keys(one) and values(other) for one, other in value.items())
             )
-        (items,) = checks
-        return lambda value: isinstance(value, kinds) and all(map(items, _items(value)))
-
-    def _named(self, name: str) -> Check:
-        if name == "int":
-            # those of numpy as well
-            return lambda value: isinstance(value, Integral) and not isinstance(value, bool)
-        kind = _BUILTIN.get(name) or _STRUCTURAL.get(name)
-        if kind is not None:
-            return lambda value: isinstance(value, kind)
-        protocol = protocol_named(name, self._module)
-        if protocol is not None:
-            names = [member.name for member in required_members(protocol)]
-            return lambda value: all(hasattr(value, one) for one in names)
-        class_name = _OTHER_NAMES.get(name, name)
-        return lambda value: any(base.__name__ == class_name for base in type(value).__mro__)
+        case ast.Subscript(value=ast.Name(id=name), slice=inner) if name in _CONTAINERS:
+            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            return _container_check(
+                name, [None if ast.unparse(one) == "..." else _check(one, module) for one in parts]
+            )
+        case ast.Subscript(value=ast.Name(id=name)):
+            return _named_check(name, module)
+    return _named_check(ast.unparse(node), module)
 
 
-def _items(value: object) -> Iterator[object]:
-    assert isinstance(value, (list, tuple, frozenset))  # noqa: S101 - checked before
-    return iter(value)
+def _container_check(name: str, parts: list[Check | None]) -> Check:
+    """Return the check of a container; ``None`` in place of a part: as many as there are."""
+    checks = [part for part in parts if part is not None]
+    if name == "tuple" and len(checks) == len(parts):
+        return lambda value: (
+            isinstance(value, tuple)
+            and len(value) == len(checks)
+            and all(check(item) for check, item in zip(checks, value, strict=True))
+        )
+    kinds, (items,) = _CONTAINERS[name], checks
+    return lambda value: isinstance(value, kinds) and all(map(items, cast("Sequence[object]", value)))
+
+
+def _named_check(name: str, module: str) -> Check:
+    if name == "int":
+        # those of numpy as well
+        return lambda value: isinstance(value, Integral) and not isinstance(value, bool)
+    kind = _BUILTIN.get(name) or _STRUCTURAL.get(name)
+    if kind is not None:
+        return lambda value: isinstance(value, kind)
+    protocol = protocol_named(name, module)
+    if protocol is not None:
+        names = [member.name for member in required_members(protocol)]
+        return lambda value: all(hasattr(value, one) for one in names)
+    class_name = _OTHER_NAMES.get(name, name)
+    return lambda value: any(base.__name__ == class_name for base in type(value).__mro__)

@@ -10,11 +10,9 @@ from ckprof.model.problem_types import know_problem_type
 from ckprof.model.strings.kind import StringKind
 from ckprof.plain_text import unknown_name
 from ckprof.plugin import protocols
-from ckprof.plugin.additions import kinds_added, kinds_of, objects_of
+from ckprof.plugin.additions import Kind, RegistryEntries, kinds_added, kinds_of, objects_of
 from ckprof.plugin.boundary import Boundary, exact, guarded, shown
-from ckprof.plugin.command import Command
-from ckprof.plugin.kinds import Kind, RegistryEntries
-from ckprof.plugin.markers import COMMAND_NAME
+from ckprof.plugin.hookspecs import COMMAND_NAME, Command
 from ckprof.plugin.members import members_of
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from ckprof.plugin.markers import hookimpl
+from ckprof.plugin.hookspecs import hookimpl
 from ckprof.plugin.protocols import ComparisonFormat, ParityFormat, ReportFormat
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from ckprof.errors import InputError
 from ckprof.files import write_output
 from ckprof.model.problem_types import decode_problem
 from ckprof.plugin.protocols import StoreFormat
-from ckprof.plugin.protocols.formats import ExportResult, ImportHints
+from ckprof.plugin.protocols.converters import ExportResult, ImportHints
 from ckprof.store.attempt import Attempt, Mark
 from ckprof.store.baselines import BaselineAttempt
 from ckprof.store.errors import NewerStoreError, NotAStoreError, StoreError, StoreFullError

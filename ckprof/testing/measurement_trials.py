@@ -11,13 +11,13 @@ from ckprof.errors import InputError, PluginError
 from ckprof.model.outcome import Status
 from ckprof.model.problem_case import ProblemCase, ProblemLine
 from ckprof.model.results import BatchResults, ListResult, ListVerdict
-from ckprof.plugin.protocols.formats import ImportHints
+from ckprof.plugin.protocols.converters import ImportHints
 from ckprof.testing.contract import CannotTry
 
 if TYPE_CHECKING:
     from ckprof.model.parity import ParityReport
     from ckprof.model.problem import Problem
-    from ckprof.plugin.command import Command
+    from ckprof.plugin.hookspecs import Command
     from ckprof.plugin.protocols import (
         Baseline,
         ComparisonFormat,

@@ -23,7 +23,7 @@ from ckprof.testing.samples import Samples
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from ckprof.plugin.kinds import Kind
+    from ckprof.plugin.additions import Kind
     from ckprof.profiler import Profiler
     from ckprof.testing.contract import Trials
 

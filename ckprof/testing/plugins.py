@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from ckprof.kernels.requests import BuildOptions, InstanceQuery
 from ckprof.measure.options import RunOptions
+from ckprof.plugin.hookspecs import hookimpl
 from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.markers import hookimpl
 from ckprof.plugin.registry import Registry
 from ckprof.profiler import Profiler
 from ckprof.testing.contract import CheckVerdict, ContractCheck

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from ckprof.errors import CkprofError, PluginError, UsageError
-from ckprof.plugin.kinds import Kind
+from ckprof.plugin.additions import Kind
 
 if TYPE_CHECKING:
     from ckprof.testing.contract import Trials

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ckprof.plugin.markers import hookimpl
+from ckprof.plugin.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     import argparse

@@ -18,7 +18,7 @@ from ckprof.lists.list_files import find_folder, find_list, find_lists, is_json,
 from ckprof.model.conversion import ListReading
 from ckprof.option import members, option, positive
 from ckprof.paths import conf_root
-from ckprof.plugin.kinds import RegistryEntries
+from ckprof.plugin.additions import RegistryEntries
 from ckprof.plugin.members import offers
 from ckprof_plugins.consumers.protocols import CONSUMERS, Consumer
 from ckprof_plugins.consumers.records import AuditReport, AuditRequest, KernelList, Reason, Severity

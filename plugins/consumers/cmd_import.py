@@ -11,7 +11,7 @@ from ckprof.errors import ExitCode, PluginError, UsageError
 from ckprof.model.outcome import Status, Verification
 from ckprof.model.types import DataType
 from ckprof.plugin.members import offers
-from ckprof.plugin.protocols.formats import ImportHints
+from ckprof.plugin.protocols.converters import ImportHints
 from ckprof.store.attempt import Attempt
 from ckprof.wording import counted
 from ckprof_plugins.consumers.audit import AuditCall, required_consumer

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from ckprof.plugin.kinds import Kind
+from ckprof.plugin.additions import Kind
 from ckprof.plugin.members import optional, optional_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from ckprof.plugin.protocols.formats import ImportHints
+    from ckprof.plugin.protocols.converters import ImportHints
     from ckprof_plugins.consumers.records import (
         AuditRequest,
         ConsumerFiles,

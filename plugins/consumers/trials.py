@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, PluginError, UsageError
 from ckprof.plugin.members import offers
-from ckprof.plugin.protocols.formats import ImportHints
+from ckprof.plugin.protocols.converters import ImportHints
 from ckprof.testing.contract import CannotTry
 from ckprof_plugins.consumers.protocols import Consumer
 from ckprof_plugins.consumers.records import AuditRequest, ExportRequest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
-from ckprof.plugin.kinds import Kind
+from ckprof.plugin.additions import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

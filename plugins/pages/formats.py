@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.plugin.kinds import Kind
+from ckprof.plugin.additions import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable

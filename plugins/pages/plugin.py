@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ckprof.cli.parser import CommandParser
-from ckprof.plugin.markers import hookimpl
+from ckprof.plugin.hookspecs import hookimpl
 from ckprof.plugin.protocols import InspectionView, ResultsView
 from ckprof_plugins.pages.formats import STORE_REPORT_FORMATS, StoreReportFormat
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.cli.parser import CommandParser
-from ckprof.plugin.markers import hookimpl
+from ckprof.plugin.hookspecs import hookimpl
 from ckprof_plugins.tuning.strategies import SHIPPED, STRATEGIES
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from ckprof.errors import UsageError
-from ckprof.plugin.kinds import Kind
+from ckprof.plugin.additions import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from ckprof.cli.commands import command_table
 PLUGIN = """\
 from ckprof import hookimpl
 from ckprof.errors import ExitCode, InputError
-from ckprof.plugin.command import Command
+from ckprof.plugin.hookspecs import Command
 
 
 def add_arguments(parser, session):

@@ -15,7 +15,7 @@ from ckprof.model.strings import argument_kinds as kinds
 from ckprof.model.strings.fields import Field, number
 from ckprof.model.strings.kind import StringKind, default_revision
 from ckprof.parity.side import builder_side, read_builder
-from ckprof.plugin.kinds import Kind
+from ckprof.plugin.additions import Kind
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import ParityFormat
 from ckprof.plugin.registry import Registry

@@ -12,7 +12,7 @@ from ckprof.model.parity import BuilderList
 from ckprof.model.strings.argument_kinds import POSITIVE
 from ckprof.model.strings.fields import Field
 from ckprof.model.strings.kind import Spelling, StringKind
-from ckprof.plugin.command import Command
+from ckprof.plugin.hookspecs import Command
 from ckprof.plugin.protocols import (
     CatalogVariant,
     ComparisonFormat,
@@ -21,7 +21,7 @@ from ckprof.plugin.protocols import (
     ReportFormat,
     StoreFormat,
 )
-from ckprof.plugin.protocols.formats import ExportResult
+from ckprof.plugin.protocols.converters import ExportResult
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 from ckprof_plugins.directions.fwd import Forward
 from tests.measured import Made, attempts

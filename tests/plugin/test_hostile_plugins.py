@@ -23,7 +23,7 @@ from ckprof.errors import ExitCode, InputError, PluginError
 from ckprof.plugin import hookspecs
 from ckprof.plugin.additions import objects_of
 from ckprof.plugin.boundary import Boundary, has_member, traceback_lines
-from ckprof.plugin.command import Command
+from ckprof.plugin.hookspecs import Command
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.members import _STRUCTURAL, check_of, function_result, members_of, protocol_named
 from ckprof.plugin.protocols import (

@@ -17,8 +17,7 @@ from ckprof.model.catalog import CatalogRecord
 from ckprof.model.instance import Instance
 from ckprof.model.problem_types import problem_from
 from ckprof.model.types import DataType
-from ckprof.plugin.additions import Additions
-from ckprof.plugin.kinds import Kind
+from ckprof.plugin.additions import Additions, Kind
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import CatalogVariant, Observer, Operation, RuleSet, Target

@@ -16,7 +16,7 @@ from ckprof.model.outcome import Status
 from ckprof.model.types import DataType
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import StoreFormat
-from ckprof.plugin.protocols.formats import ImportHints
+from ckprof.plugin.protocols.converters import ImportHints
 from ckprof.plugin.registry import Registry
 from ckprof.store.formats import flat_row, format_of_content, format_of_path, row_columns, t4
 from ckprof.store.query import StoreQuery

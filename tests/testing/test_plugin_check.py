@@ -146,7 +146,7 @@ def test_a_baseline_that_cannot_be_opened_and_a_store_format_that_loses_everythi
         check_contract(Registering(Library()), LIST)
 
     def write(store, query, path):
-        from ckprof.plugin.protocols.formats import ExportResult
+        from ckprof.plugin.protocols.converters import ExportResult
 
         path.write_bytes(b"MINE")
         return ExportResult(rows=1)

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from ckprof.plugin.protocols.converters import BuilderReader as BuilderReader
 from ckprof.plugin.protocols.converters import CatalogVariant as CatalogVariant
+from ckprof.plugin.protocols.converters import ComparisonFormat as ComparisonFormat
 from ckprof.plugin.protocols.converters import Converter as Converter
-from ckprof.plugin.protocols.formats import ComparisonFormat as ComparisonFormat
-from ckprof.plugin.protocols.formats import InspectionView as InspectionView
-from ckprof.plugin.protocols.formats import ParityFormat as ParityFormat
-from ckprof.plugin.protocols.formats import ReportFormat as ReportFormat
-from ckprof.plugin.protocols.formats import ResultsView as ResultsView
-from ckprof.plugin.protocols.formats import StoreFormat as StoreFormat
-from ckprof.plugin.protocols.observers import Observer as Observer
+from ckprof.plugin.protocols.converters import InspectionView as InspectionView
+from ckprof.plugin.protocols.converters import ParityFormat as ParityFormat
+from ckprof.plugin.protocols.converters import ReportFormat as ReportFormat
+from ckprof.plugin.protocols.converters import ResultsView as ResultsView
+from ckprof.plugin.protocols.converters import StoreFormat as StoreFormat
 from ckprof.plugin.protocols.operations import KernelRanking as KernelRanking
 from ckprof.plugin.protocols.operations import LibraryInterface as LibraryInterface
 from ckprof.plugin.protocols.operations import Operation as Operation
@@ -29,5 +28,6 @@ from ckprof.plugin.protocols.pipelines import RuleSetEntry as RuleSetEntry
 from ckprof.plugin.protocols.pipelines import RuleSetRequest as RuleSetRequest
 from ckprof.plugin.protocols.targets import Baseline as Baseline
 from ckprof.plugin.protocols.targets import NamedDevice as NamedDevice
+from ckprof.plugin.protocols.targets import Observer as Observer
 from ckprof.plugin.protocols.targets import Target as Target
 from ckprof.plugin.protocols.targets import TimedKernel as TimedKernel

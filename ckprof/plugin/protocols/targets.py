@@ -1,9 +1,9 @@
-"""What must be had by the places where kernels are built and run, and by what they are compared with."""
+"""What must be had by places where kernels are built and run, what watches them, and other libraries."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ckprof.plugin.members import optional, optional_with
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from ckprof.model.device import DeviceIdentity, DeviceKernel, Finding
+    from ckprof.model.device import DeviceIdentity, DeviceKernel, Finding, Reading
     from ckprof.model.gemm_work import Estimate, GemmWork, KernelTraits
     from ckprof.model.problem import Problem
     from ckprof.model.recipe import BuildRecipe, BuildRequest
@@ -205,3 +205,21 @@ class Baseline(Protocol):
 
     def missing(self) -> str:
         """Return what is not installed and how to install it; empty if nothing. Must not import it."""
+
+
+@runtime_checkable
+class Observer(Protocol):
+    """Reads evidence once per round. Plugins add their own."""
+
+    @property
+    def id(self) -> str:
+        """Name for messages."""
+
+    def observe(self, target: str, device: int) -> Reading | None:
+        """Return what can be seen now; ``None`` if the observer has nothing to say about this target.
+
+        Called in the parent process between two attempts, so it must be quick.
+
+        :param target: id of the target.
+        :param device: index of the device.
+        """

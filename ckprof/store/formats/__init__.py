@@ -15,9 +15,9 @@ from ckprof.store.attempt import Attempt
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ckprof.plugin.kinds import RegistryEntries
+    from ckprof.plugin.additions import RegistryEntries
     from ckprof.plugin.protocols import StoreFormat
-    from ckprof.plugin.protocols.formats import ExportResult, ImportHints
+    from ckprof.plugin.protocols.converters import ExportResult, ImportHints
     from ckprof.store.query import StoreQuery
     from ckprof.store.store import Store
 

@@ -13,7 +13,7 @@ import msgspec
 from ckprof.errors import InputError, UsageError
 from ckprof.files import scratch_folder, write_output
 from ckprof.plugin.protocols import StoreFormat
-from ckprof.plugin.protocols.formats import ExportResult, ImportHints
+from ckprof.plugin.protocols.converters import ExportResult, ImportHints
 from ckprof.store.attempt import Attempt
 from ckprof.store.formats import flat_row, row_columns
 from ckprof.store.shard import decode_attempt, finite

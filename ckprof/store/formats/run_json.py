@@ -17,7 +17,7 @@ from ckprof.model.problem import Problem
 from ckprof.model.problem_case import AUTO
 from ckprof.model.problem_types import problem_from
 from ckprof.plugin.protocols import StoreFormat
-from ckprof.plugin.protocols.formats import ImportHints
+from ckprof.plugin.protocols.converters import ImportHints
 from ckprof.store.attempt import Attempt, Session
 from ckprof.store.errors import NewerStoreError
 from ckprof.store.key import DeviceKey, KernelKey, MeasurementKey, MethodKey, OperationKey, ToolchainKey

@@ -17,7 +17,7 @@ from ckprof.errors import InputError
 from ckprof.files import write_output
 from ckprof.model.outcome import Status
 from ckprof.plugin.protocols import StoreFormat
-from ckprof.plugin.protocols.formats import ExportResult, ImportHints
+from ckprof.plugin.protocols.converters import ExportResult, ImportHints
 from ckprof.store.attempt import Attempt
 from ckprof.store.shard import decode_attempt, finite
 

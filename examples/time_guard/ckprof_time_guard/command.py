@@ -8,7 +8,7 @@ from pathlib import Path
 from ckprof import InstanceQuery, Problem, Store, StoreQuery, hookimpl
 from ckprof.errors import ExitCode, UsageError
 from ckprof.measure.requests import StoreOptions
-from ckprof.plugin.command import Command
+from ckprof.plugin.hookspecs import Command
 
 _EPILOG = """\
 examples:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from ckprof.plugin.protocols.formats import ImportHints
+    from ckprof.plugin.protocols.converters import ImportHints
     from ckprof_plugins.consumers.records import AuditRequest, ConsumerFiles, ExportRequest, FileAudit
 
 

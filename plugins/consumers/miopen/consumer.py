@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
-    from ckprof.plugin.protocols.formats import ImportHints
+    from ckprof.plugin.protocols.converters import ImportHints
     from ckprof_plugins.consumers._old_ck.kernels import Family, KernelIndex
     from ckprof_plugins.consumers.records import (
         AuditRequest,

@@ -7,7 +7,7 @@ import pytest
 from ckprof.errors import InputError, UsageError
 from ckprof.model.outcome import Status
 from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.protocols.formats import ImportHints
+from ckprof.plugin.protocols.converters import ImportHints
 from ckprof.plugin.registry import Registry
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter

@@ -22,7 +22,7 @@ from ckprof.model.problem_case import AUTO, ProblemCase
 from ckprof.model.problem_types import OPERATION_COLUMN, cells_of_problem, problem_of_cells
 from ckprof.model.types import DataType
 from ckprof.plugin.protocols import StoreFormat
-from ckprof.plugin.protocols.formats import ExportResult, ImportHints
+from ckprof.plugin.protocols.converters import ExportResult, ImportHints
 from ckprof.store.attempt import Attempt, Session
 from ckprof.store.key import DeviceKey, KernelKey, MeasurementKey, MethodKey, OperationKey, ToolchainKey
 from ckprof_plugins.directions._convolution.problem import ConvProblem

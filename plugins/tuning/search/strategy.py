@@ -15,7 +15,7 @@ from ckprof_plugins.tuning.strategies import replans
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.plugin.kinds import RegistryEntries
+    from ckprof.plugin.additions import RegistryEntries
     from ckprof_plugins.tuning.search.acquisition import Forecaster
     from ckprof_plugins.tuning.search.observations import Observations, SearchSpace
     from ckprof_plugins.tuning.strategies import SearchStrategy

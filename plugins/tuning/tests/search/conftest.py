@@ -10,7 +10,7 @@ import pytest
 from ckprof.model.outcome import RoundTime
 from ckprof.model.ranking import KernelTime, kernel_time
 from ckprof.model.types import DataType
-from ckprof.plugin.kinds import RegistryEntries
+from ckprof.plugin.additions import RegistryEntries
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 from ckprof_plugins.directions._convolution.problem import ConvProblem
