@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from ckprof.model.device import Finding
 
 from ckprof.cli.session import Session
 
@@ -31,7 +30,12 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     rows = [
         (target.id, finding.topic, finding.state, finding.detail, finding.advice)
         for target in session.registry.targets
-        for finding in (*target.findings(), *_devices_findings(session, target.id))
+        for findings in (
+            target.findings(),
+            # what devices that any machine has need for its kernels
+            *(device.findings() for device in session.registry.devices if device.target == target.id),
+        )
+        for finding in findings
     ]
     rows += [
         ("", f"plugin {plugin.name}", FindingState.BROKEN, plugin.error, "see 'ckprof plugins'")
@@ -52,13 +56,6 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if any(state in bad and target in embedded for target, _, state, *_ in rows):
         return ExitCode.TOOLCHAIN
     return ExitCode.PLUGIN if session.manager.broken else ExitCode.OK
-
-
-def _devices_findings(session: Session, target: str) -> Iterator[Finding]:
-    """Yield what devices that any machine has need for the kernels of a target."""
-    for device in session.registry.devices:
-        if device.target == target:
-            yield from device.findings()
 
 
 def _settings_rows(

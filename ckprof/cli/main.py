@@ -324,7 +324,7 @@ def _tasks(table: CommandTable) -> str:
 def _print_version(*, verbose: bool) -> None:
     lines = [f"ckprof {__version__}"]
     if verbose:
-        from ckprof.cli.schemas import schema_lines
+        from ckprof.cli.commands import schema_lines
 
         lines.append(schema_lines())
     print("\n".join(lines))

@@ -226,23 +226,22 @@ def requirement_counts(results: RunResults, problem_index: int) -> list[Requirem
     An instance counts once, however many splits of the reduction were tried.
     """
     numbers = {instance.key: instance.index for instance in results.instances}
-    rejected: dict[str, set[str]] = {}
-    alone: dict[str, set[str]] = {}
+    # condition -> instances that do not meet it -> whether they meet all others
+    rejected: dict[str, dict[str, bool]] = {}
     examples: dict[str, tuple[str, int]] = {}
     for outcome in results.outcomes:
         if outcome.problem_index != problem_index or outcome.status is not Status.UNSUPPORTED:
             continue
-        conditions = {rejection.rule for rejection in outcome.unmet_requirements}
+        alone = len({rejection.rule for rejection in outcome.unmet_requirements}) == 1
         for rejection in outcome.unmet_requirements:
-            rejected.setdefault(rejection.rule, set()).add(outcome.key)
+            keys = rejected.setdefault(rejection.rule, {})
+            keys[outcome.key] = keys.get(outcome.key, False) or alone
             examples.setdefault(rejection.rule, (rejection.message, numbers[outcome.key]))
-            if len(conditions) == 1:
-                alone.setdefault(rejection.rule, set()).add(outcome.key)
     counts = [
         RequirementCount(
             condition=condition,
             instances=len(keys),
-            alone=len(alone.get(condition, ())),
+            alone=sum(keys.values()),
             example=examples[condition][0],
             example_instance=examples[condition][1],
         )

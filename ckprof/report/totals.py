@@ -5,7 +5,6 @@ Reports of stores, tables of runs and ``results show`` have the same sums.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -84,10 +83,6 @@ class NetworkTimes:
             baselines=side.baselines,
         )
 
-    def best(self, key: ProblemKey) -> float:
-        """Return the best time on a problem; infinity where nothing serves it."""
-        return min((time_ms for _, _, time_ms in self.kernels.get(key, ())), default=math.inf)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
@@ -154,7 +149,8 @@ class _Sums:
 
     def _best_of(self, times: NetworkTimes) -> np.ndarray:
         """Return the best time of each problem; infinity where nothing serves it."""
-        return np.array([times.best(key) for key in self._keys])
+        found = ([time_ms for _, _, time_ms in times.kernels.get(key, ())] for key in self._keys)
+        return np.array([min(own, default=np.inf) for own in found])
 
     def missing(self, times: np.ndarray) -> tuple[int, ...]:
         """Return the numbers of the problems without a time."""

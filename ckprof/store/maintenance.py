@@ -91,16 +91,6 @@ def _references(connection: sqlite3.Connection) -> Iterator[str]:
         yield f"{table} row {row} refers to a missing row of {parent}"
 
 
-def _count(connection: sqlite3.Connection) -> Iterator[str]:
-    finding = count_finding(connection)
-    if finding:
-        yield finding
-
-
-def _rows(connection: sqlite3.Connection) -> Iterator[str]:
-    yield from map(str, damaged_rows(connection))
-
-
 def _attempts(connection: sqlite3.Connection) -> Iterator[str]:
     """Read every attempt with all that it consists of."""
     parts = PartReader(connection)
@@ -139,10 +129,6 @@ def _sums(connection: sqlite3.Connection) -> Iterator[str]:
                 yield str(DamagedRow("measurements", number, name, what))
 
 
-def _order(connection: sqlite3.Connection) -> Iterator[str]:
-    yield from map(str, disordered_rows(connection))
-
-
 def _tags(connection: sqlite3.Connection) -> Iterator[str]:
     parts = PartReader(connection)
     for (number,) in connection.execute("SELECT id FROM sessions").fetchall():
@@ -152,7 +138,16 @@ def _tags(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 #: what a check looks at, in this order
-_STEPS: Final = (_structure, _references, _count, _rows, _attempts, _sums, _order, _tags)
+_STEPS: Final[tuple[Callable[[sqlite3.Connection], Iterator[str]], ...]] = (
+    _structure,
+    _references,
+    lambda connection: filter(None, [count_finding(connection)]),
+    lambda connection: map(str, damaged_rows(connection)),
+    _attempts,
+    _sums,
+    lambda connection: map(str, disordered_rows(connection)),
+    _tags,
+)
 
 
 def prune(

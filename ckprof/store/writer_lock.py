@@ -40,11 +40,6 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     since: float
     command: str
 
-    def describe(self) -> str:
-        """Return who that is, for messages."""
-        since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.since))
-        return f"process {self.pid} on {self.host} since {since} ({self.command})"
-
     @property
     def has_ended(self) -> bool:
         """Whether it is a process of this machine that does not run any more."""
@@ -143,4 +138,8 @@ def _read_holder(path: Path) -> Holder | None:
 
 
 def _describe(holder: Holder | None) -> str:
-    return holder.describe() if holder is not None else "another process"
+    """Return who that is, for messages."""
+    if holder is None:
+        return "another process"
+    since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(holder.since))
+    return f"process {holder.pid} on {holder.host} since {since} ({holder.command})"

@@ -6,8 +6,8 @@ import ast
 import re
 from pathlib import Path
 
+from ckprof.cli.commands import schemas, version_of
 from ckprof.cli.main import main
-from ckprof.cli.schemas import schemas, version_of
 from ckprof.store.schema import SCHEMA_VERSION
 from ckprof.version import __version__
 
