@@ -113,10 +113,7 @@ def _compare(arguments: argparse.Namespace, session: Session, outputs: Outputs) 
 
 
 def _settling(arguments: argparse.Namespace, session: Session) -> SettleOptions:
-    """Return how unclear rows are settled.
-
-    :raises UsageError: no kernels are named, or a number is out of range.
-    """
+    """Return how unclear rows are settled."""
     query = shared_options.chosen_query(arguments, session, [])
     if not query.conf and query.rule_set is None:
         raise UsageError("--settle requires the list that the kernels come from: --conf or --rule-set")

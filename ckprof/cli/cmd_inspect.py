@@ -141,10 +141,7 @@ def _built(arguments: argparse.Namespace, session: Session) -> tuple[Inspection,
 
 
 def _loaded(path: Path, arguments: argparse.Namespace, session: Session) -> tuple[Inspection, bool]:
-    """Read a folder or a report; return what it says, and whether a kernel did not compile.
-
-    :raises UsageError: an option says which instances to build, or on which problem.
-    """
+    """Read a folder or a report; return what it says, and whether a kernel did not compile."""
     further = [option for view in session.registry.inspection_views for option in view.options]
     given = [option for option in (*_OF_DIRECTIONS, *further) if getattr(arguments, option)]
     if given:

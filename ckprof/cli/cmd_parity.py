@@ -99,10 +99,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 
 def _request(arguments: argparse.Namespace, session: Session) -> ParityRequest:
-    """Return what the options ask.
-
-    :raises UsageError: an option is wrong.
-    """
+    """Return what the options ask."""
     direction, locked = arguments.direction, arguments.locked
     ids = {id_ for operation in session.registry.operations for id_ in (operation.id, *operation.aliases)}
     if direction is None and locked in ids:

@@ -276,10 +276,7 @@ def _sample(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 
 def _drawn(operation: Operation, arguments: argparse.Namespace) -> Iterator[ProblemCase]:
-    """Yield problems that an operation invents.
-
-    :raises UsageError: it invents none, or an option is about problems of other operations.
-    """
+    """Yield problems that an operation invents."""
     import random
 
     from ckprof.model.problem_case import ProblemCase

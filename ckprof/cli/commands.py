@@ -209,10 +209,7 @@ def command_table() -> CommandTable:
 
 
 def _of_folder(folder: Path, owner: str, package: str) -> list[ListedCommand]:
-    """Return the commands of a package that ships with ckprof; none if it is not there.
-
-    :raises PluginError: its file is malformed.
-    """
+    """Return the commands of a package that ships with ckprof; none if it is not there."""
     path, commands = folder / TABLE, []
     try:
         for name, entry in _parsed(path.read_text(encoding="utf-8")).items():
@@ -235,10 +232,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _listed(name: str, owner: str, place: str, entry: Mapping[str, Any]) -> ListedCommand:
-    """Return a command with what its table says.
-
-    :raises ValueError: the table says something else.
-    """
+    """Return a command with what its table says."""
     texts = {key: value for key, value in entry.items() if key in ("task", "summary", "first")}
     needs, schemas = entry.get("needs", []), entry.get("schemas", {})
     wrong = entry.keys() - texts.keys() - {"needs", "schemas"}

@@ -163,10 +163,7 @@ def _chosen_run_options(arguments: argparse.Namespace, usual: RunOptions) -> Run
 
 
 def _criterion_parameters(text: str) -> tuple[tuple[str, float], ...]:
-    """Parse ``key=value,key=value``.
-
-    :raises UsageError: a part has no ``=`` or no number.
-    """
+    """Parse ``key=value,key=value``."""
     parameters = []
     for part in filter(None, text.split(",")):
         name, _, value = part.partition("=")

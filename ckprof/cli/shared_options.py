@@ -133,10 +133,7 @@ def chosen_list_reading(
 def _chosen_layout(
     arguments: argparse.Namespace, session: Session, directions: Sequence[str]
 ) -> Layout | None:
-    """Return the layout of ``--layout``.
-
-    :raises UsageError: the directions have no such layout, or there is no such direction.
-    """
+    """Return the layout of ``--layout``."""
     if arguments.layout is None:
         return None
     layouts = session.registry.layouts(directions)

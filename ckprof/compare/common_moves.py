@@ -258,10 +258,5 @@ def placed_moves(
 
 
 def _usual_move(squares: float, errors: float, count: int) -> float:
-    """Return the mean square of what problems moved by, beyond what their errors explain.
-
-    :param squares: mean of the squares of what they moved by.
-    :param errors: mean of the squares of the standard errors of these.
-    :param count: of problems.
-    """
+    """Return the mean square of what problems moved by, beyond what their errors explain."""
     return squares - errors if squares > errors * (1 + 3 * math.sqrt(2 / count)) else 0.0

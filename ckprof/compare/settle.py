@@ -71,10 +71,7 @@ def settle(
 
 
 def _replaced(side: Side, measured: dict[RowKey, _Pairs], place: int) -> Side:
-    """Return a side with new rounds.
-
-    :param place: of its times in the pairs.
-    """
+    """Return a side with new rounds."""
     rows: dict[RowKey, MeasuredRow] = dict(side.rows)
     for key, pairs in measured.items():
         rounds = [
@@ -233,10 +230,7 @@ def _as_measured(build: BuildOptions, key: MeasurementKey) -> BuildOptions:
 
 
 def _check_same(shared: SharedKey, key: MeasurementKey, label: str, option: str) -> None:
-    """Refuse to settle with other code, or elsewhere, than what was measured.
-
-    :raises UsageError: toolchain or device differ.
-    """
+    """Refuse to settle with other code, or elsewhere, than what was measured."""
     for what, here, there in (
         ("compiler", shared.toolchain.compiler, key.toolchain.compiler),
         ("flags", " ".join(shared.toolchain.flags), " ".join(key.toolchain.flags)),

@@ -155,6 +155,8 @@ def settling_text(judged: Change) -> str:
 
 #: rows of a table; the rest is counted. JSON and CSV have all of them
 MOST_ROWS: Final = 40
+#: characters of a part that differs which are shown
+_PART: Final = 60
 
 
 def comparison_document(comparison: Comparison) -> Document:
@@ -172,7 +174,14 @@ def changes_document(comparison: Comparison) -> Document:
         document.add(_table(part_columns(), comparison.what_changed))
     if comparison.status_changes:
         document.add(Heading("Statuses that changed"))
-        document.add(_table(_status_columns(), comparison.status_changes))
+        status_columns: list[Column[ComparedRow]] = [
+            problem_column(lambda row: row.key.problem.problem),
+            name_column("instance", lambda row: display_name(row.old)),
+            Column("old", lambda row: row.old.status.value),
+            Column("new", lambda row: row.new.status.value),
+            Column("reason", lambda row: " ".join(row.new.reason.split())[:120], priority=1),
+        ]
+        document.add(_table(status_columns, comparison.status_changes))
     columns = [column for column in compared_columns() if column.name != "verdict"]
     if any(map(_points_elsewhere, comparison.rows)):
         document.add(_TWO_MEASURES)
@@ -185,7 +194,12 @@ def changes_document(comparison: Comparison) -> Document:
         document.add(Heading("Problems whose best instance changed"))
         document.add(_table(best_change_columns(), changed))
     if unserved := compared_unserved(comparison):
-        document.add(Heading("Problems that no kernel serves"), _table(_unserved_columns(), unserved))
+        unserved_columns: list[Column[tuple[ProblemKey, Unserved | None, Unserved | None]]] = [
+            problem_column(lambda row: row[0].problem),
+            Column("old", lambda row: row[1].text if row[1] else ""),
+            Column("new", lambda row: row[2].text if row[2] else ""),
+        ]
+        document.add(Heading("Problems that no kernel serves"), _table(unserved_columns, unserved))
     return document
 
 
@@ -198,7 +212,7 @@ _TWO_MEASURES: Final = (
 
 def _points_elsewhere(row: ComparedRow) -> bool:
     """Say whether the two times of a row say the opposite of its verdict."""
-    if row.change is None or row.change is None:
+    if row.change is None:
         return False
     verdict = row.change.verdict
     judged = verdict in (Verdict.SLOWER, Verdict.FASTER)
@@ -211,42 +225,18 @@ def _table(columns: Sequence[Column[RowT]], rows: Sequence[RowT]) -> Table[RowT]
 
 def part_columns() -> list[Column[PartChange]]:
     """Return the columns of what changed besides the times."""
+
+    def shortened(text: str) -> str:
+        return text if len(text) <= _PART else f"{text[: _PART - 3]}..."
+
+    def old(part: PartChange) -> str:
+        return "other machine code" if part.name == "kernel.object_digest" else shortened(part.old)
+
     return [
         Column("what", lambda part: part.name),
-        Column("old", lambda part: part.old, text=_old_part),
-        Column("new", lambda part: part.new, text=lambda part: _shortened(part.new)),
+        Column("old", lambda part: part.old, text=old),
+        Column("new", lambda part: part.new, text=lambda part: shortened(part.new)),
         Column("rows", lambda part: part.rows or None, align="right"),
-    ]
-
-
-def _old_part(part: PartChange) -> str:
-    return "other machine code" if part.name == "kernel.object_digest" else _shortened(part.old)
-
-
-def _shortened(text: str, width: int = 60) -> str:
-    return text if len(text) <= width else f"{text[: width - 3]}..."
-
-
-def _unserved_columns() -> list[Column[tuple[ProblemKey, Unserved | None, Unserved | None]]]:
-    """Return the columns of problems without a verified time on a side, and why."""
-
-    def reason(unserved: Unserved | None) -> str:
-        return unserved.text if unserved is not None else ""
-
-    return [
-        problem_column(lambda row: row[0].problem),
-        Column("old", lambda row: reason(row[1])),
-        Column("new", lambda row: reason(row[2])),
-    ]
-
-
-def _status_columns() -> list[Column[ComparedRow]]:
-    return [
-        problem_column(lambda row: row.key.problem.problem),
-        name_column("instance", lambda row: display_name(row.old)),
-        Column("old", lambda row: row.old.status.value),
-        Column("new", lambda row: row.new.status.value),
-        Column("reason", lambda row: " ".join(row.new.reason.split())[:120], priority=1),
     ]
 
 

@@ -208,10 +208,7 @@ def _timing_lines(results: RunResults, problem_index: int) -> list[str]:
 
 
 def _order_lines(standing: Standing, timed: int) -> list[str]:
-    """Return how sure the first place is.
-
-    :param timed: outcomes with a time.
-    """
+    """Return how sure the first place is."""
     if standing.order is Order.CLEAR:
         lines = [
             f"the best is faster than all others by more than {percent(TIE, None)}, as 95 of 100 "

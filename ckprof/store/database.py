@@ -229,10 +229,7 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
 
 
 def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
-    """Reject a store whose tables are not those of a store, or that changes what is written.
-
-    :raises DamagedStoreError: so it is.
-    """
+    """Reject a store whose tables are not those of a store, or that changes what is written."""
     findings = schema_findings(connection)
     if findings:
         raise DamagedStoreError(
@@ -272,10 +269,7 @@ def open_for_salvage(path: Path) -> sqlite3.Connection:
 
 
 def _reject_views(connection: sqlite3.Connection, path: Path) -> None:
-    """Reject a store with a view in the place of a table: it may have any number of rows, without end.
-
-    :raises DamagedStoreError: so it is.
-    """
+    """Reject a store with a view in the place of a table: it may have any number of rows, without end."""
     names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'view'")}
     if found := sorted(names & {*ROW_TYPES, "meta"}):
         raise DamagedStoreError(

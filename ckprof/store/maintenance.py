@@ -374,10 +374,7 @@ class _Salvage:
 
 
 def _with_placeholders(attempt: Attempt, lost: Sequence[str]) -> Attempt:
-    """Return an attempt that says where a text is lost.
-
-    :param lost: columns of the texts.
-    """
+    """Return an attempt that says where a text is lost."""
     if "reason_id" in lost:
         attempt = replace(attempt, reason=LOST_TEXT)
     if "requirements_id" in lost:

@@ -31,10 +31,7 @@ def _read_dtype(text: str) -> str:
 
 
 def _read_date(text: str) -> float:
-    """Return the seconds since the epoch of a date or time in ISO form, local time unless it says otherwise.
-
-    :raises UsageError: it is none.
-    """
+    """Return the seconds since the epoch of an ISO date or time, which is local unless it says otherwise."""
     import datetime
 
     try:

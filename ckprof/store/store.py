@@ -120,10 +120,7 @@ class Store:
         yield from self._attempts(where, values, samples=samples)
 
     def _attempts(self, where: str, values: Sequence[Any], *, samples: bool) -> Iterator[Attempt]:
-        """Yield attempts.
-
-        :param where: further joins and conditions.
-        """
+        """Yield attempts."""
         with self._errors():
             for cells in self._rows(f"{attempt_selection(samples=samples)}{where} ORDER BY a.id", values):
                 number, attempt = read_attempt(cells, self._parts)

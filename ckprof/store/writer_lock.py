@@ -101,10 +101,7 @@ class WriterLock:
             self._lock.release()
 
     def _wait(self, lock: FileLock, wait_s: float | None, on_wait: Callable[[str], None] | None) -> None:
-        """Wait for the lock.
-
-        :raises BusyStoreError: the time is over.
-        """
+        """Wait for the lock."""
         holder = _read_holder(self._holder)
         if holder is not None and holder.has_ended:
             wait_s = None if wait_s is None else max(wait_s, _OUTLIVES_S)

@@ -115,10 +115,7 @@ def _catalog(samples: Samples, variant: str) -> Catalog:
 
 
 def _round_trip(samples: Samples, catalog: Catalog) -> str:
-    """Check that a catalog is the same after it was written and read.
-
-    :raises PluginError: it is not, or its native lines give another one.
-    """
+    """Check that a catalog is the same after it was written and read."""
     from ckprof.lists.catalogs import read_catalog, render_catalog
 
     path = samples.folder / "catalog.json"
@@ -131,11 +128,7 @@ def _round_trip(samples: Samples, catalog: Catalog) -> str:
 
 
 def _spelled(samples: Samples, kind: StringKind) -> str:
-    """Check that a string survives being read and written.
-
-    :raises CannotTry: no list has one of the kind.
-    :raises PluginError: it becomes another one.
-    """
+    """Check that a string survives being read and written."""
     strings = samples.registry.strings
     for text in _texts(samples):
         try:
@@ -161,10 +154,7 @@ def _texts(samples: Samples) -> Iterator[str]:
 
 
 def _described(sample: Sample, pipeline: Pipeline) -> str:
-    """Check what a family says of an instance without rendering it.
-
-    :raises PluginError: something contradicts itself.
-    """
+    """Check what a family says of an instance without rendering it."""
     instance = sample.candidate.instance
     if instance.pipeline != pipeline.id:
         raise PluginError(f"its instances say that they are of pipeline {instance.pipeline!r}")
@@ -178,10 +168,7 @@ def _described(sample: Sample, pipeline: Pipeline) -> str:
 
 
 def _rendered(sample: Sample, arch: str) -> str:
-    """Check the header of an instance.
-
-    :raises PluginError: it depends on more than the arguments, or a name is no C++ identifier.
-    """
+    """Check the header of an instance."""
     pipeline, instance = sample.candidate.pipeline, sample.candidate.instance
     source = pipeline.render(instance, arch, LATEST_API_LEVEL)
     if source != pipeline.render(instance, arch, LATEST_API_LEVEL):

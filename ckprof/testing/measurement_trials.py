@@ -262,10 +262,7 @@ def _installed(baseline: Baseline) -> str:
 
 
 def _lines(operation: Any, problem: Problem) -> str:
-    """Check that the lines of a problem are read as that problem.
-
-    :raises PluginError: they are not.
-    """
+    """Check that the lines of a problem are read as that problem."""
     for form in operation.line_forms:
         text = operation.problem_line(ProblemCase(problem=problem, direction=operation.id), form)
         again = operation.parse_problem(ProblemLine(text=text, path=form))

@@ -31,10 +31,7 @@ _BLOCK: Final = 1 << 20
 
 
 def _duckdb() -> Any:
-    """Return the module.
-
-    :raises UsageError: it is not installed.
-    """
+    """Return the module."""
     try:
         import duckdb
     except ImportError:
