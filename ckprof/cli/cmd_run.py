@@ -22,12 +22,14 @@ from ckprof.cli.shared_options import add_instance_options
 from ckprof.errors import ExitCode, UsageError
 from ckprof.measure.options import RunOptions
 from ckprof.measure.requests import RunPlanOptions, StoreOptions
+from ckprof.model.results import BatchResults, ListResult, ListVerdict
 from ckprof.option import positive
 
 if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
+    from ckprof.measure.run import Batch
     from ckprof.model.results import RunResults
     from ckprof.report.document import Document
     from ckprof.report.table import Table
@@ -150,9 +152,7 @@ def _run(arguments: argparse.Namespace, session: Session, outputs: Outputs) -> E
             raise UsageError("--epilogue-cost and --tree do not go together: run list by list")
         if arguments.store is not None:
             raise UsageError("--store and --tree do not go together: sweep list by list with 'ckprof sweep'")
-        from ckprof.cli.batch import run_batch
-
-        return run_batch(arguments, session, outputs)
+        return _run_tree(arguments, session, outputs)
     if arguments.set is not None:
         raise UsageError("--set belongs to --tree")
     return _run_lists(arguments, session, outputs)
@@ -181,31 +181,104 @@ def _run_lists(arguments: argparse.Namespace, session: Session, outputs: Outputs
     results, error = profiler.execute_until_end(plan)
     if isinstance(error, UsageError) and not results.outcomes:
         raise error  # what was asked for cannot be done: there is nothing to show
-    delivery = _deliver(results, arguments, session, outputs)
+    from ckprof.report.run_data import render_json
+    from ckprof.report.run_table import run_document
+
+    delivery = Delivery(session)
+    forms = [(path, partial(form.render, results)) for form, path in outputs.further]
+    delivery.deliver(
+        outputs,
+        [(arguments.json, lambda: render_json(results)), *forms],
+        lambda: _rendered(results, arguments, session),
+        lambda: run_document(results).text(),
+    )
     delivery.finish(error)
     session.signals.check()
     return ExitCode.OK if results.succeeded else ExitCode.FAILED
 
 
-def _deliver(
-    results: RunResults, arguments: argparse.Namespace, session: Session, outputs: Outputs
-) -> Delivery:
-    """Write and print the report."""
-    from ckprof.report.run_data import render_json
-    from ckprof.report.run_table import run_document
+def _run_tree(arguments: argparse.Namespace, session: Session, outputs: Outputs) -> ExitCode:
+    """Run every list of the tree, with one summary per list and a grand total.
 
+    What was found out before Ctrl-C, or before an error that no list is to blame for, is reported as well.
+    """
+    from ckprof.measure.run import Batch
+
+    formats = session.registry.formats
+    for form in (outputs.format, *(further for further, _ in outputs.further)):
+        if form.render_batch is None:
+            able = ", ".join(format_.id for format_ in formats if format_.render_batch is not None)
+            raise UsageError(f"format {form.id} cannot show a tree of lists (can: {able})")
+    directions = [arguments.direction] if arguments.direction else []
+    query = shared_options.chosen_query(arguments, session, directions)
+    plan = chosen_plan(arguments, session, RunOptions(timeout_s=session.settings.timeout))
+    for name in query.pipelines:
+        session.registry.pipelines.find(name)
+    build, set_name = shared_options.chosen_build_options(arguments), arguments.set or ""
+    batch = Batch(session.profiler, arguments.tree, query, plan, build, set_name)
+    if arguments.list_instances or arguments.dry_run:
+        return _print_plans(arguments, session, batch)
+    lists: list[ListResult] = []
+    end: BaseException | None = None
+    try:
+        for result in batch.results():
+            lists.append(result)
+    except BaseException as exc:
+        # whatever it is: what was found out until then is reported
+        end = exc
     delivery = Delivery(session)
-    # The file first: standard output may be a terminal that is gone.
-    outputs.mark_delivered()
-    delivery.write(arguments.json, lambda: render_json(results))
-    for chosen_format, path in outputs.further:
-        delivery.write(path, partial(chosen_format.render, results))
-    delivery.show(
-        lambda: _rendered(results, arguments, session),
-        run_document(results).text,
-        commands=outputs.format.commands,
+    if lists:
+        results = BatchResults(
+            root=arguments.tree,
+            set_name=set_name,
+            found=len(batch.paths),
+            lists=tuple(lists),
+            why=bool(arguments.why),
+        )
+        _deliver_batch(results, arguments, outputs, delivery)
+    delivery.finish(end)
+    session.signals.check()
+    return _exit_code({result.verdict for result in lists}, {result.exit_code for result in lists})
+
+
+def _print_plans(arguments: argparse.Namespace, session: Session, batch: Batch) -> ExitCode:
+    target = session.profiler.target(arguments.target)
+    verdicts, codes = set(), {ExitCode.OK}
+    for plan in batch.plans():
+        if isinstance(plan, ListResult):
+            verdicts.add(plan.verdict)
+            codes.add(plan.exit_code)
+            session.console.info(f"{plan.name}: {plan.verdict.value}: {plan.reason}")
+        else:
+            verdicts.add(ListVerdict.FINE)
+            if arguments.list_instances:
+                print_instances(plan.selection, session.console)
+            else:
+                print_plan(plan, target.id, session.console)
+    return _exit_code(verdicts, codes)
+
+
+def _deliver_batch(
+    results: BatchResults, arguments: argparse.Namespace, outputs: Outputs, delivery: Delivery
+) -> None:
+    from ckprof.report.batch_report import batch_document, render_batch_json
+
+    forms = [(path, partial(form.render_batch, results)) for form, path in outputs.further]
+    delivery.deliver(
+        outputs,
+        [(arguments.json, lambda: render_batch_json(results)), *forms],
+        partial(batch_document if arguments.format == "table" else outputs.format.render_batch, results),
+        lambda: batch_document(results).text(),
     )
-    return delivery
+
+
+def _exit_code(verdicts: set[ListVerdict], codes: set[ExitCode]) -> ExitCode:
+    """Broken lists weigh more than failed outcomes: nothing of them was run; broken plugins weigh most."""
+    if ListVerdict.BROKEN in verdicts:
+        return max(codes)
+    if ListVerdict.FAILED in verdicts or verdicts == {ListVerdict.SKIPPED}:
+        return ExitCode.FAILED
+    return ExitCode.OK
 
 
 def _check_top(arguments: argparse.Namespace) -> None:

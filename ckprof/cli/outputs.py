@@ -17,7 +17,7 @@ from ckprof.errors import CkprofError, InputError, PluginError, UsageError
 from ckprof.files import write_output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
     from ckprof.cli.session import Session
@@ -230,6 +230,22 @@ class Delivery:
     def write(self, path: Path | None, render: Callable[[], str]) -> bool:
         """Write a form to a file, if one was asked for; say whether it went well."""
         return path is None or self._try(lambda: write_report(render(), path), f"the report {path}")
+
+    def deliver(
+        self,
+        outputs: Outputs,
+        forms: Iterable[tuple[Path | None, Callable[[], str]]],
+        render: Callable[[], str | Table[Any] | Document],
+        fallback: Callable[[], str],
+    ) -> None:
+        """Write forms to their files, and then show one: standard output may be a terminal that is gone.
+
+        :param fallback: see :meth:`show`.
+        """
+        outputs.mark_delivered()
+        for path, written in forms:
+            self.write(path, written)
+        self.show(render, fallback, commands=outputs.format.commands)
 
     def show(
         self,
