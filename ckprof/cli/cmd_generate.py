@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
 from ckprof.cli.fields import add_fields
-from ckprof.cli.instance_report import export_json
+from ckprof.cli.instance_report import add_export, export_json
 from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode
 from ckprof.kernels.requests import BuildOptions
@@ -44,12 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     shared_options.add_build_options(parser)
     group = parser.add_argument_group("output")
     add_fields(group, BuildOptions, *_FIELDS)
-    group.add_argument(
-        "--export-json",
-        type=Path,
-        metavar="PATH",
-        help="write all fields of the instances to this file as well",
-    )
+    add_export(group)
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:

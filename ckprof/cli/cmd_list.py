@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.cli.cmd_plugins import plugin_table
 from ckprof.cli.fields import add_format
-from ckprof.cli.instance_report import FORMATS, export_json, render_instances, render_reasons
+from ckprof.cli.instance_report import FORMATS, add_export, export_json, render_instances, render_reasons
 from ckprof.cli.outputs import add_output_file
 from ckprof.cli.parser import CommandParser
 from ckprof.cli.shared_options import add_instance_options, chosen_query, split_names
@@ -87,12 +87,7 @@ def _add_instance_options(parser: CommandParser, session: Session) -> None:
         help="format of the result (default: table; names: one a line)",
     )
     add_output_file(group)
-    group.add_argument(
-        "--export-json",
-        type=Path,
-        metavar="PATH",
-        help="write all fields of the instances to this file as well",
-    )
+    add_export(group)
     session.manager.call("ckprof_add_arguments", command="list instances", parser=parser)
     parser.show_first(*_FIRST)
 

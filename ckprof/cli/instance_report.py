@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from operator import itemgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -12,8 +13,8 @@ from ckprof.version import __version__
 from ckprof.wording import counted
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
     from ckprof.cli.console import Console
     from ckprof.kernels.candidates import Candidate, Rejection
@@ -62,6 +63,16 @@ def render_reasons(chosen: Selection, format_: str) -> str | Table[dict[str, Any
     columns: list[Column[dict[str, Any]]] = [Column(name, itemgetter(name)) for name in _REASON_HEADERS]
     table = Table(columns, rows)
     return table.csv().rstrip("\n") if format_ == "csv" else table
+
+
+def add_export(group: argparse._ActionsContainer) -> None:
+    """Add ``--export-json``."""
+    group.add_argument(
+        "--export-json",
+        type=Path,
+        metavar="PATH",
+        help="write all fields of the instances to this file as well",
+    )
 
 
 def export_json(chosen: Selection, path: Path) -> None:

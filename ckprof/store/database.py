@@ -13,7 +13,7 @@ import sqlite3
 import struct
 import sys
 from array import array
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -33,7 +33,7 @@ from ckprof.store.schema import create_tables, schema_findings, stored_version
 from ckprof.store.writer_lock import is_being_written
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 _HEADER: Final = struct.Struct(">8I")
@@ -187,8 +187,7 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     """
     check_log(path, locked=True)
     with store_errors(path):
-        connection = _connect(path, "rwc")
-        try:
+        with _connected(path, "rwc") as connection:
             version = stored_version(connection, str(path))
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
@@ -199,9 +198,6 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
             # A read-only database opens without complaint and would fail at the first outcome.
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("ROLLBACK")
-        except BaseException:
-            connection.close()
-            raise
     return connection
 
 
@@ -216,15 +212,11 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
         )
     check_log(path)
     with store_errors(path):
-        connection = _connect(path, _reading_mode(path))
-        try:
+        with _connected(path, _reading_mode(path)) as connection:
             connection.execute("PRAGMA query_only = ON")
             if stored_version(connection, str(path)) == 0:
                 raise StoreError("the file is empty, it holds no store", path)
             _check_schema(connection, path)
-        except BaseException:
-            connection.close()
-            raise
     return connection
 
 
@@ -245,8 +237,8 @@ def open_for_salvage(path: Path) -> sqlite3.Connection:
     if not path.is_file():
         raise StoreError("there is no such file", path)
     try:
-        connection = _connect(path, "ro" if os.access(path.parent, os.W_OK) else "ro&immutable=1")
-        try:
+        mode = "ro" if os.access(path.parent, os.W_OK) else "ro&immutable=1"
+        with _connected(path, mode) as connection:
             # whoever says this to SQLite is taken to know that the file may be inconsistent
             connection.execute("PRAGMA writable_schema = ON")
             with suppress(DamagedStoreError, OlderStoreError):  # the version may be what is damaged
@@ -254,9 +246,6 @@ def open_for_salvage(path: Path) -> sqlite3.Connection:
             _reject_views(connection, path)
             # fails where the tables themselves cannot be found
             connection.execute("SELECT 1 FROM attempts, measurements, sessions LIMIT 0").fetchall()
-        except BaseException:
-            connection.close()
-            raise
     except (sqlite3.Error, UnicodeDecodeError) as exc:
         if isinstance(exc, sqlite3.Error) and isinstance(translate(exc, path), NotAStoreError):
             raise translate(exc, path) from exc
@@ -278,18 +267,20 @@ def _reject_views(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _connect(path: Path, mode: str) -> sqlite3.Connection:
+@contextmanager
+def _connected(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
+    """Open a file; it is closed if the block raises."""
     uri = f"file:{quote(str(path.absolute()))}?mode={mode}"
     connection = sqlite3.connect(
         uri, uri=True, isolation_level=None, timeout=_BUSY_S, check_same_thread=False
     )
-    connection.text_factory = _text
-    return connection
-
-
-def _text(data: bytes) -> str:
-    """Return a text; bytes that are not UTF-8 become surrogates, which no stored text has."""
-    return data.decode("utf-8", "surrogateescape")
+    # bytes that are not UTF-8 become surrogates, which no stored text has
+    connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
+    try:
+        yield connection
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _reading_mode(path: Path) -> str:
@@ -301,14 +292,14 @@ def _reading_mode(path: Path) -> str:
 
     :raises ReadOnlyStoreError: something does.
     """
-    log = path.with_name(f"{path.name}-wal")
+    log = _path(path)
     network = file_system_of(path.parent) in NETWORK_FILE_SYSTEMS
     if not network and os.access(path.parent, os.W_OK):
         return "rw" if os.access(path, os.W_OK) else "ro"
     if log.exists() and log.stat().st_size > 0:
         if network:
             check_location(path)
-        if path.with_name(f"{path.name}-shm").exists() and os.access(path, os.R_OK):
+        if _path(path, "shm").exists() and os.access(path, os.R_OK):
             return "ro"
         raise ReadOnlyStoreError(
             f"outcomes wait in {log.name}, which cannot be read in a read-only folder; copy both files to "
