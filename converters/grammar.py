@@ -182,16 +182,6 @@ class Grammar:
             for item in alike
         )
 
-    def read(self, text: str) -> tuple[CompiledFamily, dict[str, Any]]:
-        """Return the family and the values of a line without comment and surrounding blanks.
-
-        The values of a rejected family are empty.
-
-        :raises LineError: the line cannot be read.
-        """
-        match = self.match(text)
-        return self.read_slowly(text) if match is None else (match[0], match[0].values_of(match[1]))
-
     def split(self, text: str) -> tuple[CompiledFamily, list[Argument]]:
         """Return the family that a line belongs to and its arguments.
 

@@ -20,11 +20,12 @@ from ckprof_converters.builder.kernel import (
     missing_fields,
     native_kernel,
 )
-from ckprof_converters.builder.texts import LineFields, kernel_texts
+from ckprof_converters.builder.texts import fields_of, kernel_texts
 from ckprof_converters.collect import repeated
 from ckprof_converters.compiled import LineError, LineProblem
 from ckprof_converters.conf_family import ConfFamily
 from ckprof_converters.drop_rules import DropRule, dropped_by
+from ckprof_converters.grammar import Grammar
 from ckprof_converters.lines import looks_like_log
 from ckprof_converters.properties import FileFacts, differ_in_depth
 from ckprof_converters.records import DepthwiseRecord, GemmRecord
@@ -58,11 +59,11 @@ class BuilderReader(protocols.BuilderReader):
     family_type: Final = ConfFamily
 
     def __init__(self, families: Sequence[ConfFamily] = ()) -> None:
-        self._lines = LineFields(families)
+        self._lines = Grammar(families)
 
     def use_families(self, families: Sequence[ConfFamily]) -> None:
         """Take lines apart with these families from now on."""
-        self._lines = LineFields(families)
+        self._lines = Grammar(families)
 
     def recognises(self, request: ConversionRequest) -> bool:
         """Say yes to lists and to output of a profiler."""
@@ -100,7 +101,7 @@ class _BuilderReading:
     """The reading of one list."""
 
     def __init__(
-        self, lines: LineFields, request: ConversionRequest, strings: StringGrammar, revision: Revision | None
+        self, lines: Grammar, request: ConversionRequest, strings: StringGrammar, revision: Revision | None
     ) -> None:
         self._lines = lines
         self._request = request
@@ -150,7 +151,7 @@ class _BuilderReading:
         """Let lines that say layout and type speak for those that do not."""
         for kernel in kernels:
             try:
-                family, fields = self._lines.read(kernel.text)
+                family, fields = fields_of(kernel.text, self._lines)
             except LineError:
                 continue
             if family.layout_fields and family.dtype_fields:
@@ -164,7 +165,7 @@ class _BuilderReading:
         if _NATIVE.match(kernel.text):
             yield self._native(kernel)
             return
-        family, fields = self._lines.read(kernel.text)
+        family, fields = fields_of(kernel.text, self._lines)
         if kernel.stated is not None:
             fields = {
                 name: kernel.stated if text in COMBINED_OPERATIONS else text for name, text in fields.items()
@@ -255,7 +256,9 @@ class _BuilderReading:
                 family.operand_tensors,
             )
         except RouteError as error:
-            raise LineError(LineProblem(error.message, self._lines.place_of(text, error.field))) from None
+            compiled, arguments = self._lines.split(text)
+            place = compiled.start_of(arguments, error.field)
+            raise LineError(LineProblem(error.message, place)) from None
 
     def _string(
         self, kernel: NamedKernel, made: BuilderKernel, origin: Mapping[str, str] | None, text: str = ""

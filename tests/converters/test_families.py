@@ -132,7 +132,7 @@ def test_gemm_records(convert, text, dtype, expected):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_is_converted_for_its_direction(converter, convert, family):
-    compiled, _ = converter.grammar.read(line(family))
+    compiled, _ = converter.grammar.split(line(family))
     assert compiled.family.id == family
     request = {"layout": NHWGC} if family in SHORT else {}
     conversion = convert(line(family), direction=compiled.family.direction, dtype=DataType.FP16, **request)
