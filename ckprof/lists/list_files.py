@@ -191,25 +191,18 @@ def _converter_of(request: ConversionRequest, registry: Registry) -> Converter:
 #: endings of files that may be lists: legacy lists and JSON catalogs
 LIST_SUFFIXES: Final = (".conf", ".json")
 
-#: what the folder of the lists that ship with ckprof is called in the checkout
-_SHIPPED_NAME: Final = "conf"
-
 
 def find_tree(name: str) -> Path:
     """Return the folder that ``name`` means: a path, or else the tree of lists that ships with ckprof.
 
     :raises InputError: there is no such folder.
     """
-    path = Path(name)
-    if path.is_dir():
-        return path
-    if path.exists():
-        raise InputError("is a file, expected a folder of lists (a single list goes with --conf)", path)
-    if path.parts[:1] == (_SHIPPED_NAME,):
-        shipped = conf_root().joinpath(*path.parts[1:])
-        if shipped.is_dir():
-            return shipped
-    raise InputError("no such folder", path)
+    folder = find_folder(name)
+    if folder is None and Path(name).exists():
+        raise InputError("is a file, expected a folder of lists (a single list goes with --conf)", name)
+    if folder is None:
+        raise InputError("no such folder", name)
+    return folder
 
 
 def find_lists(root: Path, set_name: str | None) -> list[Path]:

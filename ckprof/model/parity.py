@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
+from ckprof.version import __version__
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -162,7 +164,7 @@ class StringComparison:
 class ParityReport:
     """Everything that a parity or diff command found out."""
 
-    ckprof_version: str
+    ckprof_version: str = __version__
     #: name of the CK revision profile
     revision: str
     fail_on: tuple[ParityFinding, ...]

@@ -28,7 +28,6 @@ from ckprof.parity.side import (
     read_builder,
 )
 from ckprof.paths import conf_root, lasting_name
-from ckprof.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,7 +66,7 @@ def check_parity(session: Session, request: ParityRequest) -> tuple[ParityReport
     if not any(comparison.compared for comparison in comparisons):
         rules = ", ".join(sorted({skip.rule for item in comparisons for skip in item.skipped}))
         raise InputError(f"nothing is compared: every instance is left out ({rules})", comparisons[0].title)
-    report = _report(revision, request.fail_on, comparisons)
+    report = ParityReport(revision=revision.name, fail_on=request.fail_on, comparisons=tuple(comparisons))
     return report, Lock(revision=revision.name, expected=tuple(frozen))
 
 
@@ -97,7 +96,7 @@ def compare_files(
     first, second = against_each_other(*(_side_of(request, registry, insisted) for request in requests))
     comparison = compare(first, second, registry.strings, f"{names[0]} and {names[1]}")
     comparison = replace(comparison, title_of_checkout=" and ".join(map(lasting_name, paths)))
-    return _report(expected, fail_on, [comparison])
+    return ParityReport(revision=expected.name, fail_on=fail_on, comparisons=(comparison,))
 
 
 def _side_of(request: ConversionRequest, registry: Registry, revision: Revision | None) -> StringSide:
@@ -111,17 +110,6 @@ def _side_of(request: ConversionRequest, registry: Registry, revision: Revision 
     if is_json(request.data):
         return catalog_side([read_request(request, registry)], registry, name)
     return builder_side([read_builder(request, registry, revision)], registry.strings, name)
-
-
-def _report(
-    revision: Revision, fail_on: tuple[ParityFinding, ...], comparisons: Sequence[StringComparison]
-) -> ParityReport:
-    return ParityReport(
-        ckprof_version=__version__,
-        revision=revision.name,
-        fail_on=fail_on,
-        comparisons=tuple(comparisons),
-    )
 
 
 def _shown(path: Path) -> str:

@@ -95,14 +95,6 @@ def is_library(data: bytes) -> bool:
     return data.startswith(_ELF)
 
 
-def merge_copies(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    """Return the entries of several files, those with equal identity once."""
-    distinct: dict[object, Entry] = {}
-    for entry in entries:
-        distinct.setdefault(entry.identity, entry)
-    return tuple(distinct.values())
-
-
 CATALOG: Final = "catalog"
 LIBRARY: Final = "library"
 
@@ -121,21 +113,20 @@ def catalog_side(
     :raises InputError: there is no instance, or a record or its string is wrong.
     """
     entries: list[Entry] = []
-    invalid: dict[str, str] = {}
     for conversion in conversions:
-        of_list: list[Entry] = []
         for catalog in conversion.catalogs:
-            of_list += _of_catalog(catalog, conversion, registry, with_keys=with_keys)
-        invalid.update(
-            {
-                f"{conversion.path}:{line}": f"the conversion drops it ({why.rule}: {why.message})"
-                for line, why in conversion.dropped.items()
-                if why.rule not in _NO_INSTANCES
-            }
-        )
-        entries += of_list
+            entries += _of_catalog(catalog, conversion, registry, with_keys=with_keys)
+    invalid = {
+        f"{conversion.path}:{line}": f"the conversion drops it ({why.rule}: {why.message})"
+        for conversion in conversions
+        for line, why in conversion.dropped.items()
+        if why.rule not in _NO_INSTANCES
+    }
     if len(conversions) > 1:
-        entries = list(merge_copies(entries))
+        distinct: dict[object, Entry] = {}
+        for entry in entries:
+            distinct.setdefault(entry.identity, entry)
+        entries = [*distinct.values()]
     origin = ", ".join(str(conversion.path) for conversion in conversions)
     return StringSide(name=name, origin=origin, entries=tuple(entries), invalid=invalid)
 

@@ -54,13 +54,9 @@ _COMMON: Final[dict[str, Any]] = {
     "note": "short forward lines do not print K1: warp_tile_k follows from data type and MMA tile alone",
 }
 
-_BACKWARD_DATA: Final[dict[str, Any]] = {
-    "direction": "bwd_data",
-    "variant": "bwd_data",
-    "record_type": GemmRecord,
-    "separator": ", ",
-    "fixed": GEMM_DEFAULTS,
-}
+_BACKWARD: Final[dict[str, Any]] = {"record_type": GemmRecord, "separator": ", ", "fixed": GEMM_DEFAULTS}
+_BACKWARD_DATA: Final = {**_BACKWARD, "direction": "bwd_data", "variant": "bwd_data"}
+_BACKWARD_WEIGHT: Final = {**_BACKWARD, "direction": "bwd_weight", "variant": "bwd_weight"}
 
 _BACKWARD_DATA_FIELDS: Final = (
     BLOCK_SIZE,
@@ -74,14 +70,6 @@ _BACKWARD_DATA_FIELDS: Final = (
     number("vector_size_b"),
     *SHUFFLE,
 )
-
-_BACKWARD_WEIGHT: Final[dict[str, Any]] = {
-    "direction": "bwd_weight",
-    "variant": "bwd_weight",
-    "record_type": GemmRecord,
-    "separator": ", ",
-    "fixed": GEMM_DEFAULTS,
-}
 
 #: after the K extent: 11 arguments
 _BACKWARD_WEIGHT_BODY: Final = (
