@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -47,63 +48,50 @@ def plan_tree(
     groups, skipped = _find_lists(root)
     if not groups and not skipped:
         return None
-    return _Planner(root, reading, convert).plan(groups, skipped)
-
-
-class _Planner:
-    def __init__(
-        self, root: Path, reading: ListReading, convert: Callable[[ConversionRequest], Conversion]
-    ) -> None:
-        self._root = root
-        self._reading = reading
-        self._convert = convert
-        self._planned: dict[Path, CatalogFile] = {}
-        self._lists: list[TreeList] = []
-
-    def plan(self, groups: Sequence[Sequence[Path]], skipped: Sequence[TreeList]) -> TreePlan:
-        self._lists.extend(skipped)
-        failed = False
-        for group in groups:
-            if failed:
-                self._lists.extend(TreeList(path=path, state=ListState.NOT_REACHED) for path in group)
-            else:
-                failed = not self._group(group)
-        return tuple(self._planned.values()), tuple(self._lists)
-
-    def _group(self, paths: Sequence[Path]) -> bool:
-        """Convert lists that share catalogs; say whether all went well."""
+    catalogs: dict[Path, CatalogFile] = {}
+    lists = [*skipped]
+    for number, group in enumerate(groups):
         planned: dict[Path, CatalogFile] = {}
         converted: list[TreeList] = []
-        for index, path in enumerate(paths):
+        for index, path in enumerate(group):
             try:
-                request = list_request(path, self._reading, _direction_of(path, self._root))
-                conversion = self._convert(request)
-                self._append(planned, path, conversion)
+                request = list_request(path, reading, _direction_of(path, root))
+                conversion = convert(request)
+                _add(conversion, path, path.parent.relative_to(root), planned, catalogs)
             except InputError as error:
                 # The catalogs that it shares are not made, so those in front of it do not count either.
-                others = (*(item.path for item in converted), *paths[index + 1 :])
-                self._lists.append(TreeList(path=path, state=ListState.FAILED, error=error))
-                self._lists.extend(TreeList(path=other, state=ListState.NOT_REACHED) for other in others)
-                return False
+                others = (item.path for item in converted)
+                later = chain(others, group[index + 1 :], *groups[number + 1 :])
+                lists.append(TreeList(path=path, state=ListState.FAILED, error=error))
+                lists += [TreeList(path=other, state=ListState.NOT_REACHED) for other in later]
+                return tuple(catalogs.values()), tuple(lists)
             converted.append(
                 TreeList(path=path, state=ListState.CONVERTED, request=request, conversion=conversion)
             )
-        self._lists.extend(converted)
-        self._planned.update(planned)
-        return True
+        lists += converted
+        catalogs |= planned
+    return tuple(catalogs.values()), tuple(lists)
 
-    def _append(self, planned: dict[Path, CatalogFile], path: Path, conversion: Conversion) -> None:
-        folder = path.parent.relative_to(self._root)
-        for name, catalog in zip(_names(path, conversion.catalogs), conversion.catalogs, strict=True):
-            target = folder / f"{name}.json"
-            if target in planned:
-                planned[target] = _joined(planned[target], catalog, path)
-            elif target in self._planned:
-                raise InputError(
-                    f"gives the same catalog {target} as {self._planned[target].sources[0]}", path
-                )
-            else:
-                planned[target] = CatalogFile(path=target, catalog=catalog, sources=(path,))
+
+def _add(
+    conversion: Conversion,
+    path: Path,
+    folder: Path,
+    planned: dict[Path, CatalogFile],
+    catalogs: Mapping[Path, CatalogFile],
+) -> None:
+    """Add the catalogs of a list to those of the lists that it belongs to.
+
+    :param catalogs: of all other lists.
+    """
+    for name, catalog in zip(_names(path, conversion.catalogs), conversion.catalogs, strict=True):
+        target = folder / f"{name}.json"
+        if target in planned:
+            planned[target] = _joined(planned[target], catalog, path)
+        elif target in catalogs:
+            raise InputError(f"gives the same catalog {target} as {catalogs[target].sources[0]}", path)
+        else:
+            planned[target] = CatalogFile(path=target, catalog=catalog, sources=(path,))
 
 
 def _names(path: Path, catalogs: Sequence[Catalog]) -> list[str]:
