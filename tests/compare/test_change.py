@@ -273,6 +273,33 @@ def test_the_processes_asked_for_settle_most_rows() -> None:
     assert got.count(Verdict.SLOWER) > 0.8 * len(got)
 
 
+@pytest.mark.parametrize("size", [0.0, 0.01, 0.05, 0.15])
+@pytest.mark.parametrize("error", [0.01, 0.03])
+@pytest.mark.parametrize("threshold", [0.02, 0.4])  # the quantiles are approximate, far out most
+def test_processes_that_are_needed_by_the_quantiles_of_scipy(
+    size: float, error: float, threshold: float
+) -> None:
+    change = Change(
+        log_ratio=-size, low=0.0, high=0.0, p_value=1, same_p_value=1, error=error, processes=3, rounds=9
+    )
+
+    def settled(processes: int) -> bool:
+        """Whether the row is outside of 2 % either way at 95 % and significant, or inside at 90 %."""
+        student = stats.t(2 * processes - 2)
+        reach = student.ppf([0.975, 1 - threshold, 0.95]) * error * math.sqrt(3 / processes)
+        return size - max(reach[:2]) > math.log(1.02) or size + reach[2] < math.log(1.02)
+
+    assert (POLICY.min_change, POLICY.confidence) == (0.02, 0.95)
+    expected = next((count for count in range(4, 101) if settled(count)), None)
+    assert processes_needed(change, POLICY, threshold) == expected
+
+
+def test_the_side_with_fewer_processes_and_rounds_counts() -> None:
+    two, five = ({f"s{n}": [0.0] * 3 for n in range(count)} for count in (2, 5))
+    for old, new in ((two, five), (five, two)):
+        assert (RowTimes(old=old, new=new).processes, RowTimes(old=old, new=new).rounds) == (2, 6)
+
+
 def test_a_change_at_the_limit_is_never_settled() -> None:
     change = Change(
         log_ratio=math.log1p(0.02),

@@ -84,3 +84,12 @@ def test_unknown_parameter():
 def test_parameters_are_positive(value):
     with pytest.raises(UsageError, match="more than 0"):
         make_criterion("sample-count", {"count": value})
+
+
+@pytest.mark.parametrize(
+    ("count", "rounds", "expected"), [(100, 3, 34), (7, 2, 4), (6, 3, 2), (2, 3, 1), (1, 1, 1)]
+)
+def test_rounds_together_have_at_least_the_samples_that_were_asked_for(count, rounds, expected):
+    criterion = CRITERIA["sample-count"]
+    assert criterion.share({"count": count}, rounds) == {"count": expected}
+    assert criterion.share({}, 3) == {"count": 34}  # of 100
