@@ -30,16 +30,6 @@ _TUPLE: Final = re.compile(r"\busing\s+(\w+)\s*=\s*std::tuple\s*<")
 SLOT: Final = "$"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TupleAlias:
-    """An alias template whose body is a ``std::tuple`` of instances."""
-
-    name: str
-    parameters: tuple[TemplateParameter, ...]
-    #: position of its ``<`` among the tokens of the header
-    body: int
-
-
 class InstanceHeader:
     """One instance header. Its short names hold in it alone: other headers may give them other meanings.
 
@@ -54,7 +44,10 @@ class InstanceHeader:
         self.names: dict[str, Expr] = {}
         #: names of alias templates that are sequences of numbers
         self.sequences: set[str] = set()
-        self.tuples: dict[str, TupleAlias] = {}
+        #: alias templates whose body is a ``std::tuple`` of instances -> their parameters
+        self.tuples: dict[str, tuple[TemplateParameter, ...]] = {}
+        #: position of the ``<`` of each among the tokens
+        self._bodies: dict[str, int] = {}
         texts = self.stream.texts
         position = 0
         while position < len(texts):
@@ -92,17 +85,22 @@ class InstanceHeader:
         body = after + 3
         end = self._end_of_statement(body)
         if texts[body : body + 4] == ["std", "::", "tuple", "<"]:
-            self.tuples[name] = TupleAlias(name=name, parameters=parameters, body=body + 3)
+            self.tuples[name] = parameters
+            self._bodies[name] = body + 3
         elif "Sequence" in texts[body : body + 4]:
             self.sequences.add(name)
         return end + 1
 
-    def elements(self, alias: TupleAlias) -> tuple[Expr, ...]:
+    def line_of(self, alias: str) -> int:
+        """Return the line of a tuple."""
+        return self.stream.line_of(self._bodies[alias])
+
+    def elements(self, alias: str) -> tuple[Expr, ...]:
         """Read the instances of a tuple as they are written.
 
         :raises InputError: an element is nothing that the reader knows.
         """
-        reader = ExprReader(self.stream, alias.body)
+        reader = ExprReader(self.stream, self._bodies[alias])
         return tuple(item for item in reader.arguments() if item.name != "nullptr_t")
 
     def substitute(self, expression: Expr, bound: Mapping[str, Expr], depth: int = 0) -> Expr:
@@ -194,18 +192,18 @@ class InstanceTuples:
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
 
-    def _find(self, alias: str) -> tuple[InstanceHeader, TupleAlias | None]:
+    def _find(self, alias: str) -> InstanceHeader:
         path, _ = self._places[alias]
         if path not in self._read_headers:
             text, _ = preprocess(self._texts[path], self._macros, path)
             self._read_headers[path] = InstanceHeader(text, path)
-        header = self._read_headers[path]
-        return header, header.tuples.get(alias)
+        return self._read_headers[path]
 
     def devices(self, alias: str) -> frozenset[str]:
         """Return the names of the classes in a tuple, without reading their arguments."""
-        header, body = self._find(alias)
-        return frozenset(item.name for item in header.elements(body)) if body else frozenset()
+        header = self._find(alias)
+        elements = header.elements(alias) if alias in header.tuples else ()
+        return frozenset(item.name for item in elements)
 
     def pattern(self, alias: str) -> Pattern:
         """Return a tuple with its parameters left open.
@@ -213,26 +211,24 @@ class InstanceTuples:
         :raises InputError: a class that is not known, or an argument that cannot be read.
         """
         if alias not in self._patterns:
-            header, body = self._find(alias)
-            if body is None:
+            header = self._find(alias)
+            if alias not in header.tuples:
                 raise InputError(f"{alias} is switched off or commented out", header.path)
-            rank = (self._places[alias][1], list(header.tuples).index(alias))
             try:
-                self._patterns[alias] = self._read(header, body, rank)
+                self._patterns[alias] = self._read(header, alias)
             except InputError as exc:
                 if exc.path is not None:
                     raise
-                line = header.stream.line_of(body.body)
-                raise InputError(f"{alias}: {exc.message}", header.path, line) from exc
+                raise InputError(f"{alias}: {exc.message}", header.path, header.line_of(alias)) from exc
         return self._patterns[alias]
 
     def print_in(self, alias: str, argument: Expr) -> str:
         """Return an argument of a tuple as strings print it, with the names of the tuple's header."""
-        header, _ = self._find(alias)
-        return print_argument(header.substitute(argument, {}))
+        return print_argument(self._find(alias).substitute(argument, {}))
 
-    def _read(self, header: InstanceHeader, alias: TupleAlias, rank: tuple[int, int]) -> Pattern:
-        bound = {item.name: Expr(SLOT + item.name) for item in alias.parameters}
+    def _read(self, header: InstanceHeader, alias: str) -> Pattern:
+        parameters = header.tuples[alias]
+        bound = {item.name: Expr(SLOT + item.name) for item in parameters}
         instances = []
         for element in header.elements(alias):
             if element.args is None:
@@ -241,12 +237,12 @@ class InstanceTuples:
             written = [header.substitute(item, bound) for item in element.args]
             instances.append(DeviceInstance(element.name, device.complete(written)))
         return Pattern(
-            alias=alias.name,
-            rank=rank,
-            parameters={item.name: item.kind for item in alias.parameters},
+            alias=alias,
+            rank=(self._places[alias][1], list(header.tuples).index(alias)),
+            parameters={item.name: item.kind for item in parameters},
             defaults={
                 item.name: print_argument(header.substitute(item.default, {}))
-                for item in alias.parameters
+                for item in parameters
                 if item.default is not None
             },
             instances=tuple(instances),

@@ -93,9 +93,6 @@ class KernelIndex:
             elif not known:
                 known.append(kernel)
 
-    def __bool__(self) -> bool:
-        return bool(self._families)
-
     @property
     def families(self) -> tuple[Family, ...]:
         """The families that lists have kernels of, in their order."""

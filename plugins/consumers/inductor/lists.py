@@ -32,7 +32,7 @@ from ckprof_plugins.consumers.records import FileAudit, Reason
 from ckprof_plugins.extract.classes import class_records
 from ckprof_plugins.extract.cpp_text import Expr, ExprReader, TokenStream, preprocess
 from ckprof_plugins.extract.headers import print_argument
-from ckprof_plugins.extract.tuples import InstanceHeader, TupleAlias
+from ckprof_plugins.extract.tuples import InstanceHeader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -70,8 +70,8 @@ def library_lists(library: Path, kind: str) -> tuple[tuple[InductorOperation, ..
             continue
         header = InstanceHeader(preprocess(text, _MACROS, str(path))[0], str(path))
         uses = _uses(path, header)
-        for alias in header.tuples.values():
-            for bound in uses.get(alias.name, []):
+        for alias in header.tuples:
+            for bound in uses.get(alias, []):
                 for operation in _instances(header, alias, bound, kind, left_out):
                     found.setdefault(operation.key_name(), operation)
     if not found:
@@ -81,17 +81,16 @@ def library_lists(library: Path, kind: str) -> tuple[tuple[InductorOperation, ..
 
 def _uses(path: Path, header: InstanceHeader) -> dict[str, list[Mapping[str, Expr]]]:
     """Return, for each tuple of a header, the values with which the sources beside it use it."""
-    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, header.tuples))})\b") if header.tuples else None
     uses: dict[str, list[Mapping[str, Expr]]] = {}
-    for source in sorted(path.parent.glob("*.cpp")) if pattern else ():
+    for source in sorted(path.parent.glob("*.cpp")):
         text = source.read_text(encoding="utf-8", errors="replace")
-        if pattern is None or path.name not in text or not pattern.search(text):
+        if path.name not in text or not any(name in text for name in header.tuples):
             continue
         stream = TokenStream(preprocess(text, _MACROS, str(source))[0], str(source))
         for position, piece in enumerate(stream.texts):
             if piece in header.tuples and stream.texts[position + 1 : position + 2] == ["<"]:
                 given = ExprReader(stream, position + 1).arguments()
-                names = [item.name for item in header.tuples[piece].parameters]
+                names = [item.name for item in header.tuples[piece]]
                 bound = {
                     name: header.substitute(value, {}) for name, value in zip(names, given, strict=False)
                 }
@@ -102,13 +101,13 @@ def _uses(path: Path, header: InstanceHeader) -> dict[str, list[Mapping[str, Exp
 
 def _instances(
     header: InstanceHeader,
-    alias: TupleAlias,
+    alias: str,
     bound: Mapping[str, Expr],
     kind: str,
     left_out: Counter[str],
 ) -> Iterator[InductorOperation]:
     # parameters without a value keep their names, which nobody declares: they are types of further tensors
-    empty = {item.name: Expr("Tuple", ()) for item in alias.parameters if item.name.startswith("Ds")}
+    empty = {item.name: Expr("Tuple", ()) for item in header.tuples[alias] if item.name.startswith("Ds")}
     for element in header.elements(alias):
         if element.name != kind or element.args is None:
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
@@ -97,7 +98,8 @@ class Models:
         if model is None:
             known = architectures().get(self.arch)
             model = physical_model(known.compute_units if known else 0, dtype.properties.size_bytes)
-        traits = {f"{number:06d}": traits_of(operation, dtype) for number, operation in enumerate(operations)}
+        described = enumerate(map(_description, operations))
+        traits = {f"{number:06d}": _traits(description, dtype) for number, description in described}
         choices = [(name, count) for name, counts in zip(traits, splits, strict=True) for count in counts]
         sizes = gemm_sizes_of(self._registry, direction, dtype.value)
         return Selector(model, traits, sizes, choices=choices)
@@ -140,16 +142,9 @@ def _kind(operation: InductorOperation) -> tuple[object, ...]:
     return (*tile, operation.block_gemm_pipeline_version)
 
 
-def traits_of(operation: InductorOperation, dtype: DataType) -> KernelTraits:
-    """Return what the time of an operation depends on.
-
-    :raises StepError: block size and tile contradict each other.
-    """
-    return _traits(_description(operation), dtype)
-
-
 @cache
 def _traits(description: tuple[tuple[str, Any], ...], dtype: DataType) -> KernelTraits:
+    """Return what the time of an operation depends on."""
     values = dict(description)
     properties = ListReading(dtype=dtype, mma_k_table=(8, 16))
     waves(values, properties)
@@ -269,7 +264,8 @@ def _convolution(template: Any, sizes: Sequence[int], dtype: DataType, most: int
 
 def _product(template: Any, sizes: Sequence[int], dtype: DataType, most: int | None) -> InductorChoice:
     batch, (m, n, k) = (sizes[0], sizes[1:4]) if template.is_batched else (1, sizes[:3])
-    rocm_op = _pair_type(template)
+    # torch's type of an operation with its number of splits
+    rocm_op = sys.modules[type(template).__module__].InductorROCmOp
 
     def accepts(operation: InductorOperation, splits: int) -> bool:
         return template.filter_op(rocm_op(op=operation, kBatch=splits)) is not None
@@ -282,13 +278,6 @@ def _product(template: Any, sizes: Sequence[int], dtype: DataType, most: int | N
         splits=template._get_kBatch,
         accepts=accepts,
     )
-
-
-def _pair_type(template: Any) -> Any:
-    """Return torch's type of an operation with its number of splits."""
-    import sys
-
-    return sys.modules[type(template).__module__].InductorROCmOp
 
 
 _PRODUCT: Final = "DeviceGemm_Xdl_CShuffleV3"

@@ -130,7 +130,7 @@ def test_short_names_are_replaced_and_parameters_bound() -> None:
         "template <typename T> using X = std::tuple<Foo<T, B, D, S<1>, S2>, std::nullptr_t>;",
         "x.h",
     )
-    (element,) = header.elements(header.tuples["X"])
+    (element,) = header.elements("X")
     found = [header.substitute(item, {"T": Expr("float")}) for item in element.args]
     assert found == [
         Expr("float"),
