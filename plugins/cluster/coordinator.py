@@ -134,7 +134,7 @@ class Coordinator:
         """Tasks whose workers have not answered; what they measure comes later."""
         return len(self._in_flight)
 
-    def run(self) -> Stop:
+    def run(self) -> None:
         """Work until nothing is left, the time is over, or a stop is requested; then call :meth:`finish`.
 
         :raises CkprofError: the store cannot be written, or no worker can measure anything.
@@ -150,7 +150,6 @@ class Coordinator:
                 break
             self._hand_out()
             self._wait(self._watch.poll_s)
-        return self._counters.stop
 
     def finish(self) -> Counters:
         """Merge what is left in the shards, which takes no workers."""

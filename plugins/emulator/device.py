@@ -69,7 +69,25 @@ class EmulatedDevice(NamedDevice):
 
         :raises UsageError: a setting is wrong.
         """
-        return variables_of(device)
+        settings = device.partition(":")[2]
+        found: dict[str, str] = {}
+        for part in filter(None, settings.split(",")):
+            key, _, value = part.partition("=")
+            if key == _CHECK_SETTING:
+                found[_CHECKS] = ",".join(_known_checks(value))
+            elif key in _WORDS:
+                variable, words = _WORDS[key]
+                if value not in words:
+                    raise UsageError(f"--device {device}: {key} is {value!r}, expected {' or '.join(words)}")
+                found[variable] = value
+            elif key not in _NUMBERS:
+                known = (*_NUMBERS, *_WORDS, _CHECK_SETTING)
+                raise UsageError(f"--device {device}: {unknown_name('setting', key, known)}")
+            elif not (value.isascii() and value.isdecimal()) or (key == "threads" and int(value) == 0):
+                raise UsageError(f"--device {device}: {key} is {value!r}, expected a number")
+            else:
+                found[_NUMBERS[key]] = value
+        return found
 
     def recipe(self, target: Target, request: BuildRequest) -> BuildRecipe:
         """Return the target's recipe for this device, which takes the place of the HIP runtime.
@@ -77,7 +95,7 @@ class EmulatedDevice(NamedDevice):
         :raises ToolchainError: no usable compiler, headers or device libraries.
         :raises UsageError: it cannot be such an architecture, or a setting is wrong.
         """
-        variables = variables_of(request.device)
+        variables = self.variables(request.device)
         arch = request.arch.partition(":")[0]
         if arch not in ARCHITECTURES:
             known = ", ".join(sorted(ARCHITECTURES))
@@ -116,32 +134,6 @@ class EmulatedDevice(NamedDevice):
         ready = "compiled" if compiled else f"compiled on first use by {' '.join(command)}"
         text = f"{', '.join(sorted(ARCHITECTURES))}, {ready} (headers: {headers}); --device {NAME}"
         return (Finding(topic, FindingState.OK, text),)
-
-
-def variables_of(device: str) -> dict[str, str]:
-    """Return the environment variables that say what ``emulated:seed=7,check=races+waits`` says.
-
-    :raises UsageError: a setting is wrong.
-    """
-    settings = device.partition(":")[2]
-    found: dict[str, str] = {}
-    for part in filter(None, settings.split(",")):
-        key, _, value = part.partition("=")
-        if key == _CHECK_SETTING:
-            found[_CHECKS] = ",".join(_known_checks(value))
-        elif key in _WORDS:
-            variable, words = _WORDS[key]
-            if value not in words:
-                raise UsageError(f"--device {device}: {key} is {value!r}, expected {' or '.join(words)}")
-            found[variable] = value
-        elif key not in _NUMBERS:
-            known = (*_NUMBERS, *_WORDS, _CHECK_SETTING)
-            raise UsageError(f"--device {device}: {unknown_name('setting', key, known)}")
-        elif not (value.isascii() and value.isdecimal()) or (key == "threads" and int(value) == 0):
-            raise UsageError(f"--device {device}: {key} is {value!r}, expected a number")
-        else:
-            found[_NUMBERS[key]] = value
-    return found
 
 
 def _known_checks(value: str) -> tuple[str, ...]:

@@ -14,17 +14,20 @@ from ckprof_plugins.emulator import device, library
 CPU_PROBLEM = "2 1 1 16 16 3 3 10 10 1 1 1 1 1 1 1 1"
 
 
+variables = device.EmulatedDevice().variables
+
+
 def test_settings_become_variables():
-    assert device.variables_of("emulated") == {}
-    assert device.variables_of("emulated:seed=7,threads=2,budget=0,memory=65536,check=races+waits") == {
+    assert variables("emulated") == {}
+    assert variables("emulated:seed=7,threads=2,budget=0,memory=65536,check=races+waits") == {
         "CKPROF_EMULATED_SEED": "7",
         "CKPROF_EMULATED_THREADS": "2",
         "CKPROF_EMULATED_BUDGET": "0",
         "CKPROF_EMULATED_MEMORY": "65536",
         "CKPROF_EMULATED_CHECKS": "races,waits",
     }
-    assert device.variables_of("emulated:faults=abort") == {"CKPROF_EMULATED_FAULTS": "abort"}
-    assert device.variables_of("emulated:check=all")["CKPROF_EMULATED_CHECKS"] == ",".join(device.CHECKS)
+    assert variables("emulated:faults=abort") == {"CKPROF_EMULATED_FAULTS": "abort"}
+    assert variables("emulated:check=all")["CKPROF_EMULATED_CHECKS"] == ",".join(device.CHECKS)
 
 
 @pytest.mark.parametrize(
@@ -39,12 +42,12 @@ def test_settings_become_variables():
 )
 def test_wrong_settings_are_named(text, message):
     with pytest.raises(UsageError, match=re.escape(message)):
-        device.variables_of(text)
+        variables(text)
 
 
 def test_the_emulator_reads_the_variables_and_has_the_checks():
     options = (library.SOURCE_DIR / "runtime" / "options.cpp").read_text()
-    every = device.variables_of("emulated:seed=1,threads=1,budget=1,memory=1,faults=abort,check=all")
+    every = variables("emulated:seed=1,threads=1,budget=1,memory=1,faults=abort,check=all")
     assert set(re.findall(r'"(CKPROF_EMULATED_\w+)"', options)) == {
         *every,
         "CKPROF_EMULATED_FAIL",
