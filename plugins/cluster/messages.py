@@ -301,21 +301,17 @@ decode_entry: Final = msgspec.msgpack.Decoder(PackedEntry).decode
 
 def loose_plugins(session: ProfilerSession) -> tuple[str, ...]:
     """Return the plugins that another process finds nowhere else."""
-    return tuple(
-        _absolute(plugin.location)
-        for plugin in session.manager.plugins
-        if plugin.is_loose and not plugin.error
-    )
+    loose = (plugin.location for plugin in session.manager.plugins if plugin.is_loose and not plugin.error)
+    return tuple(_absolute(name) if name.endswith(".py") or "/" in name else name for name in loose)
 
 
 def architecture_files(session: ProfilerSession) -> tuple[str, ...]:
-    """Return the files with further architectures, as workers name them."""
-    return tuple(_absolute(name) for name in session.settings.architectures)
+    """Return the files with further architectures, wherever a worker looks for them."""
+    return tuple(map(_absolute, session.settings.architectures))
 
 
 def _absolute(name: str) -> str:
-    path = Path(name).expanduser()
-    return str(path.absolute()) if path.suffix == ".py" or "/" in name else name
+    return str(Path(name).expanduser().absolute())
 
 
 def load_plugins(plugins: Sequence[str], architectures: Sequence[str]) -> PluginManager:
