@@ -219,9 +219,12 @@ class RunOptions:
 
 
 #: least values
-_LEAST: Final = {"seed": 0, "warmup": 0, "min_samples": 1, "rounds": 1, "cpu_threads": 0, "device": 0} | (
-    dict.fromkeys(("min_time_s", "max_time_s", "flush_bytes"), 0)
-)
+_LEAST: Final = {
+    **dict.fromkeys(
+        ("seed", "warmup", "cpu_threads", "device", "min_time_s", "max_time_s", "flush_bytes"), 0
+    ),
+    **dict.fromkeys(("min_samples", "rounds"), 1),
+}
 
 
 #: the flush must not fit into the last-level cache together with what it evicts

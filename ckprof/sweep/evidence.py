@@ -16,7 +16,7 @@ from ckprof.model.roof import Roof, RoofKind
 from ckprof.store.key import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ckprof.model.problem import Problem
     from ckprof.model.problem_case import ProblemCase
@@ -30,24 +30,6 @@ if TYPE_CHECKING:
 ROOFS: Final = "roofs"
 
 
-def measured_roofs(
-    measure: Callable[[DataType | None], float], dtypes: Collection[DataType]
-) -> tuple[Roof, ...]:
-    """Measure bandwidth and multiply-adds.
-
-    :param measure: returns what the device reaches per second, 0 where that is not measured: operations on a
-        type, or for ``None`` the bytes of a copy.
-    :returns: a roof per type; only the bandwidth where multiply-adds of none of them are measured.
-    """
-    bandwidth = measure(None) / 1e9 or math.inf
-    rates = {dtype: measure(dtype) / 1e9 or math.inf for dtype in dtypes}
-    return tuple(
-        Roof(kind=RoofKind.MEASURED, gflops=rate, gbytes_per_s=bandwidth, dtype=dtype)
-        for dtype, rate in rates.items()
-        if min(rate, bandwidth) < math.inf
-    )
-
-
 def device_roofs(
     target: Target,
     arch: str,
@@ -55,16 +37,24 @@ def device_roofs(
     measure: Callable[[DataType | None], float],
     dtypes: Iterable[DataType],
 ) -> tuple[Roof, ...]:
-    """Return what a device reaches: by its record, and measured now.
+    """Return what a device reaches: by its record, and bandwidth and multiply-adds as measured now.
 
     :param device: its index, or the name of one that the target brings along: that reaches nothing which is
         worth measuring.
-    :param measure: see :func:`measured_roofs`.
+    :param measure: returns what the device reaches per second, 0 where that is not measured: operations on a
+        type, or for ``None`` the bytes of a copy.
+    :returns: a measured roof per type; only the bandwidth where multiply-adds of none of them are measured.
     """
     if isinstance(device, str):
         return ()
-    recorded = target.theoretical_roofs(arch, device)
-    return (*recorded, *measured_roofs(measure, tuple(dict.fromkeys(dtypes))))
+    bandwidth = measure(None) / 1e9 or math.inf
+    rates = {dtype: measure(dtype) / 1e9 or math.inf for dtype in dict.fromkeys(dtypes)}
+    measured = (
+        Roof(kind=RoofKind.MEASURED, gflops=rate, gbytes_per_s=bandwidth, dtype=dtype)
+        for dtype, rate in rates.items()
+        if min(rate, bandwidth) < math.inf
+    )
+    return (*target.theoretical_roofs(arch, device), *measured)
 
 
 def roof_evidence(device: DeviceKey, roofs: Sequence[Roof]) -> dict[str, object]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from hypothesis import given
@@ -11,10 +13,15 @@ from hypothesis import strategies as st
 
 from ckprof.model.roof import Roof, RoofKind
 from ckprof.model.types import DataType
-from ckprof.sweep.evidence import kept_roofs, measured_roofs, roof_evidence
+from ckprof.sweep.evidence import device_roofs, kept_roofs, roof_evidence
 from tests.store.samples import make_attempt, make_session
 
+if TYPE_CHECKING:
+    from ckprof.plugin.protocols import Target
+
 DEVICE = make_attempt(0).key.device
+#: knows nothing of its devices
+TARGET = cast("Target", SimpleNamespace(theoretical_roofs=lambda arch, device: ()))
 rates = st.floats(1e-3, 1e9) | st.just(math.inf)
 
 
@@ -38,9 +45,9 @@ def test_what_is_no_roof_is_left_out(wrong: dict[str, object]) -> None:
 
 def test_what_is_measured() -> None:
     seen = {None: 2e11, DataType.FP32: 5e12, DataType.FP16: 0.0}
-    found = measured_roofs(lambda dtype: seen[dtype], [DataType.FP32, DataType.FP16])
+    found = device_roofs(TARGET, "", 0, lambda dtype: seen[dtype], [DataType.FP32, DataType.FP16])
     assert found == (roof(5000, 200, dtype=DataType.FP32), roof(math.inf, 200, dtype=DataType.FP16))
-    assert measured_roofs(lambda dtype: 0.0, list(DataType)) == ()
+    assert device_roofs(TARGET, "", 0, lambda dtype: 0.0, list(DataType)) == ()
 
 
 def test_roofs_are_those_of_their_device() -> None:
