@@ -43,12 +43,11 @@ if TYPE_CHECKING:
     from ckprof.measure.rounds_loop import Bench, KernelGroup, Sample
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.outcome import Status
-    from ckprof.model.problem import Problem
     from ckprof.model.ranking import Standing
     from ckprof.model.recipe import BuildRecipe
     from ckprof.plugin.protocols import Observer
     from ckprof.session import Session
-    from ckprof.store.query import PastVisit, SharedKey
+    from ckprof.store.query import SharedKey
     from ckprof.sweep.plan import Counting, Plan, PlannedContest
     from ckprof.sweep.requests import SweepOptions
 
@@ -298,7 +297,7 @@ def plan_sweep(
     kernels = [candidate.selected() for candidate in request.selection.candidates]
     path = Path(options.store)
     if is_shard_folder(options.store) or not path.exists():
-        return make_plan(plan_request(request, options, kernels, shared, counting), _nothing)
+        return make_plan(plan_request(request, options, kernels, shared, counting), lambda *_: ())
     with Store(path) as store:
         on_host = target.embedded or bool(run.device_name)
         if on_host and cpus is not None:
@@ -350,7 +349,7 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
         run = sweep_run_options(request.options, library.recipe)
         opened = stack.enter_context(open_library(session, library, run, observers(session)))
         bench = opened.bench
-        past = sink.reader.past_visits if isinstance(sink, StoreWriter) else _nothing
+        past = sink.reader.past_visits if isinstance(sink, StoreWriter) else lambda *_: ()
         plan = make_plan(plan_request(request, options, library.kernels, opened.shared), past)
         announce(plan, session.tell)
         seed, measures = options.rounds.seed, bool(plan.open_contests)
@@ -385,9 +384,3 @@ def plan_request(
         retry_failed=options.retry_failed,
         counting=counting,
     )
-
-
-def _nothing(shared: SharedKey, problem: Problem) -> Sequence[PastVisit]:
-    """Say what was measured where there is no store to ask."""
-    del shared, problem
-    return ()
