@@ -6,6 +6,7 @@ import gc
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -81,6 +82,15 @@ def pytest_addoption(parser):
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_configure():
+    """Have Ctrl-C work in tests and what they start, also where the shell that started them ignores it.
+
+    Shells do so for commands in the background, and so do some machines that test automatically.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def pytest_cmdline_main(config):
     """Give each process of pytest-xdist neighbouring tests: what a module shares is made once, mostly."""
     if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
