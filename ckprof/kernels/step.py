@@ -85,19 +85,16 @@ class StepResult:
         return self.status == compile_step.OK
 
 
-@dataclass(frozen=True, slots=True)
 class StepFiles:
     """Where the files of steps lie.
 
     :param root: a folder of one build.
     """
 
-    root: Path
-
-    @property
-    def folder(self) -> Path:
-        """The folder of all of them."""
-        return self.root / "steps"
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        #: the folder of all of them
+        self.folder = root / "steps"
 
     def spec(self, step_id: str) -> Path:
         """Return the file that tells a step what to do."""

@@ -21,7 +21,6 @@ from ckprof_plugins.directions._convolution.kernel import (
     KERNELS,
     ConvKernel,
     ConvOperation,
-    SplitKRule,
     Zeroing,
 )
 from ckprof_plugins.directions._convolution.problem import ConvProblem, default_problems
@@ -54,14 +53,14 @@ OPERATION: Final = ConvOperation(
     zeroing=Zeroing.ALWAYS,
     split_k=(
         # CK Tile accepts these and launches an empty grid.
-        SplitKRule(
-            rejected_if="k_batch < 1",
-            reason="split_k = {k_batch}: a backward-data kernel does not choose it by itself",
+        (
+            "k_batch < 1",
+            "split_k = {k_batch}: a backward-data kernel does not choose it by itself",
         ),
         # CK Tile accepts these as well; some splits of every GEMM would have nothing to do.
-        SplitKRule(
-            rejected_if="k_batch > 1 && k_batch > reduction_steps(param)",
-            reason="split_k = {k_batch} is more than the {reduction_steps(param)} MMA steps of the "
+        (
+            "k_batch > 1 && k_batch > reduction_steps(param)",
+            "split_k = {k_batch} is more than the {reduction_steps(param)} MMA steps of the "
             "longest reduction",
         ),
     ),

@@ -21,7 +21,6 @@ from ckprof_plugins.directions._convolution.kernel import (
     KERNELS,
     ConvKernel,
     ConvOperation,
-    SplitKRule,
     Zeroing,
 )
 from ckprof_plugins.directions._convolution.problem import ConvProblem
@@ -53,9 +52,9 @@ OPERATION: Final = ConvOperation(
     result_lengths="output_spatial_lengths_",
     zeroing=Zeroing.NEVER,
     split_k=(
-        SplitKRule(
-            rejected_if="k_batch != 1",
-            reason="split_k = {k_batch}: a forward kernel does not split its reduction",
+        (
+            "k_batch != 1",
+            "split_k = {k_batch}: a forward kernel does not split its reduction",
         ),
     ),
     counts_reduction_steps=False,

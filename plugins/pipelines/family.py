@@ -208,7 +208,7 @@ def includes(*further: str) -> tuple[tuple[str, ...], ...]:
 @lru_cache(maxsize=16)
 def split_k_requirements(operation: ConvOperation) -> tuple[LauncherRequirement, ...]:
     """Return what the direction rejects of ``k_batch``."""
-    return tuple(rejection("split-k", rule.rejected_if, rule.reason) for rule in operation.split_k)
+    return tuple(rejection("split-k", condition, reason) for condition, reason in operation.split_k)
 
 
 @lru_cache(maxsize=256)

@@ -7,7 +7,7 @@ launcher instantiates several kernels and chooses one of them for each problem.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +15,7 @@ from ckprof.model.architecture import API_LEVEL_2025_07, API_LEVEL_2025_11
 from ckprof_plugins.directions._convolution.kernel import ConvKernel, ConvOperation, Zeroing
 from ckprof_plugins.pipelines.family import includes, rejection
 from ckprof_plugins.pipelines.level_rules import SURFACES
-from ckprof_plugins.pipelines.template_values import ZEROING_COMMENTS, GemmHeader, gemm_values
+from ckprof_plugins.pipelines.template_values import ZEROING_COMMENTS, gemm_values
 from ckprof_plugins.pipelines.vocabulary import GemmPipeline, mem_prefetch_stages
 
 if TYPE_CHECKING:
@@ -48,23 +48,6 @@ def loop_ends(instance: GemmInstance | UniversalGemmInstance, api_level: str) ->
 
 
 _MISSING_TYPES: Final = frozenset({"GemmPipeline"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FixedTailsHeader(GemmHeader):
-    """The values of one header."""
-
-    #: whether the GEMM pipeline is instantiated for each kind of hot loop and tail
-    has_tails: bool
-    #: whether the splits of a reduction are added up atomically
-    splits: bool
-    #: whether the support test asks how many blocks along K a split has
-    counts_split_loops: bool
-    #: whether a problem is taken apart into GEMMs of different depth
-    has_many_gemms: bool
-    splits_image: bool
-    epilogue: str
-    launch_bounds: str
 
 
 @lru_cache(maxsize=32)
@@ -140,7 +123,7 @@ def fixed_tails_values(
     api_level: str,
     further_includes: tuple[str, ...] = (),
 ) -> dict[str, Any]:
-    """Return the arguments of :class:`FixedTailsHeader` for an instance; a family replaces what differs.
+    """Return what :func:`gemm_values` returns, for these levels; a family replaces what differs.
 
     :param name: the kernel's.
     :param further_includes: files beside those of every GEMM kernel.

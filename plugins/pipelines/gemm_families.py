@@ -15,7 +15,6 @@ from ckprof_plugins.directions._convolution.kernel import ConvKernel, Zeroing
 from ckprof_plugins.pipelines.family import rejection
 from ckprof_plugins.pipelines.fixed_tails import (
     FIXED_TAILS_LEVELS,
-    FixedTailsHeader,
     fixed_tails_values,
 )
 from ckprof_plugins.pipelines.gemm_family import GemmFamily, gemm_instance_string
@@ -63,7 +62,7 @@ class ImplicitGemmPipeline(GemmFamily):
     ) -> GemmHeader:
         """Return what the template of the request's API level shows."""
         if api_level in FIXED_TAILS_LEVELS:
-            return FixedTailsHeader(**fixed_tails_values(instance, operation, name, arch, api_level))
+            return GemmHeader(**fixed_tails_values(instance, operation, name, arch, api_level))
         zeroing = operation.zeroing
         return GemmHeader(
             template="implicit_gemm.hpp.j2",
@@ -121,7 +120,7 @@ class TwoStagePipeline(GemmFamily):
         if fixed:
             # the second stage clears what splits add to, and is a device function as well
             values |= {"zeroes": False, "device_functions": values["device_functions"] + (not combines)}
-            return FixedTailsHeader(**values | {"template": "two_stage_2025_11.hpp.j2"})
+            return GemmHeader(**values | {"template": "two_stage_2025_11.hpp.j2"})
         return GemmHeader(template="two_stage.hpp.j2", **values)
 
 

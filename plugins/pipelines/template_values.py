@@ -92,6 +92,16 @@ class GemmHeader(KernelHeader):
     zeroes: bool = False
     zeroes_if: str = ""
     zeroing_comment: str = ""
+    #: at levels where hot loop and tail are template arguments: whether the GEMM pipeline is instantiated for
+    #: each kind of them, splits of a reduction are added up atomically, the support test asks how many blocks
+    #: along K a split has, and a problem is taken apart into GEMMs of different depth
+    has_tails: bool = False
+    splits: bool = False
+    counts_split_loops: bool = False
+    has_many_gemms: bool = False
+    splits_image: bool = False
+    epilogue: str = ""
+    launch_bounds: str = ""
     #: of stream-K: enumerator of ``StreamKReductionStrategy``, and a C++ truth value
     strategy: str = ""
     persistent: str = ""

@@ -41,16 +41,6 @@ class Zeroing(Enum):
     IF_SPLIT = "if_split"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SplitKRule:
-    """Values of ``k_batch`` that a direction rejects."""
-
-    #: C++ condition on ``k_batch`` and ``param``, the problem
-    rejected_if: str
-    #: sentence with C++ expressions in braces
-    reason: str
-
-
 # Compared by identity: operations are keys of caches.
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ConvOperation:
@@ -81,7 +71,9 @@ class ConvOperation:
     #: ... times all entries of this one
     result_lengths: str
     zeroing: Zeroing
-    split_k: tuple[SplitKRule, ...]
+    #: values of ``k_batch`` that the direction rejects: C++ condition on it and ``param``, the problem; and a
+    #: sentence with C++ expressions in braces
+    split_k: tuple[tuple[str, str], ...]
     #: whether the header has ``reduction_steps()``, for a rule that asks it
     counts_reduction_steps: bool
     #: whether the kernel replaces a ``k_batch`` of -1 by a number of its own
