@@ -121,18 +121,16 @@ def _document(choice: KernelChoice) -> Document:
         Column("kernel", lambda row: row[1].kernel.name, names=lambda row: row[1].kernel.name),
         Column("splits", lambda row: row[1].prediction.splits),
         Column("predicted us", lambda row: row[1].prediction.time_us, form=".2f"),
-        Column("95 % between", _interval),
+        Column(
+            "95 % between",
+            lambda row: f"{row[1].prediction.low_us:.4g} and {row[1].prediction.high_us:.4g}",
+        ),
         *([Column("measured us", _measured)] if measured else []),
         Column("limit", lambda row: _limit(row[1]), priority=1),
     ]
     table = Table(columns, [*enumerate(choice.kernels, 1)], elsewhere="--format json has every column")
     unsupported = f"{len(choice.unsupported)} better ones do not support the problem"
     return Document([table, f"{counted(choice.candidates, 'kernel')}, {unsupported}"])
-
-
-def _interval(row: tuple[int, ChosenKernel]) -> str:
-    prediction = row[1].prediction
-    return f"{prediction.low_us:.4g} and {prediction.high_us:.4g}"
 
 
 def _measured(row: tuple[int, ChosenKernel]) -> str:

@@ -41,9 +41,7 @@ if TYPE_CHECKING:
 _BLAS_THREADS: Final = "OPENBLAS_NUM_THREADS"
 
 #: options of a replay, but for those that builds have as well
-_REPLAY: Final = (
-    "files", "compute_units", "build_s", "visit_s", "unit_s", "start_s", "per_unit", "overlap",
-)  # fmt: skip
+_REPLAY: Final = ("files", "build_s", "visit_s", "unit_s", "start_s", "per_unit", "overlap")
 
 _EPILOG = """\
 examples:
@@ -199,10 +197,7 @@ def _show(result: TuneResult, arguments: argparse.Namespace, session: Session) -
 
 
 def _emit(result: TuneResult, emitted: EmittedList, arguments: argparse.Namespace, session: Session) -> None:
-    """Write the chosen kernels.
-
-    :raises InputError: nothing was measured, or the file cannot be written.
-    """
+    """Write the chosen kernels."""
     from ckprof.files import write_output
 
     if not result.chosen:

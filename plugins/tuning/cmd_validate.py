@@ -103,15 +103,16 @@ def _coverage_values(inside: Sequence[bool]) -> dict[str, Any]:
 
 
 def _shape_values(shape: JudgedShape) -> dict[str, Any]:
+    chosen = shape.prediction
     return {
         "problem": shape.problem.describe(),
-        "kernel": shape.chosen[0],
-        "splits": shape.chosen[1],
+        "kernel": chosen.kernel,
+        "splits": chosen.splits,
         "time_us": shape.chosen_us,
-        "predicted_us": shape.predicted_us,
-        "uncertainty": shape.uncertainty,
-        "low_us": shape.low_us,
-        "high_us": shape.high_us,
+        "predicted_us": chosen.time_us,
+        "uncertainty": chosen.uncertainty,
+        "low_us": chosen.low_us,
+        "high_us": chosen.high_us,
         "best_kernel": shape.best[0],
         "best_splits": shape.best[1],
         "best_us": shape.best_us,
@@ -198,7 +199,11 @@ def _name(choice: Choice) -> str:
 
 _LOSSES: Final[list[Column[JudgedShape]]] = [
     Column("", lambda shape: f"{shape.efficiency:.3f}", align="right"),
-    Column("chosen", lambda shape: _name(shape.chosen), names=lambda shape: shape.chosen[0]),
+    Column(
+        "chosen",
+        lambda shape: _name((shape.prediction.kernel, shape.prediction.splits)),
+        names=lambda shape: shape.prediction.kernel,
+    ),
     Column("us", lambda shape: shape.chosen_us, align="right", form=".2f"),
     Column("best", lambda shape: _name(shape.best), names=lambda shape: shape.best[0]),
     Column("us", lambda shape: shape.best_us, align="right", form=".2f"),

@@ -32,7 +32,6 @@ from ckprof_plugins.tuning.kernel_build import KernelBuild
 from ckprof_plugins.tuning.model_use import KernelKind, device_of, executed_traits, runs_elsewhere
 from ckprof_plugins.tuning.search.loop import MeasuredPair
 from ckprof_plugins.tuning.search.observations import (
-    Configuration,
     Costs,
     Observations,
     Pair,
@@ -134,9 +133,7 @@ class DeviceBench:
         self.space = _space(self._candidates, traits, cases, request.options.splits)
         #: content key -> position of the kernel; position of a kernel, number of splits -> that of the choice
         self._kernel_numbers = {kernel.key: number for number, kernel in enumerate(self.space.kernels)}
-        self._choice_numbers: dict[tuple[int, int], int] = {
-            choice: number for number, choice in enumerate(self.space.choices)
-        }
+        self._choice_numbers = {choice: number for number, choice in enumerate(self.space.choices)}
         self._started = time.monotonic()
         #: kernels that were asked whether they support the problems
         self._asked: set[int] = set()
@@ -209,7 +206,7 @@ class DeviceBench:
         wanted.update(left[: max(0, _ASKED_PER_CPU * available_cpus() - len(wanted))])
         self._asked |= wanted
         kernels = sorted(wanted)
-        splits = sorted({choice.splits for choice in space.choices})
+        splits = sorted({count for _, count in space.choices})
         queries = (
             SupportQuery(problem=problem, split_k=count) for problem in space.problems for count in splits
         )
@@ -433,10 +430,7 @@ def require_one_kind(candidates: Sequence[Candidate]) -> None:
 
 
 def _problems_of(request: RunRequest) -> list[ProblemCase]:
-    """Return the problems that the kernels can be run on, each with the splits and counts of all its lines.
-
-    :raises UsageError: no problem fits.
-    """
+    """Return the problems that the kernels can be run on, each with the splits and counts of its lines."""
     ndim = request.selection.candidates[0].instance.ndim
     merged: dict[Problem, ProblemCase] = {}
     for run in request.problems:
@@ -463,5 +457,5 @@ def _space(
             SearchKernel(key=one.instance.key, name=one.name, traits=traits.get(one.name))
             for one in candidates
         ),
-        choices=tuple(Configuration(kernel, split) for kernel in range(len(candidates)) for split in splits),
+        choices=tuple((kernel, split) for kernel in range(len(candidates)) for split in splits),
     )

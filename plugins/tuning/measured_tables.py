@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from ckprof.errors import InputError
 from ckprof.model.outcome import Status
@@ -36,49 +36,46 @@ _NOTHING: Final = frozenset({"", "nan", "none", "inf"})
 _ARCH: Final = re.compile(r"gfx[0-9a-f]{3,4}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Columns:
-    """The columns of a problem."""
-
-    #: name -> value where the column is missing; ``None``: it must be there
-    usual: Mapping[str, int | None]
-    #: what makes a problem of the values; raises ``InputError``
-    make: Callable[[dict[str, int]], Problem]
-    #: what makes a problem of a row that names its own columns; raises ``InputError``
-    named: Callable[[Mapping[str, str]], Problem] | None = None
-
-    @property
-    def required(self) -> list[str]:
-        """Those that must be there."""
-        return [name for name, usual in self.usual.items() if usual is None]
+#: the columns of a type of problems with what stands for each that is missing, ``None``: it must be there;
+#: and what makes a problem of the cells of a row, which raises ``InputError``
+_Columns: TypeAlias = "tuple[Mapping[str, int | None], Callable[[Mapping[str, str]], Problem]]"
 
 
 def _columns_of(kind: type[object], header: Sequence[str]) -> _Columns:
     if isinstance(kind, TableProblem):
-        return _Columns(usual=kind.table_columns, make=kind.of_table)
-    # a file that names the operation of each row may have problems with different fields
-    by_row = (
-        partial(problem_of_cells, others=_LONG | _IGNORED | _NAMED) if OPERATION_COLUMN in header else None
-    )
+        return kind.table_columns, partial(_problem_of_numbers, kind.table_columns, kind.of_table)
     made = fields(cast("Any", kind))
     usual = {field.name: None if field.default is MISSING else cast("int", field.default) for field in made}
-    return _Columns(usual=usual, make=lambda values: cast("Any", kind)(**values), named=by_row)
+    if OPERATION_COLUMN in header:
+        # a file that names the operation of each row may have problems with different fields
+        return usual, partial(problem_of_cells, others=_LONG | _IGNORED | _NAMED)
+    return usual, partial(_problem_of_numbers, usual, lambda values: cast("Any", kind)(**values))
+
+
+def _problem_of_numbers(
+    columns: Mapping[str, int | None], make: Callable[[dict[str, int]], Problem], cells: Mapping[str, str]
+) -> Problem:
+    values: dict[str, int] = {}
+    for name, usual in columns.items():
+        text = cells.get(name, "")
+        try:
+            values[name] = int(text) if text else -1 if usual is None else usual
+        except ValueError:
+            raise InputError(f"{name} is {text!r}, expected a whole number") from None
+    return make(values)
 
 
 def _columns_in(header: Sequence[str], kinds: Sequence[type[object]], path: Path) -> _Columns:
-    """Return the columns of the first type of problems that a header has all of.
-
-    :raises InputError: it lacks columns of each.
-    """
-    every = [_columns_of(kind, header) for kind in kinds]
-    for columns in every:
-        if set(columns.required) <= set(header):
-            return columns
-    if not every:
+    """Return the columns of the first type of problems that a header has all of."""
+    if not kinds:
         raise InputError("no loaded plugin has problems", path)
-    columns = every[0]
-    missing = [name for name in columns.required if name not in header]
-    expected = ",".join(columns.required)
+    every = [_columns_of(kind, header) for kind in kinds]
+    required = [[name for name, usual in columns.items() if usual is None] for columns, _ in every]
+    for columns, needed in zip(every, required, strict=True):
+        if set(needed) <= set(header):
+            return columns
+    missing = [name for name in required[0] if name not in header]
+    expected = ",".join(required[0])
     raise InputError(f"no column {', '.join(missing)}; expected {expected} and times", path, 1)
 
 
@@ -105,9 +102,8 @@ def read_csv(
     arches = set(_ARCH.findall(comments)) or set(_ARCH.findall(path.name))
     reader = _long if {"kernel", "latency_ms"} <= set(header) else _wide
     problems, times, dropped = reader(path, header, rows, columns)
-    names = dict.fromkeys(name for _, name, _ in times)
     kernels = {}
-    for name in names:
+    for name in dict.fromkeys(name for _, name, _ in times):
         traits = describe(name)
         if traits is None:
             raise InputError(
@@ -135,7 +131,7 @@ _Read = tuple[list[Problem], _Times, list[str]]
 
 
 def _wide(path: Path, header: Sequence[str], rows: Iterable[_Row], columns: _Columns) -> _Read:
-    kernels = [name for name in header if name not in columns.usual and name not in _IGNORED]
+    kernels = [name for name in header if name not in columns[0] and name not in _IGNORED]
     problems: dict[Problem, int] = {}
     times: _Times = {}
     for row in rows:
@@ -201,20 +197,8 @@ def _time(path: Path, row: _Row, column: str) -> float | None:
 
 def _problem(path: Path, row: _Row, columns: _Columns) -> Problem:
     number, cells = row
-    if columns.named is not None:
-        try:
-            return columns.named(cells)
-        except InputError as exc:
-            raise InputError(exc.message, path, number) from None
-    values: dict[str, int] = {}
-    for name, usual in columns.usual.items():
-        text = cells.get(name, "")
-        try:
-            values[name] = int(text) if text else -1 if usual is None else usual
-        except ValueError:
-            raise InputError(f"{name} is {text!r}, expected a whole number", path, number) from None
     try:
-        return columns.make(values)
+        return columns[1](cells)
     except InputError as exc:
         raise InputError(exc.message, path, number) from None
 
@@ -264,10 +248,7 @@ def _is_store(path: Path) -> bool:
 
 
 def _only_device(devices: Iterable[DeviceKey], path: Path) -> DeviceKey:
-    """Return the one device, by target, name, architecture and compute units.
-
-    :raises InputError: there are several.
-    """
+    """Return the one device, by target, name, architecture and compute units."""
     found = {(one.target, one.model, one.arch, one.compute_units, one.is_emulated): one for one in devices}
     if len(found) > 1:
         names = ", ".join(sorted(f"{one.target} {one.model} {one.arch}".strip() for one in found.values()))
@@ -276,10 +257,7 @@ def _only_device(devices: Iterable[DeviceKey], path: Path) -> DeviceKey:
 
 
 def _of_store(registry: Registry, path: Path, kind: KernelKind) -> Measurements:
-    """Return what a store holds: verified measurements alone.
-
-    :raises InputError: it holds none, or those of several devices.
-    """
+    """Return what a store holds: verified measurements alone."""
     from ckprof.store.query import StoreQuery
     from ckprof.store.store import Store
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ckprof.model.gemm_work import KernelTraits
     from ckprof.plugin.protocols import Pipeline
     from ckprof.plugin.registry import Registry
+    from ckprof.session import Session
     from ckprof_plugins.tuning.time_model.formula import GemmSizes
     from ckprof_plugins.tuning.time_model.model import TimeModel
 
@@ -43,6 +44,16 @@ class KernelKind:
     def of(cls, model: TimeModel) -> KernelKind:
         """Return that of a model's kernels."""
         return cls(direction=model.direction, dtype=model.dtype, target=model.target)
+
+
+def kind_of_tables(session: Session, direction: str, dtype: DataType, target: str) -> KernelKind:
+    """Return what the kernels of tables have in common.
+
+    :param target: what ran them; empty for the architecture itself.
+    """
+    id_ = session.target(target).id if target else ""
+    ran = id_ if runs_elsewhere(session.registry, id_) else ""
+    return KernelKind(direction=direction, dtype=dtype.value, target=ran)
 
 
 def executed_traits(

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ckprof.kernels.choose import Selection
     from ckprof.model.problem import Problem
     from ckprof.model.problem_case import ProblemCase
-    from ckprof_plugins.tuning.search.observations import Costs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,7 +270,9 @@ class TuneOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayOptions:
-    """A search in recorded measurements: nothing is built or run.
+    """A search in recorded measurements: nothing is built or run, seconds are counted.
+
+    By default, as if one kernel were compiled after the other.
 
     :raises UsageError: a value is out of range.
     """
@@ -289,14 +290,6 @@ class ReplayOptions:
     dtype: DataType
     #: target that ran the kernels of tables, if not the architecture itself; stores say it themselves
     target: str = ""
-    compute_units: int | None = field(
-        default=None,
-        metadata=option(
-            "compute units of the device (default: those of its architecture; stores say them)",
-            flag="--compute-units",
-            metavar="N",
-        ),
-    )
     search: SearchOptions = field(default_factory=SearchOptions)
     #: only kernels of these names take part, and these can be emitted; ``None`` for all of the table
     selection: Selection | None = None
@@ -356,16 +349,3 @@ class ReplayOptions:
                 raise UsageError(f"{name} is {value}, expected at least 1")
         if self.build_s + self.visit_s == 0:
             raise UsageError("--replay-build-time and --replay-visit-time are both 0: nothing takes time")
-
-    def costs(self) -> Costs:
-        """Return the seconds that are counted; the defaults compile one kernel after the other."""
-        from ckprof_plugins.tuning.search.observations import Costs
-
-        return Costs(
-            start_s=self.start_s,
-            unit_s=self.unit_s,
-            kernel_s=self.build_s,
-            visit_s=self.visit_s,
-            jobs=self.jobs,
-            per_unit=self.per_unit,
-        )

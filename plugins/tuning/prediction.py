@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from math import exp, log
+from math import exp, inf, log
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -239,10 +239,7 @@ def _asked(
 
 
 def _ranked(kernels: Iterable[KernelPrediction]) -> tuple[KernelPrediction, ...]:
-    def order(kernel: KernelPrediction) -> tuple[bool, float]:
-        return kernel.time is None, kernel.time.time_us if kernel.time is not None else 0.0
-
-    return tuple(sorted(kernels, key=order))
+    return tuple(sorted(kernels, key=lambda kernel: kernel.time.time_us if kernel.time else inf))
 
 
 def _question(

@@ -9,7 +9,7 @@ from ckprof.errors import InputError, UsageError
 from ckprof.events import Level, Message
 from ckprof.model.architecture import architectures
 from ckprof_plugins.tuning.measured_tables import read_tables
-from ckprof_plugins.tuning.model_use import KernelKind, gemm_sizes_of, runs_elsewhere
+from ckprof_plugins.tuning.model_use import gemm_sizes_of, kind_of_tables
 from ckprof_plugins.tuning.predicted_times import read_predicted, with_predicted
 from ckprof_plugins.tuning.time_model.intervals import ranges_of
 from ckprof_plugins.tuning.time_model.model import Provenance, TimeModel, summarise
@@ -120,19 +120,8 @@ def train(session: Session, options: TrainOptions) -> TimeModel:
 
 
 def _learned(session: Session, options: TrainOptions, direction: str) -> tuple[Measurements, float]:
-    """Return the times to learn from, with the occupancy of an inspection if there is one.
-
-    And how far measured times are from those among them that were predicted; 0 without any.
-
-    :raises InputError: a file is wrong, or the files are of several devices.
-    :raises UsageError: there is no file.
-    """
-    target = session.target(options.target).id if options.target else ""
-    kind = KernelKind(
-        direction=direction,
-        dtype=options.dtype.value,
-        target=target if runs_elsewhere(session.registry, target) else "",
-    )
+    """Return the times to learn from, and how far measured times are from those that were predicted."""
+    kind = kind_of_tables(session, direction, options.dtype, options.target)
     if not options.files and not options.predicted:
         raise UsageError("nothing to learn from: give a store, a table of measured times, or --predicted")
     table = read_tables(session.registry, options.files, kind) if options.files else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,14 +23,14 @@ from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.model_use import (
     KernelKind,
     gemm_sizes_of,
+    kind_of_tables,
     load_model,
     require_device,
     require_target,
-    runs_elsewhere,
 )
 from ckprof_plugins.tuning.search.acquisition import GuaranteedSearch
 from ckprof_plugins.tuning.search.loop import MeasuredPair, TuneLoop, TuneStop
-from ckprof_plugins.tuning.search.observations import Configuration, Observations, SearchKernel, SearchSpace
+from ckprof_plugins.tuning.search.observations import Costs, Observations, SearchKernel, SearchSpace
 from ckprof_plugins.tuning.search.result import TuneResult, tune_result
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
 from ckprof_plugins.tuning.strategies import STRATEGIES
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from ckprof.session import Session
     from ckprof_plugins.tuning.options import ReplayOptions, SearchOptions, TuneOptions
     from ckprof_plugins.tuning.search.loop import TuneBench
-    from ckprof_plugins.tuning.search.observations import Costs, Pair
+    from ckprof_plugins.tuning.search.observations import Pair
     from ckprof_plugins.tuning.time_model.formula import GemmSizes
     from ckprof_plugins.tuning.time_model.measurements import Measurements
     from ckprof_plugins.tuning.time_model.model import TimeModel
@@ -69,9 +70,7 @@ def replay_space(table: Measurements, counts: Mapping[Problem, int] | None = Non
         problems=table.problems,
         counts=tuple(weights.get(problem, 1) for problem in table.problems),
         kernels=tuple(SearchKernel(key=name, name=name, traits=table.kernels[name]) for name in names),
-        choices=tuple(
-            Configuration(kernel, count) for kernel, name in enumerate(names) for count in splits[name]
-        ),
+        choices=tuple((kernel, count) for kernel, name in enumerate(names) for count in splits[name]),
     )
 
 
@@ -84,28 +83,21 @@ class ReplayBench:
     """
 
     def __init__(self, table: Measurements, space: SearchSpace, options: ReplayOptions) -> None:
-        self._options, self._costs = options, options.costs()
+        self._space, self._costs = space, _costs(options)
         #: whether kernels are measured while others are built
         self.overlaps = options.overlap
         self._seconds = 0.0
         #: kernels of the build under way, when it began, and when it is over
         self._building: tuple[int, float, float] | None = None
         self._times = np.full(space.shape, np.nan)
-        places = {
-            (space.kernels[choice.kernel].name, choice.splits): i for i, choice in enumerate(space.choices)
-        }
+        places = {(space.kernels[kernel].name, splits): i for i, (kernel, splits) in enumerate(space.choices)}
         for (problem, name, splits), time_us in table.times.items():
             self._times[problem, places[name, splits]] = time_us
         self.possible = np.isfinite(self._times)
-        #: least time of each problem in microseconds
-        self.best_us = np.where(self.possible, self._times, np.inf).min(axis=1)
-        #: seconds of building everything in one build, and measuring it once afterwards
-        self.exhaustive_s = self._costs.build_s(len(space.kernels))
-        self.exhaustive_s += options.visit_s * int(self.possible.sum())
 
-    def observations(self, space: SearchSpace) -> Observations:
+    def observations(self) -> Observations:
         """Return what a search knows at its beginning: what is supported, and what things cost."""
-        observations = Observations(space, self._options.costs())
+        observations = Observations(self._space, deepcopy(self._costs))
         observations.possible[:] = self.possible
         # what takes no time is done
         observations.built[:] = self._costs.build_s(1) == 0.0
@@ -153,8 +145,20 @@ class ReplayBench:
         for pair in pairs:
             if most_s is not None and self._seconds - begun >= most_s:
                 return
-            self._seconds += self._options.visit_s
+            self._seconds += self._costs.visit_s
             yield pair, kernel_time([RoundTime(median_ms=float(self._times[pair]) / 1000, spread_ms=0.0)])
+
+
+def _costs(options: ReplayOptions) -> Costs:
+    """Return the seconds that are counted."""
+    return Costs(
+        start_s=options.start_s,
+        unit_s=options.unit_s,
+        kernel_s=options.build_s,
+        visit_s=options.visit_s,
+        jobs=options.jobs,
+        per_unit=options.per_unit,
+    )
 
 
 #: share of the time of a search on a device that planning may take
@@ -168,12 +172,7 @@ def replay(session: Session, options: ReplayOptions) -> TuneResult:
     :raises InputError: a table or the model is wrong, or none of the kernels is in the table.
     """
     direction = session.registry.operation(options.direction)
-    target = session.target(options.target).id if options.target else ""
-    kind = KernelKind(
-        direction=direction.id,
-        dtype=options.dtype.value,
-        target=target if runs_elsewhere(session.registry, target) else "",
-    )
+    kind = kind_of_tables(session, direction.id, options.dtype, options.target)
     table = read_tables(session.registry, options.files, kind).without_glitches()
     if options.selection is not None:
         table = _restricted(
@@ -182,10 +181,10 @@ def replay(session: Session, options: ReplayOptions) -> TuneResult:
     space = replay_space(table, dict(options.counts))
     bench = ReplayBench(table, space, options)
     known = architectures().get(table.arch)
-    compute_units = options.compute_units or table.compute_units or (known.compute_units if known else 0)
+    compute_units = table.compute_units or (known.compute_units if known else 0)
     kind = replace(kind, target=table.target, device=table.arch, compute_units=compute_units)
     request = search_request(session, space, options.search, kind)
-    return search(session, bench, bench.observations(space), request, options.search)
+    return search(session, bench, bench.observations(), request, options.search)
 
 
 def tune(
@@ -326,10 +325,7 @@ def _doubts(model: TimeModel, space: SearchSpace, sizes: GemmSizes) -> list[str]
 
 
 def _transfer_data(session: Session, options: SearchOptions, kind: KernelKind) -> Measurements:
-    """Read earlier measurements.
-
-    :raises InputError: they are of another device or target and not forced, or a table is wrong.
-    """
+    """Read earlier measurements."""
     transfer_data = read_tables(session.registry, options.transfer_data, kind).without_glitches()
     other = transfer_data.arch and kind.device and transfer_data.arch != kind.device
     if (other or transfer_data.target != kind.target) and not options.force:
@@ -343,10 +339,7 @@ def _transfer_data(session: Session, options: SearchOptions, kind: KernelKind) -
 
 
 def _restricted(table: Measurements, names: set[str], path: Path) -> Measurements:
-    """Return the part of a table that is about some kernels.
-
-    :raises InputError: there is none.
-    """
+    """Return the part of a table that is about some kernels."""
     kernels = {name: traits for name, traits in table.kernels.items() if name in names}
     if not kernels:
         raise InputError("it has no time of the kernels of the list: their names differ", path)

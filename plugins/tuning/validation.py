@@ -113,15 +113,10 @@ class JudgedShape:
     """One problem."""
 
     problem: Problem
-    chosen: Choice
+    #: of the kernel that was chosen
+    prediction: Prediction
     #: its measured time
     chosen_us: float
-    predicted_us: float
-    #: relative standard deviation of the prediction
-    uncertainty: float
-    #: between what 95 % of measured times should lie
-    low_us: float
-    high_us: float
     best: Choice
     best_us: float
     #: choices that were measured on it; with a single one, the efficiency is meaningless
@@ -231,7 +226,7 @@ def judged_model(
         of_top.append(shape.best_us / min(row[one.kernel, one.splits] for one in predictions[:top]))
         for one in predictions:
             warned = bool(warnings or selector.warning_of(one.kernel))
-            inside[warned].append(one.low_us <= row[one.kernel, one.splits] <= one.high_us)
+            inside[warned].append(one.holds(row[one.kernel, one.splits]))
     several = tuple(index for index, shape in enumerate(shapes) if shape.choices > 1)
     choice = table.subset(several)
     single, single_values = best_single(choice) if several else (None, [])
@@ -242,7 +237,7 @@ def judged_model(
         inside=tuple(inside[False]),
         warned_inside=tuple(inside[True]),
         chosen_inside=tuple(
-            shape.low_us <= shape.chosen_us <= shape.high_us for shape in shapes if not shape.warnings
+            shape.prediction.holds(shape.chosen_us) for shape in shapes if not shape.warnings
         ),
         model=summarise([shapes[index].efficiency for index in several]),
         top=top,
@@ -263,17 +258,12 @@ def _judged(
     """Return what was chosen for a problem, and the predictions of all kernels that were measured on it."""
     predictions = selector.rank(problem, supported=lambda name, splits: (name, splits) in row, distinct=True)
     first = predictions[0]
-    chosen = first.kernel, first.splits
     best = min(row, key=row.__getitem__)
     strange = selector.warning_of(first.kernel)
     shape = JudgedShape(
         problem=problem,
-        chosen=chosen,
-        chosen_us=row[chosen],
-        predicted_us=first.time_us,
-        uncertainty=first.uncertainty,
-        low_us=first.low_us,
-        high_us=first.high_us,
+        prediction=first,
+        chosen_us=row[first.kernel, first.splits],
         best=best,
         best_us=row[best],
         choices=len(row),

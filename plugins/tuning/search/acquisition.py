@@ -195,7 +195,7 @@ def _transfer_data(request: SearchRequest) -> tuple[LogTimes, tuple[Problem, ...
     rows: list[tuple[int, int, float]] = []
     if table is not None:
         numbers_of = {
-            (space.kernels[entry.kernel].name, entry.splits): i for i, entry in enumerate(space.choices)
+            (space.kernels[kernel].name, splits): i for i, (kernel, splits) in enumerate(space.choices)
         }
         per_problem = min(_TRANSFERRED, max(2, _MOST_TRANSFERRED // max(1, len(table.problems))))
         numbers = {problem: number for number, problem in enumerate(space.problems)}

@@ -154,6 +154,8 @@ class TuneLoop:
         self._waiting: list[Pair] = []
         #: kernels that are being built
         self._building: list[int] = []
+        #: what is to be measured of kernels that are not built is chosen again when they are
+        self._wishes = False
 
     def run(self, search: Search) -> TuneStop:
         """Search until there is no proposal, or a limit is reached.
@@ -164,6 +166,7 @@ class TuneLoop:
         """
         self.observations.overlaps = self.bench.overlaps
         self.observations.most_pairs = self._most_cells
+        self._wishes = replans(search)
         try:
             while True:
                 stop = self._step(search)
@@ -179,35 +182,32 @@ class TuneLoop:
             return stop
         looks_ahead = self.bench.overlaps and not self._building
         if looks_ahead or not self._ready:
-            self._accept(self._legal(search), wishes=replans(search))
+            self._accept(self._legal(search))
             if not self._ready:
                 if not self._building:
                     return TuneStop.SETTLED
-                self._end_build(wishes=replans(search))
+                self._end_build()
                 return None
         stop = self._measure_ready()
         if stop is None and self._building and self.bench.build_is_over():
-            self._end_build(wishes=replans(search))
+            self._end_build()
         return stop
 
-    def _accept(self, batch: Sequence[Pair], *, wishes: bool) -> None:
-        """Take a batch over: what is built is measured next, the build of everything else begins.
-
-        :param wishes: what is to be measured of kernels that are not built is chosen again then.
-        """
+    def _accept(self, batch: Sequence[Pair]) -> None:
+        """Take a batch over: what is built is measured next, the build of everything else begins."""
         observations = self.observations
         kernel_of = observations.space.kernel_of
         for pair in batch:
             is_built = observations.built[kernel_of[pair.choice]]
             (self._ready if is_built else self._waiting).append(pair)
-            observations.pending[pair] = is_built or not wishes
+            observations.pending[pair] = is_built or not self._wishes
         missing = sorted({int(kernel_of[pair.choice]) for pair in self._waiting})
         if missing and not self._building:
             self._building = missing
             observations.building = True
             self.bench.begin_build(missing)
 
-    def _end_build(self, *, wishes: bool) -> None:
+    def _end_build(self) -> None:
         """Wait for the build; what was to be measured then is measured next, or chosen again."""
         observations = self.observations
         failures = self.bench.end_build(observations.costs)
@@ -218,7 +218,7 @@ class TuneLoop:
             else:
                 observations.built[kernel] = True
         self._building, observations.building = [], False
-        if not wishes:
+        if not self._wishes:
             self._ready += [pair for pair in self._waiting if observations.possible[pair]]
         self._waiting = []
 

@@ -252,7 +252,7 @@ def _followed(observations: Observations, predicted: Array, problems: NDArray[np
     wait whose choice is not built.
     """
     space, taken = observations.space, observations.measured | observations.pending
-    works = [(space.kernels[choice.kernel].traits, choice.splits) for choice in space.choices]
+    works = [(space.kernels[kernel].traits, splits) for kernel, splits in space.choices]
     batch = []
     for problem in np.flatnonzero(problems).tolist():
         done = {works[choice] for choice in np.flatnonzero(taken[problem]).tolist()}

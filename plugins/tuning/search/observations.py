@@ -124,13 +124,6 @@ class Pair(NamedTuple):
     choice: int
 
 
-class Configuration(NamedTuple):
-    """What competes on a problem: the position of a kernel, and its number of splits."""
-
-    kernel: int
-    splits: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchKernel:
     """A kernel that may be built."""
@@ -153,7 +146,8 @@ class SearchSpace:
     #: occurrences of each problem, at least 1
     counts: tuple[int, ...]
     kernels: tuple[SearchKernel, ...]
-    choices: tuple[Configuration, ...]
+    #: what competes on a problem: position of a kernel, number of splits
+    choices: tuple[tuple[int, int], ...]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -163,7 +157,7 @@ class SearchSpace:
     @cached_property
     def kernel_of(self) -> NDArray[np.int64]:
         """Position of the kernel of each choice."""
-        return np.array([choice.kernel for choice in self.choices], dtype=np.int64)
+        return np.array([kernel for kernel, _ in self.choices], dtype=np.int64)
 
     @property
     def weighted(self) -> bool:
@@ -230,9 +224,10 @@ class Observations:
         """Return the measured choices of a problem, the fastest first, and their times."""
         space = self.space
         return ranked_field(
-            (time, space.kernels[space.choices[choice].kernel].key, space.choices[choice].splits, choice)
+            (time, space.kernels[kernel].key, splits, choice)
             for (number, choice), time in self._times.items()
             if number == problem
+            for kernel, splits in [space.choices[choice]]
         )
 
     def note(self, pair: Pair, time: KernelTime | None) -> None:

@@ -202,7 +202,7 @@ def _of_library(
     if not np.isfinite(times).any():
         return "", 0
     kernel = kept[int(times.argmin())]
-    return space.kernels[kernel].name, space.choices[choices[kernel]].splits
+    return space.kernels[kernel].name, space.choices[choices[kernel]][1]
 
 
 def _best(observations: Observations, number: int, posterior: Posterior, kept: tuple[str, int]) -> BestChoice:

@@ -178,16 +178,13 @@ class OptunaSearch:
         for choice in np.flatnonzero(decided & ~self._reported[problem]).tolist():
             self._reported[problem, choice] = True
             time = observations.log_us[problem, choice]
-            self._add(problem, self._parameters[choice], float(time) if np.isfinite(time) else _FAILED)
-
-    def _add(self, problem: int, row: tuple[float, ...], value: float) -> None:
-        self._studies[problem].add_trial(
-            self._optuna.trial.create_trial(
-                params={f"p{axis}": parameter for axis, parameter in enumerate(row)},
-                distributions=self._space,
-                value=value,
+            self._studies[problem].add_trial(
+                self._optuna.trial.create_trial(
+                    params={f"p{axis}": value for axis, value in enumerate(self._parameters[choice])},
+                    distributions=self._space,
+                    value=float(time) if np.isfinite(time) else _FAILED,
+                )
             )
-        )
 
     def _ask(self, problem: int, left: set[int]) -> int:
         study = self._studies[problem]

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from ckprof_plugins.tuning.time_model.fit import Errors, Fit
     from ckprof_plugins.tuning.time_model.formula import GemmSizes, Sizes
-    from ckprof_plugins.tuning.time_model.intervals import Ranges
     from ckprof_plugins.tuning.time_model.measurements import Measurements
     from ckprof_plugins.tuning.time_model.model import ModelKernel, TimeModel
 
@@ -86,12 +85,20 @@ def calibrated(fitted: Fit, model: TimeModel, table: Measurements, gemm_sizes: G
     places = np.array([place(sizes) for sizes in problems])
     gaps = np.sqrt(((places[:, None] - places) ** 2).sum(axis=-1))
     errors = [_of_problems(refit, pool_of, scales) for refit in fitted.refits.values()]
-    trials = tuple(
-        _trial(index, own, gaps[index, left].min(), ranges, problems[index])
-        for group, of_problems in zip(fitted.refits, errors, strict=True)
-        for left, ranges in [_left(group, problems)]
-        for index, own in of_problems.items()
-    )
+    middles = np.cumsum(BANDS) - np.array(BANDS) / 2
+    trials = []
+    for group, of_problems in zip(fitted.refits, errors, strict=True):
+        left = sorted(set(range(len(problems))) - set(group))
+        ranges = ranges_of([problems[index] for index in left])
+        trials += [
+            Trial(
+                problem=index,
+                nearest=_rounded(gaps[index, left].min()),
+                beyond=tuple(map(_rounded, beyond(ranges, problems[index]))),
+                errors=tuple(map(_rounded, np.quantile(own, middles, method="inverted_cdf"))),
+            )
+            for index, own in of_problems.items()
+        ]
     unseen = [error for of_problems in errors[:SHARES] for own in of_problems.values() for error in own]
     usual = float(np.quantile(unseen, COVERAGE)) if unseen else 1.0
     return replace(
@@ -103,7 +110,7 @@ def calibrated(fitted: Fit, model: TimeModel, table: Measurements, gemm_sizes: G
         derived_spreads={
             kind: max(scale / usual, *scales) for kind, scale in _derived(model, table, problems).items()
         },
-        trials=Trials(places=tuple(tuple(map(_rounded, row)) for row in places), trials=trials),
+        trials=Trials(places=tuple(tuple(map(_rounded, row)) for row in places), trials=tuple(trials)),
     )
 
 
@@ -152,23 +159,6 @@ def _of_problems(
     for (index, name, _), (_, error) in refit.items():
         errors.setdefault(index, []).append(abs(error) / scales[pool_of[name]])
     return errors
-
-
-def _left(group: tuple[int, ...], problems: Sequence[Sizes]) -> tuple[list[int], Ranges]:
-    """Return the problems that stay when a group is left out, and their ranges."""
-    held = set(group)
-    left = [index for index in range(len(problems)) if index not in held]
-    return left, ranges_of([problems[index] for index in left])
-
-
-def _trial(index: int, errors: Sequence[float], nearest: float, ranges: Ranges, sizes: Sizes) -> Trial:
-    middles = np.cumsum(BANDS) - np.array(BANDS) / 2
-    return Trial(
-        problem=index,
-        nearest=_rounded(nearest),
-        beyond=tuple(map(_rounded, beyond(ranges, sizes))),
-        errors=tuple(map(_rounded, np.quantile(errors, middles, method="inverted_cdf"))),
-    )
 
 
 def _rounded(value: Any) -> float:

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from ckprof.kernels.build_dir import BuildDir
     from ckprof.kernels.candidates import Candidate as ListedKernel
     from ckprof.kernels.source_tree import KernelFiles
-    from ckprof.plugin.protocols import Operation
     from ckprof.session import Session
-    from ckprof_plugins.tuning.time_model.model import TimeModel
     from ckprof_plugins.tuning.time_model.program import Form
 
 
@@ -113,40 +111,25 @@ def predicted_ranking(
         require_use(session.registry, model, build_dir.target.id, build_dir.arch, path)
     if model.basis:
         session.tell(Message(f"--model: {model.basis}", Level.WARNING))
-    return KernelRanking(
-        header=f"ckprof_time_model_{direction}.hpp",
-        rank=f"ckprof::{namespace(direction)}::rank",
-        digest=_digest(path),
-        render=_Renderer(session, model, listed, operation),
-    )
+    forms = {ndim: form_of(problem) for ndim, problem in operation.default_problem.items()}
+    sizes, kind = gemm_sizes_of(session.registry, direction, model.dtype), KernelKind.of(model)
+    pipelines = {kernel.instance.pipeline: kernel.pipeline for kernel in listed}
 
-
-class _Renderer:
-    """Writes the header for the kernels of a tree."""
-
-    def __init__(
-        self, session: Session, model: TimeModel, listed: Sequence[ListedKernel], operation: Operation
-    ) -> None:
-        self._forms = {ndim: form_of(problem) for ndim, problem in operation.default_problem.items()}
-        self._by_values = operation.interface.by_values
-        self._model = model
-        self._registry = session.registry
-        self._gemm_sizes = gemm_sizes_of(session.registry, model.direction, model.dtype)
-        self._pipelines = {kernel.instance.pipeline: kernel.pipeline for kernel in listed}
-
-    def __call__(self, kernels: Sequence[KernelFiles]) -> str:
-        kind = KernelKind.of(self._model)
+    def rendered(kernels: Sequence[KernelFiles]) -> str:
         traits = {
-            kernel.name: executed_traits(self._registry, kind, pipeline, kernel.instance.fields())
+            kernel.name: executed_traits(session.registry, kind, pipeline, kernel.instance.fields())
             for kernel in kernels
-            if offers(pipeline := self._pipelines[kernel.instance.pipeline], Pipeline.traits)
+            if offers(pipeline := pipelines[kernel.instance.pipeline], Pipeline.traits)
         }
         if not traits:
             raise UsageError("--model: no time of these kernel families can be predicted")
-        selector = Selector(self._model, traits, self._gemm_sizes)
         names = [kernel.name for kernel in kernels]
-        return render_cpp(selector, names, self._forms, by_values=self._by_values)
+        by_values = operation.interface.by_values
+        return render_cpp(Selector(model, traits, sizes), names, forms, by_values=by_values)
 
-
-def _digest(path: Path) -> str:
-    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+    return KernelRanking(
+        header=f"ckprof_time_model_{direction}.hpp",
+        rank=f"ckprof::{namespace(direction)}::rank",
+        digest=hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest(),
+        render=rendered,
+    )

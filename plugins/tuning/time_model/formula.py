@@ -209,14 +209,16 @@ def ceil_div(a: Value, b: Value) -> Value:
     return -(-a // b)
 
 
-def maximum(a: Value, b: Value) -> Value:
-    """Return the larger one."""
-    return _choose("maximum", a, b)
-
-
 def minimum(a: Value, b: Value) -> Value:
     """Return the smaller one."""
-    return _choose("minimum", a, b)
+    for value, other in ((a, b), (b, a)):
+        if hasattr(value, "minimum"):
+            return value.minimum(other)
+    if hasattr(a, "shape") or hasattr(b, "shape"):
+        import numpy as np
+
+        return np.minimum(a, b)
+    return min(a, b)
 
 
 def square_root(a: Value) -> Value:
@@ -234,22 +236,6 @@ def fourth_power(a: Value) -> Value:
     """Return a * a * a * a."""
     square = a * a
     return square * square
-
-
-def fourth_root(a: Value) -> Value:
-    """Return the fourth root."""
-    return square_root(square_root(a))
-
-
-def _choose(name: str, a: Value, b: Value) -> Value:
-    for value, other in ((a, b), (b, a)):
-        if hasattr(value, name):
-            return getattr(value, name)(other)
-    if hasattr(a, "shape") or hasattr(b, "shape"):
-        import numpy as np
-
-        return getattr(np, name)(a, b)
-    return max(a, b) if name == "maximum" else min(a, b)
 
 
 def sizes_of_product(product: Product) -> Sizes:
@@ -343,7 +329,7 @@ class Terms:
     @property
     def total(self) -> Value:
         """The predicted time."""
-        time = self.fixed + fourth_root(self.powers)
+        time = self.fixed + square_root(square_root(self.powers))
         return time if self.extra is None else time + self.extra
 
     @property

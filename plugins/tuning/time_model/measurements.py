@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median, median_low
 from typing import TYPE_CHECKING
@@ -108,34 +108,22 @@ class Measurements:
                 dropped.append(f"{name} on {self.problems[index].describe()}: {time:g} us is a glitch")
             else:
                 kept[key] = time
-        return Measurements(
-            sources=self.sources,
-            problems=self.problems,
-            kernels=self.kernels,
-            times=kept,
-            arch=self.arch,
-            target=self.target,
-            compute_units=self.compute_units,
-            dropped=tuple(dropped),
-            predicted=self.predicted & kept.keys(),
+        return replace(
+            self, times=kept, dropped=tuple(dropped), unserved=(), predicted=self.predicted & kept.keys()
         )
 
     def subset(self, indices: tuple[int, ...]) -> Measurements:
         """Return the table of some problems, by their index, in that order."""
         positions = {index: position for position, index in enumerate(indices)}
-        return Measurements(
-            sources=self.sources,
+        return replace(
+            self,
             problems=tuple(self.problems[index] for index in indices),
-            kernels=self.kernels,
             times={
                 (positions[index], name, splits): time
                 for (index, name, splits), time in self.times.items()
                 if index in positions
             },
-            arch=self.arch,
-            target=self.target,
-            compute_units=self.compute_units,
-            dropped=self.dropped,
+            unserved=(),
             predicted=frozenset(
                 (positions[index], name, splits)
                 for index, name, splits in self.predicted

@@ -85,6 +85,10 @@ class Prediction:
     #: what takes most of the time, see :attr:`ckprof_plugins.tuning.time_model.formula.Terms.limit`
     limit: str
 
+    def holds(self, time_us: float) -> bool:
+        """Say whether a measured time lies in the interval."""
+        return self.low_us <= time_us <= self.high_us
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Efficiency:

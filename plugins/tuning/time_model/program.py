@@ -34,7 +34,6 @@ _PYTHON = {
     "/": "{0} / {1}",
     "//": "{0} // {1}",
     "ceil_div": "-(-{0} // {1})",
-    "maximum": "{0} if {0} > {1} else {1}",
     "minimum": "{0} if {0} < {1} else {1}",
     "sqrt": "sqrt({0})",
 }
@@ -42,7 +41,6 @@ _CPP = {
     **_PYTHON,
     "//": "std::floor({0} / {1})",
     "ceil_div": "std::ceil({0} / {1})",
-    "maximum": "{0} > {1} ? {0} : {1}",
     "minimum": "{0} < {1} ? {0} : {1}",
     "sqrt": "std::sqrt({0})",
 }
@@ -61,10 +59,10 @@ class Symbol:
         return self.recorder.record(operator, operands)
 
     def __add__(self, other: Symbol | float) -> Symbol:
-        return self if other == 0 and not isinstance(other, Symbol) else self._record("+", self, other)
+        return self if other == 0 else self._record("+", self, other)
 
     def __radd__(self, other: Symbol | float) -> Symbol:
-        return self if other == 0 and not isinstance(other, Symbol) else self._record("+", other, self)
+        return self if other == 0 else self._record("+", other, self)
 
     def __sub__(self, other: Symbol | float) -> Symbol:
         return self._record("-", self, other)
@@ -76,31 +74,27 @@ class Symbol:
         return self._record("-", 0, self)
 
     def __mul__(self, other: Symbol | float) -> Symbol:
-        return self if other == 1 and not isinstance(other, Symbol) else self._record("*", self, other)
+        return self if other == 1 else self._record("*", self, other)
 
     def __rmul__(self, other: Symbol | float) -> Symbol:
-        return self if other == 1 and not isinstance(other, Symbol) else self._record("*", other, self)
+        return self if other == 1 else self._record("*", other, self)
 
     def __truediv__(self, other: Symbol | float) -> Symbol:
-        return self if other == 1 and not isinstance(other, Symbol) else self._record("/", self, other)
+        return self if other == 1 else self._record("/", self, other)
 
     def __rtruediv__(self, other: Symbol | float) -> Symbol:
         return self._record("/", other, self)
 
     def __floordiv__(self, other: Symbol | float) -> Symbol:
-        return self if other == 1 and not isinstance(other, Symbol) else self._record("//", self, other)
+        return self if other == 1 else self._record("//", self, other)
 
     def ceil_div(self, other: Symbol | float) -> Symbol:
         """Record a division that rounds up."""
-        return self if other == 1 and not isinstance(other, Symbol) else self._record("ceil_div", self, other)
+        return self if other == 1 else self._record("ceil_div", self, other)
 
     def reverse_ceil_div(self, other: Symbol | float) -> Symbol:
         """Record a division of something by this that rounds up."""
         return self._record("ceil_div", other, self)
-
-    def maximum(self, other: Symbol | float) -> Symbol:
-        """Record the larger of two."""
-        return self._record("maximum", self, other)
 
     def minimum(self, other: Symbol | float) -> Symbol:
         """Record the smaller of two."""

@@ -116,21 +116,16 @@ def _lightgbm() -> Any:
 def _table(structure: Mapping[str, Any]) -> BoostedTree:
     """Return a tree of LightGBM's form as tables."""
     nodes = list(_nodes(structure))
-    inner = {
-        id(node): position for position, node in enumerate(node for node in nodes if "split_feature" in node)
-    }
-    leaves = {
-        id(node): -1 - position
-        for position, node in enumerate(node for node in nodes if "leaf_value" in node)
-    }
-    position = inner | leaves
     splits = [node for node in nodes if "split_feature" in node]
+    leaves = [node for node in nodes if "leaf_value" in node]
+    position = {id(node): number for number, node in enumerate(splits)}
+    position |= {id(node): -1 - number for number, node in enumerate(leaves)}
     return BoostedTree(
         features=tuple(int(node["split_feature"]) for node in splits),
         thresholds=tuple(float(node["threshold"]) for node in splits),
         left=tuple(position[id(node["left_child"])] for node in splits),
         right=tuple(position[id(node["right_child"])] for node in splits),
-        leaves=tuple(float(node["leaf_value"]) for node in nodes if "leaf_value" in node),
+        leaves=tuple(float(node["leaf_value"]) for node in leaves),
     )
 
 

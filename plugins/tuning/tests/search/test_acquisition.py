@@ -111,7 +111,7 @@ def test_a_kernel_that_was_built_for_one_problem_is_measured_where_it_may_be_the
     """The strategy gives up after one kernel for each problem, each the best of that one."""
     request = request_for(dozen, tie=TIE)
     bench = ReplayBench(dozen, request.space, counted())
-    observations = bench.observations(request.space)
+    observations = bench.observations()
     times = np.where(bench.possible, bench._times, np.inf)
 
     class BestOfItsOwn:
@@ -140,7 +140,7 @@ def test_the_best_is_never_worse_than_the_library_that_is_kept(strategies, dozen
             found.loop, found.request.forecaster, found.stop, strategy="model", tie=0.05, most=kept
         )
         space, names = found.request.space, set(result.chosen)
-        of_library = np.array([space.kernels[choice.kernel].name in names for choice in space.choices])
+        of_library = np.array([space.kernels[kernel].name in names for kernel, _ in space.choices])
         times = np.where(of_library[None] & found.bench.possible, found.bench._times, np.inf).min(axis=1)
         assert len(names) == kept
         assert (np.array([one.time_us for one in result.best]) <= times * 1.0001).all()
@@ -150,7 +150,7 @@ def test_the_best_is_never_worse_than_the_library_that_is_kept(strategies, dozen
 def test_a_strategy_that_gives_up_is_not_called_settled(strategies, dozen) -> None:
     request = request_for(dozen, tie=TIE)
     bench = ReplayBench(dozen, request.space, counted())
-    loop = TuneLoop(bench.observations(request.space), bench)
+    loop = TuneLoop(bench.observations(), bench)
 
     class GivesUp:
         def propose(self, observations):
@@ -165,7 +165,7 @@ def test_a_strategy_that_gives_up_is_not_called_settled(strategies, dozen) -> No
 def test_the_end_of_the_budget_is_kept_for_what_is_built(dozen) -> None:
     request = request_for(dozen, tie=TIE)
     costs = counted(build_s=5.0, visit_s=0.5)
-    observations = ReplayBench(dozen, request.space, costs).observations(request.space)
+    observations = ReplayBench(dozen, request.space, costs).observations()
     observations.built[[0, 1]] = True
     observations.note(Pair(0, 0), time_of(10.0))
 

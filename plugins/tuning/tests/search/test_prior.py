@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ckprof.model.gemm_work import KernelTraits, Reduction, Schedule
-from ckprof_plugins.tuning.search.observations import Configuration, SearchKernel, SearchSpace
+from ckprof_plugins.tuning.search.observations import SearchKernel, SearchSpace
 from ckprof_plugins.tuning.search.prior import choice_features, prior_of, problem_features
 from plugins.tuning.tests.sizes import forward_sizes
 from tests.measured import problems
@@ -27,7 +27,7 @@ def test_every_kernel_has_a_time_without_training(units: int) -> None:
         problems=tuple(problems(5)),
         counts=(1,) * 5,
         kernels=kernels,
-        choices=tuple(Configuration(kernel, splits) for kernel in range(len(kernels)) for splits in (1, 16)),
+        choices=tuple((kernel, splits) for kernel in range(len(kernels)) for splits in (1, 16)),
     )
     log_us, _, _ = prior_of(space, forward_sizes, 2, None, units)
     assert np.isfinite(log_us).all()

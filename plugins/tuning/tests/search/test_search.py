@@ -20,7 +20,6 @@ from ckprof_plugins.tuning.search.acquisition import Posterior, improvement
 from ckprof_plugins.tuning.search.loop import TuneLoop, TuneStop
 from ckprof_plugins.tuning.search.model_search import best_batch
 from ckprof_plugins.tuning.search.observations import (
-    Configuration,
     Costs,
     Observations,
     Pair,
@@ -33,7 +32,7 @@ from ckprof_plugins.tuning.strategies import STRATEGIES, SearchStrategy
 from ckprof_plugins.tuning.time_model.selector import Selector
 from ckprof_plugins.tuning.tune_report import tune_values
 from ckprof_plugins.tuning.tuning import ReplayBench, replay_space
-from plugins.tuning.tests.search.conftest import counted, replay, request_for, table_of, time_of
+from plugins.tuning.tests.search.conftest import counted, exhaustive_s, replay, request_for, table_of, time_of
 from plugins.tuning.tests.sizes import forward_sizes
 from plugins.tuning.tests.time_model.conftest import fitted
 from tests.measured import Made, attempts, problems
@@ -44,7 +43,7 @@ def small_space(count: int = 3, kernels: int = 4) -> SearchSpace:
         problems=tuple(problems(count)),
         counts=(1,) * count,
         kernels=tuple(SearchKernel(key=f"k{i}", name=f"k{i}", traits=None) for i in range(kernels)),
-        choices=tuple(Configuration(i, 1) for i in range(kernels)),
+        choices=tuple((i, 1) for i in range(kernels)),
     )
 
 
@@ -129,7 +128,7 @@ def test_plain_strategies_find_everything(strategies, few, name) -> None:
     found = replay(strategies, few, name, seed=3)
     assert found.stop is TuneStop.SETTLED
     assert found.loop.observations.measured.sum() == len(few.times)
-    assert found.bench.seconds() == pytest.approx(found.bench.exhaustive_s)
+    assert found.bench.seconds() == pytest.approx(exhaustive_s(found.bench))
     assert found.efficiency.min() == pytest.approx(1.0)
 
 
@@ -138,7 +137,7 @@ def test_the_model_needs_a_fraction(strategies, few) -> None:
     found = replay(strategies, few, costs=costs, tie=0.01)
     assert found.stop is TuneStop.SETTLED
     assert found.efficiency.mean() >= 0.97
-    assert found.bench.seconds() < 0.5 * found.bench.exhaustive_s
+    assert found.bench.seconds() < 0.5 * exhaustive_s(found.bench)
     again = replay(strategies, few, costs=costs, tie=0.01)
     assert [one.best_us for one in again.loop.progress] == [one.best_us for one in found.loop.progress]
 
@@ -198,7 +197,7 @@ def test_occurrences_decide_which_problem_is_improved(strategies, few) -> None:
     assert space.counts == (1, 1000) and space.weighted
     request = replace(request_for(table), space=space)
     bench = ReplayBench(table, space, counted(build_s=0.0, visit_s=1.0))
-    observations = bench.observations(space)
+    observations = bench.observations()
     for problem in range(2):
         observations.note(Pair(problem, 0), time_of(1e6))
     batch = StrategySearch(strategies, "model", request).propose(observations)
@@ -316,7 +315,7 @@ def test_the_best_its_time_and_its_ties_are_those_of_every_report(strategies, no
 def test_going_on_measures_nothing_twice(strategies, few) -> None:
     request = request_for(few)
     bench = ReplayBench(few, request.space, counted())
-    observations = bench.observations(request.space)
+    observations = bench.observations()
     TuneLoop(observations, bench, most_pairs=40).run(StrategySearch(strategies, "model", request))
     known = observations.measured.copy()
     asked: list[Pair] = []
