@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from ckprof.cli.session import Session
     from ckprof_plugins.emulator.kernel_profile import ExecutedInstruction
-    from ckprof_plugins.emulator.predicted_time import PredictedTime
     from ckprof_plugins.tuning.prediction import KernelPrediction, Predictions
 
 _EPILOG = """\
@@ -177,7 +176,7 @@ def _table(kernels: Sequence[KernelPrediction]) -> Table[tuple[int, KernelPredic
         Column("split_k", lambda row: row[1].split_k, priority=2, align="right"),
         Column("predicted", figure("time_us"), unit="us", form=".2f", align="right"),
         Column("of the roofline ceiling", figure("roof_share"), form=".1%", align="right"),
-        Column("bound by", figure("limit"), text=lambda row: _limit(row[1].time)),
+        Column("bound by", figure("limit"), text=lambda row: row[1].time.limit if row[1].time else ""),
         Column("matrix units", busy("matrix"), form=".0%", align="right", priority=3),
         Column("LDS", busy("lds"), form=".0%", align="right", priority=3),
         Column("memory unit", busy("memory"), form=".0%", align="right", priority=3),
@@ -186,10 +185,6 @@ def _table(kernels: Sequence[KernelPrediction]) -> Table[tuple[int, KernelPredic
         Column("reason", lambda row: row[1].answer.reason, whole_below=True),
     ]
     return Table(columns, [*enumerate(kernels, 1)], elsewhere="--format json has every figure")
-
-
-def _limit(time: PredictedTime | None) -> str:
-    return time.limit if time is not None else ""
 
 
 def _hot_table(hot: tuple[ExecutedInstruction, ...]) -> Table[ExecutedInstruction]:

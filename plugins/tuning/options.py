@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ckprof.errors import UsageError
 from ckprof.kernels.requests import BuildOptions
@@ -164,14 +164,6 @@ class PredictOptions:
     profile: bool = False
 
 
-#: the strategy that is used unless another one is named
-DEFAULT_STRATEGY: Final = "model"
-
-
-def _never() -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
     """How kernels are looked for.
@@ -196,10 +188,8 @@ class SearchOptions:
         ),
     )
     strategy: str = field(
-        default=DEFAULT_STRATEGY,
-        metadata=option(
-            f"how kernels are looked for: {{strategy}} (default: {DEFAULT_STRATEGY})", metavar="ID"
-        ),
+        default="model",
+        metadata=option("how kernels are looked for: {strategy} (default: model)", metavar="ID"),
     )
     tie: float = field(
         default=0.02,
@@ -233,7 +223,7 @@ class SearchOptions:
     #: of everything that is drawn
     seed: int = 0
     #: asked before every measurement
-    should_stop: Callable[[], bool] = _never
+    should_stop: Callable[[], bool] = lambda: False
 
     def __post_init__(self) -> None:
         if self.budget_s is not None and not (math.isfinite(self.budget_s) and self.budget_s >= 0):

@@ -184,10 +184,7 @@ def with_predicted(
     named = _renamed(measured, alike, predicted)
     times = _by_problem(named)
     calibration = calibration_of(times, known)
-    corrected = {
-        key: time_us * calibration.device * calibration.kernels.get(key[1], 1.0)
-        for key, time_us in predicted.times.items()
-    }
+    corrected = {key: time_us * calibration.factor(key[1]) for key, time_us in predicted.times.items()}
     return merged((named, replace(predicted, times=corrected))), _half(times, known)
 
 
@@ -225,7 +222,6 @@ def _half(measured: Times, predicted: Times) -> float:
         factors = calibration_of(others, predicted)
         for key, time_us in both.items():
             if key[0] == left_out:
-                guess = predicted[key] * factors.device * factors.kernels.get(key[1], 1.0)
-                errors.append(abs(log(time_us / guess)))
+                errors.append(abs(log(time_us / (predicted[key] * factors.factor(key[1])))))
     errors.sort()
     return errors[min(len(errors) - 1, ceil(_COVERED * (len(errors) + 1)) - 1)]

@@ -53,9 +53,13 @@ class Calibration:
     #: pairs of times that it comes from
     pairs: int = 0
 
+    def factor(self, key: str) -> float:
+        """Return by what a kernel's predicted times are multiplied."""
+        return self.device * self.kernels.get(key, 1.0)
+
     def applied(self, key: str, time: PredictedTime) -> PredictedTime:
         """Return a kernel's predicted time as measured ones correct it."""
-        factor = self.device * self.kernels.get(key, 1.0)
+        factor = self.factor(key)
         return replace(
             time,
             time_us=time.time_us * factor,

@@ -102,25 +102,17 @@ def select(session: Session, options: SelectOptions) -> KernelChoice:
     ]
     if options.measure:
         chosen = _measured(session, options, chosen)
+    warnings += [*selector.warnings(options.problem, predictions)]
+    if options.measure and model.target != target.id and runs_elsewhere(session.registry, target.id):
+        here = f"times are measured with target {target.id}"
+        warnings.append(f"{here}, which is not what the model predicts: {model.device}")
     return KernelChoice(
         model=model,
         kernels=tuple(chosen[: options.top]),
         candidates=len(traits),
         unsupported=support.reasons,
-        warnings=(
-            *filter(None, [model.basis]),
-            *warnings,
-            *selector.warnings(options.problem, predictions),
-            *_strangers(session, model, target.id, options),
-        ),
+        warnings=(*filter(None, [model.basis]), *warnings),
     )
-
-
-def _strangers(session: Session, model: TimeModel, target: str, options: SelectOptions) -> list[str]:
-    """Return a warning where measured and predicted times are those of different devices."""
-    if not options.measure or model.target == target or not runs_elsewhere(session.registry, target):
-        return []
-    return [f"times are measured with target {target}, which is not what the model predicts: {model.device}"]
 
 
 def _predictable(

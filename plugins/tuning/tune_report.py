@@ -144,17 +144,12 @@ def _best(result: TuneResult) -> Table[tuple[int, BestChoice]]:
         ),
         Column("splits", lambda row: row[1].splits or None, align="right", priority=2),
         Column("tied with", lambda row: row[1].tied or None, align="right", priority=2),
-        Column("better exists", _better_exists, priority=3),
+        Column("better exists", lambda row: percent(row[1].better) if row[1].kernel else "", priority=3),
         Column(
             "measured", lambda row: f"{row[1].measured}/{row[1].measured + row[1].unmeasured}", priority=1
         ),
     ]
     return Table(columns, [*enumerate(result.best)], elsewhere="--format json has every figure")
-
-
-def _better_exists(row: tuple[int, BestChoice]) -> str:
-    _, best = row
-    return percent(best.better) if best.kernel else ""
 
 
 def _us(time_us: float | None) -> str:

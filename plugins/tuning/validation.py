@@ -60,12 +60,13 @@ def nearest_neighbour(
     :param training: the training problems.
     :param best: the best choice of each.
     """
-    ranked = sorted(range(len(training)), key=lambda index: _gap(training[index], problem))
+
+    def gap(index: int) -> float:
+        axes = ("m", "n", "k", "batch")
+        return sum(log(getattr(training[index], axis) / getattr(problem, axis)) ** 2 for axis in axes)
+
+    ranked = sorted(range(len(training)), key=gap)
     return next((best[index] for index in ranked if best[index] in offered), next(iter(offered)))
-
-
-def _gap(sizes: Sizes, other: Sizes) -> float:
-    return sum(log(getattr(sizes, axis) / getattr(other, axis)) ** 2 for axis in ("m", "n", "k", "batch"))
 
 
 def noise_ceiling(table: Measurements) -> list[float]:

@@ -232,11 +232,7 @@ class GuaranteedSearch:
 
     def __init__(self, search: Search, forecaster: Forecaster, most: int | None, tie: float) -> None:
         self._search, self._forecaster, self._most, self._tie = search, forecaster, most, tie
-
-    @property
-    def replans(self) -> bool:
-        """Whether what the search proposes of kernels that are not built is only a wish."""
-        return replans(self._search)
+        self.replans = replans(search)
 
     def propose(self, observations: Observations) -> Sequence[tuple[int, int]]:
         """Return what the search proposes; when it has nothing left or time is short, what is missing."""

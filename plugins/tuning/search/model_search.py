@@ -214,8 +214,11 @@ class ModelSearch:
         worth = posterior.unsettled
         if not worth.any():
             return []
-        if self._request.model is not None and _are_few(observations):
-            measured = _counts(observations)
+        most = observations.most_pairs
+        # so few measurements are allowed that none is left for what is not promised
+        few = most is not None and most <= _FEW * len(observations.space.problems)
+        if self._request.model is not None and few:
+            measured = (observations.measured | observations.pending).sum(axis=1)
             least = int(measured[worth].min())
             worth &= measured == least
             if least < _FEW:
@@ -231,18 +234,6 @@ class ModelSearch:
             least=float(np.log1p(tie)),
             least_s=(time.perf_counter() - started) / share if share > 0 else 0.0,
         )
-
-
-def _are_few(observations: Observations) -> bool:
-    """Say whether so few measurements are allowed that none is left for what is not promised."""
-    most = observations.most_pairs
-    return most is not None and most <= _FEW * len(observations.space.problems)
-
-
-def _counts(observations: Observations) -> NDArray[np.int64]:
-    """Return problem -> choices that are measured, or are going to be."""
-    counts: NDArray[np.int64] = (observations.measured | observations.pending).sum(axis=1)
-    return counts
 
 
 def _followed(observations: Observations, predicted: Array, problems: NDArray[np.bool_]) -> list[Pair]:

@@ -118,7 +118,7 @@ def efficiencies(fitted: Fit, table: Measurements) -> list[float]:
     """Return best time / time of the choice for each problem while it was left out, if there was a choice."""
     rank = {name: number for number, name in enumerate(precedence(table.kernels))}
     found = []
-    for refit in _shares(fitted):
+    for refit in list(fitted.refits.values())[:SHARES]:
         choices: dict[int, list[tuple[float, int, str, int]]] = {}
         for (index, name, splits), (predicted, _) in refit.items():
             choices.setdefault(index, []).append((predicted, rank[name], name, splits))
@@ -130,15 +130,10 @@ def efficiencies(fitted: Fit, table: Measurements) -> list[float]:
     return found
 
 
-def _shares(fitted: Fit) -> list[Errors]:
-    """Return the errors on shares of the problems, without those on the ends of axes."""
-    return list(fitted.refits.values())[:SHARES]
-
-
 def _scales(fitted: Fit, pool_of: Mapping[str, int]) -> list[float]:
     """Return the scale of the errors of each pool, of shares that were left out."""
     errors: list[list[float]] = [[] for _ in fitted.pools]
-    for refit in _shares(fitted):
+    for refit in list(fitted.refits.values())[:SHARES]:
         for (_, name, _), (_, error) in refit.items():
             errors[pool_of[name]].append(abs(error))
     every = [error for own in errors for error in own] or [_NOTHING_KNOWN]

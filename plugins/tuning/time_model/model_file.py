@@ -81,7 +81,16 @@ def _check(model: TimeModel, path: Path) -> None:
     missing = [axis for axis in RANGE_AXES if axis not in model.ranges]
     if missing or any(low <= 0 or low > high for low, high in model.ranges.values()):
         raise InputError(f"ranges must hold a least and a greatest value for {', '.join(RANGE_AXES)}", path)
-    _check_errors(model, path)
+    places = model.trials.places
+    lengths = {len(place) for place in places}
+    whole = lengths == {PLACE_AXES} and set(model.derived_spreads) == set(Similarity)
+    if not whole or any(
+        not 0 <= trial.problem < len(places)
+        or len(trial.beyond) != len(RANGE_AXES)
+        or len(trial.errors) != len(BANDS)
+        for trial in model.trials.trials
+    ):
+        raise InputError("trials and derived_spreads are not those that a model has", path)
     if not all(map(_is_whole, model.trees)):
         raise InputError("trees: a table has values that no tree has", path)
     for kernel in model.kernels.values():
@@ -99,20 +108,6 @@ def _check(model: TimeModel, path: Path) -> None:
         ]
         if min(sizes) < 1 or min(asdict(kernel.parameters).values()) < 0 or kernel.rows < 1:
             raise InputError(f"kernel {kernel.name}: sizes and parameters must be positive", path)
-
-
-def _check_errors(model: TimeModel, path: Path) -> None:
-    """Refuse what is known about errors if it cannot be looked up."""
-    places = model.trials.places
-    lengths = {len(place) for place in places}
-    whole = lengths == {PLACE_AXES} and set(model.derived_spreads) == set(Similarity)
-    if not whole or any(
-        not 0 <= trial.problem < len(places)
-        or len(trial.beyond) != len(RANGE_AXES)
-        or len(trial.errors) != len(BANDS)
-        for trial in model.trials.trials
-    ):
-        raise InputError("trials and derived_spreads are not those that a model has", path)
 
 
 def _is_whole(tree: BoostedTree) -> bool:

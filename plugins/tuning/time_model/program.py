@@ -46,6 +46,23 @@ _CPP = {
 }
 
 
+def _recorded(
+    operator: str, neutral: float | None = None, *, swapped: bool = False
+) -> Callable[[Symbol, Symbol | float], Symbol]:
+    """Return a method that records an operation.
+
+    :param neutral: an operand that changes nothing.
+    :param swapped: the symbol is the second operand.
+    """
+
+    def method(self: Symbol, other: Symbol | float) -> Symbol:
+        if neutral is not None and other == neutral:
+            return self
+        return self.recorder.record(operator, (other, self) if swapped else (self, other))
+
+    return method
+
+
 class Symbol:
     """A value that is not known yet; arithmetic on it is recorded in its :class:`FormulaRecorder`."""
 
@@ -55,54 +72,26 @@ class Symbol:
         self.recorder = recorder
         self.name = name
 
-    def _record(self, operator: str, *operands: Symbol | float) -> Symbol:
-        return self.recorder.record(operator, operands)
-
-    def __add__(self, other: Symbol | float) -> Symbol:
-        return self if other == 0 else self._record("+", self, other)
-
-    def __radd__(self, other: Symbol | float) -> Symbol:
-        return self if other == 0 else self._record("+", other, self)
-
-    def __sub__(self, other: Symbol | float) -> Symbol:
-        return self._record("-", self, other)
-
-    def __rsub__(self, other: Symbol | float) -> Symbol:
-        return self._record("-", other, self)
+    __add__ = _recorded("+", 0)
+    __radd__ = _recorded("+", 0, swapped=True)
+    __sub__ = _recorded("-")
+    __rsub__ = _recorded("-", swapped=True)
+    __mul__ = _recorded("*", 1)
+    __rmul__ = _recorded("*", 1, swapped=True)
+    __truediv__ = _recorded("/", 1)
+    __rtruediv__ = _recorded("/", swapped=True)
+    __floordiv__ = _recorded("//", 1)
+    #: rounds up
+    ceil_div = _recorded("ceil_div", 1)
+    reverse_ceil_div = _recorded("ceil_div", swapped=True)
+    minimum = _recorded("minimum")
 
     def __neg__(self) -> Symbol:
-        return self._record("-", 0, self)
-
-    def __mul__(self, other: Symbol | float) -> Symbol:
-        return self if other == 1 else self._record("*", self, other)
-
-    def __rmul__(self, other: Symbol | float) -> Symbol:
-        return self if other == 1 else self._record("*", other, self)
-
-    def __truediv__(self, other: Symbol | float) -> Symbol:
-        return self if other == 1 else self._record("/", self, other)
-
-    def __rtruediv__(self, other: Symbol | float) -> Symbol:
-        return self._record("/", other, self)
-
-    def __floordiv__(self, other: Symbol | float) -> Symbol:
-        return self if other == 1 else self._record("//", self, other)
-
-    def ceil_div(self, other: Symbol | float) -> Symbol:
-        """Record a division that rounds up."""
-        return self if other == 1 else self._record("ceil_div", self, other)
-
-    def reverse_ceil_div(self, other: Symbol | float) -> Symbol:
-        """Record a division of something by this that rounds up."""
-        return self._record("ceil_div", other, self)
-
-    def minimum(self, other: Symbol | float) -> Symbol:
-        """Record the smaller of two."""
-        return self._record("minimum", self, other)
+        return self.recorder.record("-", (0, self))
 
     def square_root(self) -> Symbol:
         """Record a square root."""
-        return self._record("sqrt", self)
+        return self.recorder.record("sqrt", (self,))
 
 
 class FormulaRecorder:

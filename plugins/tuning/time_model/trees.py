@@ -78,7 +78,10 @@ def train_trees(table: Measurements, model: TimeModel, gemm_sizes: GemmSizes) ->
 
     :raises UsageError: LightGBM is not installed.
     """
-    lightgbm = _lightgbm()
+    try:
+        import lightgbm
+    except ImportError:
+        raise UsageError("boosted trees need LightGBM: pip install 'ckprof[boost]'") from None
     import numpy as np
 
     rows: list[list[float]] = []
@@ -103,14 +106,6 @@ def train_trees(table: Measurements, model: TimeModel, gemm_sizes: GemmSizes) ->
     )
     booster = lightgbm.train(dict(_SETTINGS), data, num_boost_round=_ROUNDS)
     return tuple(_table(tree["tree_structure"]) for tree in booster.dump_model()["tree_info"])
-
-
-def _lightgbm() -> Any:
-    try:
-        import lightgbm
-    except ImportError:
-        raise UsageError("boosted trees need LightGBM: pip install 'ckprof[boost]'") from None
-    return lightgbm
 
 
 def _table(structure: Mapping[str, Any]) -> BoostedTree:
