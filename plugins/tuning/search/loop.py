@@ -125,7 +125,7 @@ class TuneLoop:
     :param observations: what is known already; it grows.
     :param bench: where kernels are measured.
     :param budget_s: seconds; ``None`` for as long as it takes.
-    :param most_cells: measurements at most, of all problems together; ``None`` for no limit.
+    :param most_pairs: measurements at most, of all problems together; ``None`` for no limit.
     :param should_stop: asked before every batch; a bench asks by itself in between.
     :param on_progress: called after each batch.
     """
@@ -141,7 +141,7 @@ class TuneLoop:
         on_progress: Callable[[SearchProgress], None] = lambda progress: None,
     ) -> None:
         self.observations, self.bench = observations, bench
-        self._budget_s, self._most_cells = budget_s, most_pairs
+        self._budget_s, observations.most_pairs = budget_s, most_pairs
         self._should_stop, self._on_progress = should_stop, on_progress
         #: after each batch
         self.progress: list[SearchProgress] = []
@@ -165,7 +165,6 @@ class TuneLoop:
         :raises CkprofError: kernels cannot be built or measured any more; what is stored stays.
         """
         self.observations.overlaps = self.bench.overlaps
-        self.observations.most_pairs = self._most_cells
         self._wishes = replans(search)
         try:
             while True:
@@ -264,19 +263,15 @@ class TuneLoop:
 
     def _cut(self, batch: Sequence[Pair]) -> Sequence[Pair]:
         """Return the part of a batch for which there is time: the first kernel that it builds at least."""
-        most, observations = self._most_cells, self.observations
-        left_s = self._left_s()
+        observations, left_s = self.observations, self._left_s()
         if left_s is not None:
-            numbers = (int(observations.space.kernel_of[pair.choice]) for pair in batch)
+            numbers = [int(observations.space.kernel_of[pair.choice]) for pair in batch]
             new = list(dict.fromkeys(number for number in numbers if not observations.built[number]))
             while len(new) > 1 and observations.costs.build_s(len(new)) > left_s:
                 new.pop()
-            kernel_of = observations.space.kernel_of
-            batch = [
-                pair
-                for pair in batch
-                if observations.built[number := int(kernel_of[pair.choice])] or number in new
-            ]
+            kept = {*new, *observations.built.nonzero()[0].tolist()}
+            batch = [pair for pair, number in zip(batch, numbers, strict=True) if number in kept]
+        most = observations.most_pairs
         if most is None:
             return batch
         return batch[: max(0, most - int((observations.measured | observations.pending).sum()))]
@@ -287,7 +282,7 @@ class TuneLoop:
         left = self._left_s()
         if left is not None and left <= 0:
             return TuneStop.BUDGET
-        most = self._most_cells
+        most = self.observations.most_pairs
         return TuneStop.BUDGET if most is not None and self.observations.measured.sum() >= most else None
 
     def _left_s(self) -> float | None:
