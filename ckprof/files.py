@@ -128,6 +128,17 @@ def resolved(path: Path, within: Path | None = None) -> Path:
     return target
 
 
+def content_of(path: Path) -> bytes:
+    """Return the content of a file that a user named.
+
+    :raises InputError: it cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as exc:
+        raise InputError(f"cannot read: {exc.strerror}", path) from None
+
+
 D = TypeVar("D")
 
 
@@ -141,9 +152,7 @@ def read_versioned(path: Path, kind: type[D], schema: str, version: int, *, made
     import msgspec
 
     try:
-        document: Any = msgspec.json.decode(path.read_bytes(), type=kind)
-    except OSError as exc:
-        raise InputError(f"cannot read: {exc.strerror}", path) from None
+        document: Any = msgspec.json.decode(content_of(path), type=kind)
     except msgspec.DecodeError as exc:
         raise InputError(f"not {made_by}: {exc}", path) from None
     if (document.schema, document.version) != (schema, version):

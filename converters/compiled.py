@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import PluginError
-from ckprof.model.strings.grammar import Argument, split_label
+from ckprof.model.strings.grammar import Argument, shorten, split_label
 from ckprof_converters.derivation import STEPS, fields_apart
 
 if TYPE_CHECKING:
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 #: distinct texts that are remembered with their values, for each run of arguments and each half of a line
 _REMEMBERED: Final = 2000
-
-#: characters of a wrong text that messages show
-_SHOWN: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +169,6 @@ def read_field(field: Field, argument: Argument, position: int) -> Any:
     return LineProblem(
         f"expected {wanted} for {field.name} (argument {position}), got {shorten(got)}", argument.start
     )
-
-
-def shorten(text: str) -> str:
-    """Return a text in quotes, cut where it is too long for a message."""
-    return repr(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}...")
 
 
 class _Run:

@@ -68,19 +68,15 @@ class ConfConverter(Converter):
     family_type: Final = ConfFamily
 
     def __init__(self, families: Sequence[ConfFamily] = ()) -> None:
-        self._grammar = Grammar(families)
+        #: the families in use, compiled
+        self.grammar = Grammar(families)
 
     def use_families(self, families: Sequence[ConfFamily]) -> None:
         """Read with these families from now on.
 
         :raises PluginError: a table contradicts itself.
         """
-        self._grammar = Grammar(families)
-
-    @property
-    def grammar(self) -> Grammar:
-        """The families in use, compiled."""
-        return self._grammar
+        self.grammar = Grammar(families)
 
     def recognises(self, request: ConversionRequest) -> bool:
         """Say yes to ``.conf`` files, to ckProfiler's output, and where some line looks like ``Name<...``."""
@@ -102,7 +98,7 @@ class ConfConverter(Converter):
         """Explain a line; see :func:`ckprof_converters.explanation.explain`."""
         from ckprof_converters.explanation import explain
 
-        return explain(text, request, number, self._grammar)
+        return explain(text, request, number, self.grammar)
 
     def convert(self, request: ConversionRequest) -> Conversion:
         """Convert the whole list.
@@ -110,7 +106,7 @@ class ConfConverter(Converter):
         :raises InputError: the content is no text; as :class:`~ckprof.errors.ListError` with all
             diagnostics if lines are wrong.
         """
-        return ConversionRun(self._grammar, request).convert(self.id)
+        return ConversionRun(self.grammar, request).convert(self.id)
 
 
 @dataclass(frozen=True, slots=True)

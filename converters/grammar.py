@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import PluginError
 from ckprof.model.strings import argument_kinds as kinds
-from ckprof.model.strings.grammar import Argument, split_arguments
+from ckprof.model.strings.grammar import Argument, shorten, split_arguments
 from ckprof.model.strings.kind import all_revisions
-from ckprof_converters.compiled import CompiledFamily, LineError, LineProblem, read_field, shorten
+from ckprof_converters.compiled import CompiledFamily, LineError, LineProblem, read_field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ckprof.errors import InputError
-from ckprof_converters.compiled import LineError, LineProblem, shorten
+from ckprof.model.strings.grammar import shorten
+from ckprof_converters.compiled import LineError, LineProblem
 from ckprof_converters.drop_rules import COMMENT_MARKS
 from ckprof_converters.records import GemmRecord
 from ckprof_plugins.directions._convolution.ckprofiler_forms import FUSED

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ckprof.errors import InputError, UsageError
+from ckprof.files import content_of
 from ckprof.plain_text import unknown_name
 
 if TYPE_CHECKING:
@@ -210,11 +211,7 @@ def _load(added: Iterable[Path]) -> dict[str, Architecture]:
     capabilities: set[str] = set()
     owners: dict[str, Path] = {}
     for path in (TABLE, *added):
-        try:
-            data = path.read_bytes()
-        except OSError as exc:
-            raise InputError(f"cannot read: {exc.strerror}", path) from None
-        found = read_table(data, path, records, capabilities)
+        found = read_table(content_of(path), path, records, capabilities)
         for name in found:
             if name in owners:
                 raise InputError(f"{name} is in {owners[name]} already; choose another name", path)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
+from ckprof.files import content_of
 from ckprof.model.problem_case import OtherOperationError, ProblemCase, ProblemLine, merged
 from ckprof.problems.problem_file import first_word, parse_problem, parse_problem_list, programs_of
 
@@ -156,11 +157,7 @@ def problems_from_log(path: Path, operations: Iterable[Operation]) -> LogProblem
 
     :raises InputError: the file cannot be read.
     """
-    try:
-        text = path.read_bytes().decode("utf-8-sig", errors="replace")
-    except OSError as exc:
-        raise InputError(f"cannot read: {exc.strerror}", path) from None
-    return LogProblems(text, path, operations)
+    return LogProblems(content_of(path).decode("utf-8-sig", errors="replace"), path, operations)
 
 
 def _joined(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -195,10 +192,7 @@ def read_any(
     :param asked: what lines that name no operation are for; ``None``: the first operation that reads them.
     :raises InputError: the file cannot be read, has no problem, or a line is wrong.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as exc:
-        raise InputError(f"cannot read: {exc.strerror}", path) from None
+    data = content_of(path)
     if data.lstrip().startswith(b"{"):
         cases = parse_problem_list(data, path)
     else:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ckprof.errors import Diagnostic, InputError, ListError, UsageError
+from ckprof.files import content_of
 from ckprof.model.problem_case import OtherOperationError, ProblemCase, ProblemLine
 from ckprof.model.problem_types import exact_problem, sizes
 from ckprof.model.types import DataType
@@ -145,11 +146,7 @@ def _listed(path: Path, direction: Operation) -> tuple[list[ProblemCase], Counte
 
     :raises InputError: it is no such list, or a problem is wrong.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as exc:
-        raise InputError(f"cannot read: {exc.strerror}", path) from None
-    listed = parse_problem_list(data, path)
+    listed = parse_problem_list(content_of(path), path)
     if not listed:
         raise InputError("no problem in this list", path)
     problems = [case for case in listed if case.direction in (None, direction.id)]

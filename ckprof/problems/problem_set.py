@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ckprof.errors import InputError, PluginError, UsageError
+from ckprof.files import content_of
 from ckprof.model.problem import LayerProblem
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.problem_types import known_problem_types
@@ -144,11 +145,7 @@ def read_set(path: Path) -> ProblemSet:
 
     :raises InputError: the file cannot be read, is no problem set, or a layer is wrong.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as exc:
-        raise InputError(f"cannot read: {exc.strerror}", path) from None
-    return _parse(data, path)
+    return _parse(content_of(path), path)
 
 
 def _parse(data: bytes, path: Path | str) -> ProblemSet:
