@@ -119,9 +119,6 @@ def find_kernel(kernels: Sequence[LibraryKernel], which: int | str | LibraryKern
     return matching[0]
 
 
-__all__ = ["KernelLibrary", "LibraryKernel", "LibraryResult", "Timing"]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
     """How a run is timed."""

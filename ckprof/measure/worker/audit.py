@@ -301,13 +301,10 @@ class HostAudit:
         times: LaunchTimes,
     ) -> None:
         start = time.perf_counter()
-        self.times = times
-        self._share = request.share
-        self._least_s = request.least_s
+        self.times, self._request = times, request
         self._operands = operands
         self._result, self._item = result
         self._signs = Signs(axes)
-        self._verified = request.verified
         #: results with other bits, as they would be without changed signs
         self.kept: list[NDArray[np.uint8]] = []
         #: the first launch gives it where there is none yet
@@ -320,7 +317,7 @@ class HostAudit:
     def _expect(self) -> ExpectedBits:
         """Return what results are compared with: this one, which is kept unless it was found right before."""
         words = self._words()
-        if blake2b(words.data).hexdigest() != self._verified:
+        if blake2b(words.data).hexdigest() != self._request.verified:
             self.kept.append(words.view(np.uint8).copy())
         return ExpectedBits(words)
 
@@ -360,9 +357,9 @@ class HostAudit:
 
     def _affordable(self, now: float) -> bool:
         """Say whether there is time to look; one that is about to be used up is used at random."""
-        spare_s = self._share * (now - self._start) + self._least_s - self.spent_s
+        spare_s = self._request.share * (now - self._start) + self._request.least_s - self.spent_s
         return (
-            spare_s > 0 and (chance.random() < _OFTEN or self._share == 1)
+            spare_s > 0 and (chance.random() < _OFTEN or self._request.share == 1)
         ) or self.checked < _FIRST_LAUNCHES
 
     def _change(self, expected: ExpectedBits) -> None:

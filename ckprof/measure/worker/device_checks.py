@@ -17,10 +17,7 @@ from ctypes import (
 )
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from ckprof.measure.worker.check_work import (
-    CContraction,
-    COperand,
-)
+from ckprof.measure.worker.check_work import CContraction, COperand
 from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.measure.worker.messages import AbiStatus
 from ckprof.measure.worker.sampling import Findings

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ckprof.measure.worker.abi import CBuffers
 from ckprof.measure.worker.guards import CHUNK_BYTES, GUARD_BYTE, GUARD_BYTES, POISON_BYTE
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.measure.verify.storage import StoredFile
-    from ckprof.measure.worker.abi import AbiTarget, CBuffers
+    from ckprof.measure.worker.abi import AbiTarget
     from ckprof.measure.worker.baseline_session import BaselineEngine
     from ckprof.measure.worker.device_checks import DeviceChecks
 
@@ -126,8 +127,6 @@ class DeviceTensors:
     @property
     def buffers(self) -> CBuffers:
         """Where the tensors are, for kernels."""
-        from ckprof.measure.worker.abi import CBuffers
-
         return CBuffers.of(*(tensor.address for tensor in self._tensors.values()))
 
     def read(self, name: str, start: int, size: int) -> NDArray[np.uint8]:

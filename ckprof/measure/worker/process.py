@@ -319,8 +319,7 @@ def reply_in(line: bytes, nonce: str) -> bytes:
 
 def excerpt(data: bytes | bytearray) -> str:
     """Return the beginning of what a worker has sent, for messages."""
-    first = bytes(data[:_EXCERPT_CHARS]).partition(b"\n")[0]
-    return repr(first.decode(errors="replace"))
+    return repr(bytes(data[:_EXCERPT_CHARS]).partition(b"\n")[0].decode(errors="replace"))
 
 
 def _describe_exit(code: int) -> str:
