@@ -98,9 +98,9 @@ def read_request(request: ConversionRequest, registry: Registry) -> Conversion:
     else:
         converter = _converter_of(request, registry)
         conversion = converter.convert(request if converter.streams else _whole(request))
-    for catalog in conversion.catalogs if request.direction is not None else ():
+    for catalog in conversion.catalogs:
         owner = registry.variants.find(catalog.variant).direction
-        if owner != request.direction:
+        if request.direction not in (None, owner):
             raise InputError(
                 f"the list holds instances of {owner}, expected {request.direction}", conversion.path
             )
