@@ -202,13 +202,8 @@ def audit(registry: Registry, call: AuditCall) -> AuditReport:
     for path, owner in owned:
         if not offers(owner, Consumer.audit):
             raise UsageError(f"{path}: files of {owner.id} cannot be judged")
-        request = AuditRequest(
-            path=path,
-            lists=lists,
-            tree=call.tree,
-            arch=call.arch,
-            compute_units=call.compute_units or 0,
-        )
+        units = call.compute_units or 0
+        request = AuditRequest(path=path, lists=lists, tree=call.tree, arch=call.arch, compute_units=units)
         file = owner.audit(request)
         if not file.entries and not file.findings:
             file.find(Reason.EMPTY_FILE, "holds no entry: nothing was judged", text=path.name)

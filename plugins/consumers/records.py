@@ -57,11 +57,7 @@ class Reason(Enum):
     CONFLICT = ("conflict", "rows with the same key differ, and the program rejects the file")
     NEVER_HIT = ("never_hit", "no lookup forms the key", Severity.WARNING)
     WRONG_DEVICE = ("wrong_device", "the row is for another device", Severity.WARNING)
-    WRONG_FILE_NAME = (
-        "wrong_file_name",
-        "the program does not open a file of this name",
-        Severity.WARNING,
-    )
+    WRONG_FILE_NAME = ("wrong_file_name", "the program does not open a file of this name", Severity.WARNING)
     AMBIGUOUS_KERNEL = (
         "ambiguous_kernel",
         "several kernels have the name; the first one runs",
@@ -114,6 +110,9 @@ class FileAudit:
     judged: Counter[str] = field(default_factory=Counter)
     #: in the order of the file
     findings: list[AuditFinding] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.judged, self.findings = Counter(self.judged), list(self.findings)
 
     def find(
         self, reason: Reason, message: str, line: int = 0, text: str = "", entry: int | None = None

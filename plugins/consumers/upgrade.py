@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ckprof.kernels.inspection import FigureChange
     from ckprof.model.problem_case import ProblemCase
     from ckprof.session import Session
-    from ckprof_plugins.consumers.upgrade_changes import Change
+    from ckprof_plugins.consumers.upgrade_changes import UpgradeChange
     from ckprof_plugins.extract.lists import ExtractionReport, ListComparison
 
 
@@ -36,14 +36,14 @@ class Upgrade:
     lists: tuple[ListComparison, ...] = ()
     code: tuple[FigureChange, ...] = ()
     #: of kernels, splits, support and rows
-    changes: tuple[Change, ...] = ()
+    changes: tuple[UpgradeChange, ...] = ()
     #: what was looked at, e.g. ``2 kernels built for both``
     judged: tuple[str, ...] = ()
     #: what was not, and why
     notes: tuple[str, ...] = ()
     fail_on: frozenset[UpgradePart] = field(default_factory=lambda: frozenset(UpgradePart))
 
-    def of(self, part: UpgradePart) -> list[Change]:
+    def of(self, part: UpgradePart) -> list[UpgradeChange]:
         """Return what has changed of kernels, splits, support or rows."""
         return [one for one in self.changes if one.part is part]
 
@@ -158,7 +158,7 @@ def upgrade(session: Session, call: UpgradeCall) -> Upgrade:
     if reports[0] is not None and reports[1] is not None:
         lists = _list_changes(reports[0], reports[1])
         judged.append(counted(len(lists), "list"))
-    changes: list[Change] = []
+    changes: list[UpgradeChange] = []
     builds: UpgradeBuilds | None = None
     if call.selection is not None:
         builds = UpgradeBuilds(session, call, call.selection, (old, new))

@@ -58,7 +58,7 @@ class UpgradePart(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class UpgradeChange:
     """Something about a kernel or a row that differs."""
 
     part: UpgradePart
@@ -105,7 +105,7 @@ class UpgradeBuilds:
         #: what was looked at
         self.judged = [f"{counted(len(both), 'kernel')} built for both"]
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self) -> Iterator[UpgradeChange]:
         """Yield what differs between the builds, but for their code."""
         for names, new, reasons in (
             (self.comparison.only_before, False, self._reasons[1]),
@@ -116,7 +116,7 @@ class UpgradeBuilds:
                 text = f"{name}: only with {'the new' if new else 'the old'}"
                 text += f"; {one_line(reason)}" if reason else ""
                 values = {"kernel": name, "new": new, "reason": reason}
-                yield Change(part=UpgradePart.KERNELS, text=text, values=values)
+                yield UpgradeChange(part=UpgradePart.KERNELS, text=text, values=values)
         yield from self._splits()
         if self._problems:
             yield from self._support()
@@ -139,7 +139,7 @@ class UpgradeBuilds:
             counts.append(chosen)
         return counts[0], counts[1]
 
-    def _splits(self) -> Iterator[Change]:
+    def _splits(self) -> Iterator[UpgradeChange]:
         compared = 0
         for candidate in self._selection.candidates:
             for case in self._problems:
@@ -148,7 +148,7 @@ class UpgradeBuilds:
                 if counts is not None and counts[0] != counts[1]:
                     old, new = counts
                     problem = case.problem.describe()
-                    yield Change(
+                    yield UpgradeChange(
                         part=UpgradePart.SPLITS,
                         text=f"{candidate.name}: automatic splits {old} -> {new}: {problem}",
                         values={"kernel": candidate.name, "problem": problem, "old": old, "new": new},
@@ -156,7 +156,7 @@ class UpgradeBuilds:
         if compared:
             self.judged.append(counted(compared, "automatic number of splits", "automatic numbers of splits"))
 
-    def _support(self) -> Iterator[Change]:
+    def _support(self) -> Iterator[UpgradeChange]:
         queries = [
             SupportQuery(problem=case.problem, split_k=split)
             for case in self._problems
@@ -176,7 +176,7 @@ class UpgradeBuilds:
                     problem, reason = query.problem.describe(), before.reason or after.reason
                     verb = "now supports" if after.supported else "no longer supports"
                     text = f"{candidate.name}: {verb} {problem} split_k {query.split_k}"
-                    yield Change(
+                    yield UpgradeChange(
                         part=UpgradePart.SUPPORT,
                         text=text + (f" ({reason})" if reason else ""),
                         values={
@@ -225,7 +225,7 @@ class RowJudge:
         self.entries = 0
         self.notes: list[str] = []
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self) -> Iterator[UpgradeChange]:
         """Yield what is found by one side alone, and rows whose kernels have changed.
 
         :raises InputError: a path is of no known program, or cannot be read.
@@ -261,13 +261,8 @@ class RowJudge:
     def _audited(
         self, owner: Consumer, path: Path, lists: tuple[KernelList, ...], tree: Path | None
     ) -> FileAudit:
-        request = AuditRequest(
-            path=path,
-            lists=lists,
-            tree=tree,
-            arch=self._call.arch,
-            compute_units=self._call.compute_units or 0,
-        )
+        arch, units = self._call.arch, self._call.compute_units or 0
+        request = AuditRequest(path=path, lists=lists, tree=tree, arch=arch, compute_units=units)
         try:
             return owner.audit(request)
         except InputError as exc:
@@ -278,7 +273,7 @@ class RowJudge:
 
     def _changed(
         self, owner: Consumer, path: Path, audit: FileAudit, lists: tuple[KernelList, ...]
-    ) -> Iterator[Change]:
+    ) -> Iterator[UpgradeChange]:
         automatic = {one.line for one in audit.findings if one.reason is Reason.AUTOMATIC_SPLIT}
         data = path.read_bytes()
         if _NO_TEXT in data[:_HEAD_BYTES]:
@@ -300,17 +295,17 @@ class RowJudge:
                         yield _row_change(path, number, True, "kernel_changed", message)
 
 
-def _row_change(path: Path, line: int, new: bool, reason: str, message: str) -> Change:
+def _row_change(path: Path, line: int, new: bool, reason: str, message: str) -> UpgradeChange:
     place = f"{path}:{line}" if line else str(path)
     said = f"{'new' if new else 'no longer'}: {reason}"
     if reason == "kernel_changed":
         said = "the kernel has changed"
     side = "new" if new else "old"
     values = {"path": str(path), "line": line, "side": side, "reason": reason, "message": message}
-    return Change(part=UpgradePart.ROWS, text=f"{place}: {said}: {message}", values=values)
+    return UpgradeChange(part=UpgradePart.ROWS, text=f"{place}: {said}: {message}", values=values)
 
 
-def _differences(path: Path, old: FileAudit, new: FileAudit) -> Iterator[Change]:
+def _differences(path: Path, old: FileAudit, new: FileAudit) -> Iterator[UpgradeChange]:
     """Yield findings that one side alone has; messages may name other lines of lists."""
     for mine, other, is_new in ((new, old, True), (old, new, False)):
         left = Counter(map(_key, other.findings))

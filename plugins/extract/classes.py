@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
@@ -73,17 +72,34 @@ def class_records() -> Mapping[str, ClassRecord]:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceClass:
-    """One class as an installed library declares it."""
+    """One class as an installed library declares it.
 
-    name: str
-    record: ClassRecord
-    parameters: tuple[TemplateParameter, ...]
-    #: names of the parameters as the class table has them
-    names: tuple[str, ...]
-    #: unnamed parameters after the others, which are conditions of the template and printed nowhere
-    conditions: int
+    :raises InputError: the class is unknown or not declared, or no string accounts for its parameters.
+    """
+
+    def __init__(self, headers: HeaderTree, name: str) -> None:
+        known = class_records().get(name)
+        if known is None:
+            raise InputError(f"unknown device class {name}; its instance string is not in the class table")
+        path = f"{DEVICES}/{known.header}"
+        text = headers.find(path)
+        if text is None:
+            raise InputError(f"{name} is used, but the header that declares it is missing", path)
+        head = read_head(text, name, path)
+        self.name = name
+        self.record = known
+        self.parameters = tuple(item for item in head if item.kind != "condition")
+        #: names of the parameters as the class table has them
+        self.names = tuple(known.synonyms.get(item.name, item.name) for item in self.parameters)
+        #: unnamed parameters after the others, which are conditions of the template and printed nowhere
+        self.conditions = len(head) - len(self.parameters)
+        printed = {entry for text in (*known.fields, known.text) for entry in _entry_names(text)}
+        unknown = [one for one in self.names if one not in printed and one not in known.silent]
+        if unknown and not known.refusal and not known.wraps:
+            raise InputError(
+                f"{name} has parameters that no instance string is known for: {', '.join(unknown)}", path
+            )
 
     def complete(self, written: Sequence[Expr]) -> tuple[str, ...]:
         """Return all arguments as strings print them, defaults filled in.
@@ -120,45 +136,6 @@ def first_type(printed: str) -> str:
     return (elements_of(printed) or (printed,))[0]
 
 
-class DeviceClasses:
-    """The classes of one installed library, read as they are asked for."""
-
-    def __init__(self, headers: HeaderTree) -> None:
-        self._headers = headers
-        self._found: dict[str, DeviceClass] = {}
-
-    def get(self, name: str) -> DeviceClass:
-        """Return a class.
-
-        :raises InputError: the class is unknown or not declared, or no string accounts for its parameters.
-        """
-        if name not in self._found:
-            self._found[name] = self._read(name)
-        return self._found[name]
-
-    def _read(self, name: str) -> DeviceClass:
-        record = class_records().get(name)
-        if record is None:
-            raise InputError(f"unknown device class {name}; its instance string is not in the class table")
-        path = f"{DEVICES}/{record.header}"
-        text = self._headers.find(path)
-        if text is None:
-            raise InputError(f"{name} is used, but the header that declares it is missing", path)
-        head = read_head(text, name, path)
-        parameters = tuple(item for item in head if item.kind != "condition")
-        names = tuple(record.synonyms.get(item.name, item.name) for item in parameters)
-        device = DeviceClass(
-            name=name,
-            record=record,
-            parameters=parameters,
-            names=names,
-            conditions=len(head) - len(parameters),
-        )
-        if not record.refusal and not record.wraps:
-            _check_mapping(device, path)
-        return device
-
-
 def read_head(text: str, name: str, path: str) -> tuple[TemplateParameter, ...]:
     """Return the template parameters of a class.
 
@@ -178,16 +155,6 @@ def read_head(text: str, name: str, path: str) -> tuple[TemplateParameter, ...]:
 def _entry_names(entry: str) -> list[str]:
     inner = _BRACES.findall(entry) if "{" in entry else [entry]
     return [part for item in inner for part in item.split(":")[0].split("|") if not part.startswith("=")]
-
-
-def _check_mapping(device: DeviceClass, path: str) -> None:
-    record = device.record
-    printed = {name for entry in (*record.fields, record.text) for name in _entry_names(entry)}
-    unknown = [name for name in device.names if name not in printed and name not in record.silent]
-    if unknown:
-        raise InputError(
-            f"{device.name} has parameters that no instance string is known for: {', '.join(unknown)}", path
-        )
 
 
 #: prints an entry of a string, from parameter -> value

@@ -237,7 +237,7 @@ class ListDeriver:
 
         :raises InputError: no string of its class is known.
         """
-        device = self._library.classes.get(instance.device)
+        device = self._library.classes(instance.device)
         if instance.device not in self._writers:
             self._writers[instance.device] = StringWriter(device.name, device.record, device.names)
         writer = self._writers[instance.device]
@@ -298,7 +298,7 @@ def _function(
 
 def _refusal(library: InstalledLibrary, instances: Sequence[DeviceInstance]) -> str:
     """Return why some of the instances have no string; empty where all have one."""
-    return max((library.classes.get(item.device).record.refusal for item in instances), default="")
+    return max((library.classes(item.device).record.refusal for item in instances), default="")
 
 
 def joined_uses(

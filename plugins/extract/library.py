@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof_converters.library_lists import known_lists
-from ckprof_plugins.extract.classes import DeviceClasses
+from ckprof_plugins.extract.classes import DeviceClass
 from ckprof_plugins.extract.cpp_text import ExprReader, TokenStream, preprocess
 from ckprof_plugins.extract.headers import (
     INSTANCES,
@@ -23,7 +23,7 @@ from ckprof_plugins.extract.tuples import InstanceTuples
 from ckprof_plugins.extract.uses import source_files
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from ckprof_converters.library_lists import ListKey
@@ -242,9 +242,9 @@ class InstalledLibrary:
         return read_enumerations(self.headers)
 
     @cached_property
-    def classes(self) -> DeviceClasses:
+    def classes(self) -> Callable[[str], DeviceClass]:
         """Its device classes."""
-        return DeviceClasses(self.headers)
+        return cache(partial(DeviceClass, self.headers))
 
     @cached_property
     def sources(self) -> Mapping[str, Path]:
@@ -313,7 +313,7 @@ class InstalledLibrary:
 
     def _unwrap(self, instance: DeviceInstance, key: ListKey) -> DeviceInstance | None:
         """Return the class that the tuples list; ``None`` for an instance of another list."""
-        device = self.classes.get(instance.device)
+        device = self.classes(instance.device)
         if device.conditions:
             instance = instance._replace(arguments=instance.arguments[: -device.conditions])
         if not device.record.wraps:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.errors import InputError, NothingLeftError, PluginError, UsageError
+from ckprof.errors import InputError, NothingLeftError, PluginError, ToolchainError, UsageError
 from ckprof.files import write_output
 from ckprof.option import option
 from ckprof.parity.compare import closest_pairs
@@ -18,6 +18,9 @@ from ckprof_plugins.extract.protocols import EXTRACTORS
 if TYPE_CHECKING:
     from ckprof.errors import CkprofError
     from ckprof.session import Session
+    from ckprof.testing.contract import Trials
+    from ckprof.testing.samples import Samples
+    from ckprof_plugins.extract.protocols import ListExtractor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -401,3 +404,21 @@ def _change(name: str, old: str, new: str) -> tuple[str, str, str]:
     if colon and old.startswith(f"{label}: "):
         return label, old[len(label) + 2 :], value
     return name, old, new
+
+
+def extractor_trials(samples: Samples, extractor: ListExtractor) -> Trials:
+    """Yield the trials of an extractor, for which there need not be a library."""
+    yield "has options", lambda: f"{len(extractor.options)} options"
+    yield "refuses a folder without a library", lambda: _refused(samples, extractor)
+
+
+def _refused(samples: Samples, extractor: ListExtractor) -> str:
+    empty = samples.folder / "nothing"
+    empty.mkdir(exist_ok=True)
+    try:
+        report = extractor.extract(ExtractRequest(source=empty, extractor=extractor.id))
+    except (InputError, ToolchainError) as exc:
+        return str(exc)
+    if any(extracted.files for extracted in report.lists):
+        raise PluginError("derives lists from an empty folder")
+    return "no list"

@@ -38,5 +38,5 @@ class ListExtractor(Protocol):
 
 #: what derives lists from installed libraries
 EXTRACTORS: Final = Kind[ListExtractor](
-    "extractor", ListExtractor, "ckprof_plugins.extract.trials:extractor_trials"
+    "extractor", ListExtractor, "ckprof_plugins.extract.lists:extractor_trials"
 )

@@ -19,9 +19,9 @@ from ckprof_plugins.extract.headers import INSTANCES, print_argument, read_requi
 from ckprof_plugins.extract.mangling import DeviceInstance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from ckprof_plugins.extract.classes import DeviceClasses
+    from ckprof_plugins.extract.classes import DeviceClass
     from ckprof_plugins.extract.headers import HeaderTree
 
 _TUPLE: Final = re.compile(r"\busing\s+(\w+)\s*=\s*std::tuple\s*<")
@@ -167,7 +167,7 @@ class InstanceTuples:
         headers: HeaderTree,
         folder: str,
         macros: Mapping[str, str],
-        classes: DeviceClasses,
+        classes: Callable[[str], DeviceClass],
     ) -> None:
         self._macros = macros
         self._classes = classes
@@ -233,7 +233,7 @@ class InstanceTuples:
         for element in header.elements(alias):
             if element.args is None:
                 raise InputError(f"{element.name} is no class with arguments")
-            device = self._classes.get(element.name)
+            device = self._classes(element.name)
             written = [header.substitute(item, bound) for item in element.args]
             instances.append(DeviceInstance(element.name, device.complete(written)))
         return Pattern(

@@ -266,8 +266,9 @@ FORWARD: Final[Rules] = (
 )
 
 
-#: part of the names of classes -> their conditions
+#: part of the names of classes -> their conditions; the first one that fits holds
 _RULES: Final[Mapping[str, Rules]] = {
+    EXPLICIT: EXPLICIT_PRODUCT,
     "ConvFwd": FORWARD,
     "ConvBwdData": BACKWARD_DATA,
     "ConvBwdWeight": BACKWARD_WEIGHT,
@@ -282,7 +283,7 @@ def support(kernel: OldKernel, problem: ConvProblem, dtype: str, splits: int, ar
     :param arch: architecture; empty where it is not known, which no condition then depends on.
     """
     case = Case(kernel.values, kernel.kind, kernel.specialization, problem, dtype, splits, arch)
-    rules = EXPLICIT_PRODUCT if kernel.kind == EXPLICIT else _RULES[_direction(kernel.kind)]
+    rules = next(rules for part, rules in _RULES.items() if part in kernel.kind)
     case.unmet = next(filter(None, (rule(case) for rule in rules)), "")
     return case
 
@@ -306,7 +307,3 @@ def demands_of(kernel: OldKernel) -> tuple[str, ...]:
     )
     read = [f"{name}={text}" for name, text in values.items() if _READ.fullmatch(name)]
     return (kernel.kind, *read, *([values.get(name, "") for name in _READ_OF_SOME] if some else ()))
-
-
-def _direction(kind: str) -> str:
-    return next(part for part in _RULES if part in kind)

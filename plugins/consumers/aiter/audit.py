@@ -33,7 +33,7 @@ def audit(request: AuditRequest) -> FileAudit:
     :raises InputError: the file is no table of AITER's, or the tree cannot be read.
     """
     layout, rows = read_table(request.path)
-    judge = _Judge(request, layout)
+    judge = _TableJudge(request, layout)
     for row in rows:
         remark = judge.remark(row)
         if remark is not None:
@@ -45,7 +45,7 @@ def audit(request: AuditRequest) -> FileAudit:
     return judge.audit
 
 
-class _Judge:
+class _TableJudge:
     """Judges the rows of one table."""
 
     def __init__(self, request: AuditRequest, layout: TableLayout) -> None:

@@ -59,8 +59,12 @@ def audit(request: AuditRequest) -> FileAudit:
     data = read_file(request.path)
     name = read_name(request.path.name)
     is_table = is_database(data[:100])
-    is_find = not is_table and (name.is_find if name.is_find is not None else _has_find_keys(data))
-    judge = _Judge(request, name, is_find)
+    is_find = name.is_find
+    if is_find is None:
+        # the first line has keys of one kind or the other
+        is_find = b"-" in data.lstrip(b"\n").partition(b"=")[0][:400]
+    is_find = is_find and not is_table
+    judge = _DatabaseJudge(request, name, is_find)
     judge.audit.label += f"{_LABELS[is_find, name.is_user]}{' (SQLite)' if is_table else ''}"
     judge.judge_name()
     if is_table:
@@ -71,12 +75,7 @@ def audit(request: AuditRequest) -> FileAudit:
     return judge.audit
 
 
-def _has_find_keys(data: bytes) -> bool:
-    """Say which kind of keys the first line has, where the name of the file does not say it."""
-    return b"-" in data.lstrip(b"\n").partition(b"=")[0][:400]
-
-
-class _Judge:
+class _DatabaseJudge:
     """Judges the rows of one file; each kernel on each problem once."""
 
     def __init__(self, request: AuditRequest, name: DatabaseName, is_find: bool) -> None:

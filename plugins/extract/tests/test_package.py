@@ -143,7 +143,7 @@ def test_all_complete_counts(library: InstalledLibrary) -> None:
     """Every instance of every list has as many arguments as its class has parameters."""
     for item in lists(library, False).values():
         for line in item.lines:
-            device = library.classes.get(line.device)
+            device = library.classes(line.device)
             assert set(device.names) <= set(line.fields)
 
 
