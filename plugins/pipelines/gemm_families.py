@@ -17,7 +17,7 @@ from ckprof_plugins.pipelines.fixed_tails import (
     FIXED_TAILS_LEVELS,
     fixed_tails_values,
 )
-from ckprof_plugins.pipelines.gemm_family import GemmFamily, gemm_instance_string
+from ckprof_plugins.pipelines.gemm_family import GemmFamily
 from ckprof_plugins.pipelines.gemm_instance import GemmInstance, gemm_fields
 from ckprof_plugins.pipelines.kernel_name import fields_of_name, gemm_kernel_name, traits_of_name
 from ckprof_plugins.pipelines.template_values import ZEROING_COMMENTS, GemmHeader, gemm_values
@@ -90,12 +90,8 @@ class TwoStagePipeline(GemmFamily):
     instance_type = TwoStageInstance
     reduction = Reduction.WORKSPACE
     two_stage = True
-
-    def instance_string(self, instance: TwoStageInstance) -> str:
-        """Return CK Builder's text for the first stage, which stores fp32: nothing else tells the stages."""
-        return gemm_instance_string(
-            instance, self.operation_of(instance).string_kind, result_type=DataType.FP32.value
-        )
+    # the first stage's, which stores fp32: nothing else tells the stages
+    string_type = DataType.FP32.value
 
     def header_of(
         self, instance: TwoStageInstance, operation: ConvOperation, name: str, arch: str, api_level: str
@@ -193,16 +189,12 @@ class StreamKPipeline(GemmFamily):
         reduction = instance.strategy.word + ("_persistent" if instance.persistent else "")
         return gemm_kernel_name(instance, two_stage=instance.two_stage, stream_k=reduction)
 
-    def instance_string(self, instance: StreamKInstance) -> str:
-        """Return CK Builder's text for the instance."""
-        return gemm_instance_string(
-            instance,
-            self.operation_of(instance).string_kind,
-            stream_k={
-                "streamk_reduction_strategy": instance.strategy.number,
-                "streamk_persistent": instance.persistent,
-            },
-        )
+    def stream_k_fields(self, instance: StreamKInstance) -> Mapping[str, object]:
+        """Return reduction strategy and persistence as texts name them."""
+        return {
+            "streamk_reduction_strategy": instance.strategy.number,
+            "streamk_persistent": instance.persistent,
+        }
 
     def header_of(
         self, instance: StreamKInstance, operation: ConvOperation, name: str, arch: str, api_level: str

@@ -33,70 +33,8 @@ if TYPE_CHECKING:
 
     from ckprof.model.catalog import Catalog
     from ckprof.model.gemm_work import KernelTraits
-    from ckprof.model.strings.kind import StringKind
     from ckprof_converters.records import GemmRecord
     from ckprof_plugins.directions._convolution.convolution import Convolution
-
-
-def gemm_instance_string(
-    instance: GemmInstance,
-    kind: StringKind,
-    *,
-    result_type: str | None = None,
-    stream_k: Mapping[str, object] | None = None,
-) -> str:
-    """Return the text: the kernel class and its fields, separated by commas without spaces.
-
-    :param kind: of the instance's direction.
-    :param result_type: what the kernel itself stores; ``None`` for the type of the tensors.
-    :param stream_k: reduction strategy and persistence of a stream-K kernel, by field names.
-    """
-    types = instance.types
-    combined: dict[str, str] = {}
-    # those of most kernels are fixed; texts have none for what is done with operands
-    if instance.elementwise_op is not None and not instance.elementwise_op.properties.operands:
-        combined["operation_result"] = instance.elementwise_op.value
-        if instance.d_tensors:
-            further = types.further_of(len(instance.d_tensors))
-            combined["layout_extra"] = f"tuple({instance.d_layouts})"
-            combined["type_extra"] = f"tuple({','.join(dtype.spelled for dtype in further)})"
-    tile, waves, mma = instance.tile, instance.wave_grid, instance.mma_tile
-    return render(
-        kind,
-        {
-            "ndim": instance.ndim,
-            "specialization": instance.specialization.enumerator,
-            "layout_input": instance.layout.input,
-            "layout_weight": instance.layout.weight,
-            "layout_output": instance.layout.output,
-            **combined,
-            "vector_size_a": instance.vector_size_a,
-            "vector_size_b": instance.vector_size_b,
-            "vector_size_c": instance.vector_size_c,
-            "num_groups_to_merge": instance.num_groups_to_merge,
-            "split_image": instance.split_image,
-            "explicit_gemm": instance.explicit_gemm,
-            "tile_m": tile.m,
-            "tile_n": tile.n,
-            "tile_k": tile.k,
-            "warp_m": waves.m,
-            "warp_n": waves.n,
-            "warp_k": waves.k,
-            "warp_tile_m": mma.m,
-            "warp_tile_n": mma.n,
-            "warp_tile_k": mma.k,
-            "type_a": types.operands[0].spelled,
-            "type_b": types.operands[1].spelled,
-            "pipeline_name": instance.gemm_pipeline.properties.enumerator,
-            "scheduler": instance.scheduler.enumerator,
-            "double_smem_buffer": instance.double_smem_buffer,
-            "num_wave_groups": instance.num_wave_groups,
-            "type_accumulator": types.acc.spelled,
-            "type_result": result_type or types.result.spelled,
-            "streamk_enabled": stream_k is not None,
-            **(stream_k or {}),
-        },
-    )
 
 
 _GEMM_SIZES: Final = {
@@ -104,35 +42,6 @@ _GEMM_SIZES: Final = {
     ConvKernel.BACKWARD_DATA: backward_data_sizes,
     ConvKernel.BACKWARD_WEIGHT: backward_weight_sizes,
 }
-
-
-def gemm_work(
-    instance: GemmInstance, kernel: ConvKernel, problem: Convolution, splits: int
-) -> GemmWork | None:
-    """Return the products, or ``None`` where the kernel does not divide a problem that way.
-
-    :param kernel: which of CK Tile's kernels the instance is.
-    :param splits: parts of the reduction.
-    """
-    if instance.ndim != problem.ndim or instance.num_groups_to_merge != 1 or instance.fold_stride:
-        return None
-    m, n, k = _GEMM_SIZES[kernel](problem)
-    size = instance.dtype.properties.size_bytes
-    elements = problem.input_elements + problem.weight_elements + problem.output_elements
-    grid = instance.wave_grid
-    return GemmWork(
-        m=m,
-        n=n,
-        k=k,
-        batch=problem.groups,
-        tile_m=instance.tile.m,
-        tile_n=instance.tile.n,
-        tile_k=instance.tile.k,
-        waves=grid.m * grid.n * grid.k,
-        splits=splits,
-        tensor_bytes=elements * size,
-        element_bytes=size,
-    )
 
 
 class GemmFamily(KernelFamily):
@@ -144,6 +53,8 @@ class GemmFamily(KernelFamily):
     reduction: ClassVar[Reduction] = Reduction.ATOMIC
     #: the family sums in fp32 first
     two_stage: ClassVar[bool] = False
+    #: type of the result in texts, where the kernel itself stores another one than that of the tensors
+    string_type: ClassVar[str] = ""
 
     def make_instance(self, catalog: Catalog, direction: str, record: GemmRecord) -> GemmInstance:
         """Return the instance that a record describes.
@@ -175,14 +86,82 @@ class GemmFamily(KernelFamily):
         return replace(instance, elementwise_op=None, d_layouts=None, d_dtypes=None)
 
     def instance_string(self, instance: Any) -> str:
-        """Return CK Builder's text for the instance."""
-        return gemm_instance_string(instance, self.operation_of(instance).string_kind)
+        """Return CK Builder's text: the kernel class and its fields, separated by commas without spaces."""
+        stream_k = self.stream_k_fields(instance)
+        types = instance.types
+        combined: dict[str, str] = {}
+        # those of most kernels are fixed; texts have none for what is done with operands
+        if instance.elementwise_op is not None and not instance.elementwise_op.properties.operands:
+            combined["operation_result"] = instance.elementwise_op.value
+            if instance.d_tensors:
+                further = types.further_of(len(instance.d_tensors))
+                combined["layout_extra"] = f"tuple({instance.d_layouts})"
+                combined["type_extra"] = f"tuple({','.join(dtype.spelled for dtype in further)})"
+        tile, waves, mma = instance.tile, instance.wave_grid, instance.mma_tile
+        return render(
+            self.operation_of(instance).string_kind,
+            {
+                "ndim": instance.ndim,
+                "specialization": instance.specialization.enumerator,
+                "layout_input": instance.layout.input,
+                "layout_weight": instance.layout.weight,
+                "layout_output": instance.layout.output,
+                **combined,
+                "vector_size_a": instance.vector_size_a,
+                "vector_size_b": instance.vector_size_b,
+                "vector_size_c": instance.vector_size_c,
+                "num_groups_to_merge": instance.num_groups_to_merge,
+                "split_image": instance.split_image,
+                "explicit_gemm": instance.explicit_gemm,
+                "tile_m": tile.m,
+                "tile_n": tile.n,
+                "tile_k": tile.k,
+                "warp_m": waves.m,
+                "warp_n": waves.n,
+                "warp_k": waves.k,
+                "warp_tile_m": mma.m,
+                "warp_tile_n": mma.n,
+                "warp_tile_k": mma.k,
+                "type_a": types.operands[0].spelled,
+                "type_b": types.operands[1].spelled,
+                "pipeline_name": instance.gemm_pipeline.properties.enumerator,
+                "scheduler": instance.scheduler.enumerator,
+                "double_smem_buffer": instance.double_smem_buffer,
+                "num_wave_groups": instance.num_wave_groups,
+                "type_accumulator": types.acc.spelled,
+                "type_result": self.string_type or types.result.spelled,
+                "streamk_enabled": bool(stream_k),
+                **stream_k,
+            },
+        )
+
+    def stream_k_fields(self, instance: Any) -> Mapping[str, object]:
+        """Return how a stream-K kernel reduces, as texts name it; empty for other kernels."""
+        return {}
 
     def work(self, instance: GemmInstance, problem: Convolution, splits: int) -> GemmWork | None:
         """Return the matrix products that the kernel makes of a problem; ``None`` if it makes none."""
         if self.schedule is Schedule.STREAM:
             return None
-        return gemm_work(instance, self.operation_of(instance).kernel, problem, splits)
+        if instance.ndim != problem.ndim or instance.num_groups_to_merge != 1 or instance.fold_stride:
+            return None
+        m, n, k = _GEMM_SIZES[self.operation_of(instance).kernel](problem)
+        size = instance.dtype.properties.size_bytes
+        elements = problem.input_elements + problem.weight_elements + problem.output_elements
+        grid = instance.wave_grid
+        return GemmWork(
+            m=m,
+            n=n,
+            k=k,
+            batch=problem.groups,
+            tile_m=instance.tile.m,
+            tile_n=instance.tile.n,
+            tile_k=instance.tile.k,
+            waves=grid.m * grid.n * grid.k,
+            splits=splits,
+            tensor_bytes=elements * size,
+            element_bytes=size,
+        )
 
     def automatic_splits(self, instance: GemmInstance, problem: Convolution, workgroups: int) -> int | None:
         """Return how many splits fill the device: its workgroups divided by the tiles of the result.
