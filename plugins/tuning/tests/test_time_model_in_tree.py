@@ -18,13 +18,13 @@ from ckprof.cli.main import main
 from ckprof.kernels.c_interface import kernel_symbol
 from ckprof.model.gemm_work import KernelTraits
 from ckprof.testing import registry_with
-from ckprof_plugins.directions._convolution.gemm_sizes import forward_sizes
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.operations.gemm.operation import Gemm
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 from ckprof_plugins.tuning.model_use import gemm_sizes_of
 from ckprof_plugins.tuning.time_model.model_file import read_model
 from ckprof_plugins.tuning.time_model.selector import Selector
+from plugins.tuning.tests.sizes import forward_sizes
 from tests.places import TESTS
 
 TABLE = TESTS / "data" / "measured" / "gfx950_fwd_bf16_30kernels_even.csv"

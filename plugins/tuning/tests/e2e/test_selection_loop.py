@@ -33,7 +33,7 @@ def test_the_loop(tmp_path, capsys):
     # the store says how many cores ran the kernels
     assert document.compute_units >= 1
     assert document.origin.rows == 2 * len(SIZES)
-    assert {one.traits.tile for one in document.kernels} == {(64, 64, 32)}
+    assert {one.traits.tile for one in document.kernels.values()} == {(64, 64, 32)}
     assert main(["validate", str(model), str(store), "--format", "json"]) == 0
     judged = json.loads(capsys.readouterr().out)
     assert judged["derived_kernels"] == []
