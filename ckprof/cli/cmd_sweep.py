@@ -72,8 +72,8 @@ def summary_lines(summary: Summary, problems: Sequence[ProblemCase], store: str)
     }
     statuses = ", ".join(f"{count} {status.value}" for status, count in summary.statuses.most_common())
     lines = [
-        f"{ends[summary.stop]}: {summary.contests_done} of {counted(summary.contests, 'ranking')} "
-        f"{agreeing(summary.contests_done, 'is', 'are')} finished",
+        f"{ends[summary.stop]}: {summary.rankings_done} of {counted(summary.rankings, 'ranking')} "
+        f"{agreeing(summary.rankings_done, 'is', 'are')} finished",
         f"{counted(summary.attempts, 'attempt')} in {duration(summary.wall_s)}"
         + (f": {statuses}" if statuses else ""),
         f"{counted(summary.rounds, 'round')}, {summary.drifted_rounds} of them repeated for drift; "
@@ -186,7 +186,7 @@ def report(result: SweepResult, problems: Sequence[ProblemCase], session: Sessio
         return ExitCode.OK
     session.console.progress.clear()
     left_out = given_up_lines(result.plan)
-    if not result.plan.open_contests and summary.attempts == 0:
+    if not result.plan.open_rankings and summary.attempts == 0:
         held = "all" if not left_out else f"{result.plan.known} of"
         session.console.result(
             f"nothing is left to do: {result.path} has {held} {counted(result.plan.cells, 'outcome')}"

@@ -22,7 +22,7 @@ from ckprof.events import Message
 from ckprof.kernels.choose import choose_instances
 from ckprof.kernels.requests import BuildOptions, InstanceQuery
 from ckprof.measure.round_times import Timing
-from ckprof.measure.rounds import Contest, KernelCell, RoundOptions, Visit
+from ckprof.measure.rounds import KernelConfiguration, Ranking, RoundOptions, Visit
 from ckprof.measure.rounds_loop import Bench, KernelGroup, RoundsLoop
 from ckprof.measure.support import build_checked_library
 from ckprof.model.device import Reading
@@ -100,7 +100,7 @@ def _measure_rows(
     for index, (problem, group) in enumerate(groups.items()):
         rounds = PairRounds(group, policy, max_rounds, seed=index)
         measured = KernelGroup(
-            problem=problem.problem, problem_index=index, kernels={}, contest=rounds, shares=one_each
+            problem=problem.problem, problem_index=index, kernels={}, ranking=rounds, shares=one_each
         )
         for _ in loop.visits(measured):
             pass
@@ -108,7 +108,7 @@ def _measure_rows(
     return pairs
 
 
-class PairRounds(Contest[KernelCell]):
+class PairRounds(Ranking[KernelConfiguration]):
     """Rounds of rows of one problem, each in new processes: a row's sides are measured in the order ABBA.
 
     :param keys: the rows.
@@ -117,7 +117,7 @@ class PairRounds(Contest[KernelCell]):
     """
 
     def __init__(self, keys: Sequence[RowKey], policy: ChangePolicy, max_rounds: int, seed: int) -> None:
-        cells = [KernelCell(key.instance, key.split_k, side) for key in keys for side in (OLD, NEW)]
+        cells = [KernelConfiguration(key.instance, key.split_k, side) for key in keys for side in (OLD, NEW)]
         super().__init__(cells, RoundOptions(max_rounds=max_rounds))
         self._policy = policy
         self._max_rounds, self._seed = max_rounds, seed
@@ -125,11 +125,11 @@ class PairRounds(Contest[KernelCell]):
         #: of each row that worked on both sides so far
         self.pairs: dict[RowKey, _Pairs] = {key: [] for key in keys}
 
-    def record(self, visit: Visit[KernelCell], timing: Timing | None) -> None:
+    def record(self, visit: Visit[KernelConfiguration], timing: Timing | None) -> None:
         """Note what a visit gave."""
         self._latest = timing
 
-    def visits(self) -> Iterator[Visit[KernelCell]]:
+    def visits(self) -> Iterator[Visit[KernelConfiguration]]:
         """Yield the visits of all rounds that are needed."""
         chance = random.Random(self._seed)  # noqa: S311 - an order, no secret
         active = set(self.pairs)
@@ -142,7 +142,7 @@ class PairRounds(Contest[KernelCell]):
                 started = time.time()
                 times: dict[str, list[float]] = defaultdict(list)
                 for place, side in enumerate(sides):
-                    cell = KernelCell(key.instance, key.split_k, side)
+                    cell = KernelConfiguration(key.instance, key.split_k, side)
                     yield Visit(cell=cell, round=number, order=4 * position + place, reference=False)
                     if self._latest is None:
                         active.discard(key)
@@ -256,13 +256,13 @@ class _TwoBenches:
     def open_group(self, group: KernelGroup) -> None:
         """Prepare a problem on both sides; the first turn on it is that of the processes that there are."""
         self._turn = 0
-        wanted = {cell.instance for cell in group.contest.cells}
+        wanted = {cell.instance for cell in group.ranking.cells}
         for name, side in self._sides.items():
             kernels = {kernel.key: kernel for kernel in side.library.kernels if kernel.key in wanted}
             self._groups[name] = replace(group, kernels=kernels)
             side.bench.open_group(self._groups[name])
 
-    def measure(self, group: KernelGroup, visit: Visit[KernelCell]) -> Outcome:
+    def measure(self, group: KernelGroup, visit: Visit[KernelConfiguration]) -> Outcome:
         """Measure a kernel of one side once."""
         side = self._sides[visit.cell.side]
         outcome = side.bench.measure(self._groups[visit.cell.side], visit)

@@ -20,7 +20,7 @@ from ckprof.errors import ToolchainError, UsageError
 from ckprof.measure.executor import Executor
 from ckprof.measure.options import ReferencePlace, round_options, visit_timing
 from ckprof.measure.requests import Unfused
-from ckprof.measure.rounds import Contest, Ending, KernelCell, RoundOptions, Visit
+from ckprof.measure.rounds import Ending, KernelConfiguration, Ranking, RoundOptions, Visit
 from ckprof.measure.worker.messages import BaselineSource
 from ckprof.model.outcome import BaselineOutcome, RoundTime, Status
 from ckprof.model.problem import FusedProblem
@@ -173,7 +173,7 @@ def baseline_sources(session: Session, ids: Sequence[str], target: str | None) -
 UNFUSED: Final = "unfused"
 
 #: a fused cell and the one beside it; ``None`` where that cannot run
-Pair = tuple[KernelCell, KernelCell | None]
+Pair = tuple[KernelConfiguration, KernelConfiguration | None]
 
 
 def problems_beside(
@@ -221,16 +221,16 @@ def groups_beside(
             continue
         left.remove(partner)
         cells: list[Pair] = []
-        for cell in group.contest.cells:
+        for cell in group.ranking.cells:
             key = pairs.get(cell.instance)
-            other = None if key is None else KernelCell(key, cell.split_k, UNFUSED)
+            other = None if key is None else KernelConfiguration(key, cell.split_k, UNFUSED)
             cells.append((cell, other if key in partner.kernels else None))
-        changed = replace(group, contest=PairedRounds(cells, rounds), shares=rounds.shares, beside=partner)
+        changed = replace(group, ranking=PairedRounds(cells, rounds), shares=rounds.shares, beside=partner)
         joined.append(replace(changed, timing=visit_timing(options, in_turn=False)))
     return [*joined, *left]
 
 
-class PairedRounds(Contest[KernelCell]):
+class PairedRounds(Ranking[KernelConfiguration]):
     """Every pair in every round, its cells one after the other: what comes first changes from round to round.
 
     Nothing leaves because it is slow, and nothing is drawn from drift, which moves both of a pair.
@@ -248,12 +248,12 @@ class PairedRounds(Contest[KernelCell]):
         """Visits that are left at most."""
         return self._left
 
-    def record(self, visit: Visit[KernelCell], timing: Timing | None) -> None:
+    def record(self, visit: Visit[KernelConfiguration], timing: Timing | None) -> None:
         """Note what a visit gave; a pair of which one fails leaves."""
         self._left -= 1
         super().record(visit, timing)
 
-    def visits(self) -> Iterator[Visit[KernelCell]]:
+    def visits(self) -> Iterator[Visit[KernelConfiguration]]:
         """Yield the visits of all rounds."""
         chance = random.Random(self._seed)  # noqa: S311 - an order, no secret
         first = [chance.random() < 0.5 for _ in self._pairs]
@@ -278,7 +278,7 @@ class PairedRounds(Contest[KernelCell]):
         self.ending = Ending.MAX_ROUNDS
 
 
-def _members(pair: Pair) -> tuple[KernelCell, ...]:
+def _members(pair: Pair) -> tuple[KernelConfiguration, ...]:
     return tuple(cell for cell in pair if cell is not None)
 
 
@@ -304,7 +304,7 @@ class BesideBench:
             self._other.open_group(group.beside)
             self._benches = (self._own, self._other)
 
-    def measure(self, group: KernelGroup, visit: Visit[KernelCell]) -> Outcome:
+    def measure(self, group: KernelGroup, visit: Visit[KernelConfiguration]) -> Outcome:
         """Measure one kernel of the side that is meant."""
         self._latest = self._other if visit.cell.side == UNFUSED else self._own
         return self._latest.measure(group, visit)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ckprof.measure.kernel_measurement import Verified
     from ckprof.measure.options import RunOptions
     from ckprof.measure.prepare import PreparedProblem
-    from ckprof.measure.rounds import KernelCell, Visit
+    from ckprof.measure.rounds import KernelConfiguration, Visit
     from ckprof.measure.rounds_loop import KernelGroup
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.problem import Problem
@@ -140,7 +140,7 @@ class KernelBench:
         #: why no kernel of the group can run
         self._blocked: Outcome | None = None
         #: cell -> what was found right in its last visit; of those that were not visited there is none
-        self._verified: dict[KernelCell, Verified | None] = {}
+        self._verified: dict[KernelConfiguration, Verified | None] = {}
         #: what the target says of the device, in one line for people; empty until it is opened, or without a
         #: library
         self.device = ""
@@ -234,7 +234,7 @@ class KernelBench:
         self._exact = {}
         self._verified = {}
 
-    def measure(self, group: KernelGroup, visit: Visit[KernelCell]) -> Outcome:
+    def measure(self, group: KernelGroup, visit: Visit[KernelConfiguration]) -> Outcome:
         """Measure one kernel of the group that was opened last once.
 
         A result that has the bytes of one that was found right is right.
@@ -270,7 +270,7 @@ class KernelBench:
         self._verified[cell] = executor.verified or self._verified.get(cell)
         return outcome
 
-    def _exactly(self, group: KernelGroup, cell: KernelCell) -> PreparedProblem | str | None:
+    def _exactly(self, group: KernelGroup, cell: KernelConfiguration) -> PreparedProblem | str | None:
         """Return the group's problem with operands whose sums are exact in a kernel.
 
         :returns: ``None`` where there are none: results are not verified, or are no sums of products. A text
@@ -306,7 +306,7 @@ class KernelBench:
                 self._prepared,
                 partial(self._prepare, group, kernel, on_host),
                 # as kernels: a time of several rounds is compared with one of as many
-                rounds=max(1, group.contest.rounds),
+                rounds=max(1, group.ranking.rounds),
                 timing=group.timing,
             )
 

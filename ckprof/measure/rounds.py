@@ -1,7 +1,7 @@
 """The rounds on one problem: who runs, in which order, who leaves, and when the ranking is settled.
 
 Pure logic over times: nothing here runs a kernel. The caller takes one :class:`Visit` after the other from
-:meth:`Contest.visits`, measures it, and calls :meth:`Contest.record` before the next.
+:meth:`Ranking.visits`, measures it, and calls :meth:`Ranking.record` before the next.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ckprof.model.ranking import Field, Standing
 from ckprof.option import option, percent, positive, share
 
 
-class KernelCell(NamedTuple):
+class KernelConfiguration(NamedTuple):
     """What competes on a problem: a kernel with a number of splits."""
 
     #: content key of the instance
@@ -133,7 +133,7 @@ class Ending(Enum):
     SETTLED = "settled"
     MAX_ROUNDS = "max-rounds"
     #: one kernel, or none, can be ranked
-    NO_CONTEST = "no-contest"
+    NO_RANKING = "no-contest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +157,7 @@ class RoundReport(Generic[Cell]):
 _GROSS_FACTOR: Final = 4.0
 
 
-class Contest(Generic[Cell]):
+class Ranking(Generic[Cell]):
     """Rounds of some kernels on one problem.
 
     :param cells: what competes: kernels, with their numbers of splits.
@@ -278,7 +278,7 @@ class Contest(Generic[Cell]):
     def visits(self) -> Iterator[Visit[Cell]]:
         """Yield the visits of all rounds that are needed."""
         if self.ending is None and not self.active:
-            self.ending = Ending.NO_CONTEST
+            self.ending = Ending.NO_RANKING
         number = self._round
         begun = any(number in self._times.of(cell) for cell in self.cells)
         if not begun or not self._missing(number):
@@ -352,7 +352,7 @@ class Contest(Generic[Cell]):
 
     def _find_ending(self, best: Cell | None, field: Field) -> Ending | None:
         if best is None:
-            return Ending.NO_CONTEST
+            return Ending.NO_RANKING
         if self.rounds >= self._options.max_rounds:
             return Ending.MAX_ROUNDS
         if self.rounds < self._options.least_rounds:
@@ -388,7 +388,7 @@ class Contest(Generic[Cell]):
         return self._counted[1]
 
 
-class InTurn(Contest[Cell]):
+class InTurn(Ranking[Cell]):
     """Each cell once, in the order given: nothing competes."""
 
     def __init__(self, cells: Sequence[Cell]) -> None:

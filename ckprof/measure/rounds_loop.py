@@ -13,7 +13,7 @@ from functools import partial
 from typing import Protocol
 
 from ckprof.measure.round_times import Timing, turn_of
-from ckprof.measure.rounds import Contest, KernelCell, RoundReport, Visit
+from ckprof.measure.rounds import KernelConfiguration, Ranking, RoundReport, Visit
 from ckprof.measure.worker.sampling import TimingSettings
 from ckprof.measure.workers import DeviceLostError
 from ckprof.model.device import Reading
@@ -33,17 +33,17 @@ class KernelGroup:
     number: int = 0
     #: by content key
     kernels: Mapping[str, SelectedKernel]
-    contest: Contest[KernelCell]
+    ranking: Ranking[KernelConfiguration]
     #: how a kernel is sampled in its first visit, and in later ones; ``None``: as the bench does by itself
     timing: tuple[TimingSettings, TimingSettings] | None = None
     #: False where all outcomes are known without running anything
     runs: bool = True
     #: how many worker processes take how many rounds; ``None``: one measures all of them, unless it dies
     shares: tuple[int, int] | None = None
-    #: kernels that are visited in the same rounds, on another problem: by the contest's cells with a side
+    #: kernels that are visited in the same rounds, on another problem: by the ranking's cells with a side
     beside: KernelGroup | None = None
 
-    def part(self, cell: KernelCell) -> KernelGroup:
+    def part(self, cell: KernelConfiguration) -> KernelGroup:
         """Return the group that a cell is of: this one, or that beside it."""
         return self.beside if self.beside is not None and cell.side else self
 
@@ -53,7 +53,7 @@ class Sample:
     """What one visit gave."""
 
     group: KernelGroup
-    visit: Visit[KernelCell]
+    visit: Visit[KernelConfiguration]
     #: with its conditions
     outcome: Outcome
     #: evidence about the machine, read at the beginning of the round
@@ -78,7 +78,7 @@ class Bench(Protocol):
     def open_group(self, group: KernelGroup) -> None:
         """Prepare operands and reference; called before the first visit of a group."""
 
-    def measure(self, group: KernelGroup, visit: Visit[KernelCell]) -> Outcome:
+    def measure(self, group: KernelGroup, visit: Visit[KernelConfiguration]) -> Outcome:
         """Measure one kernel once: verified, timed, and its last result compared again."""
 
     def observe(self) -> Reading:
@@ -123,7 +123,7 @@ class RoundsLoop:
     def _device_lost(self, sample: Sample) -> None:
         """Take note of the visit beside which the device was lost, before the error ends the loop."""
 
-    def _round_over(self, group: KernelGroup, report: RoundReport[KernelCell]) -> None:
+    def _round_over(self, group: KernelGroup, report: RoundReport[KernelConfiguration]) -> None:
         """Take note of what a round changed."""
 
     def visits(self, group: KernelGroup) -> Iterator[Sample]:
@@ -131,11 +131,11 @@ class RoundsLoop:
 
         :raises CkprofError: kernels cannot be run any more.
         """
-        contest = group.contest
-        contest.on_round = partial(self._round_over, group)
+        ranking = group.ranking
+        ranking.on_round = partial(self._round_over, group)
         number, rounds, reading, opened = 0, 0, Reading(), False
-        drifted_before = len(contest.drifted)
-        for visit in contest.visits():
+        drifted_before = len(ranking.drifted)
+        for visit in ranking.visits():
             if self._stops():
                 return
             if not opened:
@@ -145,7 +145,7 @@ class RoundsLoop:
                 number = visit.round
                 if group.shares is not None:
                     # a round that drifted does not count: its process measures again
-                    index = rounds + drifted_before - len(contest.drifted)
+                    index = rounds + drifted_before - len(ranking.drifted)
                     turning = self._clock()
                     if self._bench.turn(turn_of(index, group.shares)):
                         self._turns += 1
@@ -171,13 +171,13 @@ class RoundsLoop:
                     f"operands only, not with exact ones as well: {outcome.one_set}",
                     kind="kernels checked with one set of operands",
                 )
-            contest.record(visit, timing_of(outcome, sample.process))
+            ranking.record(visit, timing_of(outcome, sample.process))
             yield sample
 
     def _sample(
         self,
         group: KernelGroup,
-        visit: Visit[KernelCell],
+        visit: Visit[KernelConfiguration],
         reading: Reading,
         outcome: Outcome,
         started: tuple[float, float],

@@ -15,7 +15,7 @@ from ckprof.events import Level, Message, Progress
 from ckprof.measure.baselines import groups_beside
 from ckprof.measure.options import round_options, visit_timing
 from ckprof.measure.requests import NOTHING_BESIDE
-from ckprof.measure.rounds import Contest, Ending, InTurn, KernelCell
+from ckprof.measure.rounds import Ending, InTurn, KernelConfiguration, Ranking
 from ckprof.measure.rounds_loop import KernelGroup, RoundsLoop, timing_of
 from ckprof.measure.stopping import make_criterion
 from ckprof.model.outcome import CUT_OFF, LEFT_EARLY, MAX_TIME, SETTLED, TIMEOUT, Outcome, RoundTime
@@ -103,7 +103,7 @@ class Recorder(Protocol):
     def add_lost(self, sample: Sample) -> object:
         """Keep that the device was lost beside a visit."""
 
-    def end_round(self, report: RoundReport[KernelCell]) -> None:
+    def end_round(self, report: RoundReport[KernelConfiguration]) -> None:
         """Keep what a round changed."""
 
     def add_baseline(self, measured: BaselineOutcome) -> None:
@@ -134,7 +134,7 @@ def kernel_groups(
     groups = []
     for members in filter(None, (decided, *sharing.values())):
         splits = problem.splits or options.splits
-        cells = [KernelCell(kernel.key, split) for split in splits for kernel in members]
+        cells = [KernelConfiguration(kernel.key, split) for split in splits for kernel in members]
         single = len(cells) == 1 and options.sessions in (None, 1)
         in_turn = members is decided or options.rounds == 1 or single
         groups.append(
@@ -142,7 +142,7 @@ def kernel_groups(
                 problem=problem.problem,
                 problem_index=index,
                 kernels={kernel.key: kernel for kernel in members},
-                contest=InTurn(cells) if in_turn else Contest(cells, round_options(options)),
+                ranking=InTurn(cells) if in_turn else Ranking(cells, round_options(options)),
                 timing=visit_timing(options, in_turn=in_turn),
                 runs=members is not decided,
                 shares=None if in_turn else round_options(options).shares,
@@ -178,9 +178,9 @@ class RunRounds(RoundsLoop):
         #: what disturbed the times, one text of each kind
         self.warnings: list[str] = []
         #: what the visits of the group's cells gave
-        self._seen: dict[KernelCell, list[Sample]] = {}
+        self._seen: dict[KernelConfiguration, list[Sample]] = {}
         #: cells whose outcome has reached the caller
-        self._yielded: set[KernelCell] = set()
+        self._yielded: set[KernelConfiguration] = set()
         #: what was measured of kernels without an outcome when :meth:`outcomes` was ended before its time
         self.abandoned: tuple[Outcome, ...] = ()
 
@@ -194,8 +194,8 @@ class RunRounds(RoundsLoop):
         recorder = self.recorder
         for group in groups:
             self._yielded = set()
-            self._seen = {cell: [] for cell in group.contest.cells}
-            in_turn = isinstance(group.contest, InTurn)
+            self._seen = {cell: [] for cell in group.ranking.cells}
+            in_turn = isinstance(group.ranking, InTurn)
             try:
                 for sample in self.visits(group):
                     if recorder is not None:
@@ -210,14 +210,14 @@ class RunRounds(RoundsLoop):
                     elif timing_of(sample.outcome) is None:
                         yield from self._tell([sample.visit.cell], group)
                 # Also of those that have left: what they are compared with has changed since.
-                yield from self._tell(group.contest.cells, group)
+                yield from self._tell(group.ranking.cells, group)
             except BaseException:
                 left = (cell for cell, seen in self._seen.items() if seen and cell not in self._yielded)
                 self.abandoned = tuple(self._summed_up(cell, group) for cell in left)
                 raise
             self._after_group(group)
 
-    def _tell(self, cells: Iterable[KernelCell], group: KernelGroup) -> Iterator[Outcome]:
+    def _tell(self, cells: Iterable[KernelConfiguration], group: KernelGroup) -> Iterator[Outcome]:
         for cell in [cell for cell in cells if cell not in self._yielded]:
             yield self._summed_up(cell, group)
             # not before: a caller that is interrupted may not have kept it
@@ -227,9 +227,9 @@ class RunRounds(RoundsLoop):
     def _with_samples(self, outcome: Outcome) -> Outcome:
         return outcome if self.options.keep_samples else outcome.without_samples()
 
-    def _summed_up(self, cell: KernelCell, group: KernelGroup) -> Outcome:
+    def _summed_up(self, cell: KernelConfiguration, group: KernelGroup) -> Outcome:
         """Return one outcome for all visits of a cell, with the samples of the rounds that count."""
-        samples, contest = self._seen[cell], group.contest
+        samples, ranking = self._seen[cell], group.ranking
         outcome = replace(samples[-1].outcome, conditions=None)
         if outcome.measurement is None:
             return outcome
@@ -239,9 +239,9 @@ class RunRounds(RoundsLoop):
                     median_ms=measured.median_ms,
                     spread_ms=measured.spread_ms,
                     place=(str(group.number), sample.visit.round),
-                    doubtful=sample.visit.round in contest.drifted,
+                    doubtful=sample.visit.round in ranking.drifted,
                     process=sample.process,
-                    pruned=cell in contest.dropped,
+                    pruned=cell in ranking.dropped,
                 ),
                 measured,
             )
@@ -249,19 +249,19 @@ class RunRounds(RoundsLoop):
             if (measured := sample.outcome.measurement) is not None
         ]
         verification = _worst(sample.outcome.verification for sample in samples)
-        outcome = summed_up(outcome, visits, partial(self._stopped_by, cell, contest))
+        outcome = summed_up(outcome, visits, partial(self._stopped_by, cell, ranking))
         return self._with_samples(replace(outcome, verification=verification))
 
     def _stopped_by(
         self,
-        cell: KernelCell,
-        contest: Contest[KernelCell],
+        cell: KernelConfiguration,
+        ranking: Ranking[KernelConfiguration],
         visits: Sequence[Measurement],
         samples: Sequence[float],
     ) -> str:
         if any(visit.stopped_by == TIMEOUT for visit in visits):
             return TIMEOUT
-        if cell in contest.dropped:
+        if cell in ranking.dropped:
             return LEFT_EARLY
         options = self.options
         if not any(visit.stopped_by in CUT_OFF for visit in visits):
@@ -272,12 +272,12 @@ class RunRounds(RoundsLoop):
                 criterion.add(sample)
             if criterion.is_finished():
                 return options.criterion
-        return SETTLED if contest.ending is Ending.SETTLED else MAX_TIME
+        return SETTLED if ranking.ending is Ending.SETTLED else MAX_TIME
 
     def _tell_measured(self, sample: Sample) -> None:
-        contest, name, pace = sample.group.contest, sample.kernel.name, self._pace
-        unknown = len(contest.cells) - len(self._yielded)
-        left, eta_s = pace.measured(contest.remaining_visits, unknown)
+        ranking, name, pace = sample.group.ranking, sample.kernel.name, self._pace
+        unknown = len(ranking.cells) - len(self._yielded)
+        left, eta_s = pace.measured(ranking.remaining_visits, unknown)
         if sample.outcome.measurement is not None:
             median_ms = sample.outcome.measurement.median_ms
             text = f"round {sample.visit.round}: {median_ms:.4g} ms {name}"
@@ -291,7 +291,7 @@ class RunRounds(RoundsLoop):
         if self.recorder is not None:
             self.recorder.add_lost(sample)
 
-    def _round_over(self, group: KernelGroup, report: RoundReport[KernelCell]) -> None:
+    def _round_over(self, group: KernelGroup, report: RoundReport[KernelConfiguration]) -> None:
         if self.recorder is not None:
             self.recorder.end_round(report)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from ckprof.errors import UsageError
-from ckprof.measure.rounds import KernelCell
+from ckprof.measure.rounds import KernelConfiguration
 from ckprof.model.kernel import KernelRef
 from ckprof.model.outcome import RoundTime, Status
 from ckprof.model.types import DataType
@@ -179,9 +179,9 @@ class PastVisit(NamedTuple):
         return self._replace(marks=encode_marks((*self.all_marks, mark)))
 
     @property
-    def cell(self) -> KernelCell:
+    def cell(self) -> KernelConfiguration:
         """What competed."""
-        return KernelCell(self.instance, self.split_k)
+        return KernelConfiguration(self.instance, self.split_k)
 
     @property
     def round_time(self) -> RoundTime | None:

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from ckprof.events import Listener, Message, Progress
 from ckprof.measure.round_times import Timing
-from ckprof.measure.rounds import Contest, Ending, KernelCell, RoundOptions
+from ckprof.measure.rounds import Ending, KernelConfiguration, Ranking, RoundOptions
 from ckprof.measure.rounds_loop import KernelGroup
 from ckprof.model.kernel import SelectedKernel
 from ckprof.model.outcome import Status
@@ -34,19 +34,19 @@ class MeasuredBefore:
     #: the device that they ran on, where a ranking is of one device alone
     device: str = ""
     #: cells that have an outcome already
-    cells: frozenset[KernelCell] = frozenset()
+    cells: frozenset[KernelConfiguration] = frozenset()
     #: those among them that failed or are not supported
-    failed: frozenset[KernelCell] = frozenset()
+    failed: frozenset[KernelConfiguration] = frozenset()
     #: cells that need not run any more, though their rounds do not count
-    out: frozenset[KernelCell] = frozenset()
+    out: frozenset[KernelConfiguration] = frozenset()
     #: cells that are left out, because the device was lost beside their kernel too often
-    given_up: tuple[KernelCell, ...] = ()
+    given_up: tuple[KernelConfiguration, ...] = ()
     #: median wall seconds of an attempt on any device; ``None`` if nothing was measured
     visit_s: float | None = None
 
 
 def whole_rankings(
-    visits: Sequence[PastVisit], cells: Sequence[KernelCell], request: PlanRequest
+    visits: Sequence[PastVisit], cells: Sequence[KernelConfiguration], request: PlanRequest
 ) -> MeasuredBefore:
     """Count what ran beside all other kernels of its ranking, on whatever device."""
     del cells, request
@@ -56,7 +56,9 @@ def whole_rankings(
 
 
 #: (usable attempts, cells, request) -> which of them count, and what need not run because of the others
-Counting: TypeAlias = Callable[[Sequence[PastVisit], Sequence[KernelCell], "PlanRequest"], MeasuredBefore]
+Counting: TypeAlias = Callable[
+    [Sequence[PastVisit], Sequence[KernelConfiguration], "PlanRequest"], MeasuredBefore
+]
 
 
 #: marks of attempts that say nothing of their kernels
@@ -93,10 +95,10 @@ class History:
     """Earlier attempts as rounds: what each visit gave, the marked rounds, and who left after which round."""
 
     def __init__(self, visits: Iterable[PastVisit], request: PlanRequest) -> None:
-        self.visits: dict[KernelCell, list[tuple[int, Timing | None]]] = {}
+        self.visits: dict[KernelConfiguration, list[tuple[int, Timing | None]]] = {}
         self.drifted: set[int] = set()
-        self.dropped: dict[KernelCell, int] = {}
-        self._processes: dict[KernelCell, set[tuple[str, int]]] = {}
+        self.dropped: dict[KernelConfiguration, int] = {}
+        self._processes: dict[KernelConfiguration, set[tuple[str, int]]] = {}
         for visit in visits:
             if visit.marks:
                 if Mark.DRIFT in visit.all_marks:
@@ -117,36 +119,38 @@ class History:
                 if Mark.DRIFT not in visit.all_marks:
                     self._processes.setdefault(visit.cell, set()).add((visit.session, visit.process))
 
-    def resumed(self, cells: Sequence[KernelCell], rounds: RoundOptions) -> Contest[KernelCell]:
+    def resumed(
+        self, cells: Sequence[KernelConfiguration], rounds: RoundOptions
+    ) -> Ranking[KernelConfiguration]:
         """Return the rounds that go on from there."""
-        contest: Contest[KernelCell] = Contest(cells, rounds)
+        ranking: Ranking[KernelConfiguration] = Ranking(cells, rounds)
         if self.visits:
-            contest.resume(self.visits, self.drifted, self.dropped)
+            ranking.resume(self.visits, self.drifted, self.dropped)
         if not cells:
-            contest.ending = Ending.NO_CONTEST
-        return contest
+            ranking.ending = Ending.NO_RANKING
+        return ranking
 
-    def processes(self, cells: Iterable[KernelCell]) -> int:
+    def processes(self, cells: Iterable[KernelConfiguration]) -> int:
         """Return in how many processes each of some cells was measured at least, in rounds that count."""
         return min((len(self._processes.get(cell, ())) for cell in cells), default=0)
 
 
 def _in_enough_processes(
-    history: History, cells: Sequence[KernelCell], rounds: RoundOptions
-) -> tuple[Contest[KernelCell], tuple[int, int] | None]:
+    history: History, cells: Sequence[KernelConfiguration], rounds: RoundOptions
+) -> tuple[Ranking[KernelConfiguration], tuple[int, int] | None]:
     """Return the rounds that are left, and how they are dealt so that the processes are as many as asked for.
 
     Where all rounds there may be were measured in fewer processes, each that is missing gets a round.
     """
-    contest = history.resumed(cells, rounds)
+    ranking = history.resumed(cells, rounds)
     if rounds.shares is None:
-        return contest, None
-    missing = rounds.processes - history.processes(contest.active)
-    if missing <= 0 or contest.ending is Ending.NO_CONTEST:
-        return contest, rounds.shares
-    least = max(rounds.least_rounds, contest.rounds + missing)
+        return ranking, None
+    missing = rounds.processes - history.processes(ranking.active)
+    if missing <= 0 or ranking.ending is Ending.NO_RANKING:
+        return ranking, rounds.shares
+    least = max(rounds.least_rounds, ranking.rounds + missing)
     more = replace(rounds, min_rounds=least, max_rounds=max(rounds.max_rounds, least))
-    return history.resumed(cells, more), (missing, least - contest.rounds)
+    return history.resumed(cells, more), (missing, least - ranking.rounds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +170,7 @@ class PlanRequest:
     #: try again what failed
     retry_failed: bool = False
     #: (problem, cell) -> it takes part; ``None``: all of them do
-    takes: Callable[[Problem, KernelCell], bool] | None = None
+    takes: Callable[[Problem, KernelConfiguration], bool] | None = None
     #: what counts of earlier attempts
     counting: Counting = whole_rankings
 
@@ -176,7 +180,7 @@ PastReader = Callable[[SharedKey, Problem], Sequence[PastVisit]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedContest(KernelGroup):
+class PlannedRanking(KernelGroup):
     """A group of kernels with what the store has of it."""
 
     shared: SharedKey
@@ -185,7 +189,7 @@ class PlannedContest(KernelGroup):
     @property
     def finished(self) -> bool:
         """True when nothing is left to do."""
-        return self.contest.ending is not None
+        return self.ranking.ending is not None
 
 
 _STATUSES: Final = {status.value: status for status in Status}
@@ -195,7 +199,7 @@ _STATUSES: Final = {status.value: status for status in Status}
 class Plan:
     """Everything that a sweep will do, problem by problem."""
 
-    contests: Sequence[PlannedContest]
+    rankings: Sequence[PlannedRanking]
     #: seconds that an attempt took on average on the problems that were measured before
     usual_visit_s: float | None = None
 
@@ -203,78 +207,78 @@ class Plan:
     def cells(self) -> int:
         """Kernels x problems x splits."""
         return sum(
-            len(contest.contest.cells) + len(contest.before.out) + len(contest.before.given_up)
-            for contest in self.contests
+            len(ranking.ranking.cells) + len(ranking.before.out) + len(ranking.before.given_up)
+            for ranking in self.rankings
         )
 
     @property
     def known(self) -> int:
         """Cells that the store has an outcome of."""
-        return sum(len(contest.before.cells) for contest in self.contests)
+        return sum(len(ranking.before.cells) for ranking in self.rankings)
 
     @property
     def failed(self) -> int:
         """Cells whose outcome in the store is a failure, or that are not supported."""
-        return sum(len(contest.before.failed) for contest in self.contests)
+        return sum(len(ranking.before.failed) for ranking in self.rankings)
 
     @property
     def has_failures(self) -> bool:
         """Whether a cell failed before and is not tried again; one that is not supported has not failed."""
         return any(
             _STATUSES[visit.status].is_failure
-            for contest in self.contests
-            if contest.before.failed
-            for visit in contest.before.visits
-            if visit.cell in contest.before.failed
+            for ranking in self.rankings
+            if ranking.before.failed
+            for visit in ranking.before.visits
+            if visit.cell in ranking.before.failed
         )
 
     @property
     def given_up(self) -> list[tuple[int, str]]:
         """Position of the problem and name of each kernel that is left out for lost devices."""
         return [
-            (contest.problem_index, contest.kernels[instance].name)
-            for contest in self.contests
-            for instance in dict.fromkeys(cell.instance for cell in contest.before.given_up)
+            (ranking.problem_index, ranking.kernels[instance].name)
+            for ranking in self.rankings
+            for instance in dict.fromkeys(cell.instance for cell in ranking.before.given_up)
         ]
 
     @property
-    def open_contests(self) -> list[PlannedContest]:
-        """The contests that are not finished."""
-        return [contest for contest in self.contests if not contest.finished]
+    def open_rankings(self) -> list[PlannedRanking]:
+        """The rankings that are not finished."""
+        return [ranking for ranking in self.rankings if not ranking.finished]
 
     @property
     def standings(self) -> list[tuple[int, Standing]]:
-        """Position of the problem and what is known of its first place, of each finished contest."""
+        """Position of the problem and what is known of its first place, of each finished ranking."""
         return [
-            (planned.problem_index, planned.contest.standing)
-            for planned in self.contests
-            if planned.finished and planned.contest.standing is not None
+            (planned.problem_index, planned.ranking.standing)
+            for planned in self.rankings
+            if planned.finished and planned.ranking.standing is not None
         ]
 
     @property
     def most_visits(self) -> int:
         """Attempts that are left at most; kernels that leave the rounds save most of them."""
-        return sum(contest.contest.remaining_visits for contest in self.contests)
+        return sum(ranking.ranking.remaining_visits for ranking in self.rankings)
 
     @property
     def least_visits(self) -> int:
         """Attempts that are left at least: one for every cell without an outcome."""
         return sum(
-            cell not in contest.before.cells
-            for contest in self.open_contests
-            for cell in contest.contest.active
+            cell not in ranking.before.cells
+            for ranking in self.open_rankings
+            for cell in ranking.ranking.active
         )
 
     def estimated_s(self) -> tuple[float, float] | None:
         """Return wall seconds that are left at least and at most; ``None`` if nothing was measured before."""
         least = most = 0.0
-        for contest in self.open_contests:
-            each = contest.before.visit_s if contest.before.visit_s is not None else self.usual_visit_s
+        for ranking in self.open_rankings:
+            each = ranking.before.visit_s if ranking.before.visit_s is not None else self.usual_visit_s
             if each is None:
                 return None
-            active = contest.contest.active
-            least += each * sum(cell not in contest.before.cells for cell in active)
-            most += each * contest.contest.remaining_visits
+            active = ranking.ranking.active
+            least += each * sum(cell not in ranking.before.cells for cell in active)
+            most += each * ranking.ranking.remaining_visits
         return least, most
 
 
@@ -312,15 +316,17 @@ def make_plan(request: PlanRequest, past: PastReader) -> Plan:
                 asked.update(dict.fromkeys(run.splits or request.splits))
     # thousands of problems have the same thousands of kernels
     by_key = {group: {kernel.key: kernel for kernel in kernels} for group, kernels in groups.items()}
-    cells: dict[tuple[_Group, tuple[int, ...]], Sequence[KernelCell]] = {}
-    contests = []
+    cells: dict[tuple[_Group, tuple[int, ...]], Sequence[KernelConfiguration]] = {}
+    rankings = []
     for (problem, group), (index, asked) in wanted.items():
         splits = tuple(asked)
         if (group, splits) not in cells:
-            cells[group, splits] = [KernelCell(key, split) for key in by_key[group] for split in splits]
-        contests.append(_planned(request, by_key[group], cells[group, splits], problem, index, past))
-    seconds = [contest.before.visit_s for contest in contests if contest.before.visit_s is not None]
-    return Plan(contests=contests, usual_visit_s=sum(seconds) / len(seconds) if seconds else None)
+            cells[group, splits] = [
+                KernelConfiguration(key, split) for key in by_key[group] for split in splits
+            ]
+        rankings.append(_planned(request, by_key[group], cells[group, splits], problem, index, past))
+    seconds = [ranking.before.visit_s for ranking in rankings if ranking.before.visit_s is not None]
+    return Plan(rankings=rankings, usual_visit_s=sum(seconds) / len(seconds) if seconds else None)
 
 
 #: number of dimensions, types and layout
@@ -330,11 +336,11 @@ _Group = tuple[int, TypeSet, str]
 def _planned(
     request: PlanRequest,
     kernels: Mapping[str, SelectedKernel],
-    cells: Sequence[KernelCell],
+    cells: Sequence[KernelConfiguration],
     problem: Problem,
     index: int,
     past: PastReader,
-) -> PlannedContest:
+) -> PlannedRanking:
     """Return the rounds that are left of a ranking, how they are dealt, and what counts of earlier attempts.
 
     Left out are attempts with other builds of a kernel, on devices that were found slow afterwards, and those
@@ -357,20 +363,20 @@ def _planned(
     before = replace(before, given_up=given_up, visit_s=median(seconds) if seconds else None)
     if request.fresh:
         last_round = max((visit.round for visit in visits), default=0)
-        contest: Contest[KernelCell] = Contest(cells, rounds, rounds_before=last_round)
+        ranking: Ranking[KernelConfiguration] = Ranking(cells, rounds, rounds_before=last_round)
         shares = rounds.shares
     else:
         history = History(before.visits, request)
         measured = frozenset(filter(history.visits.__contains__, cells)) if before.visits else frozenset()
         failed = {cell for cell in measured if any(timing is None for _, timing in history.visits[cell])}
         before = replace(before, cells=measured | before.out, failed=before.failed | failed)
-        contest, shares = _in_enough_processes(history, cells, rounds)
-    return PlannedContest(
+        ranking, shares = _in_enough_processes(history, cells, rounds)
+    return PlannedRanking(
         problem=problem,
         problem_index=index,
         shared=shared,
         kernels=kernels,
-        contest=contest,
+        ranking=ranking,
         shares=shares,
         before=before,
     )
@@ -378,24 +384,24 @@ def _planned(
 
 def describe(plan: Plan) -> list[str]:
     """Return the plan in a few lines for people."""
-    problems = len({contest.problem_index for contest in plan.contests})
-    kernels = {instance for contest in plan.contests for instance in contest.kernels}
+    problems = len({ranking.problem_index for ranking in plan.rankings})
+    kernels = {instance for ranking in plan.rankings for instance in ranking.kernels}
     lines = [
         f"{counted(len(kernels), 'kernel')} x {counted(problems, 'problem')}: "
         f"{counted(plan.cells, 'outcome')} with all splits",
         f"in the store: {plan.known}, {plan.failed} of them failed or not supported",
-        f"left: {len(plan.open_contests)} of {counted(len(plan.contests), 'ranking')}, "
+        f"left: {len(plan.open_rankings)} of {counted(len(plan.rankings), 'ranking')}, "
         f"{plan.least_visits} to {counted(plan.most_visits, 'attempt')}",
     ]
     seconds = plan.estimated_s()
-    if plan.open_contests:
+    if plan.open_rankings:
         lines.append(
             f"estimated time: {duration(seconds[0])} to {duration(seconds[1])}"
             if seconds is not None
             else "estimated time: unknown, nothing was measured before"
         )
     lines += given_up_lines(plan)
-    endings = [contest.contest.ending for contest in plan.contests if contest.contest.ending is not None]
+    endings = [ranking.ranking.ending for ranking in plan.rankings if ranking.ranking.ending is not None]
     for ending in Ending:
         if ending in endings:
             lines.append(f"finished ({ending.value}): {counted(endings.count(ending), 'ranking')}")

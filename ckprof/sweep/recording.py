@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ckprof.measure.bench import KernelBench
     from ckprof.measure.options import RunOptions
     from ckprof.measure.requests import RunRequest, StoreOptions
-    from ckprof.measure.rounds import KernelCell, RoundReport
+    from ckprof.measure.rounds import KernelConfiguration, RoundReport
     from ckprof.measure.rounds_loop import KernelGroup, Sample
     from ckprof.measure.run import Run
     from ckprof.model.outcome import BaselineOutcome
@@ -87,7 +87,7 @@ class Recorder:
         self._group: KernelGroup | None = None
         #: sequence numbers of this round's attempts, and of each cell's latest one
         self._of_round: list[int] = []
-        self._latest: dict[KernelCell, int] = {}
+        self._latest: dict[KernelConfiguration, int] = {}
 
     def add(self, sample: Sample) -> Attempt:
         """Store what a visit gave."""
@@ -106,7 +106,7 @@ class Recorder:
         remembered = replace(seen, extra={**seen.extra, DEVICE_LOST: True})
         return self.add(replace(sample, outcome=replace(sample.outcome, conditions=remembered)))
 
-    def end_round(self, report: RoundReport[KernelCell]) -> None:
+    def end_round(self, report: RoundReport[KernelConfiguration]) -> None:
         """Mark kernels that left, and attempts of a round that does not count."""
         uid = self._session.uid
         marks = [(uid, self._latest[cell], Mark.DROPPED) for cell in report.dropped if cell in self._latest]

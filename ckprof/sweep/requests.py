@@ -87,8 +87,8 @@ class SweepProgress(StatusLine):
     """One attempt of a sweep is stored: how far it is."""
 
     #: rankings that are finished, and all of them
-    contests_done: int
-    contests: int
+    rankings_done: int
+    rankings: int
     #: attempts of this session, and those of them that failed
     attempts: int
     failures: int
@@ -104,7 +104,7 @@ class SweepProgress(StatusLine):
     def text(self) -> str:
         """Done, left, time, failures, and the time of the best so far."""
         parts = [
-            f"sweep: {self.contests_done}/{counted(self.contests, 'ranking')}, "
+            f"sweep: {self.rankings_done}/{counted(self.rankings, 'ranking')}, "
             f"{counted(self.attempts, 'attempt')}",
             f"at most {self.left} left"
             + (f", {wording.duration(self.eta_s)}" if self.eta_s is not None else ""),

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ckprof.kernels.library import BuiltLibrary
     from ckprof.measure.options import RunOptions
     from ckprof.measure.requests import RunRequest
-    from ckprof.measure.rounds import KernelCell, RoundReport
+    from ckprof.measure.rounds import KernelConfiguration, RoundReport
     from ckprof.measure.rounds_loop import Bench, KernelGroup, Sample
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.outcome import Status
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from ckprof.plugin.protocols import Observer
     from ckprof.session import Session
     from ckprof.store.query import SharedKey
-    from ckprof.sweep.plan import Counting, Plan, PlannedContest
+    from ckprof.sweep.plan import Counting, Plan, PlannedRanking
     from ckprof.sweep.requests import SweepOptions
 
 
@@ -71,8 +71,8 @@ class Summary:
     #: of the attempts of this session
     statuses: Counter[Status] = field(default_factory=Counter)
     #: rankings that are finished, and all of them
-    contests_done: int
-    contests: int
+    rankings_done: int
+    rankings: int
     rounds: int = 0
     drifted_rounds: int = 0
     dropped: int = 0
@@ -111,7 +111,7 @@ class Watch:
 
 
 class Sweep(RoundsLoop):
-    """Runs the open contests of a plan.
+    """Runs the open rankings of a plan.
 
     :param bench: where to measure.
     :param recorder: stores each attempt before the next begins.
@@ -122,15 +122,15 @@ class Sweep(RoundsLoop):
         self._plan = plan
         self._recorder = recorder
         self._watch = watch
-        contests = len(plan.contests)
+        rankings = len(plan.rankings)
         self._summary = Summary(
-            contests=contests,
-            contests_done=contests - len(plan.open_contests),
+            rankings=rankings,
+            rankings_done=rankings - len(plan.open_rankings),
             warnings=self._seen_warnings,
         )
         self._visit_s = plan.usual_visit_s
         self._started = 0.0
-        #: attempts that the contests after the current one still take at most
+        #: attempts that the rankings after the current one still take at most
         self._left_later = plan.most_visits
         #: name and time of the fastest attempt on the current problem
         self._best: tuple[str, float] | None = None
@@ -141,14 +141,14 @@ class Sweep(RoundsLoop):
         :raises CkprofError: attempts cannot be stored or measured any more; what is stored stays.
         """
         self._started = self._clock()
-        for planned in self._plan.open_contests:
+        for planned in self._plan.open_rankings:
             self._best = None
-            self._left_later -= planned.contest.remaining_visits
+            self._left_later -= planned.ranking.remaining_visits
             for sample in self.visits(planned):
                 self._store(planned, sample)
             if self._summary.stop is not Stop.DONE:
                 break
-            self._summary.contests_done += 1
+            self._summary.rankings_done += 1
         self._summary.standings = self._plan.standings
         self._summary.wall_s = self._clock() - self._started
         self._summary.turns, self._summary.turning_s = self._turns, self._turning_s
@@ -168,7 +168,7 @@ class Sweep(RoundsLoop):
             self._summary.stop = Stop.MAX_TIME
         return self._summary.stop is not Stop.DONE
 
-    def _store(self, planned: PlannedContest, sample: Sample) -> None:
+    def _store(self, planned: PlannedRanking, sample: Sample) -> None:
         attempt = self._recorder.add(sample)
         self._summary.statuses[attempt.status] += 1
         wall_s = attempt.conditions.wall_s or 0.0
@@ -189,11 +189,11 @@ class Sweep(RoundsLoop):
         if attempt.status.is_failure:
             text = f"{attempt.status.value}: {attempt.kernel.name} {attempt.reason}".rstrip()
             self._watch.tell(Message(text, Level.DETAIL))
-        left = self._left_later + planned.contest.remaining_visits
+        left = self._left_later + planned.ranking.remaining_visits
         self._watch.tell(
             SweepProgress(
-                contests_done=self._summary.contests_done,
-                contests=self._summary.contests,
+                rankings_done=self._summary.rankings_done,
+                rankings=self._summary.rankings,
                 attempts=self._summary.attempts,
                 failures=self._summary.failures,
                 left=left,
@@ -203,7 +203,7 @@ class Sweep(RoundsLoop):
             )
         )
 
-    def _round_over(self, planned: KernelGroup, report: RoundReport[KernelCell]) -> None:
+    def _round_over(self, planned: KernelGroup, report: RoundReport[KernelConfiguration]) -> None:
         self._summary.rounds += 1
         self._summary.dropped += len(report.dropped)
         self._summary.drifted_rounds += report.drifted
@@ -352,7 +352,7 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
         past = sink.reader.past_visits if isinstance(sink, StoreWriter) else lambda *_: ()
         plan = make_plan(plan_request(request, options, library.kernels, opened.shared), past)
         announce(plan, session.tell)
-        seed, measures = options.rounds.seed, bool(plan.open_contests)
+        seed, measures = options.rounds.seed, bool(plan.open_rankings)
         of_all = session, library, run, bench, opened.shared, seed, options.tags, request.problems
         record = session_record(*of_all, measures=measures)
         recorder = Recorder(sink, record, opened.shared, least_samples=run.min_samples)

@@ -112,8 +112,8 @@ class Coordinator:
         self._work = work
         self._session = session
         self._watch = watch
-        rankings = len(work.plans.plan.contests)
-        self._counters = Counters(contests=rankings, contests_done=rankings - len(work.units))
+        rankings = len(work.plans.plan.rankings)
+        self._counters = Counters(rankings=rankings, rankings_done=rankings - len(work.units))
         self._leases = LeaseTable(work.leases, work.folder.leases)
         self._units = UnitQueue(work, watch, self._counters)
         self._merger = merger

@@ -239,7 +239,7 @@ class Counters(Summary):
         if quarantined:
             on += f", {quarantined} quarantined"
         parts = [
-            f"sweep: {self.contests_done}/{counted(self.contests, 'ranking')}, "
+            f"sweep: {self.rankings_done}/{counted(self.rankings, 'ranking')}, "
             f"{counted(self.attempts, 'outcome')}",
             f"{running} running on {on}",
         ]

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.session import Session
     from ckprof.store.attempt import Attempt
-    from ckprof.sweep.plan import Plan, PlannedContest
+    from ckprof.sweep.plan import Plan, PlannedRanking
     from ckprof.sweep.requests import SweepOptions
     from ckprof_plugins.cluster.engines import Engine, EngineSession
     from ckprof_plugins.cluster.runner import EngineRunner
@@ -140,7 +140,7 @@ def describe_sweep(
     plan = plan_sweep(session, request, options, cpus=cpus, counting=rankings_of_one_device)
     pools = possible_pools(engine, engine_request)
     devices = pools.get(Pool.RUN, 0)
-    parts = part_counts(plan.open_contests, options.rounds, devices)
+    parts = part_counts(plan.open_rankings, options.rounds, devices)
     return [
         *describe(plan),
         *describe_cost(plan, parts, build_slots=pools.get(Pool.BUILD, 0), run_slots=devices),
@@ -152,12 +152,12 @@ def describe_cost(plan: Plan, parts: Sequence[int], *, build_slots: int, run_slo
 
     :param parts: see :func:`~ckprof_plugins.cluster.sharding.parts_of`.
     """
-    kernels = len({instance for contest in plan.contests for instance in contest.kernels})
-    units = len(plan.open_contests)
+    kernels = len({instance for ranking in plan.rankings for instance in ranking.kernels})
+    units = len(plan.open_rankings)
     sharded = sum(count > 1 for count in parts)
     all_parts = sum(
-        min(count, most_parts(len(planned.contest.active)))
-        for planned, count in zip(plan.open_contests, parts, strict=True)
+        min(count, most_parts(len(planned.ranking.active)))
+        for planned, count in zip(plan.open_rankings, parts, strict=True)
         if count > 1
     )
     builds = f"{counted(build_slots, 'build worker')}" if build_slots else "builds on this machine"
@@ -399,7 +399,7 @@ class _Sweep:
         problems = {run.problem: index for index, run in enumerate(self._request.problems)}
         announced: set[Problem] = set()
 
-        def before(planned: PlannedContest) -> None:
+        def before(planned: PlannedRanking) -> None:
             if planned.problem not in announced:
                 announced.add(planned.problem)
                 hooks.before_problem(planned.problem, planned.problem_index)

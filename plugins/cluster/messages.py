@@ -13,7 +13,7 @@ import msgspec
 
 from ckprof.errors import InputError, ToolchainError, UsageError
 from ckprof.measure.options import RunOptions
-from ckprof.measure.rounds import KernelCell, RoundOptions
+from ckprof.measure.rounds import KernelConfiguration, RoundOptions
 from ckprof.model.architecture import use_files
 from ckprof.model.kernel import SelectedKernel
 from ckprof.model.outcome import Outcome
@@ -90,7 +90,7 @@ class Job:
 class Anchor:
     """The kernel that all devices run which share a problem."""
 
-    cell: KernelCell
+    cell: KernelConfiguration
     #: its time in milliseconds on the device that began, to which all times are scaled
     time_ms: float
 
@@ -114,7 +114,7 @@ class Unit:
     #: number of the part of a sharded problem, never the same again; 0: whatever competes for the first place
     part: int = 0
     #: what competes; empty for all kernels with all splits
-    cells: tuple[KernelCell, ...] = ()
+    cells: tuple[KernelConfiguration, ...] = ()
     #: of a part: the kernel that all parts run; ``None`` for the part that is to find one
     anchor: Anchor | None = None
     #: of a part: numbers of rounds that earlier ones have taken: a round is known by its number and the

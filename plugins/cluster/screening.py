@@ -24,13 +24,17 @@ from ckprof_plugins.cluster.messages import Anchor
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from ckprof.measure.rounds import KernelCell, RoundOptions
+    from ckprof.measure.rounds import KernelConfiguration, RoundOptions
     from ckprof.model.outcome import RoundTime
     from ckprof.store.query import PastVisit
     from ckprof.sweep.plan import PlanRequest
 
 #: cells that failed, that left early, and that were not measured to the end
-_WithoutTime: TypeAlias = "tuple[set[KernelCell], set[KernelCell], list[KernelCell]]"
+_WithoutTime: TypeAlias = (
+    "tuple[set[KernelConfiguration], set[KernelConfiguration], list[KernelConfiguration]]"
+)
+    "tuple[set[KernelConfiguration], set[KernelConfiguration], list[KernelConfiguration]]"
+)
 
 #: two devices may differ by so much more for one kernel than for the anchor: as much as they may differ at
 #: all before one of them counts as slow
@@ -43,10 +47,10 @@ _MOST_VISITS: Final = 8
 
 
 def rankings_of_one_device(
-    visits: Sequence[PastVisit], cells: Sequence[KernelCell], request: PlanRequest
+    visits: Sequence[PastVisit], cells: Sequence[KernelConfiguration], request: PlanRequest
 ) -> MeasuredBefore:
     """Count attempts of one device alone, and what the parts of a problem say of the others."""
-    out: frozenset[KernelCell] = frozenset()
+    out: frozenset[KernelConfiguration] = frozenset()
     failed = out
     parts = [visit for visit in visits if visit.marks and Mark.PART in visit.all_marks]
     if parts:
@@ -61,7 +65,7 @@ def rankings_of_one_device(
 
 
 def _of_one_device(
-    visits: Sequence[PastVisit], cells: Sequence[KernelCell], request: PlanRequest
+    visits: Sequence[PastVisit], cells: Sequence[KernelConfiguration], request: PlanRequest
 ) -> tuple[str, list[PastVisit]]:
     """Return a device and its attempts: one that finished the ranking, else the one with most attempts."""
     groups: dict[str, list[PastVisit]] = {}
@@ -112,11 +116,11 @@ def round_numbers(rounds: RoundOptions) -> int:
 
 def screen(
     visits: Sequence[PastVisit],
-    cells: Sequence[KernelCell],
+    cells: Sequence[KernelConfiguration],
     rounds: RoundOptions,
     *,
     retry_failed: bool = False,
-) -> tuple[frozenset[KernelCell], frozenset[KernelCell], tuple[KernelCell, ...]]:
+) -> tuple[frozenset[KernelConfiguration], frozenset[KernelConfiguration], tuple[KernelConfiguration, ...]]:
     """Say who may be the fastest, and who was not measured yet.
 
     Kernels are left out by what ran beside them in their part, and those that are not by all other parts.
@@ -132,7 +136,7 @@ def screen(
     for visit in visits:
         by_part[visit.session, (visit.round - 1) // round_numbers(rounds)].append(visit)
     failed, left, missing = _without_time(visits, cells, rounds, retry_failed=retry_failed)
-    slower: set[KernelCell] = set()
+    slower: set[KernelConfiguration] = set()
     for part in by_part.values():
         slower |= _slower_in_part(part, rounds)[1]
     slower_than_all, _ = compare_parts(_but(visits, failed, left, missing, slower), rounds)
@@ -140,7 +144,7 @@ def screen(
     return frozenset(out), frozenset(failed), tuple(missing)
 
 
-def out_of_part(visits: Sequence[PastVisit], rounds: RoundOptions) -> frozenset[KernelCell]:
+def out_of_part(visits: Sequence[PastVisit], rounds: RoundOptions) -> frozenset[KernelConfiguration]:
     """Say which kernels of a part surely are not the fastest, by that part alone.
 
     :func:`screen` finds the same of all attempts of a problem: what a worker leaves out is never asked for
@@ -152,7 +156,9 @@ def out_of_part(visits: Sequence[PastVisit], rounds: RoundOptions) -> frozenset[
     return frozenset(failed.union(left, slower))
 
 
-def _slower_in_part(part: Sequence[PastVisit], rounds: RoundOptions) -> tuple[_WithoutTime, set[KernelCell]]:
+def _slower_in_part(
+    part: Sequence[PastVisit], rounds: RoundOptions
+) -> tuple[_WithoutTime, set[KernelConfiguration]]:
     """Return what has no time in a part, and what is slower than others of it.
 
     Who left in another part, as the anchor may, counts here: it was the measure of the others.
@@ -164,18 +170,18 @@ def _slower_in_part(part: Sequence[PastVisit], rounds: RoundOptions) -> tuple[_W
 
 def _without_time(
     visits: Iterable[PastVisit],
-    cells: Iterable[KernelCell],
+    cells: Iterable[KernelConfiguration],
     rounds: RoundOptions,
     *,
     retry_failed: bool = False,
 ) -> _WithoutTime:
     """Return which cells failed, which left early, and which were not measured to the end."""
-    by_cell: dict[KernelCell, list[PastVisit]] = defaultdict(list)
+    by_cell: dict[KernelConfiguration, list[PastVisit]] = defaultdict(list)
     for visit in visits:
         by_cell[visit.cell].append(visit)
-    failed: set[KernelCell] = set()
-    left: set[KernelCell] = set()
-    missing: list[KernelCell] = []
+    failed: set[KernelConfiguration] = set()
+    left: set[KernelConfiguration] = set()
+    missing: list[KernelConfiguration] = []
     for cell in cells:
         own = by_cell.get(cell, ())
         counted = {(visit.session, visit.round) for visit in own if Mark.DRIFT not in visit.all_marks}
@@ -189,19 +195,21 @@ def _without_time(
     return failed, left, missing
 
 
-def _but(visits: Iterable[PastVisit], *cells: Collection[KernelCell]) -> list[PastVisit]:
+def _but(visits: Iterable[PastVisit], *cells: Collection[KernelConfiguration]) -> list[PastVisit]:
     """Return the attempts on other cells than some."""
     aside = {cell for some in cells for cell in some}
     return [visit for visit in visits if visit.cell not in aside]
 
 
-def compare_parts(visits: Iterable[PastVisit], rounds: RoundOptions) -> tuple[set[KernelCell], Anchor | None]:
+def compare_parts(
+    visits: Iterable[PastVisit], rounds: RoundOptions
+) -> tuple[set[KernelConfiguration], Anchor | None]:
     """Return the kernels that surely are slower than the best of them, and that one.
 
     :param visits: attempts on those that their parts have left.
     :returns: ``None`` for the best before a kernel has a time.
     """
-    by_cell: dict[KernelCell, list[RoundTime]] = defaultdict(list)
+    by_cell: dict[KernelConfiguration, list[RoundTime]] = defaultdict(list)
     # the same again, in whatever order parts were finished
     for visit in sorted(visits, key=lambda visit: (visit.session, visit.round)):
         if (measured := visit.round_time) is not None:

@@ -20,7 +20,7 @@ from ckprof_plugins.cluster.screening import compare_parts, round_numbers, scree
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ckprof.measure.rounds import KernelCell, RoundOptions
+    from ckprof.measure.rounds import KernelConfiguration, RoundOptions
     from ckprof.store.query import PastVisit
     from ckprof_plugins.cluster.messages import Anchor, Unit
     from ckprof_plugins.cluster.units import OpenUnit
@@ -211,7 +211,7 @@ def _makespan(efforts: Sequence[float], devices: int) -> float:
     return max(loads)
 
 
-def deal(cells: Sequence[KernelCell], parts: int) -> Iterator[tuple[KernelCell, ...]]:
+def deal(cells: Sequence[KernelConfiguration], parts: int) -> Iterator[tuple[KernelConfiguration, ...]]:
     """Deal kernels to parts; neighbours, which resemble each other, to different ones."""
     return (tuple(cells[first::parts]) for first in range(min(parts, len(cells))))
 
@@ -229,7 +229,7 @@ class ShardedProblem:
     def __init__(
         self,
         whole: OpenUnit,
-        cells: tuple[KernelCell, ...],
+        cells: tuple[KernelConfiguration, ...],
         parts: int,
         rounds: RoundOptions,
         visits: Sequence[PastVisit],
@@ -245,10 +245,10 @@ class ShardedProblem:
         self._rounds = rounds
         #: what no device has measured or is measuring
         self._todo = list(cells)
-        self._out: set[KernelCell] = set()
+        self._out: set[KernelConfiguration] = set()
         self._in_flight: dict[int, Unit] = {}
         #: device -> what it has measured, in parts that were finished
-        self._measured: dict[str, set[KernelCell]] = defaultdict(set)
+        self._measured: dict[str, set[KernelConfiguration]] = defaultdict(set)
         #: what was agreed on stays so: all times are scaled to it
         self._anchor: Anchor | None = None
         self._numbers = math.ceil(last_round / round_numbers(rounds))
@@ -316,12 +316,12 @@ class ShardedProblem:
         self._todo += [cell for cell in self.cells if cell in again]
         self.visits = [visit for visit in self.visits if visit.device_id not in slow]
 
-    def _compared(self) -> tuple[set[KernelCell], Anchor | None]:
+    def _compared(self) -> tuple[set[KernelConfiguration], Anchor | None]:
         """Return which of those that may be the fastest surely are slower by now, and the best."""
         return compare_parts((visit for visit in self.visits if visit.cell not in self._out), self._rounds)
 
     @property
-    def finalists(self) -> tuple[KernelCell, ...]:
+    def finalists(self) -> tuple[KernelConfiguration, ...]:
         """What runs on one device in the end."""
         out = self._compared()[0] | self._out
         return tuple(cell for cell in self.cells if cell not in out)
@@ -334,7 +334,7 @@ class ShardedProblem:
         if narrows(len(left), self._narrowed, len(self.cells), self.parts):
             self._todo, self._narrowed = list(left), len(left)
 
-    def _part(self, cells: tuple[KernelCell, ...], anchor: Anchor | None) -> Unit:
+    def _part(self, cells: tuple[KernelConfiguration, ...], anchor: Anchor | None) -> Unit:
         self._numbers += 1
         if anchor is not None and anchor.cell not in cells:
             # beside a fast kernel, slow ones leave early

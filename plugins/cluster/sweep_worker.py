@@ -16,7 +16,7 @@ from ckprof.errors import CkprofError, ToolchainError
 from ckprof.measure.bench import BenchLibrary, KernelBench
 from ckprof.measure.host import cpu_model, host_properties
 from ckprof.measure.observers import observers
-from ckprof.measure.rounds import Contest, Visit
+from ckprof.measure.rounds import Ranking, Visit
 from ckprof.measure.rounds_loop import timing_of
 from ckprof.model.problem_case import ProblemCase
 from ckprof.paths import cache_dir
@@ -46,7 +46,7 @@ from ckprof_plugins.cluster.screening import anchor_time, out_of_part, part_roun
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ckprof.measure.rounds import KernelCell, RoundReport
+    from ckprof.measure.rounds import KernelConfiguration, RoundReport
     from ckprof.measure.rounds_loop import Bench, KernelGroup, Sample
     from ckprof.model.device import Reading
     from ckprof.model.outcome import Outcome
@@ -81,7 +81,7 @@ class _UnitRecorder(Recorder):
             self.visits.append(PastVisit.of(attempt))
         return attempt
 
-    def end_round(self, report: RoundReport[KernelCell]) -> None:
+    def end_round(self, report: RoundReport[KernelConfiguration]) -> None:
         """Mark kernels that left, and attempts of a round that does not count."""
         super().end_round(report)
         for index, visit in enumerate(self.visits):
@@ -215,18 +215,18 @@ class UnitRunner:
             ),
             lambda shared, problem: unit.past,
         )
-        contests = [replace(contest, problem_index=unit.problem_index) for contest in plan.contests]
+        rankings = [replace(ranking, problem_index=unit.problem_index) for ranking in plan.rankings]
         if unit.part:
             rounds = part_rounds(self.job.rounds)
-            contests = [
+            rankings = [
                 replace(
-                    contest,
-                    contest=Contest(contest.contest.cells, rounds, rounds_before=unit.rounds_before),
+                    ranking,
+                    ranking=Ranking(ranking.ranking.cells, rounds, rounds_before=unit.rounds_before),
                     shares=rounds.shares,
                 )
-                for contest in contests
+                for ranking in rankings
             ]
-        return replace(plan, contests=contests)
+        return replace(plan, rankings=rankings)
 
     def _open_shard(self, folder: SweepFolder | None) -> ShardWriter:
         if self._shard is None:
@@ -249,7 +249,7 @@ class UnitRunner:
         self._group = group
         self.bench.open_group(group)
 
-    def measure(self, group: KernelGroup, visit: Visit[KernelCell]) -> Outcome:
+    def measure(self, group: KernelGroup, visit: Visit[KernelConfiguration]) -> Outcome:
         """Measure one kernel once."""
         return self.bench.measure(group, visit)
 
@@ -308,13 +308,13 @@ class UnitRunner:
             method=MethodKey(),
         )
         unit = replace(decode_unit(task.reference_problem), past=(), device="", fresh=True)
-        contests = self._plan(unit, shared).contests
-        if not contests:
+        rankings = self._plan(unit, shared).rankings
+        if not rankings:
             return None
-        planned = contests[0]
+        planned = rankings[0]
         self.bench.open_group(planned)
         wanted = task.reference_instance or self._instance
-        cells = [cell for cell in planned.contest.cells if wanted in ("", cell.instance)]
+        cells = [cell for cell in planned.ranking.cells if wanted in ("", cell.instance)]
         for cell in cells[:_MOST_TRIED]:
             times = self._times(planned, cell, self.job.reference.samples)
             if times:
@@ -332,7 +332,7 @@ class UnitRunner:
             temperature_c=reading.temperature_c,
         )
 
-    def _times(self, planned: KernelGroup, cell: KernelCell, count: int) -> list[float]:
+    def _times(self, planned: KernelGroup, cell: KernelConfiguration, count: int) -> list[float]:
         """Return the medians of some attempts; none if the kernel cannot be ranked."""
         times = []
         for number in range(count):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ckprof.model.ranking import Standing
     from ckprof.store.attempt import Attempt
     from ckprof.store.query import PastVisit, SharedKey
-    from ckprof.sweep.plan import PastReader, PlannedContest, PlanRequest
+    from ckprof.sweep.plan import PastReader, PlannedRanking, PlanRequest
     from ckprof_plugins.cluster.devices import Counters
     from ckprof_plugins.cluster.folder import LeasePolicy, SweepFolder
     from ckprof_plugins.cluster.messages import ReferencePolicy, Reply, Task
@@ -57,7 +57,7 @@ class Units:
 
     def open(self) -> list[OpenUnit]:
         """Return what is left, the longest first: what is short fills the gaps at the end."""
-        units = [OpenUnit(unit=self._unit(contest), planned=contest) for contest in self.plan.open_contests]
+        units = [OpenUnit(unit=self._unit(ranking), planned=ranking) for ranking in self.plan.open_rankings]
         return sorted(units, key=lambda unit: -effort(unit.planned))
 
     def again(self, unit: Unit) -> OpenUnit | None:
@@ -74,7 +74,7 @@ class Units:
         if wanted:
             request = replace(request, takes=lambda problem, cell: cell in wanted)
             past = self._whole
-        for planned in make_plan(request, past).open_contests:
+        for planned in make_plan(request, past).open_rankings:
             planned = replace(planned, problem_index=unit.problem_index)
             found = self._unit(planned)
             if not planned.before.given_up:
@@ -89,7 +89,7 @@ class Units:
         of_parts = [visit for visit in usable(before, planned.kernels) if Mark.PART in visit.all_marks]
         return ShardedProblem(
             open_unit,
-            cells=(*planned.contest.cells, *planned.before.out),
+            cells=(*planned.ranking.cells, *planned.before.out),
             parts=parts,
             rounds=planning.rounds,
             visits=[] if planning.fresh else of_parts,
@@ -100,9 +100,9 @@ class Units:
         """Return what was measured on a problem by devices that had it for themselves."""
         return [visit for visit in self._past(shared, problem) if Mark.PART not in visit.all_marks]
 
-    def _unit(self, planned: PlannedContest) -> Unit:
+    def _unit(self, planned: PlannedRanking) -> Unit:
         shared = planned.shared
-        splits = dict.fromkeys(cell.split_k for cell in planned.contest.cells)
+        splits = dict.fromkeys(cell.split_k for cell in planned.ranking.cells)
         types = next(iter(planned.kernels.values())).types
         text = f"{shared.operation.direction} {types} {shared.layout} "
         return Unit(
@@ -116,16 +116,16 @@ class Units:
             device=planned.before.device,
             fresh=self._planning.fresh,
             retry_failed=self._planning.retry_failed,
-            cells=planned.contest.cells if planned.before.out or planned.before.given_up else (),
+            cells=planned.ranking.cells if planned.before.out or planned.before.given_up else (),
         )
 
 
-def effort(planned: PlannedContest) -> float:
+def effort(planned: PlannedRanking) -> float:
     """Return about how long a problem takes, in any unit that is the same for all."""
-    return planned.contest.remaining_visits * (1e9 + planned.problem.real_flop)
+    return planned.ranking.remaining_visits * (1e9 + planned.problem.real_flop)
 
 
-def part_counts(planned: Sequence[PlannedContest], rounds: RoundOptions, devices: int) -> list[int]:
+def part_counts(planned: Sequence[PlannedRanking], rounds: RoundOptions, devices: int) -> list[int]:
     """Return in how many parts problems are sharded; 1 for those that one device gets whole.
 
     :param planned: those that are open.
@@ -134,8 +134,8 @@ def part_counts(planned: Sequence[PlannedContest], rounds: RoundOptions, devices
         # everything runs in all rounds beside everything else: parts would come on top of that
         return [1] * len(planned)
     return parts_of(
-        [effort(contest) for contest in planned],
-        [len(contest.contest.active) for contest in planned],
+        [effort(ranking) for ranking in planned],
+        [len(ranking.ranking.active) for ranking in planned],
         max(1, devices),
     )
 
@@ -151,7 +151,7 @@ class OpenUnit:
     """A unit that is not finished, with what is known of it."""
 
     unit: Unit
-    planned: PlannedContest
+    planned: PlannedRanking
     #: times that it was handed out in vain
     failed: int = 0
 
@@ -185,7 +185,7 @@ class ClusterWatch(Watch):
     """What the caller of a sweep on an engine is notified of, and how it ends the sweep."""
 
     #: called with each problem before it is handed out
-    on_unit: Callable[[PlannedContest], None] = lambda planned: None
+    on_unit: Callable[[PlannedRanking], None] = lambda planned: None
     #: called with each new outcome after it is stored
     on_attempt: Callable[[Attempt], None] | None = None
     #: seconds that workers get to end after a stop was requested
@@ -222,7 +222,7 @@ class UnitQueue:
         #: id of units that nobody could finish -> why
         self.given_up: dict[str, str] = {}
         #: how many of them in a row, and how many problems were finished when that began
-        self._in_a_row, self._done_before = 0, counters.contests_done
+        self._in_a_row, self._done_before = 0, counters.rankings_done
 
     def __len__(self) -> int:
         return len(self._schedule) + len(self._leased)
@@ -280,7 +280,7 @@ class UnitQueue:
             return
         if problem.visit_s is None and reply.attempts:
             problem.visit_s = reply.wall_s / reply.attempts
-            problem_s = problem.visit_s * PART_VISITS * len(unit.planned.contest.active)
+            problem_s = problem.visit_s * PART_VISITS * len(unit.planned.ranking.active)
             problem.parts = corrected(problem.parts, self._schedule.pace, problem_s, effort(unit.planned))
         problem.finish(unit.unit.part, device, reply.visits)
         self._go_on(unit.unit.id)
@@ -295,7 +295,7 @@ class UnitQueue:
             if sharded.ended or sharded.last is None:
                 return  # others compete by now
             sharded.ended = True
-        self._counters.contests_done += 1
+        self._counters.rankings_done += 1
         if standing is not None:
             self._counters.measured_standings[unit.unit.id] = unit.unit.problem_index, standing
 
@@ -333,7 +333,7 @@ class UnitQueue:
             if sharded.last is None or not sharded.is_complete:
                 # others may compete in the end now
                 self._schedule.keep(lambda other: other is not sharded.last)
-                self._counters.contests_done -= ended
+                self._counters.rankings_done -= ended
                 self._counters.measured_standings.pop(name, None)
                 sharded.last, sharded.ended = None, False
                 self._go_on(name)
@@ -343,7 +343,7 @@ class UnitQueue:
             unit, sharded.ended = sharded.last, False
         again = self._work.plans.again(unit.unit)
         if again is not None:
-            self._counters.contests_done -= 1
+            self._counters.rankings_done -= 1
             self._counters.measured_standings.pop(unit.unit.id, None)
             self._schedule.put_first(again)
         elif sharded is not None:
@@ -364,8 +364,8 @@ class UnitQueue:
         self.given_up[unit.unit.id] = why
         self._schedule.keep(lambda other: other.unit.id != unit.unit.id)
         self._watch.warn(f"problem {unit.unit.problem_index} is given up after {unit.failed} times: {why}")
-        self._in_a_row = self._in_a_row + 1 if self._counters.contests_done == self._done_before else 1
-        self._done_before = self._counters.contests_done
+        self._in_a_row = self._in_a_row + 1 if self._counters.rankings_done == self._done_before else 1
+        self._done_before = self._counters.rankings_done
         if self._in_a_row >= _MOST_PROBES:
             raise ToolchainError(f"no worker finishes a problem: {why}")
 
@@ -385,7 +385,7 @@ class UnitQueue:
         problem.last = self._work.plans.again(replace(problem.whole.unit, cells=finalists))
         if problem.last is None:
             problem.ended = True
-            self._counters.contests_done += 1
+            self._counters.rankings_done += 1
         else:
             self._schedule.put(problem.last, remaining_s(problem.visit_s or 0.0, 0, len(finalists)))
 

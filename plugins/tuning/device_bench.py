@@ -13,7 +13,7 @@ from ckprof.errors import InputError, UsageError
 from ckprof.kernels.build_dir import build_dir_for
 from ckprof.kernels.units import available_cpus, functions_per_unit, job_count, memory_budget_bytes
 from ckprof.measure.observers import observers
-from ckprof.measure.rounds import KernelCell
+from ckprof.measure.rounds import KernelConfiguration
 from ckprof.measure.support import support_answers
 from ckprof.measure.worker.messages import SupportQuery
 from ckprof.model.device import DeviceIdentity
@@ -144,7 +144,7 @@ class DeviceBench:
         #: kernels that did not compile and whose failure is not stored yet
         self._unstored: list[int] = []
         #: visits of cells, oldest first; ``None`` for one that failed
-        self._visits: dict[tuple[Problem, KernelCell], list[RoundTime | None]] = {}
+        self._visits: dict[tuple[Problem, KernelConfiguration], list[RoundTime | None]] = {}
         self._build: KernelBuild | None = None
         self._building: frozenset[int] = frozenset()
         self._build_options = self._with_jobs(request.build)
@@ -324,7 +324,7 @@ class DeviceBench:
                 layer_evidence(self._request.problems),
             )
             self._recorder = Recorder(self._sink, record, opened.shared, least_samples=run.min_samples)
-        fresh: dict[tuple[Problem, KernelCell], None] = {}
+        fresh: dict[tuple[Problem, KernelConfiguration], None] = {}
 
         def stored(sample: Sample, attempt: Attempt) -> None:
             problem, cell = sample.group.problem, sample.visit.cell
@@ -342,7 +342,7 @@ class DeviceBench:
         Sweep(plan, opened.bench, self._recorder, watch).run()
         return list(self._results(fresh))
 
-    def _to_measure(self, cells: Sequence[Pair]) -> set[tuple[Problem, KernelCell]]:
+    def _to_measure(self, cells: Sequence[Pair]) -> set[tuple[Problem, KernelConfiguration]]:
         """Return what is measured: the cells, the best of their problems, and failures to be stored."""
         space = self.space
         wanted = set(cells)
@@ -354,17 +354,19 @@ class DeviceBench:
         self._unstored = []
         return {self._measured_pair(cell) for cell in wanted}
 
-    def _measured_pair(self, cell: Pair) -> tuple[Problem, KernelCell]:
+    def _measured_pair(self, cell: Pair) -> tuple[Problem, KernelConfiguration]:
         """Return how a cell of the space is called where it is measured."""
         kernel, splits = self.space.choices[cell.choice]
-        return self.space.problems[cell.problem], KernelCell(self.space.kernels[kernel].key, splits)
+        return self.space.problems[cell.problem], KernelConfiguration(self.space.kernels[kernel].key, splits)
 
-    def _choice_of(self, cell: KernelCell) -> int | None:
+    def _choice_of(self, cell: KernelConfiguration) -> int | None:
         """Return the position of the choice of a kernel and its splits; ``None`` if the search has none."""
         kernel = self._kernel_numbers.get(cell.instance)
         return None if kernel is None else self._choice_numbers.get((kernel, cell.split_k))
 
-    def _plan_request(self, wanted: set[tuple[Problem, KernelCell]], opened: OpenedLibrary) -> PlanRequest:
+    def _plan_request(
+        self, wanted: set[tuple[Problem, KernelConfiguration]], opened: OpenedLibrary
+    ) -> PlanRequest:
         keys = {cell.instance for _, cell in wanted}
         problems = {problem for problem, _ in wanted}
         return PlanRequest(
@@ -377,7 +379,7 @@ class DeviceBench:
             takes=lambda problem, cell: (problem, cell) in wanted,
         )
 
-    def _results(self, fresh: Iterable[tuple[Problem, KernelCell]]) -> Iterator[MeasuredPair]:
+    def _results(self, fresh: Iterable[tuple[Problem, KernelConfiguration]]) -> Iterator[MeasuredPair]:
         """Return what is known of cells by all their visits, as a later session reads it from the store."""
         numbers = {problem: number for number, problem in enumerate(self.space.problems)}
         for problem, kernel_cell in fresh:
@@ -386,7 +388,7 @@ class DeviceBench:
                 cell = Pair(numbers[problem], choice)
                 yield cell, self._time(problem, kernel_cell)
 
-    def _time(self, problem: Problem, cell: KernelCell) -> KernelTime | None:
+    def _time(self, problem: Problem, cell: KernelConfiguration) -> KernelTime | None:
         """Return the time of a cell by all its visits; ``None`` if the latest one failed."""
         visits = self._visits[problem, cell]
         return kernel_time(filter(None, visits)) if visits[-1] is not None else None

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ckprof.measure.rounds import Contest, RoundOptions
+from ckprof.measure.rounds import Ranking, RoundOptions
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.recording import Recorder
@@ -52,7 +52,7 @@ def test_going_on_with_a_sweep(benchmark: Any, swept: tuple[Path, float], built:
         plan = benchmark.pedantic(
             plan_for, args=(kernels, problems, store.past_visits), rounds=5, warmup_rounds=1
         )
-    assert not plan.open_contests
+    assert not plan.open_rankings
 
 
 def test_deciding_after_each_outcome(benchmark: Any) -> None:
@@ -61,7 +61,7 @@ def test_deciding_after_each_outcome(benchmark: Any) -> None:
 
     def play() -> int:
         device = SimulatedDevice(times)
-        run(Contest(list(times), RoundOptions()), device)
+        run(Ranking(list(times), RoundOptions()), device)
         return len(device.visits)
 
     benchmark.extra_info["outcomes"] = benchmark(play)
@@ -75,9 +75,9 @@ def test_time_saved_by_dropping_slow_kernels(benchmark: Any) -> None:
             costs = []
             for exhaustive in (False, True):
                 device = SimulatedDevice(times, noise=0.02, bursts=0.02, seed=seed)
-                contest = Contest(list(times), RoundOptions(seed=seed, exhaustive=exhaustive))
-                run(contest, device)
-                assert times[contest.best()] <= 1.02 * min(times.values())
+                ranking = Ranking(list(times), RoundOptions(seed=seed, exhaustive=exhaustive))
+                run(ranking, device)
+                assert times[ranking.best()] <= 1.02 * min(times.values())
                 costs.append(device.cost_ms)
             found.append(costs[1] / costs[0])
         return found

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ckprof.compare.compare import compare
 from ckprof.compare.side import side_of
 from ckprof.measure.round_times import Timing
-from ckprof.measure.rounds import Contest, RoundOptions
+from ckprof.measure.rounds import Ranking, RoundOptions
 from ckprof.model.outcome import Outcome, RoundTime, Status, Verification
 from ckprof.model.ranking import ranking, summarise
 from ckprof.store.attempt import Attempt, Mark
@@ -126,11 +126,11 @@ def test_the_same_measurements_name_the_same_winner(tmp_path_factory, attempts) 
 @settings(max_examples=60, deadline=None)
 def test_rounds_end_with_what_tables_say(seed, ratios, noise) -> None:
     chance = random.Random(seed)
-    contest = Contest(list(range(len(ratios))), RoundOptions(seed=seed, sessions=1))
-    seen: dict[int, list[RoundTime]] = {cell: [] for cell in contest.cells}
-    for visit in contest.visits():
+    ranking = Ranking(list(range(len(ratios))), RoundOptions(seed=seed, sessions=1))
+    seen: dict[int, list[RoundTime]] = {cell: [] for cell in ranking.cells}
+    for visit in ranking.visits():
         time_ms = ratios[visit.cell] * math.exp(abs(chance.gauss(0, noise)))
-        contest.record(visit, Timing(median_ms=time_ms, min_ms=time_ms))
+        ranking.record(visit, Timing(median_ms=time_ms, min_ms=time_ms))
         seen[visit.cell].append(RoundTime(median_ms=time_ms, place=("", visit.round)))
     verified = Verification(max_error=0.0, wrong_elements=0, elements=1, rtol=0.0, atol=0.0)
     outcomes = [
@@ -141,7 +141,7 @@ def test_rounds_end_with_what_tables_say(seed, ratios, noise) -> None:
             measurement=summarise([1.0], "", keep_samples=False),
             verification=verified,
             rounds=tuple(
-                replace(one, doubtful=one.place[1] in contest.drifted, pruned=cell in contest.dropped)
+                replace(one, doubtful=one.place[1] in ranking.drifted, pruned=cell in ranking.dropped)
                 for one in rounds
             ),
         )
@@ -149,6 +149,6 @@ def test_rounds_end_with_what_tables_say(seed, ratios, noise) -> None:
     ]
     ranked = ranking(outcomes, {one.key: number for number, one in enumerate(outcomes)})
     first = [one for one in ranked if one.rank == 1]
-    assert contest.standing is not None and contest.standing.first == len(first)
-    assert ranked[0].outcome.key == str(contest.best())
+    assert ranking.standing is not None and ranking.standing.first == len(first)
+    assert ranked[0].outcome.key == str(ranking.best())
     assert not any(one.outcome.pruned for one in first)

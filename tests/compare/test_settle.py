@@ -16,7 +16,7 @@ from ckprof.compare.settle import settle
 from ckprof.compare.side import RowKey, Side, side_of
 from ckprof.errors import UsageError
 from ckprof.kernels.requests import InstanceQuery
-from ckprof.measure.rounds import KernelCell, Visit
+from ckprof.measure.rounds import KernelConfiguration, Visit
 from ckprof.measure.rounds_loop import KernelGroup
 from ckprof.model.device import Reading
 from ckprof.model.outcome import Outcome, Status, Verification
@@ -66,7 +66,7 @@ class Scripted:
     def process(self) -> str:
         return ""
 
-    def measure(self, group: KernelGroup, visit: Visit[KernelCell]) -> Outcome:
+    def measure(self, group: KernelGroup, visit: Visit[KernelConfiguration]) -> Outcome:
         if len(self.order) % 4 == 0:
             self._drift = math.exp(self._generator.normal(0, 0.3))
         self._drift *= 1.05  # steadily, so that the outer two move as much as the inner two

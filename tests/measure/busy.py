@@ -8,7 +8,7 @@ from statistics import quantiles
 from types import SimpleNamespace
 
 from ckprof.measure.options import RunOptions, round_options, visit_timing
-from ckprof.measure.rounds import Contest, KernelCell
+from ckprof.measure.rounds import KernelConfiguration, Ranking
 from ckprof.measure.rounds_loop import KernelGroup
 from ckprof.measure.run_outcomes import RunRounds
 from ckprof.model.device import Reading
@@ -69,7 +69,7 @@ def in_rounds(times, machine):
         problem=None,
         problem_index=0,
         kernels={name: SimpleNamespace(name=name) for name in times},
-        contest=Contest([KernelCell(name, 1) for name in times], round_options(options)),
+        ranking=Ranking([KernelConfiguration(name, 1) for name in times], round_options(options)),
         timing=visit_timing(options, in_turn=False),
         shares=round_options(options).shares,
     )

@@ -45,12 +45,12 @@ class SimulatedDevice:
         return Timing(median_ms=time_ms, min_ms=time_ms * 0.99, spread=self.noise / 2, process=process)
 
 
-def run(contest, device, *, most=None):
-    """Measure until the contest ends, or until ``most`` visits; say whether it ended."""
-    for number, visit in enumerate(contest.visits()):
+def run(ranking, device, *, most=None):
+    """Measure until the ranking ends, or until ``most`` visits; say whether it ended."""
+    for number, visit in enumerate(ranking.visits()):
         if number == most:
             return False
-        contest.record(visit, device.measure(visit))
+        ranking.record(visit, device.measure(visit))
     return True
 
 

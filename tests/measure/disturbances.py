@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.measure.options import RunOptions, round_options
 from ckprof.measure.round_times import Timing, turn_of
-from ckprof.measure.rounds import Contest, RoundOptions
+from ckprof.measure.rounds import Ranking, RoundOptions
 from ckprof.model.ranking import shares_first_place
 
 if TYPE_CHECKING:
@@ -143,26 +143,26 @@ class DisturbedDevice:
 
 def play(
     times_ms: Mapping[int, float], by: Disturbance, options: RoundOptions, seed: int
-) -> tuple[Contest[int], DisturbedDevice]:
+) -> tuple[Ranking[int], DisturbedDevice]:
     """Run rounds on a disturbed device until they end; processes take turns as they do in a run."""
     device, shares = DisturbedDevice(times_ms, by, seed), options.shares
-    contest = Contest(list(times_ms), replace(options, seed=seed))
-    for visit in contest.visits():
+    ranking = Ranking(list(times_ms), replace(options, seed=seed))
+    for visit in ranking.visits():
         if shares is not None:
             # rounds are numbered from 1, those that are repeated count
             device.process = turn_of(visit.round - 1, shares)
-        contest.record(visit, device.measure(visit.cell))
-    return contest, device
+        ranking.record(visit, device.measure(visit.cell))
+    return ranking, device
 
 
-def field_of(contest: Contest[int]) -> tuple[list[int], Field]:
-    """Return the cells of a contest, the fastest first, and their times, as a store has them."""
-    return contest._times.field(contest.cells)
+def field_of(ranking: Ranking[int]) -> tuple[list[int], Field]:
+    """Return the cells of a ranking, the fastest first, and their times, as a store has them."""
+    return ranking._times.field(ranking.cells)
 
 
-def first_places(contest: Contest[int]) -> list[int]:
+def first_places(ranking: Ranking[int]) -> list[int]:
     """Return the cells that share the first place, the fastest first."""
-    cells, field = field_of(contest)
+    cells, field = field_of(ranking)
     return [cell for cell, lead in zip(cells, field.leads(), strict=True) if shares_first_place(lead)]
 
 
@@ -214,19 +214,19 @@ def tally(
     found = Tally()
     for seed in seeds:
         times = times_of(seed)
-        contest, device = play(times, by, options, seed)
-        first, best = first_places(contest), min(times, key=times.__getitem__)
-        assert contest.standing is not None
+        ranking, device = play(times, by, options, seed)
+        first, best = first_places(ranking), min(times, key=times.__getitem__)
+        assert ranking.standing is not None
         found.trials += 1
         found.first += best in first
         found.alone += first == [best]
         found.wrong += len(first) == 1 and first != [best]
-        found.dropped += best in contest.dropped
+        found.dropped += best in ranking.dropped
         found.ties += len(first)
         found.visits += device.visits / len(times)
-        found.rounds += contest.rounds
-        found.decided += contest.standing.decided
-        found.wrongly_decided += contest.standing.decided and times[first[0]] > 1.03 * times[best]
+        found.rounds += ranking.rounds
+        found.decided += ranking.standing.decided
+        found.wrongly_decided += ranking.standing.decided and times[first[0]] > 1.03 * times[best]
     return found
 
 

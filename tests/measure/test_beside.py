@@ -14,7 +14,7 @@ from ckprof.measure.baselines import UNFUSED, BesideBench, PairedRounds, problem
 from ckprof.measure.bench import BenchLibrary, KernelBench
 from ckprof.measure.options import CacheMode, RunOptions
 from ckprof.measure.requests import Unfused
-from ckprof.measure.rounds import Ending, KernelCell, RoundOptions
+from ckprof.measure.rounds import Ending, KernelConfiguration, RoundOptions
 from ckprof.measure.run_outcomes import RunRounds, run_groups
 from ckprof.model.outcome import Status
 from ckprof.model.problem_case import ProblemCase, as_case
@@ -28,25 +28,27 @@ from .run_instances import selected
 
 
 def pairs_of(names):
-    return [(KernelCell(name, 1), KernelCell(f"plain {name}", 1, UNFUSED)) for name in names]
+    return [
+        (KernelConfiguration(name, 1), KernelConfiguration(f"plain {name}", 1, UNFUSED)) for name in names
+    ]
 
 
 def played(pairs, rounds=6, **device):
     times = {cell: number + 1.0 for number, pair in enumerate(pairs) for cell in pair if cell}
-    contest, simulated = (
+    ranking, simulated = (
         PairedRounds(pairs, RoundOptions(max_rounds=rounds)),
         SimulatedDevice(times, **device),
     )
-    assert run(contest, simulated)
-    assert contest.ending is Ending.MAX_ROUNDS and contest.remaining_visits == 0
-    return contest, simulated.visits
+    assert run(ranking, simulated)
+    assert ranking.ending is Ending.MAX_ROUNDS and ranking.remaining_visits == 0
+    return ranking, simulated.visits
 
 
 def test_the_kernels_of_a_pair_follow_one_another_and_take_turns_at_being_first():
     pairs = pairs_of("abcdefgh")
-    contest, visits = played(pairs)
+    ranking, visits = played(pairs)
     assert set(Counter(visit.cell for visit in visits).values()) == {6}
-    assert contest.dropped == set(), "the last one takes eight times as long as the first"
+    assert ranking.dropped == set(), "the last one takes eight times as long as the first"
     at = {(visit.cell, visit.round): visit.order for visit in visits}
     for fused, plain in pairs:
         first = [at[fused, number] - at[plain, number] for number in range(1, 7)]
@@ -63,7 +65,7 @@ def test_a_pair_leaves_when_one_of_it_fails_and_all_have_an_outcome():
 
 
 def test_one_that_nothing_runs_beside_runs_alone():
-    alone = KernelCell("alone", 1)
+    alone = KernelConfiguration("alone", 1)
     _, visits = played([(alone, None), *pairs_of("a")])
     assert Counter(visit.cell for visit in visits)[alone] == 6
 

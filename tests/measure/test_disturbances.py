@@ -83,7 +83,7 @@ def test_ties_widen_with_what_disturbs() -> None:
 def test_rounds_end_when_reports_call_the_best_decided(case: str) -> None:
     options, times_of = FIELDS["sweep"]
     for seed in range(10):
-        contest, _ = play(times_of(seed), {**CASES, **STICKY}[case], options, seed)
-        _, field = field_of(contest)
-        assert field.standing() == contest.standing
-        assert (contest.ending is Ending.SETTLED) <= field.standing().decided
+        ranking, _ = play(times_of(seed), {**CASES, **STICKY}[case], options, seed)
+        _, field = field_of(ranking)
+        assert field.standing() == ranking.standing
+        assert (ranking.ending is Ending.SETTLED) <= field.standing().decided

@@ -10,24 +10,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckprof.errors import UsageError
-from ckprof.measure.rounds import Contest, Ending, RoundOptions
+from ckprof.measure.rounds import Ending, Ranking, RoundOptions
 
 from .device import SimulatedDevice, run, spread_times
 
 
-def history_of(contest_visits, device):
+def history_of(ranking_visits, device):
     found = {}
-    for visit, timing in zip(contest_visits, device, strict=True):
+    for visit, timing in zip(ranking_visits, device, strict=True):
         found.setdefault(visit.cell, []).append((visit.round, timing))
     return found
 
 
 def play(times, *, options=None, on_round=lambda report: None, **device):
     simulated = SimulatedDevice(times, **device)
-    contest = Contest(list(times), options or RoundOptions())
-    contest.on_round = on_round
-    assert run(contest, simulated)
-    return contest, simulated
+    ranking = Ranking(list(times), options or RoundOptions())
+    ranking.on_round = on_round
+    assert run(ranking, simulated)
+    return ranking, simulated
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -37,8 +37,8 @@ def test_dropping_slow_kernels_saves_two_thirds_of_the_time(seed):
     every, long = play(times, options=RoundOptions(seed=seed, exhaustive=True), seed=seed + 100)
     assert long.cost_ms >= 3 * short.cost_ms
     fastest = min(times.values())
-    for contest in (chosen, every):
-        assert times[contest.best()] <= 1.02 * fastest
+    for ranking in (chosen, every):
+        assert times[ranking.best()] <= 1.02 * fastest
     # the winners are the same, or tied
     assert abs(times[chosen.best()] / times[every.best()] - 1) < 0.02
 
@@ -46,26 +46,26 @@ def test_dropping_slow_kernels_saves_two_thirds_of_the_time(seed):
 @pytest.mark.parametrize("seed", range(10))
 def test_no_leader_is_dropped_on_a_busy_machine(seed):
     times = spread_times(40, seed)
-    contest, _ = play(times, noise=0.08, bursts=0.1, seed=seed)
+    ranking, _ = play(times, noise=0.08, bursts=0.1, seed=seed)
     fastest = min(times.values())
     near = {cell for cell, time in times.items() if time < 1.1 * fastest}
-    assert near <= set(contest.active), "a kernel within 10 % of the best left at a margin of 25 %"
+    assert near <= set(ranking.active), "a kernel within 10 % of the best left at a margin of 25 %"
 
 
 def test_kernels_that_differ_are_told_apart_and_rounds_end_early():
     reports = []
-    contest, device = play({"a": 1.0, "b": 1.1, "c": 6.0}, noise=0.004, on_round=reports.append)
-    assert contest.ending is Ending.SETTLED
-    assert contest.best() == "a"
-    assert contest.rounds == 3
+    ranking, device = play({"a": 1.0, "b": 1.1, "c": 6.0}, noise=0.004, on_round=reports.append)
+    assert ranking.ending is Ending.SETTLED
+    assert ranking.best() == "a"
+    assert ranking.rounds == 3
     assert {cell for report in reports for cell in report.dropped} == {"c"}
     assert Counter(visit.cell for visit in device.visits)["c"] == 1
 
 
 def test_a_tie_that_cannot_be_settled_ends_with_the_rounds():
-    contest, _ = play({"a": 1.0, "b": 1.02}, noise=0.05, options=RoundOptions(max_rounds=6))
-    assert contest.ending is Ending.MAX_ROUNDS
-    assert contest.rounds == 6
+    ranking, _ = play({"a": 1.0, "b": 1.02}, noise=0.05, options=RoundOptions(max_rounds=6))
+    assert ranking.ending is Ending.MAX_ROUNDS
+    assert ranking.rounds == 6
 
 
 def test_orders_are_shuffled_and_repeatable():
@@ -94,57 +94,57 @@ def test_a_round_with_drift_is_marked_and_repeated():
     reports = []
     times = {number: 1.0 + number / 100 for number in range(10)}
     # the third round's middle: 11 visits in the first round, 11 in each later one
-    contest, device = play(
+    ranking, device = play(
         times, drift=[(27, 1.5)], options=RoundOptions(exhaustive=True, max_rounds=4), on_round=reports.append
     )
     assert [report.drifted for report in reports] == [False, False, True, False, False]
     assert reports[2].drift == pytest.approx(0.405, abs=0.05)
-    assert contest.rounds == 4
-    assert contest.best() in (0, 1)
+    assert ranking.rounds == 4
+    assert ranking.best() in (0, 1)
     assert max(visit.round for visit in device.visits) == 5
 
 
 def test_endless_drift_ends_the_repeats():
     reports = []
     drift = [(number, 1.1) for number in range(0, 400, 4)]
-    contest, _ = play(
+    ranking, _ = play(
         {number: 1.0 for number in range(6)},
         drift=drift,
         options=RoundOptions(max_rounds=4, max_repeats=2),
         on_round=reports.append,
     )
     assert sum(report.drifted for report in reports) == 2
-    assert contest.ending is not None
+    assert ranking.ending is not None
 
 
 def test_failing_kernels_leave_at_once():
-    contest, device = play({"a": 1.0, "b": 2.0, "c": 1.5}, failing={"a"})
-    assert contest.best() == "c"
+    ranking, device = play({"a": 1.0, "b": 2.0, "c": 1.5}, failing={"a"})
+    assert ranking.best() == "c"
     assert Counter(visit.cell for visit in device.visits)["a"] == 1
 
 
 @pytest.mark.parametrize("cells", [[], ["a"], ["a", "b"]])
 def test_without_competitors_the_rounds_end(cells):
-    contest, _ = play(dict.fromkeys(cells, 1.0), failing={"a", "b"})
-    assert contest.ending is Ending.NO_CONTEST
-    assert contest.best() is None
+    ranking, _ = play(dict.fromkeys(cells, 1.0), failing={"a", "b"})
+    assert ranking.ending is Ending.NO_RANKING
+    assert ranking.best() is None
 
 
 def test_a_single_kernel_gets_its_rounds():
-    contest, device = play({"a": 1.0})
-    assert contest.ending is Ending.SETTLED
+    ranking, device = play({"a": 1.0})
+    assert ranking.ending is Ending.SETTLED
     assert [visit.round for visit in device.visits] == [1, 2, 3]
 
 
 @given(stop=st.integers(0, 150), seed=st.integers(0, 20), busy=st.booleans())
 @settings(max_examples=40)
-def test_an_interrupted_contest_goes_on_where_it_stopped(stop, seed, busy):
+def test_an_interrupted_ranking_goes_on_where_it_stopped(stop, seed, busy):
     """Whatever was measured before the interruption is not measured again in that round."""
     times = spread_times(12, seed, slowest=2.5 if busy else 12.0)
     options = RoundOptions(seed=seed)
     disturbed = {"noise": 0.12, "bursts": 0.15} if busy else {}
     device = SimulatedDevice(times, seed=seed, failing={3}, **disturbed)
-    first = Contest(list(times), options)
+    first = Ranking(list(times), options)
     history = {}
     drifted, dropped = set(), {}
 
@@ -162,7 +162,7 @@ def test_an_interrupted_contest_goes_on_where_it_stopped(stop, seed, busy):
         timing = device.measure(visit)
         first.record(visit, timing)
         history.setdefault(visit.cell, []).append((visit.round, timing))
-    second = Contest(list(times), options)
+    second = Ranking(list(times), options)
     second.resume(history, drifted, dropped)
     if ended:
         assert second.ending is first.ending
@@ -180,11 +180,11 @@ def test_an_interrupted_contest_goes_on_where_it_stopped(stop, seed, busy):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_a_finished_contest_on_a_busy_machine_stays_finished(seed):
+def test_a_finished_ranking_on_a_busy_machine_stays_finished(seed):
     """Decisions that are made again from what was measured must be those that were made then."""
     times = spread_times(25, seed, slowest=3.0)
     device = SimulatedDevice(times, noise=0.15, bursts=0.2, seed=seed)
-    first = Contest(list(times), RoundOptions(seed=seed))
+    first = Ranking(list(times), RoundOptions(seed=seed))
     drifted, dropped, history = set(), {}, {}
 
     def note(report):
@@ -197,7 +197,7 @@ def test_a_finished_contest_on_a_busy_machine_stays_finished(seed):
         timing = device.measure(visit)
         first.record(visit, timing)
         history.setdefault(visit.cell, []).append((visit.round, timing))
-    second = Contest(list(times), RoundOptions(seed=seed))
+    second = Ranking(list(times), RoundOptions(seed=seed))
     second.resume(history, drifted, dropped)
     assert second.ending is first.ending
     assert set(second.active) <= set(first.active)
@@ -207,16 +207,16 @@ def test_a_finished_contest_on_a_busy_machine_stays_finished(seed):
 def test_today_options_decide_over_old_rounds():
     times = {number: 1.0 + number / 2 for number in range(6)}
     device = SimulatedDevice(times, noise=0.001)
-    contest = Contest(list(times), RoundOptions(keep_within=0.05))
+    ranking = Ranking(list(times), RoundOptions(keep_within=0.05))
     history = {}
-    for visit in contest.visits():
+    for visit in ranking.visits():
         timing = device.measure(visit)
-        contest.record(visit, timing)
+        ranking.record(visit, timing)
         history.setdefault(visit.cell, []).append((visit.round, timing))
-    again = Contest(list(times), RoundOptions(keep_within=10.0))
+    again = Ranking(list(times), RoundOptions(keep_within=10.0))
     again.resume(history, set())
     assert len(again.active) == 6
-    assert len(contest.active) < 6
+    assert len(ranking.active) < 6
 
 
 def test_overhead_per_outcome_is_small():
@@ -225,9 +225,9 @@ def test_overhead_per_outcome_is_small():
 
     times = spread_times(300, 1)
     device = SimulatedDevice(times)
-    contest = Contest(list(times), RoundOptions())
+    ranking = Ranking(list(times), RoundOptions())
     start = time.process_time()
-    run(contest, device)
+    run(ranking, device)
     assert (time.process_time() - start) / len(device.visits) < 0.01
 
 

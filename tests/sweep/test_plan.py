@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ckprof.measure.round_times import Timing
-from ckprof.measure.rounds import KernelCell, RoundOptions
+from ckprof.measure.rounds import KernelConfiguration, RoundOptions
 from ckprof.store.attempt import MOST_DEVICES_LOST, Mark
 from ckprof.store.query import PastVisit
 
@@ -17,7 +17,7 @@ ROUNDS = RoundOptions(min_rounds=3, max_rounds=3, sessions=1)
 
 
 def cell(kernel, split_k=1):
-    return KernelCell(KERNELS[kernel].key, split_k)
+    return KernelConfiguration(KERNELS[kernel].key, split_k)
 
 
 def visit(kernel, round=1, time_ms=1.0, **changes):
@@ -33,8 +33,8 @@ def visit(kernel, round=1, time_ms=1.0, **changes):
 def planned(*visits, rounds=ROUNDS, **changes):
     """Return the ranking that is left after these attempts."""
     plan = plan_for(KERNELS, [PROBLEM], lambda shared, problem: visits, rounds=rounds, **changes)
-    (contest,) = plan.contests
-    return contest
+    (ranking,) = plan.rankings
+    return ranking
 
 
 def all_rounds(last, **changes):
@@ -46,35 +46,35 @@ def all_rounds(last, **changes):
     ]
 
 
-def next_round(contest):
+def next_round(ranking):
     """Return the visits of the next round, which all take 1 ms."""
     visits = []
-    for one in contest.contest.visits():
+    for one in ranking.ranking.visits():
         if visits and one.round != visits[0].round:
             break
         visits.append(one)
-        contest.contest.record(one, Timing(median_ms=1.0, min_ms=1.0))
+        ranking.ranking.record(one, Timing(median_ms=1.0, min_ms=1.0))
     return visits
 
 
-def left(contest):
+def left(ranking):
     """Return the numbers of the kernels in the next round."""
     keys = [kernel.key for kernel in KERNELS]
-    return sorted({keys.index(one.cell.instance) for one in next_round(contest)})
+    return sorted({keys.index(one.cell.instance) for one in next_round(ranking)})
 
 
 def test_nothing_was_measured():
-    contest = planned()
-    assert left(contest) == [0, 1, 2] and not contest.finished
-    assert (contest.before.cells, contest.before.failed, contest.before.visit_s) == (set(), set(), None)
+    ranking = planned()
+    assert left(ranking) == [0, 1, 2] and not ranking.finished
+    assert (ranking.before.cells, ranking.before.failed, ranking.before.visit_s) == (set(), set(), None)
 
 
 def test_what_was_measured_need_not_run_again():
     assert planned(*all_rounds(3)).finished
-    contest = planned(*all_rounds(2))
-    assert not contest.finished and contest.contest.rounds == 2
-    assert contest.before.cells == {cell(0), cell(1), cell(2)} and not contest.before.failed
-    assert contest.before.visit_s == 0.5
+    ranking = planned(*all_rounds(2))
+    assert not ranking.finished and ranking.ranking.rounds == 2
+    assert ranking.before.cells == {cell(0), cell(1), cell(2)} and not ranking.before.failed
+    assert ranking.before.visit_s == 0.5
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def test_what_was_measured_need_not_run_again():
     ids=str,
 )
 def test_attempts_that_say_nothing_do_not_count(changes):
-    contest = planned(*all_rounds(2), *(visit(0, number, **changes) for number in (3, 4)))
-    assert contest.contest.rounds == 2 and not contest.finished
+    ranking = planned(*all_rounds(2), *(visit(0, number, **changes) for number in (3, 4)))
+    assert ranking.ranking.rounds == 2 and not ranking.finished
     # and alone they leave all of the kernel to do
     alone = planned(visit(0, **changes), visit(1), visit(2))
     assert alone.before.cells == {cell(1), cell(2)} and 0 in left(alone)
@@ -104,9 +104,9 @@ def test_attempts_with_other_marks_count(mark):
 
 def test_a_round_that_drifted_is_repeated():
     drifted = [visit(kernel, 3, 1.0 + kernel / 10, marks=Mark.DRIFT.value) for kernel in range(3)]
-    contest = planned(*all_rounds(2), *drifted)
-    assert not contest.finished and left(contest) == [0, 1, 2]
-    assert contest.contest.drifted == {3}
+    ranking = planned(*all_rounds(2), *drifted)
+    assert not ranking.finished and left(ranking) == [0, 1, 2]
+    assert ranking.ranking.drifted == {3}
 
 
 def test_a_pruned_kernel_stays_out_as_long_as_the_margin_would_prune_it():
@@ -124,9 +124,9 @@ def test_a_pruned_kernel_stays_out_as_long_as_the_margin_would_prune_it():
 
 def test_failures_are_outcomes_unless_they_are_tried_again():
     visits = [visit(0), visit(1), visit(2, status="run_error", median_ms=None, wrong_elements=None)]
-    contest = planned(*visits)
-    assert contest.before.failed == {cell(2)} and contest.before.cells == {cell(0), cell(1), cell(2)}
-    assert left(contest) == [0, 1]
+    ranking = planned(*visits)
+    assert ranking.before.failed == {cell(2)} and ranking.before.cells == {cell(0), cell(1), cell(2)}
+    assert left(ranking) == [0, 1]
     again = planned(*visits, retry_failed=True)
     assert again.before.failed == set() and again.before.cells == {cell(0), cell(1)}
     assert 2 in left(again)
@@ -135,8 +135,8 @@ def test_failures_are_outcomes_unless_they_are_tried_again():
 def test_a_kernel_beside_which_the_device_was_lost_too_often_is_given_up():
     lost = {"status": "run_error", "median_ms": None, "device_lost": True, "marks": Mark.NOT_LAUNCHED.value}
     often = [visit(1, **lost) for _ in range(MOST_DEVICES_LOST)]
-    contest = planned(*often)
-    assert contest.before.given_up == (cell(1),) and left(contest) == [0, 2]
+    ranking = planned(*often)
+    assert ranking.before.given_up == (cell(1),) and left(ranking) == [0, 2]
     assert planned(*often[1:]).before.given_up == ()
     # an outcome since then, not one of another kernel or of another build, begins the count anew
     assert planned(often[0], visit(1), *often[1:]).before.given_up == ()
@@ -148,16 +148,16 @@ def test_a_kernel_beside_which_the_device_was_lost_too_often_is_given_up():
 
 
 def test_fresh_rounds_have_numbers_of_their_own():
-    contest = planned(*all_rounds(3), fresh=True)
-    assert not contest.finished and left(contest) == [0, 1, 2]
+    ranking = planned(*all_rounds(3), fresh=True)
+    assert not ranking.finished and left(ranking) == [0, 1, 2]
     assert {one.round for one in next_round(planned(*all_rounds(3), fresh=True))} == {4}
 
 
 def test_processes_that_are_missing_get_a_round_each():
     rounds = RoundOptions(min_rounds=3, max_rounds=3, sessions=3)
-    contest = planned(*all_rounds(3), rounds=rounds)
+    ranking = planned(*all_rounds(3), rounds=rounds)
     # one process measured all three rounds: two more, a round each
-    assert contest.shares == (2, 2) and not contest.finished
+    assert ranking.shares == (2, 2) and not ranking.finished
     two = [visit(kernel, n, 1.0 + kernel / 10, process=n % 2) for n in (1, 2, 3) for kernel in range(3)]
     assert planned(*two, rounds=rounds).shares == (1, 1)
     three = [visit(kernel, n, 1.0 + kernel / 10, process=n) for n in (1, 2, 3) for kernel in range(3)]

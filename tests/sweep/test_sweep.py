@@ -55,7 +55,7 @@ def test_every_cell_gets_an_outcome_and_the_second_call_has_nothing_to_do(path):
     bench = SimulatedBench(failing={"kernel_3": Status.WRONG_RESULT, "kernel_4": Status.UNSUPPORTED})
     plan, summary = sweep(path, bench, kernels, problems)
     assert summary.stop is Stop.DONE
-    assert (plan.cells, plan.known, summary.contests_done) == (48, 0, 4)
+    assert (plan.cells, plan.known, summary.rankings_done) == (48, 0, 4)
     assert bench.opened == problems
     with Store(path) as store:
         assert len(store) == summary.attempts == len(bench.visits)
@@ -70,7 +70,7 @@ def test_every_cell_gets_an_outcome_and_the_second_call_has_nothing_to_do(path):
     again = SimulatedBench()
     plan, summary = sweep(path, again, kernels, problems, session=1)
     assert (summary.attempts, again.opened, plan.known, plan.failed) == (0, [], 48, 8)
-    assert plan.open_contests == []
+    assert plan.open_rankings == []
     assert check(path) == []
 
 
@@ -123,7 +123,7 @@ def test_attempts_that_were_not_verified_do_not_count(path):
     kernels, problems, two = make_kernels(2), make_problems(1), RoundOptions(min_rounds=2, max_rounds=2)
     plan, _ = sweep(path, SimulatedBench(), kernels, problems, rounds=two)
     with Store(path) as store:
-        past = store.past_visits(plan.contests[0].shared, problems[0])
+        past = store.past_visits(plan.rankings[0].shared, problems[0])
     for wrong, known, left in ((0, 2, 0), (None, 0, 2), (1, 0, 2)):
         visits = [visit._replace(wrong_elements=wrong) for visit in past]
         plan = plan_for(kernels, problems, lambda *_, visits=visits: visits, rounds=two)
@@ -171,7 +171,7 @@ def test_a_kernel_that_kills_its_device_stops_two_sweeps_not_more(path):
         "excluded: kernel_2 on problem 0: the device failed at least 2 times while it ran"
         in given_up_lines(plan)[0]
     )
-    assert summary.contests_done == 2 and summary.failures == 0
+    assert summary.rankings_done == 2 and summary.failures == 0
     seen = {(problem, visit.cell.instance) for problem, visit in calm.visits}
     assert (problems[0], kernels[2].key) not in seen and (problems[1], kernels[2].key) in seen
     plan, summary = sweep(path, SimulatedBench(), kernels, problems, session=5)
@@ -209,8 +209,8 @@ def test_all_splits_of_a_kernel_that_killed_devices_are_left_out(path):
                 path, SimulatedBench(killing={"kernel_1"}), kernels, problems, session=session, splits=(1, 4)
             )
     plan, summary = sweep(path, SimulatedBench(), kernels, problems, session=2, splits=(1, 4))
-    assert plan.given_up == [(0, "kernel_1")] and len(plan.contests[0].before.given_up) == 2
-    assert summary.failures == 0 and plan.contests[0].finished
+    assert plan.given_up == [(0, "kernel_1")] and len(plan.rankings[0].before.given_up) == 2
+    assert summary.failures == 0 and plan.rankings[0].finished
 
 
 def test_what_was_never_launched_takes_no_times_away(path):
@@ -229,7 +229,7 @@ def test_what_was_never_launched_takes_no_times_away(path):
 def test_splits_compete_and_other_dimensions_do_not_take_part(path):
     kernels = [*make_kernels(3), *make_kernels(2, dtype=DataType.BF16), *make_kernels(2, ndim=3)]
     plan, _ = sweep(path, SimulatedBench(), kernels, [make_problem(5), make_problem(5, 3)], splits=(1, 4))
-    assert [len(one.contest.cells) for one in plan.contests] == [6, 4, 4]
+    assert [len(one.ranking.cells) for one in plan.rankings] == [6, 4, 4]
     with Store(path) as store:
         assert len(store.best()) == 3
         assert {one.key.split_k for one in store} == {1, 4}
@@ -296,7 +296,7 @@ def test_progress_and_warnings_are_reported(path):
     assert seen[-1].failures == 2
     assert seen[0].left > seen[-1].left
     assert seen[-1].eta_s >= 0
-    times = [one.best[1] for one in seen if one.contests_done == 0 and one.best]
+    times = [one.best[1] for one in seen if one.rankings_done == 0 and one.best]
     assert times == sorted(times, reverse=True)
     assert len(warned) == 3
     assert "load average is 9.0 on 2 cores" in warned[0]
@@ -314,7 +314,7 @@ def test_the_plan_is_described_with_an_estimate(path):
     with Store(path) as store:
         unbuilt = [replace(one, object_digest=None) for one in kernels]
         plan = plan_for(unbuilt, problems, store.past_visits)
-    assert (plan.cells, plan.known, len(plan.open_contests)) == (12, 6, 1)
+    assert (plan.cells, plan.known, len(plan.open_rankings)) == (12, 6, 1)
     lines = describe(plan)
     assert lines[0] == "6 kernels x 2 problems: 12 outcomes with all splits"
     assert "left: 1 of 2 rankings, 6 to 60 attempts" in lines[2]

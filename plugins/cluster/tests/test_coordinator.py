@@ -70,7 +70,7 @@ def test_every_problem_is_measured_once_and_by_one_device(setup, tmp_path):
     messages = []
     summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(Level.WARNING, messages)))
     session.close(now=True)
-    assert (summary.stop, summary.contests_done, summary.lost) == (Stop.DONE, 8, 0)
+    assert (summary.stop, summary.rankings_done, summary.lost) == (Stop.DONE, 8, 0)
     assert [index for index, _ in summary.standings] == list(range(8))
     attempts = check_complete(tmp_path / "r.db", 8, 5)
     assert summary.attempts == len(attempts) == sum(device.attempts for device in summary.devices)
@@ -91,7 +91,7 @@ def test_a_second_coordinator_finds_nothing_left(setup, tmp_path):
     assert two.merger.merge().added == []
     summary = two.coordinate(session)
     session.close(now=True)
-    assert (summary.attempts, summary.contests_done) == (0, 6)
+    assert (summary.attempts, summary.rankings_done) == (0, 6)
     assert len(summary.standings) == 6, "also what was finished before is decided or not"
 
 
@@ -125,7 +125,7 @@ def test_a_lost_worker_costs_no_outcome(setup, tmp_path):
     summary = one.coordinate(session)
     session.close(now=True)
     assert summary.lost == sum(lost.values()) > 0
-    assert summary.contests_done == 4
+    assert summary.rankings_done == 4
     attempts = check_complete(tmp_path / "r.db", 4, 4)
     checks = one.job.reference.samples * sum(bool(runner.bench.visits) for runner in one_runners)
     # what the lost workers had measured is there as well
@@ -151,7 +151,7 @@ def test_a_silent_worker_loses_its_problem_to_another_one(setup, tmp_path):
     )
     awake.set()
     session.close(now=True)
-    assert summary.contests_done == 3
+    assert summary.rankings_done == 3
     assert any("silent" in text for text in warnings)
     check_complete(tmp_path / "r.db", 3, 4)
 
@@ -168,7 +168,7 @@ def test_a_problem_that_ends_every_worker_is_given_up(setup):
     session = ThreadSession(runners_for(one), end)
     summary = one.coordinate(session, leases=LeasePolicy(attempts=3))
     session.close(now=True)
-    assert (summary.contests_done, summary.lost) == (2, 3)
+    assert (summary.rankings_done, summary.lost) == (2, 3)
     assert dict(summary.given_up) == {bad: "killed"}
 
 
@@ -180,7 +180,7 @@ def test_a_problem_is_finished_without_a_kernel_that_kills_the_devices_of_worker
     )
     summary = one.coordinate(session, leases=LeasePolicy(attempts=3))
     session.close(now=True)
-    assert (summary.contests_done, dict(summary.given_up)) == (2, {})
+    assert (summary.rankings_done, dict(summary.given_up)) == (2, {})
     # two for each problem
     assert summary.lost == 4
     with Store(tmp_path / "r.db") as store:
@@ -189,7 +189,7 @@ def test_a_problem_is_finished_without_a_kernel_that_kills_the_devices_of_worker
     one.writer.close()
     again = setup(problems=2, rounds=rounds)
     assert sorted(again.units.plan.given_up) == [(0, "kernel_3"), (1, "kernel_3")]
-    assert all(len(contest.contest.cells) == 3 for contest in again.units.plan.contests)
+    assert all(len(ranking.ranking.cells) == 3 for ranking in again.units.plan.rankings)
 
 
 def test_a_sweep_without_a_worker_that_works_is_an_error(setup):
@@ -218,7 +218,7 @@ def test_a_stop_leaves_everything_in_the_store(setup, tmp_path):
     one.writer.close()
     two = setup(problems=20)
     session = ThreadSession(runners_for(two))
-    assert two.coordinate(session).contests_done == 20
+    assert two.coordinate(session).rankings_done == 20
     session.close(now=True)
     check_complete(tmp_path / "r.db", 20, 4)
 
@@ -294,7 +294,7 @@ def test_a_slow_device_is_quarantined_and_its_work_done_again(setup, tmp_path):
     assert text.startswith("device host:c is quarantined: ") and "% slower than its peers" in text
     devices = {device.device.id: device for device in summary.devices}
     assert devices["host:c"].quarantine and not devices["host:a"].quarantine
-    assert summary.contests_done == 12
+    assert summary.rankings_done == 12
     attempts = check_complete(tmp_path / "r.db", 12, 4)
     marked = [one for one in attempts if Mark.SLOW_DEVICE in one.marks]
     assert marked and {one.session.device_id for one in marked} == {"host:c"}
@@ -314,7 +314,7 @@ def test_another_device_is_set_aside(setup):
     warnings = []
     summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(Level.WARNING, warnings)))
     session.close(now=True)
-    assert summary.contests_done == 4
+    assert summary.rankings_done == 4
     assert warnings == [
         "device host:b is set aside: another device: partition CPX instead of unknown",
     ]
@@ -334,7 +334,7 @@ def test_objects_and_shards_travel_through_the_engine(setup, tmp_path):
     session = ThreadSession([runner], lack)
     summary = one.coordinate(session, sends=True)
     session.close(now=True)
-    assert summary.contests_done == 3
+    assert summary.rankings_done == 3
     attempts = check_complete(tmp_path / "r.db", 3, 4)
     assert summary.attempts == len(attempts)
     assert list((tmp_path / "elsewhere").glob("*.ndjson"))
@@ -353,7 +353,7 @@ def test_leases_of_a_killed_coordinator_are_respected(setup, tmp_path):
     session.close(now=True)
     assert [decode_unit(task.unit).id for _, task in session.tasks] == [second.id, first.id]
     assert "1 problem may still be measured" in messages[0]
-    assert summary.contests_done == 2
+    assert summary.rankings_done == 2
 
 
 def test_progress_counts_all_workers(setup):

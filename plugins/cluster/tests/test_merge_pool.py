@@ -181,7 +181,7 @@ def test_copied_outcomes_are_counted_and_told(tmp_path, inside):
     fill(shards, 0, random.Random(2))
     told = []
     with small_pool(tmp_path) as pool, StoreWriter(tmp_path / "many.db") as writer:
-        counters = Counters(contests=0, contests_done=0)
+        counters = Counters(rankings=0, rankings_done=0)
         merger = Merger(writer, shards, tmp_path / "merged.json", pool)
         intake = Ingest(writer, merger, ClusterWatch(on_attempt=told.append), counters)
         while not intake.merge(10_000):

@@ -14,7 +14,7 @@ import pytest
 
 from ckprof.compare.side import side_of
 from ckprof.measure.round_times import Timing
-from ckprof.measure.rounds import Contest, KernelCell, RoundOptions
+from ckprof.measure.rounds import KernelConfiguration, Ranking, RoundOptions
 from ckprof.store.attempt import ANCHOR_MS, SCALE, Mark
 from ckprof.store.query import PastVisit
 from ckprof.store.shard import ShardWriter
@@ -164,7 +164,7 @@ def rounds_of(kernel, *times_ms, **values):
     return [visit(kernel, time_ms, number, **values) for number, time_ms in enumerate(times_ms, 1)]
 
 
-CELLS = [KernelCell(f"k{number}", 1) for number in range(6)]
+CELLS = [KernelConfiguration(f"k{number}", 1) for number in range(6)]
 
 
 def test_times_of_other_devices_are_compared_by_the_anchor():
@@ -208,7 +208,7 @@ WHOLE = OpenUnit(
 
 
 def sharded(count=200, parts=3, visits=()):
-    cells = tuple(KernelCell(f"k{number}", 1) for number in range(count))
+    cells = tuple(KernelConfiguration(f"k{number}", 1) for number in range(count))
     return ShardedProblem(WHOLE, cells, parts, ROUNDS, visits, 0)
 
 
@@ -329,7 +329,7 @@ class Machine:
         self, seed, *, count=150, devices=4, speed=0.05, lean=0.04, noise=0.01, disturbed=0.05, drift=0.0
     ):
         self.chance = random.Random(seed)
-        self.cells = tuple(KernelCell(f"k{number}", 1) for number in range(count))
+        self.cells = tuple(KernelConfiguration(f"k{number}", 1) for number in range(count))
         self.true = {cell: math.exp(self.chance.uniform(0, 1.5)) for cell in self.cells}
         self.speeds = [1 + self.chance.uniform(-speed / 2, speed / 2) for _ in range(devices)]
         self.tastes = [
@@ -350,7 +350,7 @@ class Machine:
 
     def serve(self, part, device):
         """Measure a part as a worker does."""
-        contest = Contest(part.cells, part_rounds(ROUNDS), rounds_before=part.rounds_before)
+        ranking = Ranking(part.cells, part_rounds(ROUNDS), rounds_before=part.rounds_before)
         visits, number, scale = [], 0, None
         expected_ms = part.anchor.time_ms if part.anchor is not None else 0.0
 
@@ -359,8 +359,8 @@ class Machine:
                 if one.round == report.round and (report.drifted or one.cell in report.dropped):
                     visits[index] = one.marked(Mark.DRIFT if report.drifted else Mark.DROPPED)
 
-        contest.on_round = end
-        for step in contest.visits():
+        ranking.on_round = end
+        for step in ranking.visits():
             if step.round != number:
                 number, anchor = step.round, part.anchor
                 if anchor is not None:
@@ -368,7 +368,7 @@ class Machine:
                     scale, expected_ms = anchor.time_ms / here_ms, min(here_ms, expected_ms)
             time_ms = self.ms(device, step.cell)
             process = str(number % 3)
-            contest.record(step, Timing(time_ms, min_ms=time_ms * 0.99, spread=0.004, process=process))
+            ranking.record(step, Timing(time_ms, min_ms=time_ms * 0.99, spread=0.004, process=process))
             kernel = int(step.cell.instance[1:])
             values = {"scale": scale, "device_id": str(device), "session": str(device), "marks": "part"}
             visits.append(visit(kernel, time_ms, number, **values))
@@ -440,7 +440,7 @@ def test_devices_of_different_speed_find_the_winner_that_one_would(setup, tmp_pa
     session = ThreadSession(workers(one, **of_devices(1.0, 1.04, 0.97, 1.02, lean=lean)))
     summary = one.coordinate(session)
     session.close(now=True)
-    assert summary.contests_done == 2
+    assert summary.rankings_done == 2
     attempts = check_ranking(tmp_path / "r.db", one, lean=lean)
     of_parts = [one for one in attempts if Mark.PART in one.marks]
     assert len({one.session.device_id for one in of_parts}) >= 3
@@ -493,7 +493,7 @@ def test_a_part_whose_worker_is_lost_is_measured_again(setup, tmp_path):
     summary = one.coordinate(session)
     session.close(now=True)
     assert summary.lost == sum(lost.values()) > 0 and not summary.given_up
-    assert summary.contests_done == 1
+    assert summary.rankings_done == 1
     check_ranking(tmp_path / "r.db", one)
 
 
@@ -512,7 +512,7 @@ def test_a_silent_worker_loses_its_part(setup, tmp_path):
     summary = one.coordinate(session, leases=LeasePolicy(silence_s=0.5))
     awake.set()
     session.close(now=True)
-    assert summary.contests_done == 1
+    assert summary.rankings_done == 1
     check_ranking(tmp_path / "r.db", one)
 
 
@@ -541,7 +541,7 @@ def test_a_device_that_has_nothing_to_do_takes_the_part_of_a_silent_one(setup, t
     assert asleep.is_set() and not awake.is_set(), "nobody waited for it"
     awake.set()
     session.close(now=True)
-    assert (summary.contests_done, summary.lost) == (1, 0)
+    assert (summary.rankings_done, summary.lost) == (1, 0)
     parts = [frozenset(unit.cells) for unit in taken if unit.part]
     assert len(parts) == len(set(parts)) + 1
     check_ranking(tmp_path / "r.db", one)
@@ -564,7 +564,7 @@ def test_a_divided_problem_that_ends_every_worker_is_given_up(setup):
     session = ThreadSession(workers(one, **of_devices(1.0, 1.0)), end)
     summary = one.coordinate(session, leases=LeasePolicy(attempts=3))
     session.close(now=True)
-    assert summary.contests_done == 0
+    assert summary.rankings_done == 0
     assert list(summary.given_up.values()) == ["killed"]
 
 
@@ -586,7 +586,7 @@ def test_a_sweep_that_was_stopped_goes_on_with_what_is_missing(setup, tmp_path):
     session = ThreadSession(workers(two, **of_devices(0.99, 1.02)))
     summary = two.coordinate(session)
     session.close(now=True)
-    assert summary.contests_done == 1
+    assert summary.rankings_done == 1
     check_ranking(tmp_path / "r.db", two)
     two.writer.close()
     assert setup().units.open() == []
@@ -626,7 +626,7 @@ def test_what_a_slow_device_measured_of_a_problem_is_measured_again(setup, tmp_p
     session.close(now=True)
     devices = {device.device.id: device for device in summary.devices}
     assert devices["host:c"].quarantine and not devices["host:a"].quarantine
-    assert summary.contests_done == 4
+    assert summary.rankings_done == 4
     attempts = check_ranking(tmp_path / "r.db", one)
     assert {one.session.device_id for one in attempts if Mark.SLOW_DEVICE in one.marks} == {"host:c"}
 
@@ -651,7 +651,7 @@ def test_a_part_that_a_device_began_before_it_was_found_slow_counts_not_though_i
     watch = ClusterWatch(poll_s=0.005, tell=lambda event: time.sleep(0.1))
     summary = one.coordinate(session, watch, parts=[10])
     session.close(now=True)
-    assert summary.contests_done == 1
+    assert summary.rankings_done == 1
     one.writer.close()
     assert setup(kernels=480).units.open() == []
 
@@ -667,7 +667,7 @@ def test_leases_on_parts_hold_their_problem(setup):
     begun = time.monotonic()
     summary = one.coordinate(session)
     session.close(now=True)
-    assert time.monotonic() - begun > 0.3 and summary.contests_done == 1
+    assert time.monotonic() - begun > 0.3 and summary.rankings_done == 1
 
 
 def test_a_dry_run_says_what_is_divided(setup):

@@ -189,7 +189,7 @@ def test_handing_out(benchmark: Any, tmp_path: Path, devices: int) -> None:
         )
     finally:
         setup.writer.close()
-    assert summary.contests_done == problems
+    assert summary.rankings_done == problems
     benchmark.extra_info |= {
         "s of a CPU per problem before the first": plan_s / problems,
         # the workers' part of it included
