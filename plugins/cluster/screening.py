@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 _WithoutTime: TypeAlias = (
     "tuple[set[KernelConfiguration], set[KernelConfiguration], list[KernelConfiguration]]"
 )
-    "tuple[set[KernelConfiguration], set[KernelConfiguration], list[KernelConfiguration]]"
-)
 
 #: two devices may differ by so much more for one kernel than for the anchor: as much as they may differ at
 #: all before one of them counts as slow
