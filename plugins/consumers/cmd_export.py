@@ -128,10 +128,7 @@ def _device(summaries: list[MeasurementSummary], call: ExportCall) -> tuple[str,
 
 
 class _LinesByInstance:
-    """Lines of lists by the instances that they give.
-
-    :param names: of lists and folders; the list that was measured if there are none.
-    """
+    """Lines of lists by the instances that they give; of the list that was measured where none is named."""
 
     def __init__(self, registry: Registry, names: tuple[str, ...]) -> None:
         self._registry = registry

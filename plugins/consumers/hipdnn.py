@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 #: version of the files that are read
 VERSION: Final = 2
-#: environment variable that names the file
-VARIABLE: Final = "HIPDNN_HEUR_CONFIG_PATH"
 #: engine that runs MIOpen
 MIOPEN_ENGINE: Final = "MIOPEN_ENGINE"
 #: operation -> id of the direction

@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from ckprof_plugins.consumers.upgrade import UpgradeCall, UpgradeSide
     from ckprof_plugins.extract.lists import ExtractionReport
 
-#: a file with this among its first bytes has no lines
-_NO_TEXT = b"\0"
-_HEAD_BYTES = 1024
-
 
 class UpgradePart(Enum):
     """What may change; the value is what users type and what reports print."""
@@ -276,7 +272,7 @@ class RowJudge:
     ) -> Iterator[UpgradeChange]:
         automatic = {one.line for one in audit.findings if one.reason is Reason.AUTOMATIC_SPLIT}
         data = path.read_bytes()
-        if _NO_TEXT in data[:_HEAD_BYTES]:
+        if b"\0" in data[:1024]:
             self.notes.append(f"{path}: is no text: rows whose kernels have changed are not told")
             return
         for number, line in enumerate(data.decode(errors="replace").split("\n"), 1):

@@ -162,10 +162,7 @@ _Printer = Callable[[Mapping[str, str]], str]
 
 
 def _printer(entry: str, device: str) -> _Printer:
-    """Return what prints an entry.
-
-    :param device: name of the class, for messages.
-    """
+    """Return what prints an entry of a class."""
     if "{" in entry:
         parts = _BRACES.split(entry)
         inner = [_printer(part, device) for part in parts[1::2]]

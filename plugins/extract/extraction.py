@@ -233,10 +233,7 @@ class ListDeriver:
         return sorted(pairs, key=place)
 
     def _line(self, function: str, instance: DeviceInstance) -> DerivedLine:
-        """Return the line of an instance.
-
-        :raises InputError: no string of its class is known.
-        """
+        """Return the line of an instance."""
         device = self._library.classes(instance.device)
         if instance.device not in self._writers:
             self._writers[instance.device] = StringWriter(device.name, device.record, device.names)
@@ -261,10 +258,7 @@ class ListDeriver:
 def _function(
     library: InstalledLibrary, name: str, key: ListKey
 ) -> tuple[FunctionStatus, tuple[Use, ...], str]:
-    """Return what a function adds: as it was compiled, by its recipe, or by its source file; or why nothing.
-
-    :raises InputError: nothing says it.
-    """
+    """Return what a function adds: as it was compiled, by its recipe or its source file; or why nothing."""
     tuples = library.tuples(key.direction)
     if library.compiled is None:
         # no recipes are known for most functions that do more than convolve

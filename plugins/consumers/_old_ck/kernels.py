@@ -98,10 +98,6 @@ class KernelIndex:
         """The families that lists have kernels of, in their order."""
         return tuple(self._families)
 
-    def has(self, family: Family) -> bool:
-        """Say whether a list has kernels of a family."""
-        return family in self._families
-
     def find(self, family: Family, name: str) -> Sequence[OldKernel]:
         """Return the kernels of a name in the order of their lists; the library takes the first."""
         return self._families.get(family, {}).get(name, ())

@@ -85,7 +85,8 @@ def kernels_of_symbol(symbol: str, index: KernelIndex) -> tuple[str, str, list[O
     direction, kinds = _FUNCTIONS[function[1]]
     typed = _FIRST_TYPE.search(symbol)
     dtype = _TYPES[typed[1]] if typed else ""
-    numbers = _numbers(symbol)
+    words = _NUMBER.findall(_ENUMERATOR.sub("", symbol))
+    numbers = [{"true": 1, "false": 0}[word] if word.isalpha() else int(word) for word in words]
     found = [
         kernel
         for ndim in (2, 3)
@@ -94,12 +95,6 @@ def kernels_of_symbol(symbol: str, index: KernelIndex) -> tuple[str, str, list[O
         if kernel.complete and kernel.kind in kinds and _contains(numbers, _groups(kernel))
     ]
     return direction, dtype, found
-
-
-def _numbers(symbol: str) -> list[int]:
-    plain = _ENUMERATOR.sub("", symbol)
-    values = {"true": 1, "false": 0}
-    return [values[text] if text in values else int(text) for text in _NUMBER.findall(plain)]
 
 
 def _groups(kernel: OldKernel) -> Iterator[list[int]]:

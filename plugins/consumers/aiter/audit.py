@@ -141,7 +141,7 @@ class _TableJudge:
         if not self._lists:
             self.audit.judged["key and figures are in order; no --tree with lists of kernels"] += 1
             return None
-        prefix = _prefix(name)
+        prefix = "_".join(takewhile(lambda word: not word[:1].isdigit(), name.split("_")))
         found = next((one for one in self._lists if one.prefix == prefix), None)
         if found is None and not name:
             return Reason.MALFORMED_VALUE, "no kernelName"
@@ -161,10 +161,6 @@ class _TableJudge:
         if place is None:
             return Reason.UNKNOWN_KERNEL, f"{file} has no kernel of this name; {id_} is {listed}"
         return Reason.ID_MISMATCH, f"number {id_} is {listed}; the name is number {place}"
-
-
-def _prefix(name: str) -> str:
-    return "_".join(takewhile(lambda word: not word[:1].isdigit(), name.split("_")))
 
 
 def _split_problem(cells: Mapping[str, str], name: str) -> str:

@@ -204,10 +204,7 @@ def _row(
 
 
 def _kernel(line: str, lists: tuple[KernelsOfFile, ...]) -> tuple[int, str]:
-    """Return number and name of the kernel of a line.
-
-    :raises LeftOutError: there is none, or there are several.
-    """
+    """Return number and name of the kernel of a line."""
     found = _LINE.search(line)
     if found is None:
         raise LeftOutError("no list that was given has the kernel, or its line is of another library")

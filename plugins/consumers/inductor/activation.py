@@ -175,10 +175,7 @@ def _install(activation: Activation, modules: Mapping[str, ModuleType]) -> None:
 
 
 def _wrap_templates(activation: Activation) -> None:
-    """Have each template's ``gen_ops`` say for what it chooses.
-
-    :raises ToolchainError: torch has no such templates.
-    """
+    """Have each template's ``gen_ops`` say for what it chooses."""
     for module_name, class_name in _TEMPLATES:
         try:
             template = getattr(importlib.import_module(module_name), class_name)

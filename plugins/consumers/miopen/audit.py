@@ -228,7 +228,7 @@ class _DatabaseJudge:
             )
             return
         family = (key.direction, key.ndim, key.dtype)
-        if solver.unit != "Xdlops" or not self._index.has(family):
+        if solver.unit != "Xdlops" or family not in self._index.families:
             yield None, f"no list has {key.ndim}D {key.dtype} kernels for {key.direction}"
             return
         unmet = self._any_kernel(family, problem)
@@ -266,7 +266,7 @@ class _DatabaseJudge:
             return
         splits = int(text) if plus else 1
         family: Family = (key.direction, key.ndim, key.dtype)
-        if not self._index.has(family):
+        if family not in self._index.families:
             yield None, f"no list has {key.ndim}D {key.dtype} kernels for {key.direction}"
             return
         kernels = self._index.find(family, name)

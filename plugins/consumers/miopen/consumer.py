@@ -271,10 +271,7 @@ def _solver(key: MiopenKey) -> str:
 
 
 def _row(winner: TunedKernel, arch: str, index: KernelIndex) -> tuple[str, tuple[MiopenKey, str, str]]:
-    """Return the key of a winner as text, and key, parameters and find-db entry.
-
-    :raises LeftOutError: there is none.
-    """
+    """Return the key of a winner as text, and key, parameters and find-db entry."""
     problem = winner.problem
     if not isinstance(problem, ConvProblem) or winner.direction not in ("fwd", "bwd_data", "bwd_weight"):
         raise LeftOutError(f"{winner.direction} is no convolution")
