@@ -59,7 +59,7 @@ PLACES: dict[str, Place] = {
     "folder of a build that is named": ("place", lambda shared: _make(shared / "place", None, is_named=True)),
     "folder of a build": (
         "place",
-        lambda shared: build_tree(None, None, None, work_dir=shared / "place", cache=None),
+        lambda shared: build_tree(None, None, work_dir=shared / "place", cache=None, timeout_s=1.0),
     ),
     "folder of an output": ("place", lambda shared: files.write_output(shared / "place" / "a.csv", "text")),
 }

@@ -185,6 +185,7 @@ def _texts(content: ReportContent, names: ShortNames) -> dict[str, Any]:
         "left_out": names.left_out,
         "tie": spaced(percent(content.options.tie)),
         "has_roofs": any(row.roofs for row in content.best),
+        "rounds": sum(len(row.rounds) for row in content.side.rows.values()),
         "statuses": [(status.value, count) for status, count in content.statuses.items()],
         # words of the values, between which lines may break
         "facts": [(name, value.split(" ")) for name, value in content.facts],

@@ -86,7 +86,7 @@ def tag(name: str, *children: str, **attributes: str | float | None) -> Markup:
         if value is not None
     ]
     inner = Markup("").join(map(html_text, children))
-    text = f"<{name}{''.join(texts)}>{inner}</{name}>" if inner else f"<{name}{''.join(texts)}/>"
+    text = f"<{name}{''.join(texts)}>{inner}</{name}>" if children else f"<{name}{''.join(texts)}/>"
     return Markup(text)  # noqa: S704 - every value is escaped above, names are our own
 
 

@@ -17,6 +17,7 @@ from ckprof.report.unserved import Unserved, with_unserved
 from ckprof.sweep.evidence import SweptLayer
 from ckprof.wording import change, percent
 from ckprof_plugins.pages.charts import Bar, bar_chart
+from ckprof_plugins.pages.svg import tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -56,15 +57,35 @@ class PageTable(Table[RowT]):
         """Say whether a small window has no room for all columns beside each other."""
         return len(self.columns) > _NARROW
 
-    def html(self, column: Column[RowT], row: RowT) -> str:
-        """Return the text of a cell for HTML: lines may break within names."""
-        text = cell_text(column, row)
-        return Markup("_<wbr>").join(map(html_text, text.split("_"))) if column.css_class == "name" else text
+    @property
+    def body(self) -> Markup:
+        """The rows as HTML."""
+        return Markup("\n").join(map(self._row, self.rows))
 
-    def opened(self, column: Column[RowT], row: RowT) -> list[tuple[str, str]]:
-        """Return names and texts that are shown when a cell is opened."""
-        details = self.details.get(column.name)
-        return [(name, text) for name, text in details(row) if text] if details is not None else []
+    def _row(self, row: RowT) -> Markup:
+        cells = [self._cell(column, row) for column in self.columns]
+        id_, style = self.row_id and self.row_id(row), self.style and self.style(row)
+        return tag("tr", *cells, id=id_, class_=style or None)
+
+    def _cell(self, column: Column[RowT], row: RowT) -> Markup:
+        """Return a cell: numbers sort by their values, lines may break within names, details open."""
+        text, style = cell_text(column, row), column.style and column.style(row)
+        if column.css_class == "name":
+            text = Markup("_<wbr>").join(map(html_text, text.split("_")))
+        opened = self.details[column.name](row) if column.name in self.details else ()
+        parts = [tag("div", tag("dt", name), tag("dd", said)) for name, said in opened if said]
+        if style:
+            text = tag("span", text, class_=f"tag {style}")
+        elif parts:
+            text = tag("details", tag("summary", text), tag("dl", *parts), class_="more")
+        value, number = column.value(row), column.align != "left"
+        return tag(
+            "td",
+            text,
+            class_="number" if number else column.css_class or None,
+            data_v=("" if value is None else str(value)) if number else None,
+            title=(column.hint and column.hint(row)) or None,
+        )
 
 
 def cell_text(column: Column[Any], row: object) -> str:
