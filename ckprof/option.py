@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dataclasses import Field
 
 Kind = TypeVar("Kind", bound=Enum)
+T = TypeVar("T")
 
 _KEY: Final = "option"
 _DURATION: Final = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?:in)?)?(?:(\d+(?:\.\d+)?)s?)?")
@@ -72,6 +73,11 @@ def option(help: str, **declared: Any) -> Mapping[str, Option]:
     return {_KEY: Option(help=help, **declared)}
 
 
+def settable(default: T, help: str, **declared: Any) -> T:
+    """Return a field that users can set and that has a default; see :func:`option`."""
+    return field(default=default, metadata=option(help, **declared))
+
+
 def same_option(owner: type, name: str) -> Mapping[str, Option]:
     """Return the metadata of a field that is set by the option of another dataclass's field."""
     return {_KEY: next(option for field, option in options_of(owner) if field.name == name)}
@@ -79,9 +85,9 @@ def same_option(owner: type, name: str) -> Mapping[str, Option]:
 
 def options_of(owner: type) -> Iterator[tuple[Field[Any], Option]]:
     """Yield the fields of a dataclass that users can set, in their order."""
-    for field in fields(owner):
-        if _KEY in field.metadata:
-            yield field, field.metadata[_KEY]
+    for one in fields(owner):
+        if _KEY in one.metadata:
+            yield one, one.metadata[_KEY]
 
 
 def positive(text: str) -> int:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, UsageError
-from ckprof.option import option
+from ckprof.option import settable
 from ckprof.plain_text import unknown_name
 
 if TYPE_CHECKING:
@@ -41,38 +41,26 @@ _EXPECTED: Final = {
 class Settings:
     """What can stand in ``ckprof.toml``."""
 
-    plugins: tuple[str, ...] = field(
-        default=(), metadata=option("plugins to load: module names, or paths relative to the file")
+    plugins: tuple[str, ...] = settable((), "plugins to load: module names, or paths relative to the file")
+    architectures: tuple[str, ...] = settable((), "files with further architectures, relative to the file")
+    target: str | None = settable(
+        None, "id of the target (default: the first one that needs nothing but a compiler)"
     )
-    architectures: tuple[str, ...] = field(
-        default=(), metadata=option("files with further architectures, relative to the file")
+    arch: str | None = settable(None, "architecture (default: that of the target)")
+    compiler: str | None = settable(None, "C++ compiler (default: the first usable one)")
+    jobs: int | None = settable(
+        None, "parallel compiler processes (default: as many as cores and memory allow)"
     )
-    target: str | None = field(
-        default=None,
-        metadata=option("id of the target (default: the first one that needs nothing but a compiler)"),
+    compile_timeout: float = settable(
+        300.0, "seconds that one kernel's compilation may take, without waiting for a CPU"
     )
-    arch: str | None = field(default=None, metadata=option("architecture (default: that of the target)"))
-    compiler: str | None = field(
-        default=None, metadata=option("C++ compiler (default: the first usable one)")
+    timeout: float = settable(
+        60.0,
+        "seconds that support test, runs and timing of one kernel may take together; verification is not "
+        "counted",
     )
-    jobs: int | None = field(
-        default=None,
-        metadata=option("parallel compiler processes (default: as many as cores and memory allow)"),
-    )
-    compile_timeout: float = field(
-        default=300.0,
-        metadata=option("seconds that one kernel's compilation may take, without waiting for a CPU"),
-    )
-    timeout: float = field(
-        default=60.0,
-        metadata=option(
-            "seconds that support test, runs and timing of one kernel may take together; verification is not "
-            "counted"
-        ),
-    )
-    work_dir: str | None = field(
-        default=None,
-        metadata=option("directory for sources and libraries (default: one below the cache)"),
+    work_dir: str | None = settable(
+        None, "directory for sources and libraries (default: one below the cache)"
     )
 
 

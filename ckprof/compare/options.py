@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
 from ckprof.kernels.requests import BuildOptions, InstanceQuery
-from ckprof.option import in_percent, members, option, percentage, percentage_or_zero
+from ckprof.option import in_percent, members, percentage, percentage_or_zero, settable
 
 if TYPE_CHECKING:
     from ckprof.measure.options import RunOptions
@@ -44,54 +44,45 @@ class ChangePolicy:
     :raises UsageError: a value is out of range.
     """
 
-    min_change: float = field(
-        default=0.02,
-        metadata=option("smallest change of interest", metavar="PERCENT", parse=percentage, show=in_percent),
+    min_change: float = settable(
+        0.02, "smallest change of interest", metavar="PERCENT", parse=percentage, show=in_percent
     )
     #: a shift of all rows beyond it is no longer taken for the machine's
-    max_shift: float = field(
-        default=0.25,
-        metadata=option(
-            "a change that all rows share is attributed to the machine and removed, up to this; 0: never",
-            metavar="PERCENT",
-            parse=percentage_or_zero,
-            show=in_percent,
-        ),
+    max_shift: float = settable(
+        0.25,
+        "a change that all rows share is attributed to the machine and removed, up to this; 0: never",
+        metavar="PERCENT",
+        parse=percentage_or_zero,
+        show=in_percent,
     )
     #: of the intervals
     confidence: float = 0.95
     #: expected share of wrong verdicts among those that say FASTER or SLOWER
     false_discovery_rate: float = 0.02
     #: standard deviations of a process, and of a round, where too few rows show them
-    process_noise: float = field(
-        default=0.03,
-        metadata=option(
-            "scatter between processes that is assumed where too few rows show it",
-            metavar="PERCENT",
-            parse=percentage,
-            show=in_percent,
-        ),
+    process_noise: float = settable(
+        0.03,
+        "scatter between processes that is assumed where too few rows show it",
+        metavar="PERCENT",
+        parse=percentage,
+        show=in_percent,
     )
-    round_noise: float = field(
-        default=0.05,
-        metadata=option(
-            "scatter between rounds that is assumed where too few rows show it",
-            metavar="PERCENT",
-            parse=percentage,
-            show=in_percent,
-        ),
+    round_noise: float = settable(
+        0.05,
+        "scatter between rounds that is assumed where too few rows show it",
+        metavar="PERCENT",
+        parse=percentage,
+        show=in_percent,
     )
     #: a kernel that computes wrong numbers now and did not before is a failure in any case
-    fail_on: tuple[FailOn, ...] = field(
-        default=(FailOn.SLOWER, FailOn.STATUS),
-        metadata=option(
-            "what makes the comparison fail, with exit code 1, separated by commas: "
-            f"{', '.join(reason.value for reason in FailOn)}, or none",
-            metavar="LIST",
-            parse=partial(members, FailOn),
-            show=lambda reasons: ",".join(reason.value for reason in reasons),
-            several="store",
-        ),
+    fail_on: tuple[FailOn, ...] = settable(
+        (FailOn.SLOWER, FailOn.STATUS),
+        "what makes the comparison fail, with exit code 1, separated by commas: "
+        f"{', '.join(reason.value for reason in FailOn)}, or none",
+        metavar="LIST",
+        parse=partial(members, FailOn),
+        show=lambda reasons: ",".join(reason.value for reason in reasons),
+        several="store",
     )
     resamples: int = 2000
     seed: int = 0
@@ -119,11 +110,8 @@ class SettleOptions:
     old: BuildOptions = field(default_factory=BuildOptions)
     new: BuildOptions = field(default_factory=BuildOptions)
     run: RunOptions | None = None
-    max_rounds: int = field(
-        default=20,
-        metadata=option(
-            "pairs of new processes that measure a row at most", flag="--settle-rounds", metavar="N"
-        ),
+    max_rounds: int = settable(
+        20, "pairs of new processes that measure a row at most", flag="--settle-rounds", metavar="N"
     )
 
     def __post_init__(self) -> None:
@@ -136,6 +124,6 @@ class CompareOptions:
     """How two sides are compared."""
 
     policy: ChangePolicy = field(default_factory=ChangePolicy)
-    direction: str | None = field(default=None, metadata=option("only of this direction", metavar="ID"))
+    direction: str | None = settable(None, "only of this direction", metavar="ID")
     #: measure the unclear rows again, both sides interleaved; ``None``: do not
     settle: SettleOptions | None = None

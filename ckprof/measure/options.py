@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
@@ -13,7 +13,7 @@ from ckprof.errors import UsageError
 from ckprof.measure.stopping import CRITERIA, USUAL_PROCESSES, make_criterion
 from ckprof.measure.verify.operands import InitKind
 from ckprof.model.types import DataType
-from ckprof.option import command, device_choice, option, positive
+from ckprof.option import command, device_choice, positive, settable
 from ckprof.settings import Settings
 
 if TYPE_CHECKING:
@@ -54,33 +54,24 @@ class RunOptions:
     :raises UsageError: a value is out of range, or the criterion or one of its parameters is unknown.
     """
 
-    verify: bool = field(
-        default=True,
-        metadata=option(
-            "do not compare with the reference; what is not compared is not ranked", flag="--no-verify"
-        ),
+    verify: bool = settable(
+        True, "do not compare with the reference; what is not compared is not ranked", flag="--no-verify"
     )
-    exact: bool = field(
-        default=True,
-        metadata=option(
-            "do not run each kernel on operands as well whose sums are exact; for kernels that do more than "
-            "add up products",
-            flag="--no-exact",
-        ),
+    exact: bool = settable(
+        True,
+        "do not run each kernel on operands as well whose sums are exact; for kernels that do more than "
+        "add up products",
+        flag="--no-exact",
     )
-    reference: ReferencePlace = field(
-        default=ReferencePlace.AUTO,
-        metadata=option(
-            "where operands and reference are computed and results compared: host, out of reach of the "
-            "kernels; device, in double precision as well, without copies; auto: on the device where target "
-            "and operation can"
-        ),
+    reference: ReferencePlace = settable(
+        ReferencePlace.AUTO,
+        "where operands and reference are computed and results compared: host, out of reach of the "
+        "kernels; device, in double precision as well, without copies; auto: on the device where target "
+        "and operation can",
     )
-    seed: int = field(default=0, metadata=option("seed of what is drawn at random", metavar="N"))
-    init: InitKind = field(default=InitKind.DECIMAL, metadata=option("what the operands hold"))
-    cache: CacheMode = field(
-        default=CacheMode.COLD, metadata=option("state of the caches before each sample")
-    )
+    seed: int = settable(0, "seed of what is drawn at random", metavar="N")
+    init: InitKind = settable(InitKind.DECIMAL, "what the operands hold")
+    cache: CacheMode = settable(CacheMode.COLD, "state of the caches before each sample")
     #: bytes to touch before a cold sample; ``None``: twice the host's last-level cache
     flush_bytes: int | None = None
     #: last-level cache of the device, which the usual flush exceeds; 0 for that of the host
@@ -88,89 +79,66 @@ class RunOptions:
     #: floating-point operations per second that the device cannot exceed, by data type; none where unknown
     peak_flops: tuple[tuple[DataType, float], ...] = ()
     #: left out when it would exceed ``max_time_s``
-    warmup: int = field(default=1, metadata=option("untimed runs before the timed ones", metavar="N"))
+    warmup: int = settable(1, "untimed runs before the timed ones", metavar="N")
     #: ``max_time_s`` may end the sampling with fewer, but not under 3
-    min_samples: int = field(
-        default=10, metadata=option("samples before the criterion is asked", metavar="N")
-    )
-    min_time_s: float = field(
-        default=0.0,
-        metadata=option("least measured kernel time in s", flag="--min-time", metavar="S"),
-    )
+    min_samples: int = settable(10, "samples before the criterion is asked", metavar="N")
+    min_time_s: float = settable(0.0, "least measured kernel time in s", flag="--min-time", metavar="S")
     #: flushes and warm-up included
-    max_time_s: float = field(
-        default=0.5,
-        metadata=option("most time spent on timing one kernel in s", flag="--max-time", metavar="S"),
+    max_time_s: float = settable(
+        0.5, "most time spent on timing one kernel in s", flag="--max-time", metavar="S"
     )
-    rounds: int = field(
-        default=5,
-        metadata=option(
-            "rounds over which the samples of a kernel are spread: in each, all kernels of a problem run in "
-            "shuffled order, those that are significantly slower than the best are pruned, and it ends early "
-            "where the order is known; 1: one kernel after the other",
-            metavar="N",
-            parse=positive,
-        ),
+    rounds: int = settable(
+        5,
+        "rounds over which the samples of a kernel are spread: in each, all kernels of a problem run in "
+        "shuffled order, those that are significantly slower than the best are pruned, and it ends early "
+        "where the order is known; 1: one kernel after the other",
+        metavar="N",
+        parse=positive,
     )
-    sessions: int | None = field(
-        default=None,
-        metadata=option(
-            "worker processes that measure the rounds of each problem in a round-robin "
-            f"(default: {USUAL_PROCESSES}, --rounds if that is less, 1 for a kernel alone)",
-            metavar="N",
-            parse=positive,
-        ),
+    sessions: int | None = settable(
+        None,
+        "worker processes that measure the rounds of each problem in a round-robin "
+        f"(default: {USUAL_PROCESSES}, --rounds if that is less, 1 for a kernel alone)",
+        metavar="N",
+        parse=positive,
     )
-    criterion: str = field(
-        default="stdrel",
-        metadata=option(f"when sampling stops: {', '.join(CRITERIA)}", metavar="NAME[:KEY=VALUE,...]"),
+    criterion: str = settable(
+        "stdrel", f"when sampling stops: {', '.join(CRITERIA)}", metavar="NAME[:KEY=VALUE,...]"
     )
     #: parameters of the criterion that differ from their defaults
     criterion_parameters: tuple[tuple[str, float], ...] = ()
     #: support test, runs and timing, in each round; verification is not counted
-    timeout_s: float = field(
-        default=Settings().timeout,
-        metadata=option("seconds for one kernel's runs", flag="--timeout", metavar="S"),
+    timeout_s: float = settable(
+        Settings().timeout, "seconds for one kernel's runs", flag="--timeout", metavar="S"
     )
     #: 0 leaves it to the target
-    cpu_threads: int = field(
-        default=0,
-        metadata=option("CPU threads of the kernels (default: all)", flag="--threads", metavar="N"),
-    )
+    cpu_threads: int = settable(0, "CPU threads of the kernels (default: all)", flag="--threads", metavar="N")
     #: numbers of splits of the reduction, each of which is run; less than 1 lets the kernel deduce it
     splits: tuple[int, ...] = DEFAULT_SPLITS
     #: a text is the name of a device that the target has beside those of the machine
-    device: int | str = field(
-        default=0,
-        metadata=option(
-            "index of the device, or the name of one that the target brings along",
-            metavar="N|NAME",
-            parse=device_choice,
-        ),
+    device: int | str = settable(
+        0,
+        "index of the device, or the name of one that the target brings along",
+        metavar="N|NAME",
+        parse=device_choice,
     )
-    checks: tuple[str, ...] = field(
-        default=(),
-        metadata=option(
-            "what a device that the target brings along looks for while kernels run, beside wrong results",
-            flag="--check",
-            metavar="NAME,...|all",
-            parse=lambda text: tuple(text.split(",")),
-            several="store",
-        ),
+    checks: tuple[str, ...] = settable(
+        (),
+        "what a device that the target brings along looks for while kernels run, beside wrong results",
+        flag="--check",
+        metavar="NAME,...|all",
+        parse=lambda text: tuple(text.split(",")),
+        several="store",
     )
-    launcher: tuple[str, ...] = field(
-        default=(),
-        metadata=option(
-            "start the processes that run kernels by this command, with theirs as its last arguments: a "
-            "debugger, a profiler, another emulator; nothing of it is stored",
-            metavar="'COMMAND ...'",
-            parse=command,
-            several="store",
-        ),
+    launcher: tuple[str, ...] = settable(
+        (),
+        "start the processes that run kernels by this command, with theirs as its last arguments: a "
+        "debugger, a profiler, another emulator; nothing of it is stored",
+        metavar="'COMMAND ...'",
+        parse=command,
+        several="store",
     )
-    keep_samples: bool = field(
-        default=False, metadata=option("keep all raw samples in the JSON report", flag="--samples")
-    )
+    keep_samples: bool = settable(False, "keep all raw samples in the JSON report", flag="--samples")
 
     @property
     def device_index(self) -> int:

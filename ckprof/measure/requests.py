@@ -10,7 +10,7 @@ from ckprof.errors import UsageError
 from ckprof.measure.options import RunOptions
 from ckprof.measure.verify.operands import InitKind
 from ckprof.model.problem_case import ALL_SPLITS, AUTO
-from ckprof.option import option, same_option
+from ckprof.option import option, same_option, settable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -48,67 +48,52 @@ def parse_kernel(text: str) -> int | str:
 class RunPlanOptions:
     """What instances are run on, and how."""
 
-    problems: tuple[str | Problem | ProblemCase, ...] = field(
-        default=(),
-        metadata=option(
-            "a MIOpenDriver conv line or ckProfiler's arguments (repeatable; default: a modest 3x3, or what "
-            "the kernel family needs)",
-            flag="--problem",
-            metavar="LINE",
-        ),
+    problems: tuple[str | Problem | ProblemCase, ...] = settable(
+        (),
+        "a MIOpenDriver conv line or ckProfiler's arguments (repeatable; default: a modest 3x3, or what "
+        "the kernel family needs)",
+        flag="--problem",
+        metavar="LINE",
     )
-    files: tuple[Path, ...] = field(
-        default=(),
-        metadata=option(
-            "a file with one problem a line, or a JSON list of 'ckprof problems'; those that do not fit the "
-            "instances are counted by reason",
-            flag="--problems",
-            metavar="FILE",
-        ),
+    files: tuple[Path, ...] = settable(
+        (),
+        "a file with one problem a line, or a JSON list of 'ckprof problems'; those that do not fit the "
+        "instances are counted by reason",
+        flag="--problems",
+        metavar="FILE",
     )
     #: ``None`` for the defaults
     run: RunOptions | None = None
     #: empty for those that each problem line names, or else those of ``run``
-    splits: tuple[int, ...] = field(
-        default=(),
-        metadata=option(
-            "splits of the reduction to run, one after the other; auto is deduced by the kernel, all is auto "
-            "and the powers of two up to 128 (default: what the problem line says, else 1)",
-            flag="--split-k",
-            metavar="N,N,...|all|auto",
-            parse=parse_splits,
-            several="store",
-        ),
+    splits: tuple[int, ...] = settable(
+        (),
+        "splits of the reduction to run, one after the other; auto is deduced by the kernel, all is auto "
+        "and the powers of two up to 128 (default: what the problem line says, else 1)",
+        flag="--split-k",
+        metavar="N,N,...|all|auto",
+        parse=parse_splits,
+        several="store",
     )
-    strict_layout: bool = field(
-        default=False,
-        metadata=option(
-            "a line that names another layout than all instances have does not fit (default: its sizes are "
-            "used)"
-        ),
+    strict_layout: bool = settable(
+        False,
+        "a line that names another layout than all instances have does not fit (default: its sizes are used)",
     )
-    epilogue_cost: bool = field(
-        default=False,
-        metadata=option(
-            "pair each kernel with its unfused baseline, the same one without its epilogue, and show what "
-            "the epilogue costs"
-        ),
+    epilogue_cost: bool = settable(
+        False,
+        "pair each kernel with its unfused baseline, the same one without its epilogue, and show what "
+        "the epilogue costs",
     )
-    why: bool = field(
-        default=False,
-        metadata=option(
-            "for each unsupported instance every condition that is not met, and how many instances each "
-            "condition rejects; and which instances differ only in fields without meaning on the target"
-        ),
+    why: bool = settable(
+        False,
+        "for each unsupported instance every condition that is not met, and how many instances each "
+        "condition rejects; and which instances differ only in fields without meaning on the target",
     )
     #: ids
-    baselines: tuple[str, ...] = field(
-        default=(),
-        metadata=option(
-            "measure another library on the same problems as well: {baselines} (repeatable)",
-            flag="--baseline",
-            metavar="NAME",
-        ),
+    baselines: tuple[str, ...] = settable(
+        (),
+        "measure another library on the same problems as well: {baselines} (repeatable)",
+        flag="--baseline",
+        metavar="NAME",
     )
 
     def request(
@@ -145,46 +130,29 @@ class RunPlanOptions:
 class CallOptions:
     """How ``Profiler.call`` runs one kernel of a library that is built already."""
 
-    kernel: int | str | None = field(
-        default=None,
-        metadata=option(
-            "number, name or start of the key (default: the first that supports the problem)",
-            metavar="N|NAME",
-            parse=parse_kernel,
-        ),
+    kernel: int | str | None = settable(
+        None,
+        "number, name or start of the key (default: the first that supports the problem)",
+        metavar="N|NAME",
+        parse=parse_kernel,
     )
-    arch: str | None = field(
-        default=None,
-        metadata=option(
-            "architecture, on the CPU the modelled one (default: that of the library)", metavar="NAME"
-        ),
+    arch: str | None = settable(
+        None, "architecture, on the CPU the modelled one (default: that of the library)", metavar="NAME"
     )
     device: int | str = field(default=0, metadata=same_option(RunOptions, "device"))
-    split_k: int | None = field(
-        default=None,
-        metadata=option("splits of the reduction (default: the line's, or 1)", metavar="N"),
+    split_k: int | None = settable(None, "splits of the reduction (default: the line's, or 1)", metavar="N")
+    warmup: int = settable(0, "untimed runs before the timed ones", metavar="N")
+    repeat: int = settable(1, "timed runs", metavar="N")
+    median: bool = settable(False, "report the median of the timed runs instead of their mean")
+    flush_bytes: int = settable(0, "bytes to touch before each timed run to evict the caches", metavar="N")
+    init: str = settable(
+        InitKind.DECIMAL.value, "what the operands hold", choices=tuple(kind.value for kind in InitKind)
     )
-    warmup: int = field(default=0, metadata=option("untimed runs before the timed ones", metavar="N"))
-    repeat: int = field(default=1, metadata=option("timed runs", metavar="N"))
-    median: bool = field(
-        default=False, metadata=option("report the median of the timed runs instead of their mean")
-    )
-    flush_bytes: int = field(
-        default=0,
-        metadata=option("bytes to touch before each timed run to evict the caches", metavar="N"),
-    )
-    init: str = field(
-        default=InitKind.DECIMAL.value,
-        metadata=option("what the operands hold", choices=tuple(kind.value for kind in InitKind)),
-    )
-    seed: int = field(default=0, metadata=option("seed of what is drawn at random", metavar="N"))
+    seed: int = settable(0, "seed of what is drawn at random", metavar="N")
     verify: bool = field(default=True, metadata=same_option(RunOptions, "verify"))
     checks: tuple[str, ...] = field(default=(), metadata=same_option(RunOptions, "checks"))
     launcher: tuple[str, ...] = field(default=(), metadata=same_option(RunOptions, "launcher"))
-    timeout_s: float = field(
-        default=60.0,
-        metadata=option("seconds for one kernel's runs", flag="--timeout", metavar="S"),
-    )
+    timeout_s: float = settable(60.0, "seconds for one kernel's runs", flag="--timeout", metavar="S")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,8 +166,8 @@ class StoreOptions:
             metavar="PATH",
         )
     )
-    tags: tuple[str, ...] = field(
-        default=(), metadata=option("name the outcomes, to find them again", flag="--tag", metavar="NAME")
+    tags: tuple[str, ...] = settable(
+        (), "name the outcomes, to find them again", flag="--tag", metavar="NAME"
     )
     #: wait while another process writes the store, instead of failing
     wait: bool = False
@@ -212,12 +180,9 @@ class SupportRequest:
     selection: Selection
     build: BuildOptions
     queries: tuple[SupportQuery, ...] = ()
-    random: int = field(
-        default=0,
-        metadata=option("ask about so many random problems as well", metavar="N", show=lambda _: ""),
-    )
-    seed: int = field(default=0, metadata=option("seed of what is drawn at random", metavar="N"))
-    model: bool = field(default=True, metadata=option("do not ask the model on the CPU", flag="--no-model"))
+    random: int = settable(0, "ask about so many random problems as well", metavar="N", show=lambda _: "")
+    seed: int = settable(0, "seed of what is drawn at random", metavar="N")
+    model: bool = settable(True, "do not ask the model on the CPU", flag="--no-model")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

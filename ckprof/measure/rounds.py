@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Generic, NamedTuple
 
@@ -17,7 +17,7 @@ from ckprof.errors import UsageError
 from ckprof.measure.round_times import Cell, RoundTimes, Timing
 from ckprof.measure.stopping import USUAL_PROCESSES
 from ckprof.model.ranking import Field, Standing
-from ckprof.option import option, percent, positive, share
+from ckprof.option import percent, positive, settable, share
 
 
 class KernelConfiguration(NamedTuple):
@@ -38,44 +38,36 @@ class RoundOptions:
     :raises UsageError: a value is out of range.
     """
 
-    keep_within: float = field(
-        default=0.25,
-        metadata=option(
-            "kernels that are significantly slower than the best by more are pruned",
-            metavar="SHARE",
-            parse=share,
-            show=percent,
-        ),
+    keep_within: float = settable(
+        0.25,
+        "kernels that are significantly slower than the best by more are pruned",
+        metavar="SHARE",
+        parse=share,
+        show=percent,
     )
-    tie: float = field(
-        default=0.02,
-        metadata=option(
-            "kernels within this share of the best are tied with it",
-            metavar="SHARE",
-            parse=share,
-            show=percent,
-        ),
+    tie: float = settable(
+        0.02,
+        "kernels within this share of the best are tied with it",
+        metavar="SHARE",
+        parse=share,
+        show=percent,
     )
-    min_rounds: int = field(default=3, metadata=option("rounds that the leaders get at least", metavar="N"))
+    min_rounds: int = settable(3, "rounds that the leaders get at least", metavar="N")
     #: repeated ones not counted
-    max_rounds: int = field(default=10, metadata=option("rounds that they get at most", metavar="N"))
+    max_rounds: int = settable(10, "rounds that they get at most", metavar="N")
     #: rounds that are repeated at most on one problem because the machine drifted
     max_repeats: int = 3
     #: of the intervals that decide
     confidence: float = 0.95
-    seed: int = field(
-        default=0, metadata=option("seed of the order within rounds", flag="--order-seed", metavar="N")
-    )
-    exhaustive: bool = field(default=False, metadata=option("every kernel runs in all --max-rounds rounds"))
-    sessions: int | None = field(
-        default=None,
-        metadata=option(
-            "worker processes that measure the rounds of each problem in a round-robin "
-            f"(default: {USUAL_PROCESSES}, --max-rounds if that is less; leaders get as many rounds "
-            "at least)",
-            metavar="N",
-            parse=positive,
-        ),
+    seed: int = settable(0, "seed of the order within rounds", flag="--order-seed", metavar="N")
+    exhaustive: bool = settable(False, "every kernel runs in all --max-rounds rounds")
+    sessions: int | None = settable(
+        None,
+        "worker processes that measure the rounds of each problem in a round-robin "
+        f"(default: {USUAL_PROCESSES}, --max-rounds if that is less; leaders get as many rounds "
+        "at least)",
+        metavar="N",
+        parse=positive,
     )
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ckprof.errors import UsageError
-from ckprof.option import option
+from ckprof.option import settable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,40 +43,30 @@ def parse_mma_k_table(text: str) -> tuple[int, int]:
 class ListReading:
     """How lists are read."""
 
-    layout: Layout | None = field(
-        default=None,
-        metadata=option(
-            "layout of lists whose lines and file names do not say it, e.g. nhwgc or rcr",
-            metavar="NAME",
-            parse=str,
-        ),
+    layout: Layout | None = settable(
+        None,
+        "layout of lists whose lines and file names do not say it, e.g. nhwgc or rcr",
+        metavar="NAME",
+        parse=str,
     )
-    dtype: DataType | None = field(
-        default=None,
-        metadata=option(
-            "data type of lists whose lines and file names do not say it: {dtypes}; of a rule set, one or "
-            "several joined by commas (default: all)",
-            metavar="NAME",
-            parse=str,
-        ),
+    dtype: DataType | None = settable(
+        None,
+        "data type of lists whose lines and file names do not say it: {dtypes}; of a rule set, one or "
+        "several joined by commas (default: all)",
+        metavar="NAME",
+        parse=str,
     )
-    lenient: bool = field(
-        default=False,
-        metadata=option("leave wrong lines out, with a warning each, instead of stopping"),
+    lenient: bool = settable(False, "leave wrong lines out, with a warning each, instead of stopping")
+    mma_k_table: tuple[int, int] = settable(
+        MMA_K_TABLE,
+        "K of the half types' MMA tiles, for 32-wide and for all others (default: 16/32; "
+        "upstream's committed catalogs have 8/16)",
+        metavar="A/B",
+        parse=parse_mma_k_table,
+        several="store",
     )
-    mma_k_table: tuple[int, int] = field(
-        default=MMA_K_TABLE,
-        metadata=option(
-            "K of the half types' MMA tiles, for 32-wide and for all others (default: 16/32; "
-            "upstream's committed catalogs have 8/16)",
-            metavar="A/B",
-            parse=parse_mma_k_table,
-            several="store",
-        ),
-    )
-    upstream_comments: bool = field(
-        default=False,
-        metadata=option("lose a line with a # or ; anywhere in it, as upstream's converter does"),
+    upstream_comments: bool = settable(
+        False, "lose a line with a # or ; anywhere in it, as upstream's converter does"
     )
 
     def request(

@@ -13,7 +13,7 @@ from ckprof.lists.list_files import find_list, list_request, read_request
 from ckprof.model.conversion import ListReading
 from ckprof.model.parity import DEFAULT_FAIL_ON, ParityFinding
 from ckprof.model.strings.kind import default_revision, find_revision
-from ckprof.option import members, option
+from ckprof.option import members, settable
 from ckprof.parity.lockfile import read_lock
 from ckprof.paths import conf_root
 
@@ -37,75 +37,57 @@ class ParityRequest:
 
     #: id or alias; needed with ``conf``
     direction: str | None = None
-    conf: tuple[str, ...] = field(
-        default=(),
-        metadata=option(
-            "instance list: a legacy .conf, or a catalog together with --against; lists that ship with "
-            "ckprof work by name (repeatable; each is compared by itself, but all together with --against or "
-            "a library)",
-            metavar="FILE",
-        ),
+    conf: tuple[str, ...] = settable(
+        (),
+        "instance list: a legacy .conf, or a catalog together with --against; lists that ship with "
+        "ckprof work by name (repeatable; each is compared by itself, but all together with --against or "
+        "a library)",
+        metavar="FILE",
     )
-    shipped: bool = field(default=False, metadata=option("every list that ships with ckprof", flag="--all"))
-    tree: Path | None = field(
-        default=None,
-        metadata=option("every DIR/<direction>/<set>/<name>.conf, each by itself", metavar="DIR"),
+    shipped: bool = settable(False, "every list that ships with ckprof", flag="--all")
+    tree: Path | None = settable(
+        None, "every DIR/<direction>/<set>/<name>.conf, each by itself", metavar="DIR"
     )
-    against: Path | None = field(
-        default=None,
-        metadata=option(
-            "CK Builder's strings: one a line, or the log of a profiler run (default: computed from the "
-            "list)",
-            metavar="FILE",
-        ),
+    against: Path | None = settable(
+        None,
+        "CK Builder's strings: one a line, or the log of a profiler run (default: computed from the list)",
+        metavar="FILE",
     )
-    builder: Path | None = field(
-        default=None,
-        metadata=option(
-            "ask CK Builder itself: compile the reflection of this source tree for the factories of the list "
-            "(needs a HIP compiler, no GPU), and compare what it prints with the list, too",
-            metavar="CK_ROOT",
-        ),
+    builder: Path | None = settable(
+        None,
+        "ask CK Builder itself: compile the reflection of this source tree for the factories of the list "
+        "(needs a HIP compiler, no GPU), and compare what it prints with the list, too",
+        metavar="CK_ROOT",
     )
-    source: Source | None = field(
-        default=None,
-        metadata=option(
-            "where the generated instances come from (default: catalog, or both with --library); with both, "
-            "library and catalog must agree first",
-            flag="--generated",
-            parse=str,
-            choices=("library", "catalog", "both"),
-        ),
+    source: Source | None = settable(
+        None,
+        "where the generated instances come from (default: catalog, or both with --library); with both, "
+        "library and catalog must agree first",
+        flag="--generated",
+        parse=str,
+        choices=("library", "catalog", "both"),
     )
-    library: Path | None = field(
-        default=None,
-        metadata=option("the built kernel library (default: it is built)", metavar="PATH"),
-    )
+    library: Path | None = settable(None, "the built kernel library (default: it is built)", metavar="PATH")
     #: lock file whose strings are expected instead of CK Builder's
     locked: Path | None = None
-    write: Path | None = field(
-        default=None,
-        metadata=option("write the strings to this file if everything matches", metavar="FILE"),
+    write: Path | None = settable(
+        None, "write the strings to this file if everything matches", metavar="FILE"
     )
-    revision: str | None = field(
-        default=None,
-        metadata=option(
-            "insist on this CK revision in logs and --against; else any is read, line by line {revisions}",
-            metavar="NAME",
-        ),
+    revision: str | None = settable(
+        None,
+        "insist on this CK revision in logs and --against; else any is read, line by line {revisions}",
+        metavar="NAME",
     )
     reading: ListReading = field(default_factory=ListReading)
     build: BuildOptions = field(default_factory=BuildOptions)
-    fail_on: tuple[ParityFinding, ...] = field(
-        default=DEFAULT_FAIL_ON,
-        metadata=option(
-            "what makes the command exit with 1, separated by commas: "
-            f"{', '.join(finding.value for finding in ParityFinding)}, or none",
-            metavar="LIST",
-            parse=partial(members, ParityFinding),
-            show=lambda findings: ",".join(finding.value for finding in findings),
-            several="store",
-        ),
+    fail_on: tuple[ParityFinding, ...] = settable(
+        DEFAULT_FAIL_ON,
+        "what makes the command exit with 1, separated by commas: "
+        f"{', '.join(finding.value for finding in ParityFinding)}, or none",
+        metavar="LIST",
+        parse=partial(members, ParityFinding),
+        show=lambda findings: ",".join(finding.value for finding in findings),
+        several="store",
     )
 
     def checked(self) -> ParityRequest:

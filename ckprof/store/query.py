@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ckprof.errors import UsageError
@@ -10,7 +10,7 @@ from ckprof.measure.rounds import KernelConfiguration
 from ckprof.model.kernel import KernelRef
 from ckprof.model.outcome import RoundTime, Status
 from ckprof.model.types import DataType
-from ckprof.option import option
+from ckprof.option import settable
 from ckprof.store.attempt import (
     PROCESS,
     SCALE,
@@ -44,45 +44,33 @@ def _read_date(text: str) -> float:
 class StoreQuery:
     """Which attempts are asked for; every condition that is given must hold. Empty: all of them."""
 
-    direction: str | None = field(default=None, metadata=option("only of this direction", metavar="NAME"))
+    direction: str | None = settable(None, "only of this direction", metavar="NAME")
     #: id of the target
-    target: str | None = field(default=None, metadata=option("only of this target", metavar="NAME"))
-    arch: str | None = field(default=None, metadata=option("only of this architecture", metavar="NAME"))
-    dtype: str | None = field(
-        default=None, metadata=option("only of this data type", metavar="NAME", parse=_read_dtype)
-    )
+    target: str | None = settable(None, "only of this target", metavar="NAME")
+    arch: str | None = settable(None, "only of this architecture", metavar="NAME")
+    dtype: str | None = settable(None, "only of this data type", metavar="NAME", parse=_read_dtype)
     problem: Problem | None = None
     #: content key of an instance, or its first digits
-    instance: str | None = field(
-        default=None,
-        metadata=option(
-            "only of this instance: the beginning of its key", flag="--instance-key", metavar="KEY"
-        ),
+    instance: str | None = settable(
+        None, "only of this instance: the beginning of its key", flag="--instance-key", metavar="KEY"
     )
-    statuses: frozenset[Status] = field(
-        default=frozenset(),
-        metadata=option(
-            "only with this status (repeatable)",
-            flag="--status",
-            metavar="NAME",
-            parse=str,
-            choices=tuple(status.value for status in Status),
-        ),
+    statuses: frozenset[Status] = settable(
+        frozenset(),
+        "only with this status (repeatable)",
+        flag="--status",
+        metavar="NAME",
+        parse=str,
+        choices=tuple(status.value for status in Status),
     )
     #: attempts of sessions with this tag
     tag: str | None = None
     #: uid of a session, or its first digits
-    session: str | None = field(
-        default=None, metadata=option("only of this session: the beginning of its uid", metavar="UID")
-    )
+    session: str | None = settable(None, "only of this session: the beginning of its uid", metavar="UID")
     #: seconds since the epoch: attempts that started then or later, and before
-    since: float | None = field(
-        default=None,
-        metadata=option("only from this date or time on, e.g. 2026-01-31", metavar="DATE", parse=_read_date),
+    since: float | None = settable(
+        None, "only from this date or time on, e.g. 2026-01-31", metavar="DATE", parse=_read_date
     )
-    before: float | None = field(
-        default=None, metadata=option("only before this date or time", metavar="DATE", parse=_read_date)
-    )
+    before: float | None = settable(None, "only before this date or time", metavar="DATE", parse=_read_date)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from ckprof.events import StatusLine
 from ckprof.measure.options import RunOptions
 from ckprof.measure.requests import StoreOptions
 from ckprof.measure.rounds import RoundOptions
-from ckprof.option import duration, option, same_option
+from ckprof.option import duration, same_option, settable
 from ckprof.wording import counted
 
 if TYPE_CHECKING:
@@ -49,16 +49,13 @@ class SweepOptions(StoreOptions):
 
     #: when kernels leave the rounds, and when these are enough
     rounds: RoundOptions = field(default_factory=RoundOptions)
-    fresh: bool = field(default=False, metadata=option("measure again; adds to the store, deletes nothing"))
-    retry_failed: bool = field(default=False, metadata=option("try again what failed"))
+    fresh: bool = settable(False, "measure again; adds to the store, deletes nothing")
+    retry_failed: bool = settable(False, "try again what failed")
     #: seconds after which no further kernel is measured; ``None`` for as long as it takes
-    max_time_s: float | None = field(
-        default=None,
-        metadata=option(
-            "end after this time, e.g. 90s, 30m or 2h", flag="--budget", metavar="TIME", parse=duration
-        ),
+    max_time_s: float | None = settable(
+        None, "end after this time, e.g. 90s, 30m or 2h", flag="--budget", metavar="TIME", parse=duration
     )
-    wait: bool = field(default=False, metadata=option("wait while another process writes the store"))
+    wait: bool = settable(False, "wait while another process writes the store")
     #: runs it on many devices; ``None``: this process does, on one
     runner: SweepRunner | None = None
     #: asked before every attempt
@@ -73,9 +70,8 @@ class RoundRunOptions(RunOptions):
     """
 
     min_samples: int = field(default=5, metadata=same_option(RunOptions, "min_samples"))
-    max_time_s: float = field(
-        default=0.1,
-        metadata=option("most time spent on timing one kernel in s", flag="--round-time", metavar="S"),
+    max_time_s: float = settable(
+        0.1, "most time spent on timing one kernel in s", flag="--round-time", metavar="S"
     )
     keep_samples: bool = True
     #: no option here: the rounds of a sweep are those of its :class:`RoundOptions`

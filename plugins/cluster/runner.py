@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.parser import CommandParser
-from ckprof.option import numbers, option
+from ckprof.option import numbers, settable
 
 if TYPE_CHECKING:
     import argparse
@@ -23,27 +23,20 @@ if TYPE_CHECKING:
 class EngineRunner:
     """Hands the problems of a sweep to the workers of an engine: the ``runner`` of its options."""
 
-    devices: tuple[int, ...] = field(
-        default=(),
-        metadata=option(
-            "indices of the devices of this machine that measure at once, each problem on one of them",
-            metavar="I,J,...",
-            parse=numbers,
-            several="store",
-        ),
+    devices: tuple[int, ...] = settable(
+        (),
+        "indices of the devices of this machine that measure at once, each problem on one of them",
+        metavar="I,J,...",
+        parse=numbers,
+        several="store",
     )
     #: ``None`` for the one that the settings name, or ``local``
-    engine: str | None = field(
-        default=None,
-        metadata=option(
-            "what hands problems to workers: local (default with --devices), or one that a plugin adds",
-            metavar="NAME",
-        ),
+    engine: str | None = settable(
+        None,
+        "what hands problems to workers: local (default with --devices), or one that a plugin adds",
+        metavar="NAME",
     )
-    cluster: Path | None = field(
-        default=None,
-        metadata=option("settings of the engine: machines, pools, folders", metavar="FILE"),
-    )
+    cluster: Path | None = settable(None, "settings of the engine: machines, pools, folders", metavar="FILE")
 
     def describe(self, session: Session, request: RunRequest, options: SweepOptions) -> list[str]:
         """Return what is left to do, and the tasks, bytes and hours that it takes on the engine.

@@ -6,7 +6,7 @@ Kernels of rows are looked up in lists.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +16,7 @@ from ckprof.files import write_output
 from ckprof.kernels.candidates import list_candidates
 from ckprof.lists.list_files import find_folder, find_list, find_lists, is_json, read_list
 from ckprof.model.conversion import ListReading
-from ckprof.option import members, option, positive
+from ckprof.option import members, positive, settable
 from ckprof.paths import conf_root
 from ckprof.plugin.additions import RegistryEntries
 from ckprof.plugin.members import offers
@@ -41,26 +41,19 @@ CLEAN_SUFFIX: Final = ".clean"
 class FileUse:
     """Where kernels of files are looked up, and the device that uses the files."""
 
-    conf: tuple[str, ...] = field(
-        default=(),
-        metadata=option(
-            "list of the kernels that there are: a file, a folder of lists as 'ckprof extract' writes them, "
-            "or a list that ships with ckprof (repeatable; default: all lists that ship)",
-            metavar="FILE|DIR",
-        ),
+    conf: tuple[str, ...] = settable(
+        (),
+        "list of the kernels that there are: a file, a folder of lists as 'ckprof extract' writes them, "
+        "or a list that ships with ckprof (repeatable; default: all lists that ship)",
+        metavar="FILE|DIR",
     )
-    tree: Path | None = field(
-        default=None,
-        metadata=option(
-            "installation or source tree of the program that owns the file, for lists of its own",
-            metavar="DIR",
-        ),
+    tree: Path | None = settable(
+        None,
+        "installation or source tree of the program that owns the file, for lists of its own",
+        metavar="DIR",
     )
-    arch: str = field(default="", metadata=option("architecture of the device, e.g. gfx942", metavar="NAME"))
-    compute_units: int | None = field(
-        default=None,
-        metadata=option("compute units of the device", metavar="N", parse=positive),
-    )
+    arch: str = settable("", "architecture of the device, e.g. gfx942", metavar="NAME")
+    compute_units: int | None = settable(None, "compute units of the device", metavar="N", parse=positive)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,20 +62,15 @@ class AuditCall(FileUse):
 
     paths: tuple[Path, ...]
     #: id of the consumer; empty: the one that recognises a file
-    consumer: str = field(
-        default="",
-        metadata=option("program that owns the files (default: what they look like)", metavar="ID"),
-    )
-    fail_on: tuple[Reason, ...] = field(
-        default=tuple(reason for reason in Reason if reason.severity is not Severity.NOTE),
-        metadata=option(
-            "reasons that make the command exit with 1, separated by commas, or none "
-            f"(default: all but {', '.join(r.value for r in Reason if r.severity is Severity.NOTE)}): "
-            f"{', '.join(reason.value for reason in Reason)}",
-            metavar="LIST",
-            parse=partial(members, Reason),
-            several="store",
-        ),
+    consumer: str = settable("", "program that owns the files (default: what they look like)", metavar="ID")
+    fail_on: tuple[Reason, ...] = settable(
+        tuple(reason for reason in Reason if reason.severity is not Severity.NOTE),
+        "reasons that make the command exit with 1, separated by commas, or none "
+        f"(default: all but {', '.join(r.value for r in Reason if r.severity is Severity.NOTE)}): "
+        f"{', '.join(reason.value for reason in Reason)}",
+        metavar="LIST",
+        parse=partial(members, Reason),
+        several="store",
     )
 
 

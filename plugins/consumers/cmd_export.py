@@ -11,7 +11,7 @@ from ckprof.cli.fields import add_fields, chosen
 from ckprof.errors import CkprofError, ExitCode, InputError, UsageError
 from ckprof.files import write_output
 from ckprof.lists.list_files import find_folder, find_list, find_lists
-from ckprof.option import option
+from ckprof.option import option, settable
 from ckprof.plugin.members import offers
 from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
@@ -41,19 +41,14 @@ class ExportCall(FileUse):
             "folder of the files; a file that is there already stays", flag="--output -o", metavar="DIR"
         )
     )
-    version: str = field(
-        default="",
-        metadata=option(
-            "version of the program, where names of its files hold it, e.g. 3.2.0.5f2ae8c",
-            flag="--program-version",
-            metavar="TEXT",
-        ),
+    version: str = settable(
+        "",
+        "version of the program, where names of its files hold it, e.g. 3.2.0.5f2ae8c",
+        flag="--program-version",
+        metavar="TEXT",
     )
-    any_device: bool = field(
-        default=False,
-        metadata=option(
-            "also winners that were measured on another device than --arch and --compute-units say"
-        ),
+    any_device: bool = settable(
+        False, "also winners that were measured on another device than --arch and --compute-units say"
     )
     query: StoreQuery = field(default_factory=StoreQuery)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import CkprofError, InputError, UsageError
 from ckprof.kernels.requests import BuildOptions
-from ckprof.option import members, option
+from ckprof.option import members, option, settable
 from ckprof.plain_text import one_line
 from ckprof.wording import counted
 from ckprof_plugins.consumers.upgrade_changes import RowJudge, UpgradeBuilds, UpgradePart
@@ -110,14 +110,12 @@ class UpgradeCall:
         )
     )
     new: str = field(metadata=option("what comes: the same", metavar="PATH"))
-    databases: tuple[Path, ...] = field(
-        default=(),
-        metadata=option(
-            "database of tuned results as 'ckprof audit' takes it, or a folder of them, of which affected "
-            "rows are told (repeatable)",
-            flag="--database",
-            metavar="PATH",
-        ),
+    databases: tuple[Path, ...] = settable(
+        (),
+        "database of tuned results as 'ckprof audit' takes it, or a folder of them, of which affected "
+        "rows are told (repeatable)",
+        flag="--database",
+        metavar="PATH",
     )
     #: ``None``: no kernels are built
     selection: Selection | None = None
@@ -126,15 +124,13 @@ class UpgradeCall:
     #: of the device that uses the databases; what they say if there is none
     arch: str = ""
     compute_units: int | None = None
-    fail_on: tuple[UpgradePart, ...] = field(
-        default=tuple(UpgradePart),
-        metadata=option(
-            "changes that make the command exit with 1, separated by commas, or none (default: all): "
-            f"{', '.join(part.value for part in UpgradePart)}",
-            metavar="LIST",
-            parse=partial(members, UpgradePart),
-            several="store",
-        ),
+    fail_on: tuple[UpgradePart, ...] = settable(
+        tuple(UpgradePart),
+        "changes that make the command exit with 1, separated by commas, or none (default: all): "
+        f"{', '.join(part.value for part in UpgradePart)}",
+        metavar="LIST",
+        parse=partial(members, UpgradePart),
+        several="store",
     )
 
 

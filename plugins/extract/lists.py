@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError, NothingLeftError, PluginError, ToolchainError, UsageError
 from ckprof.files import write_output
-from ckprof.option import option
+from ckprof.option import settable
 from ckprof.parity.compare import closest_pairs
 from ckprof_plugins.extract.protocols import EXTRACTORS
 
@@ -41,39 +41,30 @@ class ExtractRequest:
     """Which lists are wanted from which library."""
 
     #: in any form that the extractor knows; ``None`` searches the usual places
-    source: Path | None = field(
-        default=None,
-        metadata=option(
-            "include root, install prefix, source tree, archive (.a) or package (.deb) of the library",
-            flag="--from",
-            metavar="PATH",
-        ),
+    source: Path | None = settable(
+        None,
+        "include root, install prefix, source tree, archive (.a) or package (.deb) of the library",
+        flag="--from",
+        metavar="PATH",
     )
     #: id of the extractor; empty for the first one
     extractor: str = ""
-    directions: tuple[str, ...] = field(
-        default=(),
-        metadata=option(
-            "only of this direction (repeatable)",
-            flag="--direction",
-            metavar="NAME",
-        ),
+    directions: tuple[str, ...] = settable(
+        (), "only of this direction (repeatable)", flag="--direction", metavar="NAME"
     )
-    layouts: tuple[str, ...] = field(
-        default=(), metadata=option("only of this layout (repeatable)", flag="--layout", metavar="NAME")
+    layouts: tuple[str, ...] = settable(
+        (), "only of this layout (repeatable)", flag="--layout", metavar="NAME"
     )
-    dtypes: tuple[str, ...] = field(
-        default=(), metadata=option("only of this data type (repeatable)", flag="--dtype", metavar="NAME")
+    dtypes: tuple[str, ...] = settable(
+        (), "only of this data type (repeatable)", flag="--dtype", metavar="NAME"
     )
-    sets: tuple[str, ...] = field(
-        default=(),
-        metadata=option(
-            "only these sets: profiler, tests, typestring (default: those that each direction usually has)",
-            flag="--set",
-            metavar="NAME[,NAME]",
-            parse=lambda text: text.split(","),
-            several="store",
-        ),
+    sets: tuple[str, ...] = settable(
+        (),
+        "only these sets: profiler, tests, typestring (default: those that each direction usually has)",
+        flag="--set",
+        metavar="NAME[,NAME]",
+        parse=lambda text: text.split(","),
+        several="store",
     )
     #: option -> value, where it is not the default
     options: Mapping[str, str | int | bool] = field(default_factory=dict)

@@ -2,42 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ckprof.errors import UsageError
 from ckprof.model.roof import Roof
-from ckprof.option import option, percent, share
+from ckprof.option import percent, settable, share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOptions:
     """Choices of a report."""
 
-    title: str = field(default="", metadata=option("heading of the report", metavar="TEXT"))
+    title: str = settable("", "heading of the report", metavar="TEXT")
     #: given by hand; each replaces those of its kind that the sweeps have kept
-    roofs: tuple[Roof, ...] = field(
-        default=(),
-        metadata=option(
-            "a ceiling of the roofline: theoretical=95000,5300 or measured=80000,4100; - where one number is "
-            "not known (repeatable)",
-            flag="--roof",
-            metavar="KIND=GFLOPS,GBYTES",
-            parse=Roof.parse,
-        ),
+    roofs: tuple[Roof, ...] = settable(
+        (),
+        "a ceiling of the roofline: theoretical=95000,5300 or measured=80000,4100; - where one number is "
+        "not known (repeatable)",
+        flag="--roof",
+        metavar="KIND=GFLOPS,GBYTES",
+        parse=Roof.parse,
     )
     #: a share of the best
-    tie: float = field(
-        default=0.02,
-        metadata=option(
-            "kernels within this share of the best are tied with it",
-            metavar="SHARE",
-            parse=share,
-            show=percent,
-        ),
+    tie: float = settable(
+        0.02,
+        "kernels within this share of the best are tied with it",
+        metavar="SHARE",
+        parse=share,
+        show=percent,
     )
-    samples: bool = field(
-        default=False,
-        metadata=option("draw the raw samples of the leading kernels as box plots", flag="--box-plots"),
+    samples: bool = settable(
+        False, "draw the raw samples of the leading kernels as box plots", flag="--box-plots"
     )
     #: shares of the best's time that the coverage counts as good enough
     tolerances: tuple[float, ...] = (0.02, 0.05, 0.10)

@@ -11,7 +11,7 @@ from ckprof.kernels.requests import BuildOptions
 from ckprof.measure.requests import RunPlanOptions
 from ckprof.measure.rounds import RoundOptions
 from ckprof.model.types import DataType
-from ckprof.option import duration, option, options_of, percent, positive, same_option, share
+from ckprof.option import duration, option, options_of, percent, positive, same_option, settable, share
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,54 +31,41 @@ class TrainOptions:
     dtype: DataType = field(
         metadata=option("type of the operands: {dtypes}", metavar="NAME", parse=DataType.parse)
     )
-    files: tuple[Path, ...] = field(
-        default=(), metadata=option("a store, or a table of measured times", flag="files", metavar="FILE")
+    files: tuple[Path, ...] = settable(
+        (), "a store, or a table of measured times", flag="files", metavar="FILE"
     )
-    predicted: tuple[Path, ...] = field(
-        default=(),
-        metadata=option(
-            "times of 'ckprof predict --format json', which stand where nothing was measured, corrected by "
-            "what was (repeatable)",
-            metavar="FILE",
-        ),
+    predicted: tuple[Path, ...] = settable(
+        (),
+        "times of 'ckprof predict --format json', which stand where nothing was measured, corrected by "
+        "what was (repeatable)",
+        metavar="FILE",
     )
-    layout: str = field(default="", metadata=option("layout of the tensors, to be recorded", metavar="NAME"))
-    arch: str | None = field(
-        default=None,
-        metadata=option(
-            "architecture, on the CPU the modelled one (default: the one that the files name)", metavar="NAME"
-        ),
+    layout: str = settable("", "layout of the tensors, to be recorded", metavar="NAME")
+    arch: str | None = settable(
+        None,
+        "architecture, on the CPU the modelled one (default: the one that the files name)",
+        metavar="NAME",
     )
-    target: str = field(
-        default="",
-        metadata=option(
-            "what ran the kernels of a table, if not the architecture itself (stores say it)", metavar="ID"
-        ),
+    target: str = settable(
+        "", "what ran the kernels of a table, if not the architecture itself (stores say it)", metavar="ID"
     )
-    compute_units: int | None = field(
-        default=None,
-        metadata=option(
-            "compute units of the device (default: the architecture's, or the number that explains the "
-            "times best)",
-            flag="--compute-units",
-            metavar="N",
-            parse=positive,
-        ),
+    compute_units: int | None = settable(
+        None,
+        "compute units of the device (default: the architecture's, or the number that explains the "
+        "times best)",
+        flag="--compute-units",
+        metavar="N",
+        parse=positive,
     )
-    inspection: Path | None = field(
-        default=None,
-        metadata=option(
-            "report of 'ckprof inspect', or folder of a build: workgroups of each kernel on a compute unit",
-            metavar="PATH",
-        ),
+    inspection: Path | None = settable(
+        None,
+        "report of 'ckprof inspect', or folder of a build: workgroups of each kernel on a compute unit",
+        metavar="PATH",
     )
-    boost: bool = field(
-        default=False,
-        metadata=option(
-            "boosted trees on what the model leaves unexplained as well (pip install 'ckprof[boost]')"
-        ),
+    boost: bool = settable(
+        False, "boosted trees on what the model leaves unexplained as well (pip install 'ckprof[boost]')"
     )
-    toolchain: str = field(default="", metadata=option("compiler etc., to be recorded", metavar="TEXT"))
+    toolchain: str = settable("", "compiler etc., to be recorded", metavar="TEXT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,18 +76,12 @@ class ValidateOptions:
     files: tuple[Path, ...] = field(
         metadata=option("a store, or a table of measured times", flag="files", metavar="FILE")
     )
-    training: tuple[Path, ...] = field(
-        default=(),
-        metadata=option(
-            "what the model was trained on, for the nearest neighbour (repeatable)", metavar="FILE"
-        ),
+    training: tuple[Path, ...] = settable(
+        (), "what the model was trained on, for the nearest neighbour (repeatable)", metavar="FILE"
     )
-    top: int = field(default=3, metadata=option("best of the predicted best K", metavar="K", parse=positive))
+    top: int = settable(3, "best of the predicted best K", metavar="K", parse=positive)
     boost: bool = field(default=False, metadata=same_option(TrainOptions, "boost"))
-    force: bool = field(
-        default=False,
-        metadata=option("use a model of another device or type anyway"),
-    )
+    force: bool = settable(False, "use a model of another device or type anyway")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,19 +93,14 @@ class SelectOptions:
     problem: Problem = field(
         metadata=option("a MIOpenDriver conv line or ckProfiler's arguments", metavar="LINE", parse=str)
     )
-    top: int = field(default=3, metadata=option("kernels that are shown", metavar="K", parse=positive))
+    top: int = settable(3, "kernels that are shown", metavar="K", parse=positive)
     #: 0: none
-    measure: int = field(
-        default=0,
-        metadata=option(
-            "build, run and time the K predicted best", metavar="K", parse=positive, show=lambda _: ""
-        ),
+    measure: int = settable(
+        0, "build, run and time the K predicted best", metavar="K", parse=positive, show=lambda _: ""
     )
     boost: bool = field(default=False, metadata=same_option(TrainOptions, "boost"))
     #: without that, all kernels count as supported
-    check_support: bool = field(
-        default=True, metadata=option("do not ask the kernels' own tests", flag="--no-support-check")
-    )
+    check_support: bool = settable(True, "do not ask the kernels' own tests", flag="--no-support-check")
     force: bool = field(default=False, metadata=same_option(ValidateOptions, "force"))
     build: BuildOptions = field(default_factory=BuildOptions)
 
@@ -136,29 +112,23 @@ class PredictOptions:
     selection: Selection
     problems: tuple[ProblemCase, ...]
     build: BuildOptions = field(default_factory=BuildOptions)
-    gpu: str = field(
-        default="",
-        metadata=option(
-            "product whose compute units, clock and memory count, e.g. MI300X (default: the architecture's "
-            "usual one)",
-            metavar="NAME",
-        ),
+    gpu: str = settable(
+        "",
+        "product whose compute units, clock and memory count, e.g. MI300X (default: the architecture's "
+        "usual one)",
+        metavar="NAME",
     )
-    measured: tuple[Path, ...] = field(
-        default=(),
-        metadata=option(
-            "a store or a table of measured times, by which predicted ones are corrected: by one factor for "
-            "the device and one for each kernel (repeatable)",
-            metavar="FILE",
-        ),
+    measured: tuple[Path, ...] = settable(
+        (),
+        "a store or a table of measured times, by which predicted ones are corrected: by one factor for "
+        "the device and one for each kernel (repeatable)",
+        metavar="FILE",
     )
-    hot: int = field(
-        default=0,
-        metadata=option(
-            "list so many instructions of each kernel that take most of its waves' time",
-            metavar="N",
-            parse=positive,
-        ),
+    hot: int = settable(
+        0,
+        "list so many instructions of each kernel that take most of its waves' time",
+        metavar="N",
+        parse=positive,
     )
     #: what the waves of each kernel do is wanted, too
     profile: bool = False
@@ -171,54 +141,34 @@ class SearchOptions:
     :raises UsageError: a value is out of range.
     """
 
-    budget_s: float | None = field(
-        default=None,
-        metadata=option(
-            "end after this time, e.g. 90s, 30m or 2h (default: when little can be gained; builds count)",
-            flag="--budget",
-            metavar="TIME",
-            parse=duration,
-        ),
+    budget_s: float | None = settable(
+        None,
+        "end after this time, e.g. 90s, 30m or 2h (default: when little can be gained; builds count)",
+        flag="--budget",
+        metavar="TIME",
+        parse=duration,
     )
-    kernels: int | None = field(
-        default=None,
-        metadata=option(
-            "keep the best library of at most N kernels (default: as many as it takes to stay within --tie)",
-            metavar="N",
-        ),
+    kernels: int | None = settable(
+        None,
+        "keep the best library of at most N kernels (default: as many as it takes to stay within --tie)",
+        metavar="N",
     )
-    strategy: str = field(
-        default="model",
-        metadata=option("how kernels are looked for: {strategy} (default: model)", metavar="ID"),
-    )
-    tie: float = field(
-        default=0.02,
-        metadata=option(
-            "improvements below this share are not searched for",
-            metavar="SHARE",
-            parse=share,
-            show=percent,
-        ),
+    strategy: str = settable("model", "how kernels are looked for: {strategy} (default: model)", metavar="ID")
+    tie: float = settable(
+        0.02, "improvements below this share are not searched for", metavar="SHARE", parse=share, show=percent
     )
     #: ``None`` for one that is fitted to ``transfer_data``, or physical defaults
-    model: Path | None = field(
-        default=None, metadata=option("begin with a model of 'ckprof train'", metavar="FILE")
-    )
-    transfer_data: tuple[Path, ...] = field(
-        default=(),
-        metadata=option(
-            "a store or table of earlier measurements on the same device, from which a model and its errors "
-            "are learned (repeatable)",
-            flag="--learn-from",
-            metavar="FILE",
-        ),
+    model: Path | None = settable(None, "begin with a model of 'ckprof train'", metavar="FILE")
+    transfer_data: tuple[Path, ...] = settable(
+        (),
+        "a store or table of earlier measurements on the same device, from which a model and its errors "
+        "are learned (repeatable)",
+        flag="--learn-from",
+        metavar="FILE",
     )
     force: bool = field(default=False, metadata=same_option(ValidateOptions, "force"))
-    most_measurements: int | None = field(
-        default=None,
-        metadata=option(
-            "kernels that are measured at most, over all problems", flag="--max-measurements", metavar="N"
-        ),
+    most_measurements: int | None = settable(
+        None, "kernels that are measured at most, over all problems", flag="--max-measurements", metavar="N"
     )
     #: of everything that is drawn
     seed: int = 0
@@ -250,10 +200,10 @@ class TuneOptions:
     #: when kernels leave the rounds on a problem, and when these are enough; each library that is built is
     #: measured in a process of its own
     rounds: RoundOptions = field(default_factory=lambda: RoundOptions(sessions=1))
-    retry_failed: bool = field(default=False, metadata=option("try again what failed"))
-    wait: bool = field(default=False, metadata=option("wait while another process writes the store"))
-    tags: tuple[str, ...] = field(
-        default=(), metadata=option("name the outcomes, to find them again", flag="--tag", metavar="NAME")
+    retry_failed: bool = settable(False, "try again what failed")
+    wait: bool = settable(False, "wait while another process writes the store")
+    tags: tuple[str, ...] = settable(
+        (), "name the outcomes, to find them again", flag="--tag", metavar="NAME"
     )
     baselines: tuple[str, ...] = field(default=(), metadata=same_option(RunPlanOptions, "baselines"))
 
@@ -285,48 +235,33 @@ class ReplayOptions:
     selection: Selection | None = None
     #: occurrences of problems; 1 for those that are missing
     counts: tuple[tuple[Problem, int], ...] = ()
-    build_s: float = field(
-        default=3.0,
-        metadata=option(
-            "seconds counted for each kernel of a translation unit", flag="--replay-build-time", metavar="S"
-        ),
+    build_s: float = settable(
+        3.0, "seconds counted for each kernel of a translation unit", flag="--replay-build-time", metavar="S"
     )
-    visit_s: float = field(
-        default=0.02,
-        metadata=option(
-            "seconds counted for measuring one kernel on one problem",
-            flag="--replay-visit-time",
-            metavar="S",
-        ),
+    visit_s: float = settable(
+        0.02,
+        "seconds counted for measuring one kernel on one problem",
+        flag="--replay-visit-time",
+        metavar="S",
     )
-    unit_s: float = field(
-        default=0.0,
-        metadata=option(
-            "seconds counted for each translation unit, without its kernels",
-            flag="--replay-unit-time",
-            metavar="S",
-        ),
+    unit_s: float = settable(
+        0.0,
+        "seconds counted for each translation unit, without its kernels",
+        flag="--replay-unit-time",
+        metavar="S",
     )
-    start_s: float = field(
-        default=0.0,
-        metadata=option(
-            "seconds counted for each build, without its compilers", flag="--replay-start-time", metavar="S"
-        ),
+    start_s: float = settable(
+        0.0, "seconds counted for each build, without its compilers", flag="--replay-start-time", metavar="S"
     )
-    per_unit: int = field(
-        default=1,
-        metadata=option(
-            "kernels of a translation unit at most (default: 1); --jobs sets the parallel compilers (here "
-            "1 by default)",
-            flag="--replay-kernels-per-unit",
-            metavar="N",
-        ),
+    per_unit: int = settable(
+        1,
+        "kernels of a translation unit at most (default: 1); --jobs sets the parallel compilers (here "
+        "1 by default)",
+        flag="--replay-kernels-per-unit",
+        metavar="N",
     )
-    overlap: bool = field(
-        default=False,
-        metadata=option(
-            "kernels are measured while others are built, as on a device", flag="--replay-overlap"
-        ),
+    overlap: bool = settable(
+        False, "kernels are measured while others are built, as on a device", flag="--replay-overlap"
     )
     jobs: int = field(default=1, metadata=same_option(BuildOptions, "jobs"))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ckprof.model.types import SHARED_TYPES
-from ckprof.option import option
+from ckprof.option import settable
 from ckprof.plugin.members import optional, optional_with
 
 if TYPE_CHECKING:
@@ -265,16 +265,11 @@ class ImportHints:
     target: str = ""
     arch: str = ""
     dtype: DataType | None = None
-    layout: str = field(
-        default="", metadata=option("import: layout of the tensors, e.g. nhwgc", metavar="NAME")
-    )
-    device: str = field(
-        default="", metadata=option("import: name of the device", flag="--device-name", metavar="NAME")
-    )
+    layout: str = settable("", "import: layout of the tensors, e.g. nhwgc", metavar="NAME")
+    device: str = settable("", "import: name of the device", flag="--device-name", metavar="NAME")
     #: names for the session that the file becomes
-    tags: tuple[str, ...] = field(
-        default=(),
-        metadata=option("only with this tag; import: the tag to give", flag="--tag", metavar="NAME"),
+    tags: tuple[str, ...] = settable(
+        (), "only with this tag; import: the tag to give", flag="--tag", metavar="NAME"
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, UsageError
 from ckprof.model.problem_case import ProblemCase
-from ckprof.option import option
+from ckprof.option import option, settable
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 if TYPE_CHECKING:
@@ -85,35 +85,31 @@ class SampleSpec:
 
     count: int
     seed: int = 0
-    ndim: int = field(default=2, metadata=option("spatial dimensions", metavar="N"))
+    ndim: int = settable(2, "spatial dimensions", metavar="N")
     batch: Range = field(default=(1, 128), metadata=_range_option("batch size"))
     #: input and output channels of one group
     channels: Range = field(default=(1, 2048), metadata=_range_option("channels of one group"))
     #: lengths of the spatial axes
     size: Range = field(default=(1, 224), metadata=_range_option("lengths of the image"))
     groups: Range = field(default=(1, 1), metadata=_range_option("groups"))
-    multiples: tuple[int, ...] = field(
-        default=(1, 2, 4, 8, 16, 32, 64),
-        metadata=option(
-            "channels are multiples of one of these, each as often as the others",
-            metavar="LIST",
-            parse=_read_integers,
-            show=_show_integers,
-            several="store",
-        ),
+    multiples: tuple[int, ...] = settable(
+        (1, 2, 4, 8, 16, 32, 64),
+        "channels are multiples of one of these, each as often as the others",
+        metavar="LIST",
+        parse=_read_integers,
+        show=_show_integers,
+        several="store",
     )
     #: 0 to 1
-    edges: float = field(default=0.1, metadata=option("share of edge cases", metavar="SHARE"))
+    edges: float = settable(0.1, "share of edge cases", metavar="SHARE")
     #: number of floating-point operations
-    max_flop: float = field(
-        default=math.inf,
-        metadata=option(
-            "no problem has more operations",
-            flag="--max-gflop",
-            metavar="N",
-            parse=_read_giga,
-            show=lambda _: "",
-        ),
+    max_flop: float = settable(
+        math.inf,
+        "no problem has more operations",
+        flag="--max-gflop",
+        metavar="N",
+        parse=_read_giga,
+        show=lambda _: "",
     )
     #: no tensor has more elements than this
     max_elements: int = 2**31 - 1
