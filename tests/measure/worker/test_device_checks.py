@@ -43,9 +43,9 @@ from ckprof_plugins.operations.gemm.operation import Gemm
 from ckprof_plugins.operations.gemm.problem import LAYOUTS as MATRIX_LAYOUTS
 from ckprof_plugins.operations.gemm.problem import GemmProblem, MultiDProblem, StridedBatchProblem
 
-from .device_checks import FLAGS, CheckedWorker, build_checks
-from .fakes import ScaleDirection, find_compiler, make_problem
-from .local_worker import KEY, HostTarget
+from ..device_checks import FLAGS, CheckedWorker, build_checks
+from ..fakes import ScaleDirection, find_compiler, make_problem
+from ..local_worker import KEY, HostTarget
 
 #: C name -> mirror
 MIRRORS = {

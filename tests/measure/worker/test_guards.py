@@ -21,7 +21,7 @@ from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.directions._convolution.layout import TENSORS, find_layout
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 
-from . import local_worker
+from .. import local_worker
 
 PROBLEM = ConvProblem(
     groups=2, batch=1, out_channels=3, in_channels=2, filter=(3, 2), input=(5, 4), strides=(2, 1),
