@@ -20,6 +20,12 @@ def candidates_of(instances: Iterable[Instance], pipelines: Mapping[str, Pipelin
     """
     names = KernelNames()
     return [
-        names.candidate(instance, pipelines[instance.pipeline], index=index, source="test")
+        Candidate(
+            index=index,
+            instance=instance,
+            pipeline=pipelines[instance.pipeline],
+            name=names.take(pipelines[instance.pipeline].kernel_name(instance), instance),
+            source="test",
+        )
         for index, instance in enumerate(instances)
     ]

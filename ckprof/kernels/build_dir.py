@@ -104,7 +104,20 @@ def build_dir_for(
         root = options.build_dir.absolute()
     else:
         base = Path(settings.work_dir).absolute() if settings.work_dir else work_dir()
-        digest = _digest(candidates, direction, recipe, purpose, embed=embed)
+        # every list by itself: what ends one and begins the next must not look alike
+        parts = (
+            (direction.id, recipe.target, recipe.arch, recipe.api_level, purpose.value),
+            ("embed",) if embed else (),
+            (recipe.compiler.identity, recipe.machine_identity),
+            recipe.compile_flags,
+            recipe.kernel_flags,
+            recipe.link_flags,
+            recipe.location_flags,
+            tuple(str(folder) for folder in recipe.include_dirs),
+            tuple(candidate.instance.key for candidate in candidates),
+            *filter(None, (recipe.compiler.added_words, environment_flags(recipe))),
+        )
+        digest = hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
         root = base / f"{direction.id}-{recipe.target}-{digest}"
     _make(root, direction, is_named=options.build_dir is not None)
     build_dir = BuildDir(direction=direction, target=target, arch=request.arch, root=root, recipe=recipe)
@@ -139,27 +152,3 @@ def _make(root: Path, direction: Operation, *, is_named: bool) -> None:
         raise UsageError(
             f"{root} holds the kernels of {owner}: those of {direction.id} need a folder of their own"
         )
-
-
-def _digest(
-    candidates: Sequence[Candidate],
-    direction: Operation,
-    recipe: BuildRecipe,
-    purpose: Purpose,
-    *,
-    embed: bool,
-) -> str:
-    # every list by itself: what ends one and begins the next must not look alike
-    parts = (
-        (direction.id, recipe.target, recipe.arch, recipe.api_level, purpose.value),
-        ("embed",) if embed else (),
-        (recipe.compiler.identity, recipe.machine_identity),
-        recipe.compile_flags,
-        recipe.kernel_flags,
-        recipe.link_flags,
-        recipe.location_flags,
-        tuple(str(folder) for folder in recipe.include_dirs),
-        tuple(candidate.instance.key for candidate in candidates),
-        *filter(None, (recipe.compiler.added_words, environment_flags(recipe))),
-    )
-    return hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()

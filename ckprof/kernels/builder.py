@@ -198,8 +198,17 @@ class _Build:
         if links and self._library.is_current(key):
             return True
         objects_by_key = locate(units, self._cache, self._recipe.product)
-        others = sum(unit.key not in objects_by_key for unit in support)
-        missing = self._group([unit for unit in units if unit.key not in objects_by_key], others)
+        absent = [unit for unit in units if unit.key not in objects_by_key]
+        groups = [[unit] for unit in absent if unit.kernel is None]
+        groups += partition(
+            [unit for unit in absent if unit.kernel is not None],
+            # of what holds no kernel, the library's own table takes no time
+            compilers_for_kernels(self._jobs, sum(unit.key not in objects_by_key for unit in support)),
+            self._limits,
+            self._most,
+            lambda unit: common_part_of(unit, self._recipe.fields_without_cost),
+        )
+        missing = [translation_unit(group, self._keys) for group in groups]
         for group in missing:
             objects_by_key |= {unit.key: self._cache.object_path(group.key) for unit in group.parts}
         with ExitStack() as stack:
@@ -227,20 +236,6 @@ class _Build:
                 self._library.confirm(key)
         self._objects = {_instance_key(unit): objects_by_key[unit.key] for unit in kernels}
         return True
-
-    def _group(self, missing: list[Unit], others: int) -> list[Unit]:
-        """Put the kernels that must be compiled into translation units.
-
-        :param others: sources among the missing ones that take long and hold no kernels.
-        """
-        jobs = compilers_for_kernels(self._jobs, others)
-        kernels = [unit for unit in missing if unit.kernel is not None]
-        groups = [[unit] for unit in missing if unit.kernel is None]
-        ignored = self._recipe.fields_without_cost
-        groups += partition(
-            kernels, jobs, self._limits, self._most, lambda unit: common_part_of(unit, ignored)
-        )
-        return [translation_unit(group, self._keys) for group in groups]
 
     def _lost_prefix(self, steps: list[Step]) -> bool:
         """Say whether kernels were to use a precompiled header that could not be made."""

@@ -68,9 +68,23 @@ def table_source(
     :param ranking: ranks the kernels; it must be rendered for the same kernels in the same order.
     """
     interface = operation.interface
+    rows: list[dict[str, Any]] = []
+    for kernel in kernels:
+        instance, types = kernel.instance, kernel.instance.types
+        # programs allocate the tensors
+        named = [*zip(_ORDINALS, types.operands, strict=False), ("result", types.result)]
+        said = {
+            "name": kernel.name,
+            **((fields or {}).get(kernel.symbol) or instance.fields()),
+            **instance.derived_fields(),
+            **{f"{name}_bytes": dtype.properties.size_bytes for name, dtype in named},
+            **({"types": types.text} if types.text != operation.types(instance.dtype).text else {}),
+            "split_sum": instance.split_sum.value,
+        }
+        rows.append({"ndim": instance.ndim, "fields": string_literal(msgspec.json.encode(said).decode())})
     values: dict[str, Any] = {
         "info_header": _text(_LIBRARY_INFO_HEADER),
-        "kernels": [_row(kernel, operation, (fields or {}).get(kernel.symbol)) for kernel in kernels],
+        "kernels": rows,
         "operation": string_literal(operation.id),
         "arch": string_literal(arch),
         "interface_version": string_literal(interface.version),
@@ -86,22 +100,6 @@ def table_source(
     if interface.source is not None:
         parts += ["\n", "\n".join(_text(path) for path in (*interface.headers, interface.source))]
     return "".join(parts)
-
-
-def _row(kernel: KernelFiles, operation: Operation, fields: Mapping[str, Any] | None) -> dict[str, Any]:
-    instance = kernel.instance
-    types = instance.types
-    # programs allocate the tensors
-    named = [*zip(_ORDINALS, types.operands, strict=False), ("result", types.result)]
-    values = {
-        "name": kernel.name,
-        **(fields or instance.fields()),
-        **instance.derived_fields(),
-        **{f"{name}_bytes": dtype.properties.size_bytes for name, dtype in named},
-        **({"types": types.text} if types.text != operation.types(instance.dtype).text else {}),
-        "split_sum": instance.split_sum.value,
-    }
-    return {"ndim": instance.ndim, "fields": string_literal(msgspec.json.encode(values).decode())}
 
 
 @lru_cache(maxsize=16)

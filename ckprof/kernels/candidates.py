@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ckprof.errors import CkprofError, PluginError, UsageError
+from ckprof.errors import CkprofError, UsageError
 from ckprof.model.kernel import KEY_DIGITS, SameKernels, SelectedKernel, Substitution
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import NOT_ASKED
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ckprof.model.instance import Instance
     from ckprof.model.problem import Problem
     from ckprof.model.requirement import UnmetRequirement
-    from ckprof.plugin.protocols import KernelSource, RuleSetEntry
+    from ckprof.plugin.protocols import RuleSetEntry
     from ckprof.plugin.registry import Registry
 
 
@@ -43,21 +43,6 @@ class Candidate:
     def instance_string(self) -> str:
         """CK Builder's text for the instance."""
         return self.pipeline.instance_string(self.instance)
-
-    def render(self, arch: str, api_level: str) -> KernelSource:
-        """Return what the pipeline writes of it, under its name where the pipeline takes names.
-
-        :raises PluginError: that has another name.
-        """
-        if not offers(self.pipeline, Pipeline.render_named):
-            return self.pipeline.render(self.instance, arch, api_level)
-        source = self.pipeline.render_named(self.instance, self.name, arch, api_level)
-        if source.name != self.name:
-            raise PluginError(
-                f"pipeline {self.pipeline.id}: render_named returned kernel {source.name!r}, expected "
-                f"{self.name!r}"
-            )
-        return source
 
     def selected(self, object_digest: str | None = None) -> SelectedKernel:
         """Return the kernel as measurements, stores and reports name it.
@@ -113,21 +98,6 @@ class KernelNames:
         self._owners[name.lower()] = instance
         return name
 
-    def candidate(
-        self,
-        instance: Instance,
-        pipeline: Pipeline,
-        *,
-        index: int,
-        source: str,
-        defect: UnmetRequirement | None = None,
-    ) -> Candidate:
-        """Return an instance under its final name; the parameters are fields of it."""
-        name = self.take(pipeline.kernel_name(instance), instance)
-        return Candidate(
-            index=index, instance=instance, pipeline=pipeline, name=name, source=source, defect=defect
-        )
-
 
 def list_candidates(
     conversions: Iterable[Conversion], registry: Registry, families: Sequence[str] = ()
@@ -148,10 +118,11 @@ def list_candidates(
                 if key in candidates:
                     continue
                 line = conversion.source_lines.get((catalog.variant, instance.id))
-                candidates[key] = names.candidate(
-                    instance,
-                    pipeline,
+                candidates[key] = Candidate(
                     index=len(candidates),
+                    instance=instance,
+                    pipeline=pipeline,
+                    name=names.take(pipeline.kernel_name(instance), instance),
                     source=f"{conversion.path}:{line}" if line else str(conversion.path),
                 )
     return list(candidates.values())
@@ -165,16 +136,16 @@ def entry_candidates(entries: Iterable[RuleSetEntry], registry: Registry, source
     """
     pipelines = registry.pipelines.as_mapping()
     names = KernelNames()
-    return [
-        names.candidate(
-            instance,
-            pipelines.get(instance.pipeline) or registry.pipelines.find(instance.pipeline),
-            index=index,
-            source=source,
-            defect=defect,
+    candidates = []
+    for index, (instance, defect) in enumerate(entries):
+        pipeline = pipelines.get(instance.pipeline) or registry.pipelines.find(instance.pipeline)
+        name = names.take(pipeline.kernel_name(instance), instance)
+        candidates.append(
+            Candidate(
+                index=index, instance=instance, pipeline=pipeline, name=name, source=source, defect=defect
+            )
         )
-        for index, (instance, defect) in enumerate(entries)
-    ]
+    return candidates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,9 +283,8 @@ def with_unfused(selection: Selection) -> tuple[Selection, Mapping[str, str]]:
             continue
         pairs[candidate.instance.key] = plain.key
         if plain.key not in known:
-            known[plain.key] = names.candidate(
-                plain, candidate.pipeline, index=number, source=candidate.source, defect=candidate.defect
-            )
+            name = names.take(candidate.pipeline.kernel_name(plain), plain)
+            known[plain.key] = replace(candidate, index=number, instance=plain, name=name)
             number += 1
     if not pairs:
         raise UsageError(f"nothing is fused to the kernels of {selection.source}: they have no epilogue")

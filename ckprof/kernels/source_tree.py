@@ -31,6 +31,8 @@ from ckprof.kernels.c_interface import (
 from ckprof.kernels.embedding import embedding_files
 from ckprof.kernels.keys import KernelFolder, KernelSources
 from ckprof.kernels.manifest import write_if_changed
+from ckprof.plugin.members import offers
+from ckprof.plugin.protocols import Pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -102,13 +104,22 @@ def generate_tree(build_dir: BuildDir, candidates: Sequence[Candidate]) -> Sourc
     for candidate in candidates:
         distinct.setdefault(candidate.instance.key, candidate)
     candidates = tuple(distinct.values())
-    root, digest = build_dir.root, _digest(build_dir, candidates)
+    direction, root, recipe = build_dir.direction, build_dir.root, build_dir.recipe
+    asked = [direction.interface.library, direction.id, direction.host_args_type, build_dir.arch]
+    asked.append(recipe.api_level)
+    if build_dir.chunk_size is not None:
+        asked += [repr((recipe, build_dir.chunk_size, build_dir.ranking)), str(root)]
+    asked += [f"{kernel.instance.key} {kernel.instance.id} {kernel.name}" for kernel in candidates]
+    writers = {id(kernel.pipeline): kernel.pipeline for kernel in candidates}.values()
+    digest = manifest.request_digest(
+        asked, {type(writer).__module__.partition(".")[0] for writer in (direction, *writers)}
+    )
     tree = partial(
         SourceTree,
         root=root,
-        library_name=build_dir.direction.interface.library,
+        library_name=direction.interface.library,
         manifest=root / manifest.FILE,
-        direction=build_dir.direction,
+        direction=direction,
         arch=build_dir.arch,
     )
     state = manifest.up_to_date(root, digest)
@@ -129,25 +140,10 @@ def generate_tree(build_dir: BuildDir, candidates: Sequence[Candidate]) -> Sourc
     return tree(kernels=tuple(kernels), written=written, removed=removed)
 
 
-def _digest(build_dir: BuildDir, candidates: Sequence[Candidate]) -> str:
-    direction, recipe = build_dir.direction, build_dir.recipe
-    parts = [direction.interface.library, direction.id, direction.host_args_type, build_dir.arch]
-    parts.append(recipe.api_level)
-    if build_dir.chunk_size is not None:
-        parts += [repr((recipe, build_dir.chunk_size, build_dir.ranking)), str(build_dir.root)]
-    parts += [
-        f"{candidate.instance.key} {candidate.instance.id} {candidate.name}" for candidate in candidates
-    ]
-    writers = {id(candidate.pipeline): candidate.pipeline for candidate in candidates}.values()
-    return manifest.request_digest(
-        parts, {type(writer).__module__.partition(".")[0] for writer in (direction, *writers)}
-    )
-
-
 def _texts(build_dir: BuildDir, candidates: Sequence[Candidate]) -> tuple[list[KernelFiles], dict[str, str]]:
     """Return the kernels, and path below the root -> text of all files of the tree.
 
-    :raises PluginError: two kernels have the same C++ name.
+    :raises PluginError: two kernels have the same C++ name, or one has another than was asked for.
     """
     records: list[dict[str, object]] = []
     kernels: list[KernelFiles] = []
@@ -155,11 +151,20 @@ def _texts(build_dir: BuildDir, candidates: Sequence[Candidate]) -> tuple[list[K
     owners: dict[str, Candidate] = {}
     direction = build_dir.direction
     for candidate in candidates:
-        source = candidate.render(build_dir.arch, build_dir.recipe.api_level)
+        pipeline, target = candidate.pipeline, (build_dir.arch, build_dir.recipe.api_level)
+        if offers(pipeline, Pipeline.render_named):
+            source = pipeline.render_named(candidate.instance, candidate.name, *target)
+            if source.name != candidate.name:
+                raise PluginError(
+                    f"pipeline {pipeline.id}: render_named returned kernel {source.name!r}, expected "
+                    f"{candidate.name!r}"
+                )
+        else:
+            source = pipeline.render(candidate.instance, *target)
         owner = owners.setdefault(source.name.lower(), candidate)
         if owner is not candidate:
             raise PluginError(
-                f"pipeline {candidate.pipeline.id}: instances {owner.instance.id} and "
+                f"pipeline {pipeline.id}: instances {owner.instance.id} and "
                 f"{candidate.instance.id} are both written as kernel {source.name}; give the pipeline a "
                 "method render_named(instance, name, arch, api_level), or say what distinguishes them in "
                 "kernel_name"

@@ -59,7 +59,7 @@ class Unit:
     @property
     def holds_kernels(self) -> bool:
         """False for the sources that every library needs."""
-        return self.parts[0].kernel is not None
+        return self.kernel is not None or bool(self.members)
 
 
 def kernel_unit(kernel: KernelSources, root: Path, keys: Keys) -> Unit:

@@ -73,18 +73,16 @@ class Instance(_Remembered):
         try:
             return self._key
         except AttributeError:
-            key = self._content_key()
-            object.__setattr__(self, "_key", key)  # of a frozen class; it depends on nothing that can change
-            return key
-
-    def _content_key(self) -> str:
+            pass
         try:
             text = msgspec.json.encode(self.identity(), order="sorted")
         except (TypeError, msgspec.MsgspecError) as error:
             raise PluginError(
                 f"pipeline {self.pipeline!r}: a field of {type(self).__name__} has no form in JSON: {error}"
             ) from error
-        return hashlib.blake2b(text, digest_size=16).hexdigest()
+        key = hashlib.blake2b(text, digest_size=16).hexdigest()
+        object.__setattr__(self, "_key", key)  # of a frozen class; it depends on nothing that can change
+        return key
 
     def fields(self) -> dict[str, int | str | bool | None]:
         """Return the fields of :meth:`identity` without nesting: ``tile_m`` is the ``m`` of ``tile``.

@@ -201,7 +201,30 @@ def gemm_values(
         "types": _types(_cpp_types(instance.types), rounded_to, instance.layout),
         "a_factor": f"Config::{_COMPUTE_TYPE}" if rounded_to else operation.a_type,
         "b_factor": f"Config::{_COMPUTE_TYPE}" if rounded_to else operation.b_type,
-        "constants": _constants(instance, arch),
+        "constants": (
+            _sizes("M_Tile N_Tile K_Tile", instance.tile.sizes),
+            _sizes("M_Warp N_Warp K_Warp", instance.wave_grid.sizes),
+            _sizes("M_Warp_Tile N_Warp_Tile K_Warp_Tile", instance.mma_tile.sizes),
+            _sizes("VectorSizeA VectorSizeB VectorSizeC", instance.vector_sizes),
+            _pads(instance.pads),
+            (
+                ("GemmPipeline", "Pipeline", f"GemmPipeline::{instance.gemm_pipeline.properties.enumerator}"),
+                (
+                    "GemmPipelineScheduler",
+                    "Scheduler",
+                    f"GemmPipelineScheduler::{instance.scheduler.enumerator}",
+                ),
+                ("bool", "DoubleSmemBuffer", boolean(instance.double_smem_buffer)),
+                ("bool", "UseCShuffleEpilogue", boolean(True)),
+                ("int", "kBlockPerCu", instance.block_per_cu),
+                ("index_t", "NumWaveGroups", instance.num_wave_groups),
+                ("index_t", "NumGroupsToMerge", instance.num_groups_to_merge),
+                ("bool", "EnableSplitImage", boolean(instance.split_image)),
+                ("bool", "ExplicitGemm", boolean(instance.explicit_gemm)),
+                ("index_t", "NDimSpatial", instance.ndim),
+                ("const char*", "TargetArch", string_literal(arch)),
+            ),
+        ),
         "specialization": instance.specialization.enumerator,
         "pipeline_class": properties.cpp_class,
         "pipeline_base": properties.cpp_base,
@@ -323,26 +346,3 @@ def _sizes(names: str, values: tuple[int, int, int]) -> tuple[tuple[str, str, in
 @lru_cache(maxsize=8)
 def _pads(pads: tuple[bool, bool, bool]) -> tuple[tuple[str, str, str], ...]:
     return tuple(("bool", f"kPad{axis}", boolean(pad)) for axis, pad in zip("MNK", pads, strict=True))
-
-
-def _constants(instance: GemmInstance, arch: str) -> tuple[tuple[tuple[str, str, str | int], ...], ...]:
-    return (
-        _sizes("M_Tile N_Tile K_Tile", instance.tile.sizes),
-        _sizes("M_Warp N_Warp K_Warp", instance.wave_grid.sizes),
-        _sizes("M_Warp_Tile N_Warp_Tile K_Warp_Tile", instance.mma_tile.sizes),
-        _sizes("VectorSizeA VectorSizeB VectorSizeC", instance.vector_sizes),
-        _pads(instance.pads),
-        (
-            ("GemmPipeline", "Pipeline", f"GemmPipeline::{instance.gemm_pipeline.properties.enumerator}"),
-            ("GemmPipelineScheduler", "Scheduler", f"GemmPipelineScheduler::{instance.scheduler.enumerator}"),
-            ("bool", "DoubleSmemBuffer", boolean(instance.double_smem_buffer)),
-            ("bool", "UseCShuffleEpilogue", boolean(True)),
-            ("int", "kBlockPerCu", instance.block_per_cu),
-            ("index_t", "NumWaveGroups", instance.num_wave_groups),
-            ("index_t", "NumGroupsToMerge", instance.num_groups_to_merge),
-            ("bool", "EnableSplitImage", boolean(instance.split_image)),
-            ("bool", "ExplicitGemm", boolean(instance.explicit_gemm)),
-            ("index_t", "NDimSpatial", instance.ndim),
-            ("const char*", "TargetArch", string_literal(arch)),
-        ),
-    )
