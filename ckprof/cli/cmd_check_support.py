@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -87,10 +86,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     report_rejections(report.library.rejected, session.console)
     if report.library.path is None:
         return ExitCode.FAILED
-    if arguments.format == "json":
-        session.console.result(json.dumps(_content(report), indent=1))
-    else:
-        session.console.result(_document(report))
+    session.console.result_in(arguments.format, _content(report), _document(report))
     return ExitCode.OK if report.succeeded else ExitCode.FAILED
 
 

@@ -161,6 +161,10 @@ class Console:
         text = plain(content) if isinstance(content, str) else content.text(self.terminal)
         self.exact(text if text.endswith("\n") else f"{text}\n")
 
+    def result_in(self, format_: str, values: object, shown: str | Document) -> None:
+        """Print a result as JSON, if ``format_`` asks for it, else as it is shown to people."""
+        self.result(json.dumps(values, indent=1) if format_ == "json" else shown)
+
     @contextmanager
     def collected(self) -> Iterator[io.StringIO]:
         """Collect the parts of the result in place of printing them."""

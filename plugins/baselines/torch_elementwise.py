@@ -73,10 +73,6 @@ def _add_all(combination: Combination, _: Any) -> list[TorchStep]:
     return [_add(number) for number in range(len(combination.extents))]
 
 
-def _multiply_all(combination: Combination, _: Any) -> list[TorchStep]:
-    return [_multiply(number) for number in range(len(combination.extents))]
-
-
 def _between(floor: float, ceiling: float, dtype: Any) -> list[TorchStep]:
     """Torch takes only limits that the type holds: those beyond all of its numbers are none."""
     largest, name = torch.finfo(dtype).max, str(dtype).removeprefix("torch.")
@@ -90,10 +86,6 @@ def _between(floor: float, ceiling: float, dtype: Any) -> list[TorchStep]:
 
 def _clamp(combination: Combination, dtype: Any) -> list[TorchStep]:
     return _between(combination.values["floor"], combination.values["ceiling"], dtype)
-
-
-def _add_clamp(combination: Combination, dtype: Any) -> list[TorchStep]:
-    return [_add(0), *_clamp(combination, dtype)]
 
 
 def _normalize(combination: Combination, dtype: Any) -> list[TorchStep]:
@@ -117,21 +109,9 @@ def _normalize(combination: Combination, dtype: Any) -> list[TorchStep]:
     return [_add(0), *normalized, *_clamp(combination, dtype)]
 
 
-def _scale(combination: Combination, _: Any) -> list[TorchStep]:
-    return [_times(combination.values["scale"])]
-
-
-def _bilinear(combination: Combination, _: Any) -> list[TorchStep]:
-    return [_times(combination.values["alpha"]), _add(0, combination.values["beta"])]
-
-
 def _scale_add_scale_add_relu(combination: Combination, _: Any) -> list[TorchStep]:
     alpha1, alpha2 = (combination.values[name] for name in ("alpha1", "alpha2"))
     return [_times(alpha1), _add(0, alpha2), _add(1), _RELU]
-
-
-def _conv_scale(combination: Combination, _: Any) -> list[TorchStep]:
-    return [_times(math.prod(combination.parameters))]
 
 
 def _operand_scales(combination: Combination) -> float:
@@ -204,15 +184,15 @@ _UNARY_STEPS: Final[dict[str, Callable[[Values, Any], list[TorchStep]]]] = {
 #: operation -> what makes its steps
 _STEPS: Final[dict[ElementwiseOp, Callable[[Combination, Any], list[TorchStep]]]] = {
     ElementwiseOp.MULTI_D_ADD: _add_all,
-    ElementwiseOp.MULTI_D_MULTIPLY: _multiply_all,
+    ElementwiseOp.MULTI_D_MULTIPLY: lambda one, _: [_multiply(number) for number in range(len(one.extents))],
     ElementwiseOp.ADD: _add_all,
     ElementwiseOp.CLAMP: _clamp,
-    ElementwiseOp.ADD_CLAMP: _add_clamp,
+    ElementwiseOp.ADD_CLAMP: lambda one, dtype: [_add(0), *_clamp(one, dtype)],
     ElementwiseOp.BIAS_NORMALIZE_CLAMP: _normalize,
-    ElementwiseOp.SCALE: _scale,
-    ElementwiseOp.BILINEAR: _bilinear,
+    ElementwiseOp.SCALE: lambda one, _: [_times(one.values["scale"])],
+    ElementwiseOp.BILINEAR: lambda one, _: [_times(one.values["alpha"]), _add(0, one.values["beta"])],
     ElementwiseOp.SCALE_ADD_SCALE_ADD_RELU: _scale_add_scale_add_relu,
-    ElementwiseOp.CONV_SCALE: _conv_scale,
+    ElementwiseOp.CONV_SCALE: lambda one, _: [_times(math.prod(one.parameters))],
     ElementwiseOp.CONV_SCALE_RELU: _conv_scale_relu,
     ElementwiseOp.CONV_SCALE_ADD: _conv_scale_add,
     ElementwiseOp.CONV_INVSCALE: _conv_invscale,

@@ -73,6 +73,9 @@ class LocalSession:
     :raises ToolchainError: the system has no thread for one of them.
     """
 
+    outlives_coordinator = False
+    shares_files = True
+
     def __init__(self, handler: str, slots: Sequence[Slot]) -> None:
         self._orders: queue.SimpleQueue[_Order | None] = queue.SimpleQueue()
         self._lanes = [_Lane(handler, slot, self._orders) for slot in slots]
@@ -86,16 +89,6 @@ class LocalSession:
                 raise ToolchainError(
                     f"engine local: {exc}; end other processes, or raise 'ulimit -u'"
                 ) from None
-
-    @property
-    def outlives_coordinator(self) -> bool:
-        """Workers end with the process that started them."""
-        return False
-
-    @property
-    def shares_files(self) -> bool:
-        """Workers run on this machine."""
-        return True
 
     @property
     def pids(self) -> list[int]:

@@ -306,6 +306,7 @@ class ParslSession:
     def __init__(self, request: EngineRequest, settings: ParslSettings) -> None:
         self._handlers = {Pool.RUN: request.handler, Pool.BUILD: request.build_handler}
         self._settings = settings
+        self.outlives_coordinator, self.shares_files = not settings.local, settings.local
         # Its processes on this machine end with the other end, however this process does.
         self._watched, self._alive = os.pipe()
         folder = request.folder.absolute() / "parsl"
@@ -321,16 +322,6 @@ class ParslSession:
                 f"Parsl cannot be started: {why}; its logs are in {folder}; "
                 "pip install --force-reinstall 'ckprof[cluster]' if something of it is missing"
             ) from exc
-
-    @property
-    def outlives_coordinator(self) -> bool:
-        """Workers of other machines notice the end of this process by its silence, those here at once."""
-        return not self._settings.local
-
-    @property
-    def shares_files(self) -> bool:
-        """Whether all workers run on this machine."""
-        return self._settings.local
 
     def slots(self, pool: Pool) -> int:
         """Return how many workers the pool has when all jobs run."""

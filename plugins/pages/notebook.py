@@ -129,11 +129,6 @@ def _note(row: ResultRow) -> str:
 _MOST_ROWS: Final = 50
 
 
-def results_html(results: RunResults) -> str:
-    """Return the ranked tables of a run as HTML."""
-    return html_of(terminal_document(results))
-
-
 def html_of(document: Document) -> str:
     """Return a document as HTML; whatever comes from outside is escaped."""
     return str(Markup("\n").join(_part(part) for part in document.parts))
@@ -169,6 +164,8 @@ def _cell(name: str, column: Column[Any], text: str) -> Markup:
 
 
 VIEWS: Final = (
-    ResultsView(id="html", label="tables for notebooks", make=results_html),
+    ResultsView(
+        id="html", label="tables for notebooks", make=lambda results: html_of(terminal_document(results))
+    ),
     ResultsView(id="plot", label="charts of a run", make=RunCharts),
 )

@@ -99,10 +99,6 @@ class Tables(msgspec.Struct, forbid_unknown_fields=True):
         by_class = self.tiles.get(direction, {}).get(str(ndim), {})
         return by_class.get(_CLASSES[dtype], [])
 
-    def features_of(self, direction: str, dtype: DataType) -> list[Feature]:
-        """Return the features of a direction that exist for a data type."""
-        return [f for f in self.features.get(direction, ()) if _CLASSES[dtype] in f.classes]
-
     def grids_of(self, direction: str, tile: str) -> list[Sizes]:
         """Return the wave grids chosen for a tile."""
         override = self.wave_grid_overrides.get(direction, {}).get(tile)
@@ -115,10 +111,6 @@ class Tables(msgspec.Struct, forbid_unknown_fields=True):
             if (exception.direction, exception.tile, exception.wave_grid) == (direction, tile, text):
                 return [_pair(mma) for mma in exception.mma]
         return []
-
-    def never(self) -> frozenset[tuple[int, int]]:
-        """Return the m and n of MMA tiles that are not chosen by themselves."""
-        return frozenset(_pair(text) for text in self.mma_never)
 
     def vectors_of(self, direction: str, tile: str, dtype: DataType) -> list[Sizes]:
         """Return the vector sizes tried for a tile, sorted."""
@@ -136,10 +128,6 @@ class Tables(msgspec.Struct, forbid_unknown_fields=True):
         if by_tile is not None:
             return [schedule(text) for text in by_tile]
         return schedules_by_shape(direction, sizes(tile))
-
-    def uses_legacy_wavelet_k(self, direction: str, tile: str) -> bool:
-        """Say whether wavelet kernels of a tile have the K of stream-K kernels."""
-        return tile in self.wavelet_legacy_mma_k_tiles.get(direction, ())
 
 
 def schedules_by_shape(direction: str, tile: Sizes) -> list[Schedule]:
@@ -249,7 +237,9 @@ def _gemm_configs(
             yield config, None
     # Features do not look at the table of tiles. That matters where there is none at all.
     defect = None if table.base_tiles(direction, ndim, dtype) else _no_table(direction, ndim)
-    for feature in table.features_of(direction, dtype):
+    for feature in table.features.get(direction, ()):
+        if _CLASSES[dtype] not in feature.classes:
+            continue
         named = feature.gemm_pipelines
         for tile in feature.tiles:
             schedules = (
@@ -281,7 +271,7 @@ def _configs_of_tile(
     tile = sizes(tile_text)
     size_bytes = dtype.properties.size_bytes
     all_vectors = table.vectors_of(direction, tile_text, dtype)
-    legacy_wavelet = table.uses_legacy_wavelet_k(direction, tile_text)
+    legacy_wavelet = tile_text in table.wavelet_legacy_mma_k_tiles.get(direction, ())
     specializations = _specializations(direction, tile)
     for grid, mma in _pairs(direction, tile_text, arch, dtype):
         usual_k = mma_k(mma, tile[2], dtype)
@@ -332,7 +322,7 @@ def _pairs(direction: str, tile_text: str, arch: Architecture, dtype: DataType) 
     table = tables()
     tile = sizes(tile_text)
     fitting = fitting_pairs(tile, arch, dtype)
-    shapes = {(m, n) for m, n, _ in arch.mma_tiles.get(dtype.value, ())} - table.never()
+    shapes = {(m, n) for m, n, _ in arch.mma_tiles.get(dtype.value, ())} - set(map(_pair, table.mma_never))
     chosen = [
         (grid, mma)
         for grid in table.grids_of(direction, tile_text)

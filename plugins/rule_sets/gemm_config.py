@@ -32,7 +32,6 @@ from ckprof_plugins.pipelines.vocabulary import Epilogue, GemmPipeline, Schedule
 if TYPE_CHECKING:
     from ckprof.model.architecture import Architecture, Sizes
     from ckprof.model.instance import Instance
-    from ckprof_plugins.directions._convolution.layout import ConvLayout
 
 
 #: Number of spatial dimensions -> the layout of all GEMM kernels.
@@ -130,7 +129,7 @@ def make_instance(config: GemmConfig, number: int) -> GemmInstance:
         "id": number,
         "direction": config.direction,
         "ndim": config.ndim,
-        "layout": gemm_layout(config.ndim),
+        "layout": GEMM_LAYOUTS[config.ndim],
         "dtype": config.dtype,
         "tile": _extent(config.tile),
         "wave_grid": _extent(config.wave_grid),
@@ -159,11 +158,6 @@ def make_instance(config: GemmConfig, number: int) -> GemmInstance:
     if features.two_stage:
         return TwoStageInstance(**fields)
     return ImplicitGemmInstance(**fields)
-
-
-def gemm_layout(ndim: int) -> ConvLayout:
-    """Return the layout of GEMM kernels with that many spatial dimensions."""
-    return GEMM_LAYOUTS[ndim]
 
 
 @lru_cache(maxsize=1024)
@@ -254,13 +248,9 @@ def entry_of(instance: Instance, arch: Architecture, defect: UnmetRequirement | 
 
     :param defect: what is wrong with it in any case.
     """
-    return RuleSetEntry(instance, defect or _unmet(instance, arch))
-
-
-def _unmet(instance: Instance, arch: Architecture) -> UnmetRequirement | None:
-    if not isinstance(instance, GemmInstance):
-        return None
-    return _missing_capability(instance, arch) or _single_channel(instance)
+    if defect is None and isinstance(instance, GemmInstance):
+        defect = _missing_capability(instance, arch) or _single_channel(instance)
+    return RuleSetEntry(instance, defect)
 
 
 def _missing_capability(instance: GemmInstance, arch: Architecture) -> UnmetRequirement | None:

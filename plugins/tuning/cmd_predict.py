@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from ckprof.cli import shared_options
@@ -74,10 +73,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     report_rejections(predictions.library.rejected, session.console)
     if arguments.measured and not predictions.calibration.pairs:
         session.console.warning("no measured time is of these kernels: predicted times are not corrected")
-    if arguments.format == "json":
-        session.console.result(json.dumps(_content(predictions, arguments.hot or 0), indent=1))
-    else:
-        session.console.result(_document(predictions, arguments.hot or 0))
+    hot = arguments.hot or 0
+    session.console.result_in(arguments.format, _content(predictions, hot), _document(predictions, hot))
     none = any(not any(kernel.time for kernel in kernels) for _, kernels in predictions.problems)
     return ExitCode.FAILED if predictions.failed or none else ExitCode.OK
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
@@ -81,10 +80,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         session.console.warning(line)
     for name, reason in choice.unsupported.items():
         session.console.detail(f"{name} does not support the problem: {reason}")
-    if arguments.format == "json":
-        session.console.result(json.dumps(_values(choice), indent=1))
-    else:
-        session.console.result(_document(choice))
+    session.console.result_in(arguments.format, _values(choice), _document(choice))
     failed = any(kernel.status and kernel.measured_us is None for kernel in choice.kernels)
     return ExitCode.FAILED if failed else ExitCode.OK
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from math import exp
 from pathlib import Path
@@ -60,10 +59,9 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     for line in model.origin.dropped:
         session.console.info(f"excluded: {line}")
     write_output(arguments.output, render_model(model))
-    if arguments.format == "json":
-        session.console.result(json.dumps(_values(model, arguments.output), indent=1))
-    else:
-        session.console.result(_text(model, arguments.output))
+    session.console.result_in(
+        arguments.format, _values(model, arguments.output), _text(model, arguments.output)
+    )
     return ExitCode.OK
 
 

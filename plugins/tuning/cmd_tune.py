@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from dataclasses import replace
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
     from ckprof.cli.session import Session
     from ckprof.kernels.emit import EmittedList
-    from ckprof.kernels.requests import InstanceQuery
     from ckprof.measure.options import RunOptions
     from ckprof.model.problem import Problem
     from ckprof_plugins.tuning.search.result import TuneResult
@@ -102,7 +100,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         return _replay(arguments, session)
     if arguments.store is None:
         raise UsageError("--store FILE is missing: every outcome is stored, so that a search can be resumed")
-    _plan_with_one_thread(arguments, session)
+    if not session.profiler.target(arguments.target).embedded:
+        os.environ.setdefault(_BLAS_THREADS, "1")
     from ckprof_plugins.tuning.tuning import tune_planned
 
     plan = chosen_plan(arguments, session, _usual(session))
@@ -114,15 +113,6 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if result.comparison is not None and result.comparison.failure and not session.signals.requested:
         return ExitCode.FAILED
     return session.signals.exit_code
-
-
-def _plan_with_one_thread(arguments: argparse.Namespace, session: Session) -> None:
-    """Have numpy, which is not imported yet, use one thread where compilers run while it plans.
-
-    Its matrices are small, and threads that wait for CPUs to become free take many times as long.
-    """
-    if not session.profiler.target(arguments.target).embedded:
-        os.environ.setdefault(_BLAS_THREADS, "1")
 
 
 def _options(arguments: argparse.Namespace, session: Session) -> TuneOptions:
@@ -150,8 +140,10 @@ def _replay(arguments: argparse.Namespace, session: Session) -> ExitCode:
         raise UsageError(f"--replay requires DIRECTION: {', '.join(session.registry.operations.ids)}")
     if arguments.dtype is None:
         raise UsageError(f"--replay requires --dtype: {spellings(DataType)}")
-    query = _named_instances(arguments, session)
-    selection = session.profiler.instances(query).require() if query is not None else None
+    selection = None
+    if arguments.conf or arguments.rule_set is not None:
+        query = shared_options.chosen_query(arguments, session, [arguments.direction])
+        selection = session.profiler.instances(query).require()
     if arguments.emit is not None and selection is None:
         raise UsageError("--emit writes instances, which a table does not have: add --conf or --rule-set")
     direction = session.registry.operation(arguments.direction)
@@ -179,21 +171,11 @@ def _replay(arguments: argparse.Namespace, session: Session) -> ExitCode:
     return ExitCode.OK
 
 
-def _named_instances(arguments: argparse.Namespace, session: Session) -> InstanceQuery | None:
-    """Return which instances a replay is limited to; ``None`` for all of the table."""
-    if not arguments.conf and arguments.rule_set is None:
-        return None
-    return shared_options.chosen_query(arguments, session, [arguments.direction])
-
-
 def _show(result: TuneResult, arguments: argparse.Namespace, session: Session) -> None:
     from ckprof_plugins.tuning.tune_report import tune_document, tune_values
 
     session.console.progress.clear()
-    if arguments.format == "json":
-        session.console.result(json.dumps(tune_values(result), indent=1))
-    else:
-        session.console.result(tune_document(result))
+    session.console.result_in(arguments.format, tune_values(result), tune_document(result))
 
 
 def _emit(result: TuneResult, emitted: EmittedList, arguments: argparse.Namespace, session: Session) -> None:

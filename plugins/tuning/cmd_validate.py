@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
@@ -55,10 +54,9 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     validation = validate(session.profiler, chosen(arguments, ValidateOptions))
     for line in validation.dropped:
         session.console.info(f"excluded: {line}")
-    if arguments.format == "json":
-        session.console.result(json.dumps(validation_values(validation), indent=1))
-    else:
-        session.console.result(validation_document(validation))
+    session.console.result_in(
+        arguments.format, validation_values(validation), validation_document(validation)
+    )
     return ExitCode.OK
 
 

@@ -200,7 +200,13 @@ def predict(session: Session, options: PredictOptions) -> Predictions:
         raise NothingLeftError("no kernel was built: nothing is predicted")
     measured = read_measured(session.registry, options.measured, library.built)
     to_learn = [ProblemCase(problem=problem) for problem in problems_to_learn(measured)]
-    asked = _asked(library, (*options.problems, *to_learn))
+    asked = [
+        (case, kernel, split)
+        for case in (*options.problems, *to_learn)
+        for kernel in library.built
+        if case.takes(kernel.selected())
+        for split in case.splits or (1,)
+    ]
     arch = library.recipe.arch
     questions = [_question(library.direction, *one, arch) for one in asked]
     profile = options.profile or options.hot > 0
@@ -227,18 +233,6 @@ def predict(session: Session, options: PredictOptions) -> Predictions:
         library=library,
         problems=tuple((case, _ranked(by_case[id(case)])) for case in options.problems),
         calibration=calibration,
-    )
-
-
-def _asked(
-    library: BuiltLibrary, cases: Iterable[ProblemCase]
-) -> tuple[tuple[ProblemCase, Candidate, int], ...]:
-    return tuple(
-        (case, kernel, split)
-        for case in cases
-        for kernel in library.built
-        if case.takes(kernel.selected())
-        for split in case.splits or (1,)
     )
 
 

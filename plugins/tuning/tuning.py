@@ -83,7 +83,15 @@ class ReplayBench:
     """
 
     def __init__(self, table: Measurements, space: SearchSpace, options: ReplayOptions) -> None:
-        self._space, self._costs = space, _costs(options)
+        self._space = space
+        self._costs = Costs(
+            start_s=options.start_s,
+            unit_s=options.unit_s,
+            kernel_s=options.build_s,
+            visit_s=options.visit_s,
+            jobs=options.jobs,
+            per_unit=options.per_unit,
+        )
         #: whether kernels are measured while others are built
         self.overlaps = options.overlap
         self._seconds = 0.0
@@ -147,18 +155,6 @@ class ReplayBench:
                 return
             self._seconds += self._costs.visit_s
             yield pair, kernel_time([RoundTime(median_ms=float(self._times[pair]) / 1000, spread_ms=0.0)])
-
-
-def _costs(options: ReplayOptions) -> Costs:
-    """Return the seconds that are counted."""
-    return Costs(
-        start_s=options.start_s,
-        unit_s=options.unit_s,
-        kernel_s=options.build_s,
-        visit_s=options.visit_s,
-        jobs=options.jobs,
-        per_unit=options.per_unit,
-    )
 
 
 #: share of the time of a search on a device that planning may take

@@ -134,7 +134,7 @@ def _problem_of(row: _CsvRow, operations: Sequence[Operation]) -> ProblemCase:
             raise row.error(
                 f"{name} {total} (of all groups) is not a multiple of the number of groups {groups}"
             )
-    ndim = 3 if _is_3d(row) else 2
+    ndim = 3 if any(row.integer(_AXES[name][0], 1) > 1 for name in ("input", "filter")) else 2
 
     def axes(name: str) -> tuple[int, ...]:
         return tuple(row.integer(names, _AXIS_DEFAULTS.get(name)) for names in _AXES[name][3 - ndim :])
@@ -172,11 +172,6 @@ def _splits(row: _CsvRow) -> tuple[int, ...]:
         return ()
     splits = row.integer(_COLUMNS["split_k"])
     return (splits if splits > 0 else AUTO,)
-
-
-def _is_3d(row: _CsvRow) -> bool:
-    """Say whether the row has a depth axis: tables of 2D problems may carry 1 there."""
-    return row.integer(_AXES["input"][0], 1) > 1 or row.integer(_AXES["filter"][0], 1) > 1
 
 
 def _direction(row: _CsvRow, operations: Sequence[Operation]) -> str | None:

@@ -15,7 +15,6 @@ from ckprof_plugins.directions._convolution.convolution import SIZE_NAMES, Convo
 if TYPE_CHECKING:
     from ckprof.model.problem import Problem as AnyProblem
     from ckprof.model.types import DataType
-    from ckprof.plugin.protocols import Operation
     from ckprof.plugin.registry import Registry
 
 
@@ -196,7 +195,9 @@ class Problem(ConvProblem):
                 f"{named.id} is no direction of convolution: read its problems with Profiler.problems"
             )
         first_error: InputError | None = None
-        for asked in sorted(directions, key=_usual_order) if named is None else [named]:
+        for asked in (
+            sorted(directions, key=lambda one: getattr(one, "miopen_flag", 0)) if named is None else [named]
+        ):
             try:
                 case = parse_problem(ProblemLine(text=line, path="problem"), asked, operations)
             except InputError as error:
@@ -245,11 +246,6 @@ class Problem(ConvProblem):
             splits=self.splits,
             ignored=self.ignored,
         )
-
-
-def _usual_order(operation: Operation) -> int:
-    """Return where a direction stands among those that a line can mean: as MIOpenDriver counts them."""
-    return getattr(operation, "miopen_flag", 0)
 
 
 @cache

@@ -48,10 +48,6 @@ def _read_range(text: str) -> Range:
         raise UsageError(f"{text!r} is not LEAST:LARGEST, e.g. 1:64") from None
 
 
-def _show_range(bounds: Range) -> str:
-    return f"{bounds[0]}:{bounds[1]}"
-
-
 def _read_integers(text: str) -> tuple[int, ...]:
     """Return the integers of a list that commas separate.
 
@@ -63,10 +59,6 @@ def _read_integers(text: str) -> tuple[int, ...]:
         raise UsageError(f"{text!r} is not a list of integers, e.g. 1,8,64") from None
 
 
-def _show_integers(values: tuple[int, ...]) -> str:
-    return ",".join(map(str, values))
-
-
 def _read_giga(text: str) -> float:
     return 1e9 * float(text)
 
@@ -76,7 +68,7 @@ _read_giga.__name__ = "float"
 
 
 def _range_option(help: str) -> Mapping[str, Option]:
-    return option(help, metavar="RANGE", parse=_read_range, show=_show_range)
+    return option(help, metavar="RANGE", parse=_read_range, show="{0[0]}:{0[1]}".format)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +89,7 @@ class SampleSpec:
         "channels are multiples of one of these, each as often as the others",
         metavar="LIST",
         parse=_read_integers,
-        show=_show_integers,
+        show=lambda values: ",".join(map(str, values)),
         several="store",
     )
     #: 0 to 1
@@ -212,20 +204,8 @@ def _last_axis(values: tuple[int, ...], value: int) -> tuple[int, ...]:
     return (*values[:-1], value)
 
 
-def _one_channel(problem: ConvProblem, _: random.Random) -> ConvProblem:
-    return replace(problem, in_channels=1)
-
-
-def _group_per_channel(problem: ConvProblem, _: random.Random) -> ConvProblem:
-    return replace(problem, groups=problem.out_channels, in_channels=1, out_channels=1)
-
-
 def _odd_channels(problem: ConvProblem, _: random.Random) -> ConvProblem:
     return replace(problem, in_channels=problem.in_channels | 1, out_channels=problem.out_channels | 1)
-
-
-def _single_image(problem: ConvProblem, _: random.Random) -> ConvProblem:
-    return replace(problem, batch=1)
 
 
 def _single_pixel(problem: ConvProblem, _: random.Random) -> ConvProblem:
@@ -248,10 +228,6 @@ def _unequal_pads(problem: ConvProblem, generator: random.Random) -> ConvProblem
     )
 
 
-def _stride_over_filter(problem: ConvProblem, _: random.Random) -> ConvProblem:
-    return replace(problem, strides=tuple(taps + 1 for taps in problem.filter))
-
-
 def _flat_filter(problem: ConvProblem, _: random.Random) -> ConvProblem:
     none = (0,) * problem.ndim
     return replace(
@@ -265,14 +241,17 @@ def _flat_filter(problem: ConvProblem, _: random.Random) -> ConvProblem:
 
 #: kinds of edge cases with what makes one of a random shape
 _EDGES: Final[tuple[tuple[str, Callable[[ConvProblem, random.Random], ConvProblem]], ...]] = (
-    ("one input channel", _one_channel),
-    ("a group per channel", _group_per_channel),
+    ("one input channel", lambda one, _: replace(one, in_channels=1)),
+    (
+        "a group per channel",
+        lambda one, _: replace(one, groups=one.out_channels, in_channels=1, out_channels=1),
+    ),
     ("odd channels", _odd_channels),
-    ("batch of one", _single_image),
+    ("batch of one", lambda one, _: replace(one, batch=1)),
     ("image of one element", _single_pixel),
     ("filter as large as the image", _filter_is_image),
     ("unequal pads", _unequal_pads),
-    ("stride larger than the filter", _stride_over_filter),
+    ("stride larger than the filter", lambda one, _: replace(one, strides=tuple(n + 1 for n in one.filter))),
     ("flat filter", _flat_filter),
 )
 

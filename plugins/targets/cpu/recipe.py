@@ -99,7 +99,8 @@ _LINK_FLAGS: Final = ("-pthread", "-Wl,-z,defs")
 
 def compile_flags(compiler: Compiler, request: BuildRequest) -> tuple[str, ...]:
     """Return what every source is compiled with, for all architectures; the user's own flags come last."""
-    return (*_FLAGS, *_FAMILY_FLAGS[compiler.family], *_quirks(compiler), *request.extra_flags)
+    quirks = ("-fno-sanitize=undefined",) if is_zig(compiler.command) else ()
+    return (*_FLAGS, *_FAMILY_FLAGS[compiler.family], *quirks, *request.extra_flags)
 
 
 def link_flags(request: BuildRequest) -> tuple[str, ...]:
@@ -125,11 +126,6 @@ def kernel_flags(arch: Architecture, request: BuildRequest) -> tuple[str, ...]:
     if request.purpose is Purpose.SUPPORT_CHECK:
         return (*defined, *_ANSWER_FLAGS)
     return (*defined, *(() if any(flag.startswith("-O") for flag in users) else _KERNEL_FLAGS))
-
-
-def _quirks(compiler: Compiler) -> tuple[str, ...]:
-    # zig adds run-time checks unless requested otherwise
-    return ("-fno-sanitize=undefined",) if is_zig(compiler.command) else ()
 
 
 #: API level -> headers that differ from those of the latest one, searched first

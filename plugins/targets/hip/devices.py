@@ -143,7 +143,7 @@ def device_identity(index: int, driver: Path = DRIVER_VERSION) -> DeviceIdentity
         compute_units=device.compute_units,
         memory_bytes=device.memory_bytes,
         partition=device.partition,
-        driver=_text(driver).partition(".")[0],
+        driver=_line(driver).partition(".")[0],
         clock="event",
     )
 
@@ -165,10 +165,3 @@ def theoretical_roofs(arch: str) -> tuple[Roof, ...]:
         for dtype, name in _RATES.items()
         if name in machine.flops_per_cycle
     )
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""

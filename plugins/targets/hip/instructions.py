@@ -122,7 +122,7 @@ def _count(lines: list[str]) -> InstructionCounts:
     for name, number in names.items():
         kind = name.partition("_")[0]
         if kind == "v" and name.startswith(("v_mfma", "v_smfmac", "v_wmma", "v_swmmac")):
-            counts.matrix[_plain(name)] += number
+            counts.matrix[name.removesuffix("_e64")] += number
         elif kind in ("buffer", "global", "flat", "tbuffer"):
             _count_access(counts, name, number)
         elif kind == "ds":
@@ -159,11 +159,6 @@ def _bits(name: str) -> int:
             return _WORDS[word]
     width = _WIDTH.search(name)
     return int(width[1]) if width else 0
-
-
-def _plain(name: str) -> str:
-    """Drop the encoding that some disassemblers append."""
-    return name.removesuffix("_e64")
 
 
 @lru_cache(maxsize=512)
