@@ -9,6 +9,7 @@ A kernel that fails to compile, crashes or computes wrong numbers is no exceptio
 from __future__ import annotations
 
 import signal
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -17,8 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from ckprof.plain_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Sequence
 
 
 class ExitCode(IntEnum):
@@ -96,6 +96,17 @@ class InputError(CkprofError):
         self.column = column
         where = ":".join(one_line(str(part)) for part in (path, line, column) if part is not None)
         super().__init__(f"{where}: {message}" if where else message)
+
+
+@contextmanager
+def system_errors(
+    kind: Callable[[str, Path | str], CkprofError], what: str, path: Path | str
+) -> Iterator[None]:
+    """Raise an error of ``kind`` that says what cannot be done with ``path`` where the system refuses it."""
+    try:
+        yield
+    except OSError as exc:
+        raise kind(f"{what}: {exc.strerror}", path) from None
 
 
 class PluginError(CkprofError):

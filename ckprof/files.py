@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from ckprof.errors import InputError
+from ckprof.errors import InputError, system_errors
 from ckprof.private_folders import checked, temporary_folder
 
 if TYPE_CHECKING:
@@ -133,10 +133,8 @@ def content_of(path: Path) -> bytes:
 
     :raises InputError: it cannot be read.
     """
-    try:
+    with system_errors(InputError, "cannot read", path):
         return path.read_bytes()
-    except OSError as exc:
-        raise InputError(f"cannot read: {exc.strerror}", path) from None
 
 
 D = TypeVar("D")

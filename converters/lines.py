@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ckprof.errors import InputError
+from ckprof.errors import InputError, system_errors
 from ckprof.model.strings.grammar import shorten
 from ckprof_converters.compiled import LineError, LineProblem
 from ckprof_converters.drop_rules import COMMENT_MARKS
@@ -167,7 +167,7 @@ def iterate_lines(request: ConversionRequest) -> Iterator[str]:
 
     :raises InputError: the content is no text, or a line is too long.
     """
-    try:
+    with system_errors(InputError, "cannot read", request.path):
         stream = request.stream() if request.stream else io.BytesIO(request.data)
         # what is no UTF-8 is kept, so that the error can say where it is
         with io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape") as lines:
@@ -176,8 +176,6 @@ def iterate_lines(request: ConversionRequest) -> Iterator[str]:
                 number += 1
                 _check_text(line, request.path, number)
                 yield line.removesuffix("\n")
-    except OSError as exc:
-        raise InputError(f"cannot read: {exc.strerror}", request.path) from None
 
 
 def _check_text(line: str, path: Path, number: int) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.cli.fields import add_fields, add_format, chosen
 from ckprof.cli.run_options import add_problem_set_options, problems_of_sets
-from ckprof.errors import ExitCode, InputError, UsageError
+from ckprof.errors import ExitCode, InputError, UsageError, system_errors
 from ckprof.files import write_output
 from ckprof.model.types import SHARED_TYPES, DataType, spellings
 from ckprof.plugin.members import offers
@@ -80,10 +80,8 @@ def write_problems(
             session.console.exact(text)
             continue
         path = _path(arguments.output, direction, alone=len(groups) == 1)
-        try:
+        with system_errors(InputError, "cannot write", path):
             write_output(path, text)
-        except OSError as exc:
-            raise InputError(f"cannot write: {exc.strerror}", path) from None
         written = len(some) - len(inexpressible)
         session.console.info(
             f"{path}: {counted(written, 'problem')}" + (f" of {direction}" if direction else "")

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from ckprof.errors import CkprofError, InputError, PluginError, UsageError
+from ckprof.errors import CkprofError, InputError, PluginError, UsageError, system_errors
 from ckprof.files import write_output
 
 if TYPE_CHECKING:
@@ -48,11 +48,9 @@ def check_report(path: Path | None) -> None:
     folder = path.resolve().parent
     if not folder.is_dir():
         raise InputError(f"cannot write the report: there is no folder {folder}; make it first", path)
-    try:
+    with system_errors(InputError, "cannot write the report", path):
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(b" " * 4096)
-    except OSError as exc:
-        raise InputError(f"cannot write the report: {exc.strerror}", path) from None
 
 
 def write_report(text: str | bytes, path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.compare.side import Side, side_of
-from ckprof.errors import InputError
+from ckprof.errors import InputError, system_errors
 from ckprof.plugin.protocols.converters import ImportHints
 from ckprof.store.formats import read_attempts
 
@@ -119,11 +119,9 @@ def split_tag(name: str) -> tuple[Path, str | None]:
 
 
 def _is_store(path: Path) -> bool:
-    try:
+    with system_errors(InputError, "cannot read", path):
         with path.open("rb") as stream:
             return stream.read(len(_SQLITE)) == _SQLITE
-    except OSError as exc:
-        raise InputError(f"cannot read: {exc.strerror}", path) from None
 
 
 def _stored(path: Path, *, samples: bool) -> Iterator[Attempt]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckprof.errors import InputError, UsageError
+from ckprof.errors import InputError, UsageError, system_errors
 from ckprof.kernels.keys import environment_flags
 from ckprof.kernels.manifest import chunk_size_of, direction_of
 from ckprof.kernels.requests import DEFAULT_CHUNK_SIZE
@@ -56,10 +56,8 @@ class BuildDir:
         :raises InputError: it cannot be made.
         """
         path = self.root.with_name(f"{self.root.name}.lock")
-        try:
+        with system_errors(InputError, "cannot make the lock of the folder", path):
             return lock_file(path)
-        except OSError as exc:
-            raise InputError(f"cannot make the lock of the folder: {exc.strerror}", path) from None
 
 
 def build_dir_for(
@@ -138,15 +136,11 @@ def _make(root: Path, direction: Operation, *, is_named: bool) -> None:
     """
     if is_named and not root.parent.is_dir():
         raise InputError(f"there is no folder {root.parent}; make it first", root)
-    try:
+    with system_errors(InputError, "cannot make the folder", root):
         private_folder(root)
-    except OSError as exc:
-        raise InputError(f"cannot make the folder: {exc.strerror}", root) from None
-    try:
+    with system_errors(InputError, "cannot write into the folder", root):
         with tempfile.TemporaryFile(dir=root) as file:
             file.write(b" " * 4096)
-    except OSError as exc:
-        raise InputError(f"cannot write into the folder: {exc.strerror}", root) from None
     owner = direction_of(root)
     if owner not in (None, direction.id):
         raise UsageError(

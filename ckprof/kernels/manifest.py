@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 import ckprof
-from ckprof.errors import InputError
+from ckprof.errors import InputError, system_errors
 from ckprof.files import new_file_beside
 from ckprof.kernels.keys import KernelFolder, KernelSources
 from ckprof.version import __version__
@@ -39,14 +39,12 @@ def write_if_changed(path: Path, text: str) -> bool:
     :raises InputError: the file cannot be written.
     """
     data = text.encode()
-    try:
+    with system_errors(InputError, "cannot write the file", path):
         if _create(path, data):
             return True
         if path.read_bytes() == data:
             return False
         _replace(path, data)
-    except OSError as exc:
-        raise InputError(f"cannot write the file: {exc.strerror}", path) from None
     return True
 
 

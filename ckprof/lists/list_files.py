@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.errors import InputError, UsageError
+from ckprof.errors import InputError, UsageError, system_errors
 from ckprof.lists.catalogs import read_catalog
 from ckprof.model.conversion import Conversion, ConversionRequest, ListReading
 from ckprof.paths import conf_root
@@ -124,7 +124,7 @@ def list_request(
 
 def _content(path: Path) -> tuple[bytes, Callable[[], BinaryIO] | None]:
     """Return the content of a file, or the beginning of a large one with a function that opens it."""
-    try:
+    with system_errors(InputError, "cannot read", path):
         if not path.is_file():
             # A pipe can be read but once, and a device may never end.
             with path.open("rb") as stream:
@@ -134,8 +134,6 @@ def _content(path: Path) -> tuple[bytes, Callable[[], BinaryIO] | None]:
             return data, None
         with path.open("rb") as stream:
             data = stream.read(_HELD + 1)
-    except OSError as exc:
-        raise InputError(f"cannot read: {exc.strerror}", path) from None
     return data, None if len(data) <= _HELD else lambda: path.open("rb")
 
 

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.errors import InputError, UsageError
+from ckprof.errors import InputError, UsageError, system_errors
 from ckprof.paths import template_root
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def write_plugin(name: str, parent: Path, taken: Collection[str], kind: str = "f
     names = dict(zip(_spellings(example), _spellings(name), strict=True))
     if list_name:
         names[list_name] = f"{name}.conf"
-    try:
+    with system_errors(InputError, "cannot write", folder):
         with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=parent) as scratch:
             made = Path(scratch) / folder.name
             for source in _files(root):
@@ -57,8 +57,6 @@ def write_plugin(name: str, parent: Path, taken: Collection[str], kind: str = "f
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(_renamed(source.read_text(encoding="utf-8"), names), encoding="utf-8")
             made.rename(folder)
-    except OSError as exc:
-        raise InputError(f"cannot write: {exc.strerror}", folder) from None
     return folder
 
 

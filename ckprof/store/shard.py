@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ckprof.errors import InputError
+from ckprof.errors import InputError, system_errors
 from ckprof.files import write_output
 from ckprof.model.problem_types import decode_problem
 from ckprof.plugin.protocols import StoreFormat
@@ -92,7 +92,7 @@ def read_lines(path: Path) -> Iterator[ShardLine | BadLine]:
 
     :raises StoreError: the file cannot be read, holds something else, or is newer than this program.
     """
-    try:
+    with system_errors(StoreError, "cannot be read", path):
         with path.open("rb") as stream:
             first = stream.readline()
             if not first.endswith(b"\n"):
@@ -101,8 +101,6 @@ def read_lines(path: Path) -> Iterator[ShardLine | BadLine]:
             _check_header(first, path)
             for number, line in enumerate(stream, 2):
                 yield _decode(line, number, path)
-    except OSError as exc:
-        raise StoreError(f"cannot be read: {exc.strerror}", path) from None
 
 
 def decode_lines(data: bytes, path: Path, start: int = 0) -> Iterator[ShardLine | BadLine]:
@@ -252,11 +250,9 @@ class ShardWriter:
         self.path = folder / name
         self._descriptor = -1
         self._sync_s, self._synced, self._behind = sync_s, time.monotonic(), False
-        try:
+        with system_errors(StoreError, "cannot make the shard", self.path):
             folder.mkdir(parents=True, exist_ok=True)
             self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
-        except OSError as exc:
-            raise StoreError(f"cannot make the shard: {exc.strerror}", self.path) from None
         self._write(header_line())
 
     def append(self, attempt: Attempt) -> bool:
@@ -302,10 +298,8 @@ class ShardWriter:
         :raises StoreError: it cannot be.
         """
         if self._behind:
-            try:
+            with system_errors(StoreFullError, "cannot append to the shard", self.path):
                 os.fsync(self._descriptor)
-            except OSError as exc:
-                raise StoreFullError(f"cannot append to the shard: {exc.strerror}", self.path) from None
             self._synced, self._behind = time.monotonic(), False
 
     def __enter__(self) -> ShardWriter:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ckprof.errors import system_errors
 from ckprof.store.attempt import encode_marks
 from ckprof.store.baselines import add_baseline
 from ckprof.store.database import check_location, open_for_writing
@@ -222,9 +223,7 @@ class StoreWriter:
 
 
 def _make_folder(path: Path) -> None:
-    try:
+    with system_errors(StoreError, "cannot make the folder of the store", path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as exc:
-        raise StoreError(f"cannot make the folder of the store: {exc.strerror}", path) from None
     if path.is_dir():
         raise StoreError("this is a folder, expected the file of a store", path)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from filelock import Timeout
 
+from ckprof.errors import system_errors
 from ckprof.files import write_atomically
 from ckprof.private_folders import checked, lock_file
 from ckprof.store.errors import BusyStoreError, ReadOnlyStoreError
@@ -75,7 +76,9 @@ class WriterLock:
         :raises ReadOnlyStoreError: the lock file cannot be made.
         :raises ToolchainError: other users could have made a file of the store.
         """
-        try:
+        with system_errors(
+            ReadOnlyStoreError, f"cannot make the lock file {self.path.name} beside the store", self._store
+        ):
             for suffix in ("", *_FILES):
                 checked(self._store.with_name(f"{self._store.name}{suffix}"))
             self._lock = lock = lock_file(self.path)
@@ -83,10 +86,6 @@ class WriterLock:
                 lock.acquire(timeout=0)
             except Timeout:
                 self._wait(lock, wait_s, on_wait)
-        except OSError as exc:
-            raise ReadOnlyStoreError(
-                f"cannot make the lock file {self.path.name} beside the store: {exc.strerror}", self._store
-            ) from None
         with suppress(OSError):
             # only costs the others the name of this process; a full disk shows when data is written
             holder = Holder(

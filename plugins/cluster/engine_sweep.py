@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.errors import InputError, Interrupted, PluginError, ToolchainError, UsageError
+from ckprof.errors import InputError, Interrupted, PluginError, ToolchainError, UsageError, system_errors
 from ckprof.events import Message
 from ckprof.kernels.units import available_cpus
 from ckprof.measure.host import cpu_model
@@ -335,10 +335,8 @@ class _Sweep:
         recipe, session, rounds = library.recipe, self._session, self._options.rounds
         digest = ""
         if library.path is not None:
-            try:
+            with system_errors(InputError, "cannot be read", library.path):
                 digest = self._folder.objects.put(library.path.read_bytes())
-            except OSError as exc:
-                raise InputError(f"cannot be read: {exc.strerror}", library.path) from None
         return Job(
             direction=library.direction.id,
             target=recipe.target,

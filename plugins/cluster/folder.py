@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ckprof.errors import InputError, UsageError
+from ckprof.errors import InputError, UsageError, system_errors
 from ckprof.private_folders import lock_file, private_folder
 from ckprof.store.errors import StoreError
 
@@ -49,7 +49,7 @@ class ObjectFolder:
         path = self.root / digest
         if path.exists():
             return digest
-        try:
+        with system_errors(InputError, "cannot keep an object", self.root):
             private_folder(self.root)
             handle, name = tempfile.mkstemp(prefix=".new-", dir=self.root)
             try:
@@ -63,8 +63,6 @@ class ObjectFolder:
             except BaseException:
                 Path(name).unlink(missing_ok=True)
                 raise
-        except OSError as exc:
-            raise InputError(f"cannot keep an object: {exc.strerror}", self.root) from None
         return digest
 
     def lock(self, digest: str) -> AbstractContextManager[object]:
@@ -257,15 +255,13 @@ class LeaseTable:
         return [task for task, until in self._until.items() if until is not None and until <= now]
 
     def _note(self, line: JournalLine) -> None:
-        try:
+        with system_errors(StoreError, "cannot note a lease", self._journal):
             descriptor = os.open(self._journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
             try:
                 os.write(descriptor, self._line_end + msgspec.json.encode(line) + b"\n")
                 self._line_end = b""
             finally:
                 os.close(descriptor)
-        except OSError as exc:
-            raise StoreError(f"cannot note a lease: {exc.strerror}", self._journal) from None
 
 
 def read_journal(path: Path, wall: float) -> dict[str, float]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from ckprof.errors import system_errors
 from ckprof.files import write_atomically
 from ckprof.store.attempt import Mark
 from ckprof.store.errors import StoreError
@@ -59,10 +60,8 @@ class Merger:
         :raises StoreError: a shard cannot be read, or the store cannot be written.
         """
         merged = Merged()
-        try:
+        with system_errors(StoreError, "cannot look for shards", self._shards):
             shards = sorted(self._shards.glob(f"*{SUFFIX}"))
-        except OSError as exc:
-            raise StoreError(f"cannot look for shards: {exc.strerror}", self._shards) from None
         if self._pool is not None:
             self._use_pool(self._pool, shards, merged, in_turns=most_bytes is not None)
             if not merged.complete:
@@ -131,7 +130,7 @@ class Merger:
     def _merge_file(self, path: Path, merged: Merged, most: int | None) -> int:
         """Add what is new in a shard; return how many bytes that was."""
         first = start = self._offsets.get(path.name, 0)
-        try:
+        with system_errors(StoreError, "cannot be read", path):
             while path.stat().st_size > start and (most is None or start - first < most):
                 with path.open("rb") as stream:
                     stream.seek(start)
@@ -144,8 +143,6 @@ class Merger:
                 self._add(data[:end], path, merged, start)
                 start += end
                 self._offsets[path.name] = start
-        except OSError as exc:
-            raise StoreError(f"cannot be read: {exc.strerror}", path) from None
         return start - first
 
     def _add(self, data: bytes, path: Path, merged: Merged, start: int = 0) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
-from ckprof.errors import ToolchainError
+from ckprof.errors import ToolchainError, system_errors
 from ckprof.private_folders import checked, private_folder
 from ckprof.store.attempt import Mark
 from ckprof.store.baselines import add_baseline
@@ -280,12 +280,10 @@ def absorb(writer: StoreWriter, partial: Partial, merged: Merged) -> None:
 
 
 def _read(shard: Path, start: int, end: int) -> bytes:
-    try:
+    with system_errors(StoreError, "cannot be read", shard):
         with shard.open("rb") as stream:
             stream.seek(start)
             data = stream.read(end - start)
-    except OSError as exc:
-        raise StoreError(f"cannot be read: {exc.strerror}", shard) from None
     # a line that its writer is at, or was killed in, is left to the next piece
     return data[: data.rfind(b"\n") + 1]
 

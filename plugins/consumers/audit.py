@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.errors import InputError, UsageError
+from ckprof.errors import InputError, UsageError, system_errors
 from ckprof.files import write_output
 from ckprof.kernels.candidates import list_candidates
 from ckprof.lists.list_files import find_folder, find_list, find_lists, is_json, read_list
@@ -80,11 +80,9 @@ def read_file(path: Path, most: int = -1) -> bytes:
     :param most: bytes from its beginning; all by default.
     :raises InputError: it cannot be read.
     """
-    try:
+    with system_errors(InputError, "cannot be read", path):
         with path.open("rb") as stream:
             return stream.read(most)
-    except OSError as exc:
-        raise InputError(f"cannot be read: {exc.strerror}", path) from None
 
 
 def kernel_lists(names: Sequence[str]) -> tuple[KernelList, ...]:

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.errors import InputError, PluginError, UsageError
+from ckprof.errors import InputError, PluginError, UsageError, system_errors
 from ckprof.files import scratch_folder, write_output
 from ckprof.model.problem import ColumnProblem
 from ckprof.model.problem_types import known_problem_types
@@ -98,11 +98,9 @@ def format_of_content(formats: RegistryEntries[StoreFormat], path: Path) -> Stor
 
     :raises InputError: it cannot be read, or is in no known format.
     """
-    try:
+    with system_errors(InputError, "cannot be read", path):
         with path.open("rb") as stream:
             head = stream.read(_HEAD_BYTES)
-    except OSError as exc:
-        raise InputError(f"cannot be read: {exc.strerror}", path) from None
     readable = [format_ for format_ in formats if format_.read is not None]
     for candidate in readable:
         if candidate.recognises(head):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ckprof.errors import InputError, ToolchainError
+from ckprof.errors import InputError, ToolchainError, system_errors
 from ckprof.files import write_atomically
 from ckprof.kernels.keys import digest_file, digest_parts
 from ckprof.model.architecture import find_architecture
@@ -35,10 +35,8 @@ def read_kernels(path: Path, arch: str) -> tuple[DeviceKernel, ...]:
     :raises InputError: it is no code object.
     :raises ToolchainError: the library or the disassembler that reads it is missing.
     """
-    try:
+    with system_errors(InputError, "cannot read", path):
         memo = cache_dir() / "inspect" / f"{digest_parts(str(_SCHEMA), arch, digest_file(path))}.json"
-    except OSError as exc:
-        raise InputError(f"cannot read: {exc.strerror}", path) from None
     try:
         return msgspec.json.decode(memo.read_bytes(), type=tuple[DeviceKernel, ...])
     except (OSError, msgspec.DecodeError):
