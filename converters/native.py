@@ -120,7 +120,7 @@ def native_line(catalog: Catalog, record: Any) -> str:
     kernel = KERNELS[catalog.variant]
     layout = _layout(catalog)
     d_layouts = record.d_layouts.split(",") if record.d_layouts else []
-    d_dtypes = [DataType(text) for text in record.d_dtypes.split(",")] if record.d_dtypes else []
+    d_dtypes = tuple(map(DataType, record.d_dtypes.split(","))) if record.d_dtypes else ()
     types = types_of(catalog.dtype, _type(record.dtype_b), _type(record.dtype_result), d_dtypes)
     first, second = (dtype.spelled for dtype in types.operands)
     *further, result = (dtype.spelled for dtype in types.of_so_many(len(d_layouts) + 3)[2:])

@@ -65,7 +65,6 @@ OPERATION: Final = ConvOperation(
         ),
     ),
     counts_reduction_steps=True,
-    deduces_split_k=False,
 )
 
 

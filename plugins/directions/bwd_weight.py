@@ -47,8 +47,6 @@ OPERATION: Final = ConvOperation(
     result_factors=("G_", "K_", "C_"),
     result_lengths="filter_spatial_lengths_",
     zeroing=Zeroing.IF_SPLIT,
-    split_k=(),
-    counts_reduction_steps=False,
     deduces_split_k=True,
 )
 

@@ -57,8 +57,6 @@ OPERATION: Final = ConvOperation(
             "split_k = {k_batch}: a forward kernel does not split its reduction",
         ),
     ),
-    counts_reduction_steps=False,
-    deduces_split_k=False,
 )
 
 

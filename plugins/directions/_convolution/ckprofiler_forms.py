@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -105,7 +105,6 @@ _FORWARD_LEADING: Final = ("dtype", "layout", "index_type", *_SWITCHES, "ndim")
 _GRADIENT_LEADING: Final = ("dtype", "layout", *_SWITCHES, "ndim")
 
 _INDEX_TYPES: Final = MappingProxyType({0: "32 bit", 1: "64 bit"})
-_SHORT_INDEX: Final = MappingProxyType({0: "32 bit"})
 
 _LAYOUTS: Final = MappingProxyType(
     {
@@ -172,27 +171,17 @@ FORWARD: Final = PositionalForm(
     ),
 )
 
-_FUSED_IMPLEMENTED: Final = _implemented([("23", "1", (0, 1, 2, 8))])
-
-CLAMPED: Final = PositionalForm(
+CLAMPED: Final = replace(
+    FORWARD,
     operations=("grouped_conv_fwd_clamp",),
-    leading=_FORWARD_LEADING,
-    dtypes=_FORWARD_TYPES,
-    layouts=_LAYOUTS,
-    choices=MappingProxyType({"index_type": _SHORT_INDEX}),
-    implemented=_FUSED_IMPLEMENTED,
+    choices=MappingProxyType({"index_type": MappingProxyType({0: "32 bit"})}),
+    implemented=_implemented([("23", "1", (0, 1, 2, 8))]),
     # the operation is constructed without limits
     elementwise="Clamp,floor=0,ceiling=max",
 )
 
-BIASED_AND_CLAMPED: Final = PositionalForm(
-    operations=("grouped_conv_fwd_bias_clamp",),
-    leading=_FORWARD_LEADING,
-    dtypes=_FORWARD_TYPES,
-    layouts=_LAYOUTS,
-    choices=MappingProxyType({"index_type": _SHORT_INDEX}),
-    implemented=_FUSED_IMPLEMENTED,
-    elementwise="AddClamp,floor=0,ceiling=256,bias=full",
+BIASED_AND_CLAMPED: Final = replace(
+    CLAMPED, operations=("grouped_conv_fwd_bias_clamp",), elementwise="AddClamp,floor=0,ceiling=256,bias=full"
 )
 
 SCALED: Final = PositionalForm(

@@ -103,20 +103,16 @@ class Convolution:
     @property
     def flop(self) -> int:
         """2 * G * N * K * C * prod(output) * prod(filter), for every direction."""
-        return (
-            2
-            * self.groups
-            * self.batch
-            * self.out_channels
-            * self.in_channels
-            * prod(self.output)
-            * prod(self.filter)
-        )
+        return self._flop_of(prod(self.output) * prod(self.filter))
 
     @property
     def real_flop(self) -> int:
         """As :attr:`flop`, without the products with padding, which no kernel needs to compute."""
         pairs = prod(self._pairs_inside(axis) for axis in range(self.ndim))
+        return self._flop_of(pairs)
+
+    def _flop_of(self, pairs: int) -> int:
+        """Return the operations of ``pairs`` of output and tap."""
         return 2 * self.groups * self.batch * self.out_channels * self.in_channels * pairs
 
     def _pairs_inside(self, axis: int) -> int:
@@ -211,11 +207,7 @@ class Convolution:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields, the output lengths and the FLOPs."""
-        return {
-            **sizes_of(self),
-            "output": self.output,
-            "flop": self.flop,
-        }
+        return {**sizes_of(self), "output": self.output, "flop": self.flop}
 
     def describe(self) -> str:
         """Return one line for people, e.g. ``2D G1 N4 K64 C64 in 28x28 filter 3x3 ...``."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.problem_case import ProblemCase, ProblemLine
     from ckprof.model.tensor import Layout
-    from ckprof.model.types import DataType, TypeSet
+    from ckprof.model.types import TypeSet
     from ckprof_plugins.directions._convolution.layout import ConvLayout
 
 
@@ -68,11 +68,8 @@ class FusedConvProblem(Convolution):
     @property
     def result_elements(self) -> int:
         """Elements of the result."""
-        return {
-            "input": self.input_elements,
-            "weight": self.weight_elements,
-            _OUTPUT: self.output_elements,
-        }[self.result]
+        elements: int = getattr(self, f"{self.result}_elements")
+        return elements
 
     @property
     def result_channels(self) -> int:
@@ -143,10 +140,6 @@ class FusedConvProblem(Convolution):
     def moved_bytes(self, element_bytes: int) -> int:
         """Each tensor once, further ones among them."""
         return self.convolution.moved_bytes(element_bytes) + element_bytes * self.further_elements
-
-    def traffic_bytes(self, dtype: DataType) -> int:
-        """Return :meth:`moved_bytes` for tensors that all have this type."""
-        return self.moved_bytes(dtype.properties.size_bytes)
 
     def tensor(self, name: str, layout: Layout) -> TensorSpec:
         """Return ``input``, ``weight``, ``output`` or one of :attr:`further_tensors`."""

@@ -73,11 +73,11 @@ class ConvOperation:
     zeroing: Zeroing
     #: values of ``k_batch`` that the direction rejects: C++ condition on it and ``param``, the problem; and a
     #: sentence with C++ expressions in braces
-    split_k: tuple[tuple[str, str], ...]
+    split_k: tuple[tuple[str, str], ...] = ()
     #: whether the header has ``reduction_steps()``, for a rule that asks it
-    counts_reduction_steps: bool
+    counts_reduction_steps: bool = False
     #: whether the kernel replaces a ``k_batch`` of -1 by a number of its own
-    deduces_split_k: bool
+    deduces_split_k: bool = False
 
     @property
     def kernel_class(self) -> str:

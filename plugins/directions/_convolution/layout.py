@@ -12,8 +12,6 @@ from ckprof.errors import InputError
 from ckprof.model.types import SHARED_TYPES, DataType, TypeSet, accumulator_of, spellings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ckprof.model.tensor import Layout
     from ckprof_plugins.directions._convolution.convolution import Convolution
 
@@ -134,11 +132,13 @@ def d_tensor_types(result: DataType) -> tuple[DataType, ...]:
     return (result, DataType.FP32) if result.properties.size_bytes == 1 else (result,)
 
 
+# rule sets ask the same few questions for each of thousands of kernels
+@cache
 def types_of(
     dtype: DataType,
     weight: DataType | None = None,
     result: DataType | None = None,
-    d_tensors: Sequence[DataType] = (),
+    d_tensors: tuple[DataType, ...] = (),
 ) -> TypeSet:
     """Return the types of a convolution.
 
@@ -148,14 +148,6 @@ def types_of(
     :param d_tensors: of the first D tensors; the others have that of the result.
     :raises InputError: they do not go together.
     """
-    return _types_of(dtype, weight, result, tuple(d_tensors))
-
-
-# rule sets ask the same few questions for each of thousands of kernels
-@cache
-def _types_of(
-    dtype: DataType, weight: DataType | None, result: DataType | None, d_tensors: tuple[DataType, ...]
-) -> TypeSet:
     if dtype not in _RESULTS:
         raise InputError(f"convolutions of {dtype.value}: expected one of {spellings(CONVOLUTION_TYPES)}")
     weight = weight or dtype

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -339,15 +340,5 @@ def _number(table: Mapping[int, str], wanted: str, what: str, direction: Directi
 
 
 def _parameters(problem: Convolution) -> list[int]:
-    return [
-        problem.groups,
-        problem.batch,
-        problem.out_channels,
-        problem.in_channels,
-        *problem.filter,
-        *problem.input,
-        *problem.strides,
-        *problem.dilations,
-        *problem.left_pads,
-        *problem.right_pads,
-    ]
+    channels = (problem.groups, problem.batch, problem.out_channels, problem.in_channels)
+    return [*channels, *chain.from_iterable(getattr(problem, name) for name in _BLOCKS)]

@@ -5,6 +5,7 @@ Directions name theirs, pipelines render them, converters read them as native li
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -97,16 +98,16 @@ FORWARD: Final = StringKind(
     fixed=_FIXED,
 )
 
-BACKWARD_DATA: Final = StringKind(
+BACKWARD_DATA: Final = replace(
+    FORWARD,
     id="tile_backward_data",
     title="backward-data kernel",
     name="GroupedConvolutionBackwardDataKernel",
     direction="bwd_data",
-    fields=_FIELDS,
-    fixed=_FIXED,
 )
 
-BACKWARD_WEIGHT: Final = StringKind(
+BACKWARD_WEIGHT: Final = replace(
+    FORWARD,
     id="tile_backward_weight",
     title="backward-weight kernel",
     name="GroupedConvolutionBackwardWeightKernel",
@@ -115,7 +116,6 @@ BACKWARD_WEIGHT: Final = StringKind(
     only_if=MappingProxyType(
         {"streamk_reduction_strategy": "streamk_enabled", "streamk_persistent": "streamk_enabled"}
     ),
-    fixed=_FIXED,
 )
 
 DEPTHWISE: Final = StringKind(
