@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from ckprof.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from ckprof.model.kernel import KernelRef
@@ -142,6 +143,14 @@ class ProblemLine:
             # without a file there is no line number, and "path:column" would read like a line
             return InputError(f"{message} (column {column} of {self.text.strip()!r})", self.path)
         return InputError(message, self.path, self.line, column)
+
+    @contextmanager
+    def at(self, column: int | None = None) -> Iterator[None]:
+        """Let errors of inputs point at this line, or at a column of it."""
+        try:
+            yield
+        except InputError as exc:
+            raise self.error(exc.message, column) from None
 
     def other_operation(self, message: str, column: int | None = None) -> OtherOperationError:
         """Return the error of a line that is for another operation."""

@@ -215,7 +215,16 @@ def run_on_engine(
             raise UsageError(f"--store {options.store}: name a file")
         folder = SweepFolder(engine_request.folder)
         folder.make()
-        pool = _merge_pool(session, writer, settings.merge.processes, stack)
+        asked = settings.merge.processes
+        pool: MergePool | None = None
+        if (processes := default_processes() if asked is None else asked) > 0:
+            pool = MergePool(
+                writer.path.with_name(f"{writer.path.name}.merging"),
+                processes,
+                plugins=loose_plugins(session),
+                architectures=architecture_files(session),
+            )
+            stack.enter_context(pool)
         merger = Merger(writer, folder.shards, folder.merged, pool)
         left = merger.merge()
         if left.new:
@@ -231,22 +240,6 @@ def run_on_engine(
         library = build_checked_library(session, request.selection, request.build)
         sweep = _Sweep(session, request, options, settings, folder)
         return sweep.run(library, engine, engine_request, writer, merger)
-
-
-def _merge_pool(
-    session: Session, writer: StoreWriter, asked: int | None, stack: ExitStack
-) -> MergePool | None:
-    """Return the processes that read shards; they start when there is much to read."""
-    processes = default_processes() if asked is None else asked
-    if processes < 1:
-        return None
-    pool = MergePool(
-        writer.path.with_name(f"{writer.path.name}.merging"),
-        processes,
-        plugins=loose_plugins(session),
-        architectures=architecture_files(session),
-    )
-    return stack.enter_context(pool)
 
 
 class _Sweep:

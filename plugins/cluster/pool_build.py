@@ -159,12 +159,8 @@ class PoolBuild:
                     waiting.append((task, attempt + 1))
                 else:
                     why = reply if isinstance(reply, str) else reply.message
-                    self._session.tell(
-                        Message(
-                            f"{counted(len(task.kernels), 'kernel')} left to this machine: {why}",
-                            Level.WARNING,
-                        )
-                    )
+                    left = f"{counted(len(task.kernels), 'kernel')} left to this machine: {why}"
+                    self._session.tell(Message(left, Level.WARNING))
 
     def _keep(self, reply: BuildReply) -> None:
         unpack(self._cache, reply.entries)

@@ -246,11 +246,8 @@ def _comparison_table(comparison: BaselineComparison, baseline: str) -> Table[Pr
     if total["problems"] < len(comparison.problems):
         part = f" of the {int(total['problems'])} that all have a time for"
 
-    def best(row: ProblemComparison | None) -> float | None:
-        return row.best_us if row is not None else total["best_us"]
-
-    def library(row: ProblemComparison | None) -> float | None:
-        return row.library_us if row is not None else total["library_us"]
+    def own(row: ProblemComparison | None, name: str) -> float | None:
+        return getattr(row, name) if row is not None else total[name]
 
     def other(row: ProblemComparison | None) -> float | None:
         return row.baseline_us.get(baseline) if row is not None else total["baseline_us"]
@@ -261,11 +258,11 @@ def _comparison_table(comparison: BaselineComparison, baseline: str) -> Table[Pr
 
     columns: list[Column[ProblemComparison | None]] = [
         Column("count", lambda row: row.count if row else int(total["count"]), align="right"),
-        Column("best us", lambda row: _us(best(row)), align="right"),
-        Column("library us", lambda row: _us(library(row)), align="right"),
+        Column("best us", lambda row: _us(own(row, "best_us")), align="right"),
+        Column("library us", lambda row: _us(own(row, "library_us")), align="right"),
         Column(f"{baseline} us", other_text, align="right"),
-        Column("best", lambda row: _ratio(other(row), best(row)), align="right", form=".2f"),
-        Column("library", lambda row: _ratio(other(row), library(row)), align="right", form=".2f"),
+        Column("best", lambda row: _ratio(other(row), own(row, "best_us")), align="right", form=".2f"),
+        Column("library", lambda row: _ratio(other(row), own(row, "library_us")), align="right", form=".2f"),
         Column(
             "problem",
             lambda row: row.problem.describe() if row else f"sum{part}",

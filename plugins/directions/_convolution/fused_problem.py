@@ -322,10 +322,8 @@ def split_option(line: ProblemLine) -> tuple[ProblemLine, Combination | None]:
     if places[0] + 1 == len(tokens):
         raise line.error(f"{OPTION} needs a value, e.g. AddClamp,floor=0,ceiling=6", first.column)
     value = tokens[places[0] + 1]
-    try:
+    with line.at(value.column):
         combination = Combination.parse(value.text)
-    except InputError as exc:
-        raise line.error(exc.message, value.column) from None
     start, end = first.column - 1, value.column - 1 + len(value.text)
     blank = line.text[:start] + " " * (end - start) + line.text[end:]
     return replace(line, text=blank.rstrip()), combination
@@ -345,10 +343,8 @@ def with_combination(
     own = elementwise_of(problem)
     if own is not None:
         raise line.error(f"the line asks for {own.text} already, {OPTION} for {combination.text}")
-    try:
+    with line.at():
         return replace(case, problem=FusedConvProblem.of(problem, combination, result))
-    except InputError as exc:
-        raise line.error(exc.message) from None
 
 
 def option_of(problem: Convolution) -> str:

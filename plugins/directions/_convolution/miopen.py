@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ckprof.errors import InputError
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
@@ -261,7 +260,7 @@ def _problem(line: ProblemLine, given: _Given) -> ConvProblem:
             )
         channels[name] = total // groups
     left, right = _pads(given, axes("pads"), axes("input"), axes("filter"), axes("strides"))
-    try:
+    with line.at():
         return ConvProblem(
             groups=groups,
             batch=_batch(given),
@@ -274,8 +273,6 @@ def _problem(line: ProblemLine, given: _Given) -> ConvProblem:
             left_pads=left,
             right_pads=right,
         )
-    except InputError as exc:
-        raise line.error(exc.message) from None
 
 
 def _pads(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ckprof.errors import InputError
 from ckprof.model.types import DataType
 from ckprof_plugins.elementwise.combination import Combination
 from ckprof_plugins.elementwise.operation import LARGEST, DExtent
@@ -99,10 +98,8 @@ def fused(line: ProblemLine, numbers: Mapping[str, float]) -> Combination | str:
         if not 0 <= given["activation"] < len(_ACTIVATIONS):
             raise line.error(f"-m {int(given['activation'])} is no activation of MIOpen")
         activation = _ACTIVATIONS[int(given["activation"])]
-    try:
+    with line.at():
         return _combination(given, bias, normalised, activation)
-    except InputError as exc:
-        raise line.error(exc.message) from None
 
 
 def _combination(

@@ -210,12 +210,10 @@ def _parse_parameters(line: ProblemLine, tokens: list[Token], ndim: int, form: s
         block: tuple(values[4 + index * ndim : 4 + (index + 1) * ndim]) for index, block in enumerate(_BLOCKS)
     }
     groups, batch, out_channels, in_channels = values[:4]
-    try:
+    with line.at():
         return ConvProblem(
             groups=groups, batch=batch, out_channels=out_channels, in_channels=in_channels, **blocks
         )
-    except InputError as exc:
-        raise line.error(exc.message) from None
 
 
 #: per-axis flags of MIOpenDriver for D, H, W, and the field of the problem that they carry

@@ -250,10 +250,8 @@ def _with_d(line: ProblemLine, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read(line: ProblemLine, column: int, read: Callable[[T], U], value: T) -> U:
-    try:
+    with line.at(column):
         return read(value)
-    except InputError as exc:
-        raise line.error(exc.message, column) from None
 
 
 def _of_product(line: ProblemLine, token: Token) -> GemmProblem:
@@ -293,7 +291,5 @@ def _problem(line: ProblemLine, **fields: Any) -> GemmProblem:
     if apart and "elementwise_op" in fields:
         raise line.error("batches of products that are combined with D tensors are an unsupported family")
     kind = MultiDProblem if "elementwise_op" in fields else StridedBatchProblem if apart else GemmProblem
-    try:
+    with line.at():
         return kind(**fields)
-    except InputError as exc:
-        raise line.error(exc.message) from None

@@ -123,9 +123,9 @@ class Fit:
         self.refits = {group: self._refit(vector, group) for group in left_out}
         self.shared, own = self._parameters(vector)
         kernels = {
-            name: kernel
+            kernel.name: kernel
             for number in range(len(self.pools))
-            for name, kernel in self._kernels(table, number, own[number])
+            for kernel in self._kernels(table, number, own[number])
         }
         self.kernels = {name: kernels[name] for name in table.kernels if name in kernels}
 
@@ -295,22 +295,19 @@ class Fit:
             for row in np.flatnonzero(held & known[self._owner])
         }
 
-    def _kernels(self, table: Measurements, pool: int, own: Array) -> Iterator[tuple[str, ModelKernel]]:
+    def _kernels(self, table: Measurements, pool: int, own: Array) -> Iterator[ModelKernel]:
         """Yield the kernels of a pool, with one object of parameters and without a spread of their own."""
         fitted = asdict(self._kernel_parameters(own))
         parameters = KernelParameters(**{name: float(value) for name, value in fitted.items()})
         for name in self.pools[pool]:
             traits, computed = table.kernels[name], self._traits[pool]
-            yield (
-                name,
-                ModelKernel(
-                    name=name,
-                    traits=traits,
-                    others=None if computed == traits else computed,
-                    parameters=parameters,
-                    spread=1.0,
-                    rows=int((self._owner == pool).sum()),
-                ),
+            yield ModelKernel(
+                name=name,
+                traits=traits,
+                others=None if computed == traits else computed,
+                parameters=parameters,
+                spread=1.0,
+                rows=int((self._owner == pool).sum()),
             )
 
 
