@@ -109,6 +109,17 @@ def system_errors(
         raise kind(f"{what}: {exc.strerror}", path) from None
 
 
+@contextmanager
+def input_errors(
+    caught: type[Exception] | tuple[type[Exception], ...], what: str, path: Path | str
+) -> Iterator[None]:
+    """Raise an error of the input ``path`` that says what is wrong, and why, where one of these is raised."""
+    try:
+        yield
+    except caught as exc:
+        raise InputError(f"{what}: {exc}", path) from None
+
+
 class PluginError(CkprofError):
     """A plugin cannot be loaded, clashes with another one or breaks its contract."""
 

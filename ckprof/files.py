@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from ckprof.errors import InputError, system_errors
+from ckprof.errors import InputError, input_errors, system_errors
 from ckprof.private_folders import checked, temporary_folder
 
 if TYPE_CHECKING:
@@ -149,10 +149,8 @@ def read_versioned(path: Path, kind: type[D], schema: str, version: int, *, made
     """
     import msgspec
 
-    try:
+    with input_errors(msgspec.DecodeError, f"not {made_by}", path):
         document: Any = msgspec.json.decode(content_of(path), type=kind)
-    except msgspec.DecodeError as exc:
-        raise InputError(f"not {made_by}: {exc}", path) from None
     if (document.schema, document.version) != (schema, version):
         raise InputError(f"expected schema {schema} version {version}", path)
     found: D = document

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ckprof.errors import InputError, ToolchainError, UsageError
+from ckprof.errors import InputError, ToolchainError, UsageError, input_errors
 from ckprof.files import scratch_folder
 from ckprof.measure.verify.storage import FLOAT8_TYPES, decode, encode, storage_type
 from ckprof.measure.worker.abi import CProblem, Library, LibraryError
@@ -381,15 +381,13 @@ class KernelLibrary:
         """Load the library when it is first needed, and again in a forked child."""
         process = os.getpid()
         if self._loaded is None or self._loaded[0] != process:
-            try:
+            with input_errors(LibraryError, "not a kernel library of ckprof", self.path):
                 if self._loaded is None:
                     library = Library.load(self.path)
                 else:
                     # with state of its own: the loader would hand out the parent's
                     with scratch_folder() as folder:
                         library = Library.load(Path(shutil.copy2(self.path, folder)))
-            except LibraryError as exc:
-                raise InputError(f"not a kernel library of ckprof: {exc}", self.path) from None
             if library.info is None:
                 raise InputError("not a kernel library of ckprof: it does not say what it holds", self.path)
             self._loaded = process, library, library.info

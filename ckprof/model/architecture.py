@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ckprof.errors import InputError, UsageError
+from ckprof.errors import InputError, UsageError, input_errors
 from ckprof.files import content_of
 from ckprof.plain_text import unknown_name
 
@@ -149,10 +149,8 @@ def read_table(
     :param capabilities: that records may have; those that this file declares are added.
     :raises InputError: it is not a table of architectures, or a value is wrong.
     """
-    try:
+    with input_errors(msgspec.DecodeError, "not a table of architectures", path):
         document = msgspec.json.decode(data, type=ArchitectureDocument)
-    except msgspec.DecodeError as exc:
-        raise InputError(f"not a table of architectures: {exc}", path) from None
     if (document.schema, document.version) != (SCHEMA, VERSION):
         raise InputError(
             f"expected schema {SCHEMA} version {VERSION}, got {document.schema} version {document.version}",
@@ -223,12 +221,10 @@ def _load(added: Iterable[Path]) -> dict[str, Architecture]:
 def _architecture(name: str, record: dict[str, Any], capabilities: set[str], path: Path) -> Architecture:
     sizes = {field: record[field] for field in ("wave_grids", "mma_tiles") if field in record}
     values = {**record, **_with_sizes(sizes, name, path), "name": name}
-    try:
+    with input_errors(msgspec.ValidationError, name, path):
         if "name" in record:
             raise msgspec.ValidationError("Object contains unknown field `name`")
         found = msgspec.convert(values, Architecture)
-    except msgspec.ValidationError as exc:
-        raise InputError(f"{name}: {exc}", path) from None
     for capability in sorted(found.capabilities - capabilities):
         message = unknown_name("capability", capability, sorted(capabilities))
         raise InputError(f"{name}.capabilities: {message}", path)

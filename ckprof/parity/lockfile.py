@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from ckprof.errors import InputError
+from ckprof.errors import InputError, input_errors
 from ckprof.files import write_output
 from ckprof.model.strings.rendering import StringError
 from ckprof.parity.side import Entry, StringSide
@@ -120,10 +120,8 @@ def read_lock(path: Path) -> Lock:
         data = path.read_bytes()
     except OSError as exc:
         raise InputError(f"cannot read: {exc.strerror}; write one with --write {path}", path) from None
-    try:
+    with input_errors(msgspec.DecodeError, "no lock file of this version of ckprof", path):
         lock = msgspec.json.decode(data, type=Lock)
-    except msgspec.DecodeError as exc:
-        raise InputError(f"no lock file of this version of ckprof: {exc}", path) from None
     for expected in lock.expected:
         if digest_of_strings(expected.strings) != expected.digest:
             names = ", ".join(item.path for item in expected.lists)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ckprof.errors import Diagnostic, InputError, ListError, UsageError
+from ckprof.errors import Diagnostic, InputError, ListError, UsageError, input_errors
 from ckprof.files import content_of
 from ckprof.model.problem_case import OtherOperationError, ProblemCase, ProblemLine
 from ckprof.model.problem_types import exact_problem, sizes
@@ -277,10 +277,8 @@ def parse_problem_list(data: bytes, path: Path | str) -> list[ProblemCase]:
     :param path: for messages.
     :raises InputError: it is no such list, or a problem is wrong.
     """
-    try:
+    with input_errors(msgspec.MsgspecError, "not a list of problems", path):
         record = msgspec.json.decode(data, type=ListRecord)
-    except msgspec.MsgspecError as exc:
-        raise InputError(f"not a list of problems: {exc}", path) from None
     if record.schema != SCHEMA:
         raise InputError(f"the schema is {record.schema!r}, expected {SCHEMA!r}", path)
     if record.version != VERSION:
@@ -289,10 +287,8 @@ def parse_problem_list(data: bytes, path: Path | str) -> list[ProblemCase]:
 
 
 def _counted(values: dict[str, Any], index: int, path: Path | str) -> ProblemCase:
-    try:
+    with input_errors(msgspec.ValidationError, f"not a list of problems: problem {index}", path):
         remarks = msgspec.convert(values, Remarks)
-    except msgspec.ValidationError as exc:
-        raise InputError(f"not a list of problems: problem {index}: {exc}", path) from None
     where = f"problem {index}" + (f" ({remarks.name})" if remarks.name else "")
     if remarks.count < 1:
         raise InputError(f"{where}: count is {remarks.count}, expected at least 1", path)

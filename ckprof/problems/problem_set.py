@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ckprof.errors import InputError, PluginError, UsageError
+from ckprof.errors import InputError, PluginError, UsageError, input_errors
 from ckprof.files import content_of
 from ckprof.model.problem import LayerProblem
 from ckprof.model.problem_case import ProblemCase
@@ -149,10 +149,8 @@ def read_set(path: Path) -> ProblemSet:
 
 
 def _parse(data: bytes, path: Path | str) -> ProblemSet:
-    try:
+    with input_errors(msgspec.MsgspecError, "not a problem set", path):
         read = msgspec.json.decode(data, type=ProblemSet)
-    except msgspec.MsgspecError as exc:
-        raise InputError(f"not a problem set: {exc}", path) from None
     if read.schema != SCHEMA:
         raise InputError(f"the schema is {read.schema!r}, expected {SCHEMA!r}", path)
     if read.version != VERSION:

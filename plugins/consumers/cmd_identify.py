@@ -19,7 +19,7 @@ import msgspec
 
 from ckprof.cli.fields import add_fields, add_format
 from ckprof.cli.outputs import to_output_file
-from ckprof.errors import CkprofError, ExitCode, InputError
+from ckprof.errors import CkprofError, ExitCode, InputError, input_errors
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.strings.rendering import StringError
 from ckprof.plain_text import one_line
@@ -303,10 +303,8 @@ def texts_of(path: Path) -> Iterator[tuple[str, str, int]]:
 
 def _events(text: str, path: Path) -> Iterator[str]:
     """Yield the names of the kernels of a trace."""
-    try:
+    with input_errors((msgspec.DecodeError, RecursionError), "is no JSON", path):
         document: Any = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError) as exc:
-        raise InputError(f"is no JSON: {exc}", path) from None
     events = document.get("traceEvents", []) if isinstance(document, Mapping) else document
     for event in events if isinstance(events, Sequence) else []:
         if isinstance(event, Mapping) and event.get("cat") in ("kernel", "Kernel", None):

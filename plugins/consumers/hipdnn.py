@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ckprof.errors import InputError
+from ckprof.errors import InputError, input_errors
 from ckprof_plugins.consumers.audit import read_file
 from ckprof_plugins.consumers.records import ConsumerFiles, FileAudit, LeftOutError, Reason
 from ckprof_plugins.directions._convolution.problem import ConvProblem
@@ -42,10 +42,8 @@ def read_document(path: Path) -> Any:
 
     :raises InputError: it cannot be read.
     """
-    try:
+    with input_errors((msgspec.DecodeError, RecursionError, UnicodeDecodeError), "is no JSON", path):
         return msgspec.json.decode(read_file(path))
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as exc:
-        raise InputError(f"is no JSON: {exc}", path) from None
 
 
 def remarks_of(item: Any) -> list[tuple[Reason, str]]:

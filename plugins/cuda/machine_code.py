@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.errors import InputError, ToolchainError
+from ckprof.errors import InputError, ToolchainError, input_errors
 from ckprof.kernels.toolchain import ask
 from ckprof.model.device import DeviceKernel, Occupancy
 from ckprof_plugins.cuda.devices import shared_bytes
@@ -69,11 +69,9 @@ def read_kernels(path: Path, arch: str) -> tuple[DeviceKernel, ...]:
             "reading code objects needs the package pyelftools; "
             "install it with \"pip install 'ckprof[cuda]'\""
         ) from None
-    try:
+    with input_errors((OSError, ELFError), "not a code object", path):
         with path.open("rb") as stream:
             kernels = tuple(_kernels(ELFFile(stream), path, arch))
-    except (OSError, ELFError) as exc:
-        raise InputError(f"not a code object: {exc}", path) from None
     if not kernels:
         raise InputError("not a code object of an NVIDIA GPU: it has no kernels", path)
     return kernels

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ckprof.errors import InputError, UsageError
+from ckprof.errors import UsageError, input_errors
 from ckprof.files import scratch_folder, write_output
 from ckprof.plugin.protocols import StoreFormat
 from ckprof.plugin.protocols.converters import ExportResult, ImportHints
@@ -57,13 +57,11 @@ def write(store: Store, query: StoreQuery, path: Path) -> ExportResult:
             f"read_json({_quoted(lines)}, format = 'newline_delimited', columns = {columns!r}, "
             "maximum_object_size = 268435456)"
         )
-        try:
+        with input_errors(duckdb.Error, "cannot be written", path):
             with duckdb.connect() as connection:
                 connection.execute(
                     f"COPY (SELECT * FROM {source}) TO {_quoted(target)} (FORMAT parquet, COMPRESSION zstd)"  # noqa: S608
                 )
-        except duckdb.Error as exc:
-            raise InputError(f"cannot be written: {exc}", path) from None
         with target.open("rb") as written:
             write_output(path, iter(partial(written.read, _BLOCK), b""))
     return result
@@ -86,7 +84,9 @@ def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
     """
     del hints
     duckdb = _duckdb()
-    try:
+    with input_errors(
+        (duckdb.Error, msgspec.MsgspecError, ValueError), "is no Parquet file of attempts", path
+    ):
         with duckdb.connect() as connection:
             records = connection.execute(
                 f"SELECT record, samples_ms FROM read_parquet({_quoted(path)})"  # noqa: S608
@@ -94,8 +94,6 @@ def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
             while rows := records.fetchmany(_BATCH):
                 for record, samples in rows:
                     yield decode_attempt(json.loads(record), samples or ())
-    except (duckdb.Error, msgspec.MsgspecError, ValueError) as exc:
-        raise InputError(f"is no Parquet file of attempts: {exc}", path) from None
 
 
 def _quoted(path: Path) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ckprof.errors import InputError
+from ckprof.errors import InputError, input_errors
 from ckprof.files import write_output
 from ckprof.model.outcome import Status
 from ckprof.plugin.protocols import StoreFormat
@@ -99,10 +99,8 @@ def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
                 "in a way that ckprof knows",
                 path,
             )
-        try:
+        with input_errors((msgspec.MsgspecError, InputError), f"result {number} cannot be used", path):
             yield decode_attempt(record)
-        except (msgspec.MsgspecError, InputError) as exc:
-            raise InputError(f"result {number} cannot be used: {exc}", path) from None
 
 
 FORMAT = StoreFormat(

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.errors import InputError, UsageError
+from ckprof.errors import InputError, UsageError, input_errors
 from ckprof.model.types import DataType
 from ckprof_plugins.consumers.audit import read_file
 from ckprof_plugins.consumers.records import ConsumerFiles, LeftOutError
@@ -61,10 +61,8 @@ def read_tree(root: Path) -> tuple[KernelsOfFile, ...]:
 
 
 def _lists_of(path: Path) -> Iterator[KernelsOfFile]:
-    try:
+    with input_errors((SyntaxError, ValueError), "is no Python source", path):
         module = ast.parse(read_file(path).decode())
-    except (SyntaxError, ValueError) as exc:
-        raise InputError(f"is no Python source: {exc}", path) from None
     classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
     for node in module.body:
         if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Dict):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ckprof.errors import InputError, ToolchainError, system_errors
+from ckprof.errors import InputError, ToolchainError, input_errors, system_errors
 from ckprof.files import write_atomically
 from ckprof.kernels.keys import digest_file, digest_parts
 from ckprof.model.architecture import find_architecture
@@ -69,7 +69,7 @@ def read_metadata(path: Path) -> tuple[tuple[dict[str, Any], ...], dict[str, int
             "reading code objects needs the package pyelftools; "
             "install it with \"pip install 'ckprof[inspect]'\""
         ) from None
-    try:
+    with input_errors((OSError, ELFError), "not a code object", path):
         with path.open("rb") as stream:
             elf = ELFFile(stream)
             notes = [
@@ -85,8 +85,6 @@ def read_metadata(path: Path) -> tuple[tuple[dict[str, Any], ...], dict[str, int
                 for symbol in section.iter_symbols()
                 if symbol["st_info"]["type"] == "STT_FUNC"
             }
-    except (OSError, ELFError) as exc:
-        raise InputError(f"not a code object: {exc}", path) from None
     for note in notes:
         if note["n_name"] == _OWNER and _note_type(note) == _METADATA:
             return _records(note["n_descdata"], path), sizes
