@@ -193,13 +193,11 @@ def _causes(check: ReferenceCheck, peers: Sequence[ReferenceCheck]) -> list[str]
 class EngineProgress(StatusLine):
     """How far the workers of an engine are together."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    #: one line for all workers: done, devices, time, cost of an outcome, failures
+    text = ""
 
-    @property
-    def text(self) -> str:
-        """One line for all workers: done, devices, time, cost of an outcome, failures."""
-        return self._text
+    def __init__(self, text: str) -> None:
+        self.text = text
 
 
 @dataclass(slots=True, kw_only=True)

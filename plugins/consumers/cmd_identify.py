@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 import shlex
 from collections import Counter
@@ -358,10 +357,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
             else:
                 unknown += 1
     with to_output_file(arguments, session):
-        if arguments.format == "json":
-            session.console.result(json.dumps([asdict(one) for one in found], indent=1))
-        else:
-            session.console.result(Document([_text(one) for one in found]))
+        shown = Document([_text(one) for one in found])
+        session.console.result_in(arguments.format, [asdict(one) for one in found], shown)
     if unknown:
         session.console.info(f"{counted(unknown, 'text')} of files say nothing of a known kernel")
     return ExitCode.OK if any(one.what for one in found) else ExitCode.FAILED

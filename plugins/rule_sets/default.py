@@ -176,7 +176,17 @@ class FullTestsRuleSet:
 
         What is picked depends on all directions of the request together.
         """
-        return _every_fifth(FullRuleSet().enumerate(request))
+        entries = FullRuleSet().enumerate(request)
+        chosen: set[int] = set()
+        for group in _positions(category(entry.instance) for entry in entries):
+            chosen.update(group[_STEP - 1 :: _STEP] or group[:1])
+        covered = {_schedule(entries[position].instance) for position in chosen}
+        for position, entry in enumerate(entries):
+            schedule = _schedule(entry.instance)
+            if schedule not in covered:
+                covered.add(schedule)
+                chosen.add(position)
+        return [entries[position] for position in sorted(chosen)]
 
 
 class TinyRuleSet:
@@ -218,19 +228,6 @@ def _feature(instance: Instance) -> str:
     if isinstance(instance, TwoStageInstance):
         return "two_stage"
     return "explicit_gemm" if instance.explicit_gemm else "regular"
-
-
-def _every_fifth(entries: Sequence[RuleSetEntry]) -> list[RuleSetEntry]:
-    chosen: set[int] = set()
-    for group in _positions(category(entry.instance) for entry in entries):
-        chosen.update(group[_STEP - 1 :: _STEP] or group[:1])
-    covered = {_schedule(entries[position].instance) for position in chosen}
-    for position, entry in enumerate(entries):
-        schedule = _schedule(entry.instance)
-        if schedule not in covered:
-            covered.add(schedule)
-            chosen.add(position)
-    return [entries[position] for position in sorted(chosen)]
 
 
 def _schedule(instance: Instance) -> tuple[object, ...]:

@@ -156,8 +156,16 @@ def _document(predictions: Predictions, hot: int) -> Document:
         parts.append(_table(kernels))
         for kernel in kernels:
             if hot and kernel.time is not None and kernel.time.profile is not None:
-                parts += [kernel.kernel.name, _hot_table(kernel.time.profile.hottest(hot))]
+                parts += [kernel.kernel.name, Table(_HOT, kernel.time.profile.hottest(hot))]
     return Document(parts)
+
+
+_HOT: list[Column[ExecutedInstruction]] = [
+    Column("address", lambda entry: f"{entry.address:#x}"),
+    Column("waves' time", lambda entry: entry.share, form=".1%", align="right"),
+    Column("executions", lambda entry: entry.executions, align="right"),
+    Column("instruction", lambda entry: entry.text),
+]
 
 
 def _table(kernels: Sequence[KernelPrediction]) -> Table[tuple[int, KernelPrediction]]:
@@ -182,13 +190,3 @@ def _table(kernels: Sequence[KernelPrediction]) -> Table[tuple[int, KernelPredic
         Column("reason", lambda row: row[1].answer.reason, whole_below=True),
     ]
     return Table(columns, [*enumerate(kernels, 1)], elsewhere="--format json has every figure")
-
-
-def _hot_table(hot: tuple[ExecutedInstruction, ...]) -> Table[ExecutedInstruction]:
-    columns: list[Column[ExecutedInstruction]] = [
-        Column("address", lambda entry: f"{entry.address:#x}"),
-        Column("waves' time", lambda entry: entry.share, form=".1%", align="right"),
-        Column("executions", lambda entry: entry.executions, align="right"),
-        Column("instruction", lambda entry: entry.text),
-    ]
-    return Table(columns, hot)

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
     from ckprof.kernels.candidates import Candidate
     from ckprof.kernels.choose import Selection
-    from ckprof.kernels.requests import BuildOptions
     from ckprof.measure.requests import RunRequest
     from ckprof.measure.rounds_loop import Sample
     from ckprof.model.gemm_work import KernelTraits
@@ -147,7 +146,10 @@ class DeviceBench:
         self._visits: dict[tuple[Problem, KernelConfiguration], list[RoundTime | None]] = {}
         self._build: KernelBuild | None = None
         self._building: frozenset[int] = frozenset()
-        self._build_options = self._with_jobs(request.build)
+        jobs = request.build.jobs or session.settings.jobs
+        if jobs is None and self.overlaps:
+            jobs = max(1, available_cpus() - _MEASURING_CPUS)
+        self._build_options = replace(request.build, jobs=jobs)
         self.observations = Observations(self.space, self._costs(recipe))
         # choices whose number of splits a problem does not ask for
         for number, case in enumerate(cases):
@@ -234,7 +236,10 @@ class DeviceBench:
     def begin_build(self, kernels: Sequence[int]) -> None:
         """Begin to build kernels, with those that are in the library already and the best ones so far."""
         observations = self.observations
-        wanted = {*kernels, *map(int, observations.built.nonzero()[0]), *self._leaders()}
+        wanted = {*kernels, *map(int, observations.built.nonzero()[0])}
+        wanted |= {
+            int(self.space.kernel_of[row.argmin()]) for row in self._filled() if np.isfinite(row).any()
+        }
         wanted -= set(map(int, observations.broken.nonzero()[0]))
         self._build = KernelBuild(self._session, self._selection(sorted(wanted)), self._build_options)
         self._building = frozenset(kernels)
@@ -283,18 +288,6 @@ class DeviceBench:
         if self._build is not None:
             self._build.abandon()
             self._build = None
-
-    def _with_jobs(self, options: BuildOptions) -> BuildOptions:
-        """Leave some CPUs to what measures while others compile, unless a number of compilers is given."""
-        jobs = options.jobs or self._session.settings.jobs
-        if jobs is None and self.overlaps:
-            jobs = max(1, available_cpus() - _MEASURING_CPUS)
-        return replace(options, jobs=jobs)
-
-    def _leaders(self) -> set[int]:
-        """Return the best kernel of each problem: what new ones are measured against."""
-        kernel_of = self.space.kernel_of
-        return {int(kernel_of[row.argmin()]) for row in self._filled() if bool(np.isfinite(row).any())}
 
     def _filled(self) -> NDArray[np.float64]:
         """Return problems x choices -> logarithm of microseconds; infinity without a measurement."""

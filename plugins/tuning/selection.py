@@ -93,8 +93,9 @@ def select(session: Session, options: SelectOptions) -> KernelChoice:
         distinct=options.measure > 0,
     )
     if not predictions:
+        usual = "".join(f" ({reason})" for reason, _ in Counter(support.reasons.values()).most_common(1))
         raise NothingLeftError(
-            f"none of the {counted(len(traits), 'kernel')} supports the problem{support.usual_reason}; "
+            f"none of the {counted(len(traits), 'kernel')} supports the problem{usual}; "
             "'ckprof check-support' shows why"
         )
     chosen = [
@@ -154,12 +155,6 @@ class _Support:
         self._order = [(prediction.kernel, prediction.splits) for prediction in predictions]
         self._answers: dict[tuple[str, int], bool] = {}
         self.reasons: dict[str, str] = {}
-
-    @property
-    def usual_reason(self) -> str:
-        """The most frequent reason, after a blank and in brackets; empty if no kernel was asked."""
-        counts = Counter(self.reasons.values()).most_common(1)
-        return f" ({counts[0][0]})" if counts else ""
 
     def asks(self, name: str, splits: int) -> bool:
         """Say whether a kernel with a number of splits supports the problem."""
