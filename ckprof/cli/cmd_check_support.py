@@ -56,8 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     )
     add_fields(group, SupportRequest, "seed", "model")
     shared_options.add_build_options(parser)
-    group = parser.add_argument_group("output")
-    add_format(group)
+    add_format(parser.add_argument_group("output"))
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:

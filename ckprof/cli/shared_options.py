@@ -67,8 +67,7 @@ def add_instance_options(parser: argparse.ArgumentParser) -> None:
     add_fields(group, InstanceQuery, "conf")
     add_fields(group, ListReading, "layout", "dtype", "lenient")
     add_fields(group, InstanceQuery, "indices", "filters", "excludes", "pipelines")
-    group = parser.add_argument_group("rule sets")
-    add_fields(group, InstanceQuery, "rule_set", "ndims", "keep_invalid")
+    add_fields(parser.add_argument_group("rule sets"), InstanceQuery, "rule_set", "ndims", "keep_invalid")
 
 
 def add_build_options(parser: argparse.ArgumentParser) -> None:

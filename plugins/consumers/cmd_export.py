@@ -201,8 +201,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     parser.epilog = _EPILOG
     parser.add_argument("store", metavar="STORE", type=Path, help="store of a sweep or a search")
     add_fields(parser, ExportCall, "consumer", "folder", "version")
-    group = parser.add_argument_group("device")
-    add_fields(group, ExportCall, "arch", "compute_units", "any_device")
+    add_fields(parser.add_argument_group("device"), ExportCall, "arch", "compute_units", "any_device")
     add_fields(parser.add_argument_group("kernels"), ExportCall, "conf", "tree")
     add_fields(parser.add_argument_group("which winners"), StoreQuery, "direction", "dtype", "session")
 

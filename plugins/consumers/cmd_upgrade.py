@@ -53,8 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof upgrade``."""
     parser.epilog = _EPILOG
     shared_options.add_direction(parser, optional=True)
-    group = parser.add_argument_group("sides")
-    add_fields(group, UpgradeCall, "old", "new", "databases")
+    add_fields(parser.add_argument_group("sides"), UpgradeCall, "old", "new", "databases")
     add_instance_options(parser)
     add_problem_options(parser)
     shared_options.add_build_options(parser)

@@ -45,8 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         metavar="STORE",
         help="one store, or several, oldest first; files that can be imported, and STORE@TAG, work as well",
     )
-    group = parser.add_argument_group("content")
-    add_fields(group, ReportOptions)
+    add_fields(parser.add_argument_group("content"), ReportOptions)
     group = parser.add_argument_group("output")
     group.add_argument(
         "--format",

@@ -44,11 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     shared_options.add_direction(parser)
     add_instance_options(parser)
     add_problem_options(parser)
-    group = parser.add_argument_group("prediction")
-    add_fields(group, PredictOptions, "gpu", "measured", "hot")
+    add_fields(parser.add_argument_group("prediction"), PredictOptions, "gpu", "measured", "hot")
     shared_options.add_build_options(parser)
-    group = parser.add_argument_group("output")
-    add_format(group)
+    add_format(parser.add_argument_group("output"))
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:

@@ -49,12 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof select``."""
     parser.epilog = _EPILOG
     shared_options.add_direction(parser)
-    group = parser.add_argument_group("selection")
-    add_fields(group, SelectOptions)
+    add_fields(parser.add_argument_group("selection"), SelectOptions)
     add_instance_options(parser)
     shared_options.add_build_options(parser)
-    group = parser.add_argument_group("output")
-    add_format(group)
+    add_format(parser.add_argument_group("output"))
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:

@@ -81,8 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     add_format(group)
     add_fields(group, TuneOptions, "baselines")
     add_fields(group, RoundOptions, "min_rounds", "max_rounds")
-    group = parser.add_argument_group("replay")
-    add_fields(group, ReplayOptions, *_REPLAY, required=False)
+    add_fields(parser.add_argument_group("replay"), ReplayOptions, *_REPLAY, required=False)
     shared_options.add_build_options(parser)
     add_run_options(parser, _usual(session))
 
