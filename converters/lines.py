@@ -284,5 +284,4 @@ def stated_operation(line: str) -> str | None:
     """
     if "elementwise_op" not in line.partition(ANNOTATION_MARK)[2]:
         return None
-    said: str | None = settings_in(line, GemmRecord).get("elementwise_op")
-    return said
+    return settings_in(line, GemmRecord).get("elementwise_op")

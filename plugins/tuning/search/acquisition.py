@@ -64,8 +64,7 @@ class Posterior:
     @property
     def unsettled(self) -> NDArray[np.bool_]:
         """Problems on which something better is too probable."""
-        unsettled: NDArray[np.bool_] = self.better > RISK
-        return unsettled
+        return self.better > RISK
 
 
 class Forecaster:
