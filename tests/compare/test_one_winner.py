@@ -126,11 +126,11 @@ def test_the_same_measurements_name_the_same_winner(tmp_path_factory, attempts) 
 @settings(max_examples=60, deadline=None)
 def test_rounds_end_with_what_tables_say(seed, ratios, noise) -> None:
     chance = random.Random(seed)
-    ranking = Ranking(list(range(len(ratios))), RoundOptions(seed=seed, sessions=1))
-    seen: dict[int, list[RoundTime]] = {cell: [] for cell in ranking.cells}
-    for visit in ranking.visits():
+    decided = Ranking(list(range(len(ratios))), RoundOptions(seed=seed, sessions=1))
+    seen: dict[int, list[RoundTime]] = {cell: [] for cell in decided.cells}
+    for visit in decided.visits():
         time_ms = ratios[visit.cell] * math.exp(abs(chance.gauss(0, noise)))
-        ranking.record(visit, Timing(median_ms=time_ms, min_ms=time_ms))
+        decided.record(visit, Timing(median_ms=time_ms, min_ms=time_ms))
         seen[visit.cell].append(RoundTime(median_ms=time_ms, place=("", visit.round)))
     verified = Verification(max_error=0.0, wrong_elements=0, elements=1, rtol=0.0, atol=0.0)
     outcomes = [
@@ -141,7 +141,7 @@ def test_rounds_end_with_what_tables_say(seed, ratios, noise) -> None:
             measurement=summarise([1.0], "", keep_samples=False),
             verification=verified,
             rounds=tuple(
-                replace(one, doubtful=one.place[1] in ranking.drifted, pruned=cell in ranking.dropped)
+                replace(one, doubtful=one.place[1] in decided.drifted, pruned=cell in decided.dropped)
                 for one in rounds
             ),
         )
@@ -149,6 +149,6 @@ def test_rounds_end_with_what_tables_say(seed, ratios, noise) -> None:
     ]
     ranked = ranking(outcomes, {one.key: number for number, one in enumerate(outcomes)})
     first = [one for one in ranked if one.rank == 1]
-    assert ranking.standing is not None and ranking.standing.first == len(first)
-    assert ranked[0].outcome.key == str(ranking.best())
+    assert decided.standing is not None and decided.standing.first == len(first)
+    assert ranked[0].outcome.key == str(decided.best())
     assert not any(one.outcome.pruned for one in first)
