@@ -12,7 +12,7 @@ from ckprof.model.outcome import Status
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.layout import find_layout
 
-from ..run.fakes import ARCH, ScaleDirection, build_library, find_compiler, make_problem
+from ..measure.fakes import ARCH, ScaleDirection, build_library, find_compiler, make_problem
 
 pytestmark = pytest.mark.compiler
 
