@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from ckprof.errors import UsageError
-from ckprof.measure.stopping import CRITERIA, make_criterion
+from ckprof.measure.stopping import CRITERIA, SamplingEnd, make_criterion
+from ckprof.measure.worker.sampling import TimingSettings
 
 
 def samples_until_finished(criterion, samples):
@@ -93,3 +95,98 @@ def test_rounds_together_have_at_least_the_samples_that_were_asked_for(count, ro
     criterion = CRITERIA["sample-count"]
     assert criterion.share({"count": count}, rounds) == {"count": expected}
     assert criterion.share({}, 3) == {"count": 34}  # of 100
+
+
+def first_true(samples, finished):
+    """Return the first number of samples for which a rule over all of them holds."""
+    return next((count for count in range(1, len(samples) + 1) if finished(samples[:count])), None)
+
+
+def drawn(seed, count=150):
+    """Samples in milliseconds: mostly normal, some slow, none like the rounded edges of bins."""
+    chance = np.random.default_rng(seed)
+    samples = 0.05 * np.exp(chance.normal(0, chance.choice([0.001, 0.01, 0.1]), count))
+    return samples * np.where(chance.random(count) < 0.1, 1.5, 1)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("window", [1, 5, 32])
+def test_the_standard_deviation_is_that_of_numpy(seed, window):
+    samples = drawn(seed)
+
+    def noise(values):
+        return np.std(values, ddof=1) / np.mean(values)
+
+    def finished(seen):
+        noises = [noise(seen[:count]) for count in range(2, len(seen) + 1)][-max(2, window) :]
+        if not noises:
+            return False
+        return noises[-1] <= 0.005 or (len(noises) == max(2, window) and noise(noises) <= 0.05)
+
+    criterion = make_criterion("stdrel", {"window": window})
+    assert samples_until_finished(criterion, samples) == first_true(samples, finished)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("window", [1, 8, 32])
+def test_the_entropy_is_that_of_scipy_and_its_line_that_of_numpy(seed, window):
+    samples, length = drawn(seed), max(3, window)
+
+    def entropy(seen):
+        return stats.entropy(np.unique(np.rint(seen / (0.01 * seen[0])), return_counts=True)[1], base=2)
+
+    def finished(seen):
+        if len(seen) < length:
+            return False
+        entropies = [entropy(seen[:count]) for count in range(len(seen) - length + 1, len(seen) + 1)]
+        places = np.arange(length)
+        slope, start = np.polyfit(places, entropies, 1)
+        residual = np.sqrt(np.mean((entropies - slope * places - start) ** 2))
+        return abs(slope) <= 0.02 and residual <= 0.1
+
+    criterion = make_criterion("entropy", {"window": window, "max-slope": 0.02})
+    assert samples_until_finished(criterion, samples) == first_true(samples, finished)
+
+
+def settings(**changes):
+    values = {
+        **{"warmup": 0, "min_samples": 5, "fewest_samples": 2, "min_time_s": 0.01, "max_time_s": 1.0},
+        **{"timeout_s": 9.0, "criterion": "sample-count", "criterion_parameters": {"count": 3}},
+        **{"flush_bytes": 0, "keep_samples": False},
+    }
+    return TimingSettings(**{**values, **changes})
+
+
+def ended(samples, *, start=100.0, budget_s=50.0, last_s=0.1, **changes):
+    """Return after how many samples (milliseconds, launches, seconds from the start) it ended, and why."""
+    end = SamplingEnd(settings(**changes), start, budget_s)
+    for count, (sample_ms, launches, seconds) in enumerate(samples, start=1):
+        if reason := end.after(sample_ms, launches, start + seconds, last_s):
+            return count, reason
+    return None
+
+
+def test_a_satisfied_criterion_waits_for_samples_and_kernel_time():
+    # 3 satisfy the criterion, 5 are the least, 10 ms of kernel time are reached by launches of 2 x 1 ms
+    assert ended([(1.0, 2, 0.01)] * 9) == (5, "sample-count")
+    assert ended([(1.0, 1, 0.01)] * 20) == (10, "sample-count")
+    assert ended([(1.0, 2, 0.01)] * 20, criterion_parameters={"count": 7}) == (7, "sample-count")
+    assert ended([(1.0, 2, 0.01)] * 9, min_samples=1, min_time_s=0.0) == (3, "sample-count")
+
+
+def test_time_ends_sampling_that_has_the_fewest_samples_and_kernel_time():
+    late = [(1.0, 5, 0.2), (1.0, 5, 1.0)]
+    assert ended(late) == (2, "max-time")
+    assert ended([(1.0, 5, 0.2), (1.0, 5, 0.99), (1.0, 5, 1.0)]) == (3, "max-time")
+    # kernel time first, then at least two samples, or fewer where fewer are the least in all
+    assert ended([(1.0, 1, 2.0)] * 20, criterion_parameters={"count": 99}) == (10, "max-time")
+    assert ended([(10.0, 1, 2.0)] * 3) == (2, "max-time")
+    assert ended([(10.0, 1, 2.0)] * 3, min_samples=1) == (1, "max-time")
+    assert ended([(10.0, 1, 2.0)] * 9, fewest_samples=4) == (4, "max-time")
+
+
+def test_a_sample_that_would_exceed_the_timeout_is_not_begun():
+    never = {"criterion_parameters": {"count": 99}, "max_time_s": 99.0}
+    assert ended([(1.0, 1, 9.8), (1.0, 1, 9.85), (1.0, 1, 9.95)], budget_s=10.0, **never) == (3, "timeout")
+    assert ended([(1.0, 1, 9.0)] * 9, budget_s=10.0, last_s=1.5, **never) == (1, "timeout")
+    assert ended([(1.0, 1, 0.1)] * 9, budget_s=10.0, **never) is None
