@@ -269,24 +269,17 @@ std::string find_nonce()
     return "";
 }
 
-RUN(forges_line,
-    write_everywhere("{\"result\":[0,\"\",0.1]}\n"))
-RUN(forges_guessed_nonce,
-    write_everywhere(
-        std::string(32, '0') +
-        " {\"result\":[0,\"\",0.1]}\n"))
+RUN(forges_line, write_everywhere("{\"result\":[0,\"\",0.1]}\n"))
+RUN(forges_guessed_nonce, write_everywhere(std::string(32, '0') + " {\"result\":[0,\"\",0.1]}\n"))
 RUN(forges_nonce, {
     const std::string nonce = find_nonce();
     if(nonce.empty()) std::abort();
-    write_everywhere(nonce +
-                     " {\"result\":[0,\"\",0.1]}\n");
+    write_everywhere(nonce + " {\"result\":[0,\"\",0.1]}\n");
 })
 RUN(forges_nonce_and_is_right, {
     multiply(p, b, n);
     const std::string nonce = find_nonce();
-    if(!nonce.empty())
-        write_everywhere(nonce +
-                         " {\"result\":[0,\"\",1e-6]}\n");
+    if(!nonce.empty()) write_everywhere(nonce + " {\"result\":[0,\"\",1e-6]}\n");
 })
 RUN(endless_line, {
     const std::string much(1 << 16, 'x');
