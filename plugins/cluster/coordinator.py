@@ -72,7 +72,7 @@ class _InFlight:
         self.open = unit
         self.objects = objects
         self.state = _State.WANTED
-        #: the same unit on another device: whoever is first counts
+        #: the same unit on another device: the first one to finish counts
         self.copy: _InFlight | None = None
         #: shard of its worker, and its size at the last look
         self.shard, self.size = "", 0
@@ -86,7 +86,7 @@ class _InFlight:
         return self.state is _State.ABANDONED
 
     def pair(self, other: _InFlight) -> None:
-        """Have another device do the same: whoever is first counts."""
+        """Have another device do the same: the first one to finish counts."""
         self.copy, other.copy = other, self
         self.state = other.state = _State.SUSPECTED
 

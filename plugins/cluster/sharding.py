@@ -300,7 +300,7 @@ class ShardedProblem:
         return self._part(part.cells, part.anchor)
 
     def copy(self, number: int) -> Unit:
-        """Return a part with the kernels of one that somebody is at: whoever is first counts."""
+        """Return a part with the kernels of one that somebody is at: the first one to finish counts."""
         part = self._in_flight[number]
         return self._part(part.cells, part.anchor)
 

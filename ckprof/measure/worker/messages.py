@@ -126,7 +126,7 @@ class LoadProblem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     problem: ProblemValues
     operands: tuple[TensorFile, ...]
     result: TensorFile
-    #: the whole: kernels know it, baselines are told
+    #: the whole, for baselines: kernels were compiled for it
     computation: Computation
     #: ``ckprof_contraction``, the reference that the device computes; ``None`` where results are verified
     #: elsewhere
@@ -267,7 +267,7 @@ class WorkerMethods(Protocol):
         """
 
     def release(self) -> None:
-        """Give the memory of the loaded problem back: it is another process's turn."""
+        """Give the memory of the loaded problem back, so that another process can measure."""
 
 
 class Fault(Enum):
