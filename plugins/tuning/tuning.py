@@ -240,21 +240,12 @@ def search(
 ) -> TuneResult:
     """Run a search on a bench."""
     strategy = StrategySearch(session.registry.entries(STRATEGIES), options.strategy, request)
-    loop = TuneLoop(
-        observations,
-        bench,
-        budget_s=options.budget_s,
-        most_pairs=options.most_measurements,
-        should_stop=options.should_stop,
-        on_progress=session.tell,
-    )
+    loop = TuneLoop(observations, bench, options, session.tell)
     # Matrices are small, those of the result as well. Threads that share them wait for one another in turn
     # with the compilers that run in the background, which was seen to take ten times as long.
     with threadpool_limits(1, "blas"):
-        stop = loop.run(GuaranteedSearch(strategy, request.forecaster, options.kernels, options.tie))
-        return tune_result(
-            loop, request.forecaster, stop, strategy=options.strategy, tie=options.tie, most=options.kernels
-        )
+        stop = loop.run(GuaranteedSearch(strategy, request.forecaster, options))
+        return tune_result(loop, request.forecaster, stop)
 
 
 def search_request(

@@ -9,7 +9,7 @@ import numpy as np
 
 from ckprof_plugins.tuning.search.observations import Pair, SearchSpace
 from ckprof_plugins.tuning.search.prior import choice_features, prior_of, problem_features
-from ckprof_plugins.tuning.search.result import kept_pairs
+from ckprof_plugins.tuning.search.result import kept_library
 from ckprof_plugins.tuning.search.surrogate import FEW, LOG_TIMES, MOST, Surrogate, draws, log_times, thinned
 from ckprof_plugins.tuning.strategies import replans
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.problem import Problem
+    from ckprof_plugins.tuning.options import SearchOptions
     from ckprof_plugins.tuning.search.observations import Observations
     from ckprof_plugins.tuning.search.strategy import SearchRequest
     from ckprof_plugins.tuning.search.surrogate import Array, LogTimes
@@ -225,12 +226,11 @@ class GuaranteedSearch:
 
     :param search: what it proposes comes first, while there is time for what must be measured at last.
     :param forecaster: says what is negligible.
-    :param most: kernels of the library that is kept at most; ``None`` for the smallest within the tie.
-    :param tie: of the library that is kept.
+    :param options: which library is kept.
     """
 
-    def __init__(self, search: Search, forecaster: Forecaster, most: int | None, tie: float) -> None:
-        self._search, self._forecaster, self._most, self._tie = search, forecaster, most, tie
+    def __init__(self, search: Search, forecaster: Forecaster, options: SearchOptions) -> None:
+        self._search, self._forecaster, self._options = search, forecaster, options
         self.replans = replans(search)
 
     def propose(self, observations: Observations) -> Sequence[tuple[int, int]]:
@@ -255,10 +255,12 @@ class GuaranteedSearch:
 
     def _missing(self, observations: Observations) -> list[Pair]:
         """Return the most promising pairs of each problem that must be measured."""
-        kept, resting = kept_pairs(observations, self._forecaster, self._most, self._tie)
+        _, kept, served = kept_library(observations, self._forecaster, self._options)
         possible_gains = self._forecaster.possible_gains(observations, kept)
-        for pair in resting:
-            possible_gains[pair] = np.inf
+        for pair in served:
+            # what the library rests on
+            if pair is not None and observations.open[pair]:
+                possible_gains[pair] = np.inf
         order = np.argsort(-possible_gains, axis=1, kind="stable")[:, :_OF_PROBLEM]
         return [
             Pair(problem, choice)

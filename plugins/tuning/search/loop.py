@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.ranking import KernelTime
+    from ckprof_plugins.tuning.options import SearchOptions
     from ckprof_plugins.tuning.search.observations import Costs, Observations
     from ckprof_plugins.tuning.strategies import Search
 
@@ -124,9 +125,7 @@ class TuneLoop:
 
     :param observations: what is known already; it grows.
     :param bench: where kernels are measured.
-    :param budget_s: seconds; ``None`` for as long as it takes.
-    :param most_pairs: measurements at most, of all problems together; ``None`` for no limit.
-    :param should_stop: asked before every batch; a bench asks by itself in between.
+    :param options: limits, and whether to stop: asked before every batch; a bench asks by itself in between.
     :param on_progress: called after each batch.
     """
 
@@ -134,15 +133,12 @@ class TuneLoop:
         self,
         observations: Observations,
         bench: TuneBench,
-        *,
-        budget_s: float | None = None,
-        most_pairs: int | None = None,
-        should_stop: Callable[[], bool] = lambda: False,
+        options: SearchOptions,
         on_progress: Callable[[SearchProgress], None] = lambda progress: None,
     ) -> None:
-        self.observations, self.bench = observations, bench
-        self._budget_s, observations.most_pairs = budget_s, most_pairs
-        self._should_stop, self._on_progress = should_stop, on_progress
+        self.observations, self.bench, self.options = observations, bench, options
+        observations.most_pairs = options.most_measurements
+        self._on_progress = on_progress
         #: after each batch
         self.progress: list[SearchProgress] = []
         #: kernel -> why it cannot be built
@@ -167,17 +163,15 @@ class TuneLoop:
         self.observations.overlaps = self.bench.overlaps
         self._wishes = replans(search)
         try:
-            while True:
-                stop = self._step(search)
-                if stop is not None:
-                    return stop
+            while (stop := self._step(search)) is None:
+                pass
+            return stop
         finally:
             self._forget_plans()
 
     def _step(self, search: Search) -> TuneStop | None:
         """Choose, measure, or wait for a build; return why the search is over."""
-        stop = self._reason_to_stop()
-        if stop is not None:
+        if (stop := self._reason_to_stop()) is not None:
             return stop
         looks_ahead = self.bench.overlaps and not self._building
         if looks_ahead or not self._ready:
@@ -271,22 +265,21 @@ class TuneLoop:
                 new.pop()
             kept = {*new, *observations.built.nonzero()[0].tolist()}
             batch = [pair for pair, number in zip(batch, numbers, strict=True) if number in kept]
-        most = observations.most_pairs
-        if most is None:
-            return batch
-        return batch[: max(0, most - int((observations.measured | observations.pending).sum()))]
+        if (most := self.options.most_measurements) is not None:
+            return batch[: max(0, most - int((observations.measured | observations.pending).sum()))]
+        return batch
 
     def _reason_to_stop(self) -> TuneStop | None:
-        if self._should_stop():
+        if self.options.should_stop():
             return TuneStop.REQUESTED
-        left = self._left_s()
-        if left is not None and left <= 0:
-            return TuneStop.BUDGET
-        most = self.observations.most_pairs
-        return TuneStop.BUDGET if most is not None and self.observations.measured.sum() >= most else None
+        left, most = self._left_s(), self.options.most_measurements
+        spent = (left is not None and left <= 0) or (
+            most is not None and self.observations.measured.sum() >= most
+        )
+        return TuneStop.BUDGET if spent else None
 
     def _left_s(self) -> float | None:
-        budget = self._budget_s
+        budget = self.options.budget_s
         return None if budget is None else budget - self.bench.seconds()
 
     def _report(self) -> None:

@@ -21,57 +21,56 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.report.best_libraries import BestLibrary
     from ckprof_plugins.tuning.baseline_comparison import BaselineComparison
+    from ckprof_plugins.tuning.options import SearchOptions
     from ckprof_plugins.tuning.search.acquisition import Forecaster, Posterior
     from ckprof_plugins.tuning.search.loop import SearchProgress, TuneLoop
-    from ckprof_plugins.tuning.search.observations import Observations, SearchSpace
+    from ckprof_plugins.tuning.search.observations import Observations
 
 
 #: kernels of the largest library of the curve, unless a size is asked for
 USUAL_LIBRARY: Final = 12
 
 
-def kept_library(libraries: Sequence[BestLibrary], most: int | None, tie: float) -> tuple[int, ...]:
-    """Return the kernels of the library to keep.
+def kept_library(
+    observations: Observations, forecaster: Forecaster, options: SearchOptions
+) -> tuple[Sequence[BestLibrary], tuple[int, ...], list[Pair | None]]:
+    """Return the best libraries of each size of kernels that were tried, and the one to keep.
 
-    :param most: its size at most; ``None`` for the smallest one within the tie.
+    Where such a kernel supports a problem but was not measured on it, its expected time counts.
+
+    :returns: the libraries; the kernels of the one that is kept; and what serves each problem best of it.
     """
-    if not libraries:
-        return ()
-    if most is not None:
+    space = observations.space
+    rows: NDArray[np.bool_] = observations.measured.any(axis=1)
+    if not rows.any():
+        return (), (), [None] * len(space.problems)
+    counts = observations.open & observations.tried[space.kernel_of][None] & rows[:, None]
+    logs = np.where(observations.measured, observations.log_us, np.inf)
+    logs = np.where(counts, forecaster.expected_log_us(observations), logs)
+    choices, least = _of_kernels(observations, logs)
+    # only measured times decide what is the best of all
+    best = np.exp(observations.best_log_us)
+    weights = np.ones(len(space.problems))
+    if space.weighted:
+        weights = np.array(space.counts) * np.where(rows, best, 0.0)
+    floored = np.maximum(least, best[:, None])
+    libraries = best_libraries(floored[rows], weights[rows], options.kernels or USUAL_LIBRARY)
+    kept = _chosen(libraries, options)
+    served: list[Pair | None] = []
+    for problem, times in enumerate(least[:, kept]):
+        choice = int(choices[problem, kept[int(times.argmin())]])
+        served.append(Pair(problem, choice) if np.isfinite(times.min()) else None)
+    return libraries, kept, served
+
+
+def _chosen(libraries: Sequence[BestLibrary], options: SearchOptions) -> tuple[int, ...]:
+    """Return the kernels of the largest library if its size is limited, else of the smallest in the tie."""
+    if options.kernels is not None:
         return libraries[-1].kernels
     least = min(library.unserved for library in libraries)
     serving = [library for library in libraries if library.unserved == least]
     best = min(library.slowdown for library in serving)
-    return next(library.kernels for library in serving if library.slowdown <= max(1.0 + tie, best))
-
-
-def plan_libraries(
-    observations: Observations, forecaster: Forecaster, most: int | None
-) -> tuple[Sequence[BestLibrary], NDArray[np.int64], NDArray[np.float64]]:
-    """Return the best libraries of each size of kernels that were tried.
-
-    Where such a kernel supports a problem but was not measured on it, its expected time counts.
-
-    :returns: the libraries; problems x kernels -> choice with the least time, and that time in microseconds,
-        infinity without one.
-    """
-    space, tried = observations.space, observations.tried
-    logs = np.where(observations.measured, observations.log_us, np.inf)
-    rows: NDArray[np.bool_] = np.any(np.isfinite(logs), axis=1)
-    if rows.any():
-        counts = observations.open & tried[space.kernel_of][None] & rows[:, None]
-        logs = np.where(counts, forecaster.expected_log_us(observations), logs)
-    choices, least = _of_kernels(observations, logs)
-    if not rows.any():
-        return (), choices, least
-    weights = np.ones(len(space.problems))
-    if space.weighted:
-        weights = np.array(space.counts) * np.where(rows, np.exp(observations.best_log_us), 0.0)
-    # only measured times decide what is the best of all
-    best = np.exp(observations.best_log_us)
-    floored = np.maximum(least, best[:, None])
-    libraries = best_libraries(floored[rows], weights[rows], most or USUAL_LIBRARY)
-    return libraries, choices, least
+    return next(library.kernels for library in serving if library.slowdown <= max(1.0 + options.tie, best))
 
 
 def _of_kernels(
@@ -86,21 +85,6 @@ def _of_kernels(
         choices[better, kernel] = choice
         least[better, kernel] = logs[better, choice]
     return choices, np.exp(least)
-
-
-def kept_pairs(
-    observations: Observations, forecaster: Forecaster, most: int | None, tie: float
-) -> tuple[list[int], list[Pair]]:
-    """Return the kernels of the library that is kept, and what it rests on that was not measured yet."""
-    libraries, choices, times_us = plan_libraries(observations, forecaster, most)
-    kept = list(kept_library(libraries, most, tie))
-    pairs = []
-    for problem, times in enumerate(times_us[:, kept]) if kept else ():
-        kernel = kept[int(times.argmin())]
-        pair = Pair(problem, int(choices[problem, kernel]))
-        if np.isfinite(times.min()) and observations.open[pair]:
-            pairs.append(pair)
-    return kept, pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,31 +146,24 @@ class TuneResult:
     comparison: BaselineComparison | None = None
 
 
-def tune_result(
-    loop: TuneLoop, forecaster: Forecaster, stop: TuneStop, *, strategy: str, tie: float, most: int | None
-) -> TuneResult:
+def tune_result(loop: TuneLoop, forecaster: Forecaster, stop: TuneStop) -> TuneResult:
     """Return what a finished search found.
 
     :param stop: why it ended; settled is only what the reported probabilities agree with.
-    :param most: kernels of the library that is kept at most; ``None`` for the smallest within the tie.
     """
-    observations, space = loop.observations, loop.observations.space
+    observations, space, options = loop.observations, loop.observations.space, loop.options
     posterior = forecaster.posterior(observations, thoroughly=True)
     if stop is TuneStop.SETTLED and posterior.unsettled.any():
         stop = TuneStop.ENDED
-    libraries, choices, times_us = plan_libraries(observations, forecaster, most)
-    kept = list(kept_library(libraries, most, tie))
-    of_library = [_of_library(space, kept, *row) for row in zip(choices, times_us, strict=True)]
+    libraries, kept, served = kept_library(observations, forecaster, options)
     return TuneResult(
-        strategy=strategy,
+        strategy=options.strategy,
         stop=stop,
         seconds=loop.bench.seconds(),
         planning_s=loop.planning_s,
-        tie=tie,
+        tie=options.tie,
         progress=tuple(loop.progress),
-        best=tuple(
-            _best(observations, number, posterior, of_kept) for number, of_kept in enumerate(of_library)
-        ),
+        best=tuple(_best(observations, number, posterior, pair) for number, pair in enumerate(served)),
         unbuilt=_unbuilt(observations, forecaster, loop.failures, stop),
         kernels=tuple(kernel.name for kernel in space.kernels),
         libraries=tuple(libraries),
@@ -194,25 +171,22 @@ def tune_result(
     )
 
 
-def _of_library(
-    space: SearchSpace, kept: Sequence[int], choices: NDArray[np.int64], times_us: NDArray[np.float64]
-) -> tuple[str, int]:
-    """Return the best kernel of the library that is kept on a problem, and its splits."""
-    times = times_us[kept]
-    if not np.isfinite(times).any():
-        return "", 0
-    kernel = kept[int(times.argmin())]
-    return space.kernels[kernel].name, space.choices[choices[kernel]][1]
-
-
-def _best(observations: Observations, number: int, posterior: Posterior, kept: tuple[str, int]) -> BestChoice:
+def _best(observations: Observations, number: int, posterior: Posterior, served: Pair | None) -> BestChoice:
     space = observations.space
     choices, field = observations.ranking(number)
-    kernel, splits = space.choices[choices[0]] if choices else (-1, 0)
+
+    def named(choice: int | None) -> tuple[str, int]:
+        if choice is None:
+            return "", 0
+        kernel, splits = space.choices[choice]
+        return space.kernels[kernel].name, splits
+
+    kernel, splits = named(choices[0] if choices else None)
+    kept, kept_splits = named(None if served is None else served.choice)
     return BestChoice(
         problem=space.problems[number],
         count=space.counts[number],
-        kernel=space.kernels[kernel].name if choices else "",
+        kernel=kernel,
         splits=splits,
         time_us=1000 * field.kernels[0].time_ms if choices else None,
         tied=sum(map(shares_first_place, field.leads())) - 1 if choices else 0,
@@ -220,8 +194,8 @@ def _best(observations: Observations, number: int, posterior: Posterior, kept: t
         gain=float(posterior.gain[number]),
         measured=len(choices),
         unmeasured=int(observations.open[number].sum()),
-        kept=kept[0],
-        kept_splits=kept[1],
+        kept=kept,
+        kept_splits=kept_splits,
     )
 
 

@@ -21,7 +21,7 @@ from ckprof.profiler import Profiler
 from ckprof_plugins.directions._convolution.sample import SampleSpec, sample
 from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.model_use import KernelKind, gemm_sizes_of
-from ckprof_plugins.tuning.options import ReplayOptions
+from ckprof_plugins.tuning.options import ReplayOptions, SearchOptions
 from ckprof_plugins.tuning.search.loop import TuneLoop
 from ckprof_plugins.tuning.search.model_search import ModelSearch
 from ckprof_plugins.tuning.search.observations import Observations, SearchKernel, SearchSpace
@@ -119,7 +119,7 @@ def searched(
         efficiency = best_us(bench) / np.exp(observations.best_log_us)
         return bool(efficiency.mean() >= 0.99 and (efficiency >= 0.99).mean() >= 0.95)
 
-    loop = TuneLoop(observations, bench, should_stop=found_all)
+    loop = TuneLoop(observations, bench, SearchOptions(should_stop=found_all))
     loop.run(StrategySearch(all_strategies(), name, request))
     found = {"99 %": np.inf, "95 % within 1 %": np.inf, "measurements to 99 %": np.inf}
     for one in reversed(loop.progress):

@@ -16,7 +16,7 @@ from ckprof.plugin.registry import Registry
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.kernel_name import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
-from ckprof_plugins.tuning.options import ReplayOptions
+from ckprof_plugins.tuning.options import ReplayOptions, SearchOptions
 from ckprof_plugins.tuning.search.acquisition import GuaranteedSearch
 from ckprof_plugins.tuning.search.loop import TuneLoop
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
@@ -94,8 +94,9 @@ def replay(
     """Search a table; with ``kept`` kernels in the library, as a whole command does."""
     request = request_for(table, **changes)
     bench = ReplayBench(table, request.space, costs or counted())
-    loop = TuneLoop(bench.observations(), bench, **(limits or {}))
+    options = SearchOptions(kernels=kept, tie=request.tie, **(limits or {}))
+    loop = TuneLoop(bench.observations(), bench, options)
     search = StrategySearch(strategies, name, request)
     if kept is not None:
-        search = GuaranteedSearch(search, request.forecaster, kept, request.tie)
+        search = GuaranteedSearch(search, request.forecaster, options)
     return Replayed(loop, bench, loop.run(search), request)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ckprof_plugins.tuning.options import SearchOptions
 from ckprof_plugins.tuning.search.acquisition import RISK, GuaranteedSearch
 from ckprof_plugins.tuning.search.loop import TuneLoop, TuneStop
 from ckprof_plugins.tuning.search.observations import Pair
@@ -122,8 +123,11 @@ def test_a_kernel_that_was_built_for_one_problem_is_measured_where_it_may_be_the
                 if not observations.measured[problem].any()
             ]
 
-    loop = TuneLoop(observations, bench)
-    assert loop.run(GuaranteedSearch(BestOfItsOwn(), request.forecaster, 3, TIE)) is TuneStop.SETTLED
+    loop = TuneLoop(observations, bench, SearchOptions())
+    assert (
+        loop.run(GuaranteedSearch(BestOfItsOwn(), request.forecaster, SearchOptions(kernels=3, tie=TIE)))
+        is TuneStop.SETTLED
+    )
     tried = observations.tried[request.space.kernel_of]
     missed = np.where(tried[None] & ~observations.measured, times, np.inf).min(axis=1)
     best = np.exp(observations.best_log_us)
@@ -136,9 +140,7 @@ def test_a_kernel_that_was_built_for_one_problem_is_measured_where_it_may_be_the
 def test_the_best_is_never_worse_than_the_library_that_is_kept(strategies, dozen) -> None:
     for kept in (1, 3):
         found = replay(strategies, dozen, tie=0.05, kept=kept)
-        result = tune_result(
-            found.loop, found.request.forecaster, found.stop, strategy="model", tie=0.05, most=kept
-        )
+        result = tune_result(found.loop, found.request.forecaster, found.stop)
         space, names = found.request.space, set(result.chosen)
         of_library = np.array([space.kernels[kernel].name in names for kernel, _ in space.choices])
         times = np.where(of_library[None] & found.bench.possible, found.bench._times, np.inf).min(axis=1)
@@ -150,14 +152,14 @@ def test_the_best_is_never_worse_than_the_library_that_is_kept(strategies, dozen
 def test_a_strategy_that_gives_up_is_not_called_settled(strategies, dozen) -> None:
     request = request_for(dozen, tie=TIE)
     bench = ReplayBench(dozen, request.space, counted())
-    loop = TuneLoop(bench.observations(), bench)
+    loop = TuneLoop(bench.observations(), bench, SearchOptions(tie=TIE))
 
     class GivesUp:
         def propose(self, observations):
             return []
 
-    stop = loop.run(GuaranteedSearch(GivesUp(), request.forecaster, None, TIE))
-    result = tune_result(loop, request.forecaster, stop, strategy="", tie=TIE, most=None)
+    stop = loop.run(GuaranteedSearch(GivesUp(), request.forecaster, SearchOptions(tie=TIE)))
+    result = tune_result(loop, request.forecaster, stop)
     assert result.stop is TuneStop.ENDED
     assert all(one.better == 1.0 for one in result.best)
 
@@ -173,7 +175,7 @@ def test_the_end_of_the_budget_is_kept_for_what_is_built(dozen) -> None:
         def propose(self, observations):
             return [Pair(3, 7)]
 
-    search = GuaranteedSearch(Builds(), request.forecaster, None, TIE)
+    search = GuaranteedSearch(Builds(), request.forecaster, SearchOptions(tie=TIE))
     for left_s, kernels in ((None, {7}), (600.0, {7}), (8.0, {0, 1})):
         observations.left_s = left_s
         proposed = search.propose(observations)

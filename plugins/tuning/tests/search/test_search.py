@@ -16,6 +16,7 @@ from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 from ckprof.store.attempt import Attempt
 from ckprof.testing.plugins import Registering
+from ckprof_plugins.tuning.options import SearchOptions
 from ckprof_plugins.tuning.search.acquisition import Posterior, improvement
 from ckprof_plugins.tuning.search.loop import TuneLoop, TuneStop
 from ckprof_plugins.tuning.search.model_search import best_batch
@@ -146,7 +147,7 @@ def test_three_measurements_of_thirty_after_training_on_other_problems(strategie
     """The goal: 99 % of the best on the published timings, trained on the other file alone."""
     model = fitted(table_of("gfx950_fwd_bf16_20kernels"))
     table = table_of("gfx950_fwd_bf16_30kernels_even")
-    limits = {"most_pairs": 3 * len(table.problems)}
+    limits = {"most_measurements": 3 * len(table.problems)}
     found = replay(
         strategies, table, model=model, limits=limits, costs=counted(build_s=0, visit_s=1), tie=0.005
     )
@@ -165,7 +166,7 @@ def test_few_measurements_find_no_less_than_the_first_choices_of_the_model(strat
         for problem, row in zip(table.problems, rows, strict=True)
     ]
     for count in (1, 2, 3, 4):
-        limits = {"most_pairs": count * len(table.problems)}
+        limits = {"most_measurements": count * len(table.problems)}
         costs = counted(build_s=0, visit_s=1)
         found = replay(strategies, table, model=model, limits=limits, costs=costs, tie=0.02)
         first = [
@@ -242,9 +243,9 @@ class Stubborn:
 
 def test_what_is_unsupported_or_broken_leaves_and_is_reported(strategies) -> None:
     request = replace(request_for(table_of("gfx950_fwd_bf16_30kernels_even")), space=small_space())
-    loop = TuneLoop(Observations(request.space), Stubborn(request.space))
+    loop = TuneLoop(Observations(request.space), Stubborn(request.space), SearchOptions())
     stop = loop.run(StrategySearch(strategies, "exhaustive", request))
-    result = tune_result(loop, request.forecaster, stop, strategy="exhaustive", tie=0.02, most=None)
+    result = tune_result(loop, request.forecaster, stop)
     assert stop is TuneStop.SETTLED
     assert [one.kernel for one in result.best] == ["k0"] * 3
     assert [one.measured for one in result.best] == [1, 2, 2]
@@ -287,9 +288,9 @@ def test_the_best_its_time_and_its_ties_are_those_of_every_report(strategies, no
     rounds = {pair: tuple(filter(None, (one.round_time for one in of))) for pair, of in measured.items()}
     request = replace(request_for(table_of("gfx950_fwd_bf16_30kernels_even")), space=space)
     bench = Recorded(space, {pair: kernel_time(of) for pair, of in rounds.items()})
-    loop = TuneLoop(Observations(space), bench)
+    loop = TuneLoop(Observations(space), bench, SearchOptions())
     stop = loop.run(StrategySearch(strategies, "exhaustive", request))
-    result = tune_result(loop, request.forecaster, stop, strategy="exhaustive", tie=0.02, most=None)
+    result = tune_result(loop, request.forecaster, stop)
     for number, said in enumerate(tune_values(result)["problems"]):
         outcomes = [
             Outcome(
@@ -316,12 +317,14 @@ def test_going_on_measures_nothing_twice(strategies, few) -> None:
     request = request_for(few)
     bench = ReplayBench(few, request.space, counted())
     observations = bench.observations()
-    TuneLoop(observations, bench, most_pairs=40).run(StrategySearch(strategies, "model", request))
+    TuneLoop(observations, bench, SearchOptions(most_measurements=40)).run(
+        StrategySearch(strategies, "model", request)
+    )
     known = observations.measured.copy()
     asked: list[Pair] = []
     measure = bench.measure
     bench.measure = lambda pairs, most_s: (asked.extend(pairs), measure(pairs, most_s))[1]
-    TuneLoop(observations, bench).run(StrategySearch(strategies, "model", request))
+    TuneLoop(observations, bench, SearchOptions()).run(StrategySearch(strategies, "model", request))
     assert asked and not any(known[pair] for pair in asked)
 
 
@@ -382,5 +385,5 @@ def test_optuna_is_a_strategy_or_says_what_is_missing(strategies, few) -> None:
         with pytest.raises(UsageError, match=r"pip install 'ckprof\[tune\]'"):
             replay(strategies, table, "optuna")
         return
-    found = replay(strategies, table, "optuna", limits={"most_pairs": 20})
+    found = replay(strategies, table, "optuna", limits={"most_measurements": 20})
     assert found.loop.observations.measured.sum() == 20
