@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from ckprof.errors import InputError
+from ckprof.files import content_of
 from ckprof.model.outcome import Status
 from ckprof.model.problem import Problem, TableProblem
 from ckprof.model.problem_types import OPERATION_COLUMN, problem_of_cells
@@ -90,9 +91,7 @@ def read_csv(
     :raises InputError: the file cannot be read, has no problem columns or no kernels, or a value is wrong.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as exc:
-        raise InputError(f"cannot read: {exc.strerror}", path) from None
+        text = content_of(path).decode("utf-8-sig")
     except UnicodeDecodeError as exc:
         raise InputError(f"is no text: {exc.reason} at byte {exc.start}", path) from None
     lines = text.splitlines()
@@ -100,8 +99,20 @@ def read_csv(
     columns = _columns_in(header, problem_types, path)
     comments = "\n".join(line for line in lines if line.startswith("#"))
     arches = set(_ARCH.findall(comments)) or set(_ARCH.findall(path.name))
-    reader = _long if {"kernel", "latency_ms"} <= set(header) else _wide
-    problems, times, dropped = reader(path, header, rows, columns)
+    names = [name for name in header if name not in columns[0] and name not in _IGNORED]
+    problems: dict[Problem, int] = {}
+    times: dict[tuple[int, str, int], list[float]] = {}
+    dropped: list[str] = []
+    for row in rows:
+        if {"kernel", "latency_ms"} <= set(header):
+            found = _long(path, row, dropped)
+            if not found:
+                continue
+        else:
+            found = [(name, 1, time) for name in names if (time := _time(path, row, name)) is not None]
+        index = problems.setdefault(_problem(path, row, columns), len(problems))
+        for name, splits, time_us in found:
+            times.setdefault((index, name, splits), []).append(time_us)
     kernels = {}
     for name in dict.fromkeys(name for _, name, _ in times):
         traits = describe(name)
@@ -126,41 +137,20 @@ def read_csv(
 
 #: number of a line, and its cells by column
 _Row = tuple[int, dict[str, str]]
-_Times = dict[tuple[int, str, int], list[float]]
-_Read = tuple[list[Problem], _Times, list[str]]
 
 
-def _wide(path: Path, header: Sequence[str], rows: Iterable[_Row], columns: _Columns) -> _Read:
-    kernels = [name for name in header if name not in columns[0] and name not in _IGNORED]
-    problems: dict[Problem, int] = {}
-    times: _Times = {}
-    for row in rows:
-        index = problems.setdefault(_problem(path, row, columns), len(problems))
-        for name in kernels:
-            time = _time(path, row, name)
-            if time is not None:
-                times.setdefault((index, name, 1), []).append(time)
-    return list(problems), times, []
-
-
-def _long(path: Path, header: Sequence[str], rows: Iterable[_Row], columns: _Columns) -> _Read:
-    problems: dict[Problem, int] = {}
-    times: _Times = {}
-    dropped: list[str] = []
-    for row in rows:
-        number, cells = row
-        name = cells["kernel"]
-        if cells.get("non_zero", "True").lower() in ("false", "0"):
-            dropped.append(f"{path.name}:{number}: {name} wrote nothing but zeros")
-            continue
-        time = _time(path, row, "latency_ms")
-        if time is None:
-            dropped.append(f"{path.name}:{number}: {name} has no time")
-            continue
-        splits = int(cells.get("split_k") or 1)
-        index = problems.setdefault(_problem(path, row, columns), len(problems))
-        times.setdefault((index, name, max(1, splits)), []).append(1000.0 * time)
-    return list(problems), times, dropped
+def _long(path: Path, row: _Row, dropped: list[str]) -> list[tuple[str, int, float]]:
+    """Return kernel, splits and microseconds of a row; note why there is no time in it."""
+    number, cells = row
+    name = cells["kernel"]
+    zeros = cells.get("non_zero", "True").lower() in ("false", "0")
+    time = None if zeros else _time(path, row, "latency_ms")
+    if time is None:
+        dropped.append(
+            f"{path.name}:{number}: {name} {'wrote nothing but zeros' if zeros else 'has no time'}"
+        )
+        return []
+    return [(name, max(1, int(cells.get("split_k") or 1)), 1000.0 * time)]
 
 
 def _table(path: Path, lines: Sequence[str]) -> tuple[list[str], list[_Row]]:

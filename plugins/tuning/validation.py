@@ -42,10 +42,9 @@ def best_single(table: Measurements) -> tuple[Choice, list[float]]:
     It is chosen by the very problems that it is judged by, which flatters it. Only choices that were measured
     on all problems take part, if there are any.
     """
-    rows = [table.of_problem(index) for index in range(len(table.problems))]
 
     def efficiencies(choice: Choice) -> list[float]:
-        return [min(row.values()) / row[choice] if choice in row else 0.0 for row in rows]
+        return [min(row.values()) / row[choice] if choice in row else 0.0 for row in table.rows]
 
     return max(
         ((choice, efficiencies(choice)) for choice in table.choices), key=lambda judged: fmean(judged[1])
@@ -53,20 +52,19 @@ def best_single(table: Measurements) -> tuple[Choice, list[float]]:
 
 
 def nearest_neighbour(
-    training: Sequence[Sizes], best: Sequence[Choice], problem: Sizes, offered: Mapping[Choice, float]
+    training: Sequence[tuple[Sizes, Choice]], problem: Sizes, offered: Mapping[Choice, float]
 ) -> Choice:
     """Return the best choice of the most similar training problem that is offered for a problem.
 
-    :param training: the training problems.
-    :param best: the best choice of each.
+    :param training: the training problems, and the best choice of each.
     """
 
-    def gap(index: int) -> float:
+    def gap(trained: tuple[Sizes, Choice]) -> float:
         axes = ("m", "n", "k", "batch")
-        return sum(log(getattr(training[index], axis) / getattr(problem, axis)) ** 2 for axis in axes)
+        return sum(log(getattr(trained[0], axis) / getattr(problem, axis)) ** 2 for axis in axes)
 
-    ranked = sorted(range(len(training)), key=gap)
-    return next((best[index] for index in ranked if best[index] in offered), next(iter(offered)))
+    ranked = sorted(training, key=gap)
+    return next((choice for _, choice in ranked if choice in offered), next(iter(offered)))
 
 
 def noise_ceiling(table: Measurements) -> list[float]:
@@ -80,27 +78,19 @@ def noise_ceiling(table: Measurements) -> list[float]:
     if all(len(group) == 1 for group in groups):
         return []
     efficiencies = []
-    for index in range(len(table.problems)):
-        row = table.of_problem(index)
-        means = []
-        for group in groups:
-            times = [row[choice] for choice in group if choice in row]
-            if times:
-                means.append((fmean(times), times))
-        _, times = min(means)
-        best = min(row.values())
-        efficiencies.append(fmean(best / time for time in times))
+    for row in table.rows:
+        every = [[row[choice] for choice in group if choice in row] for group in groups]
+        times = min(filter(None, every), key=lambda times: (fmean(times), times))
+        efficiencies.append(fmean(min(row.values()) / time for time in times))
     return efficiencies
 
 
 def _groups(table: Measurements) -> list[list[Choice]]:
-    rows = [table.of_problem(index) for index in range(len(table.problems))]
     groups: list[list[Choice]] = []
     for choice in table.choices:
         for group in groups:
-            gaps = [
-                abs(log(row[choice] / row[group[0]])) for row in rows if choice in row and group[0] in row
-            ]
+            both = [row for row in table.rows if choice in row and group[0] in row]
+            gaps = [abs(log(row[choice] / row[group[0]])) for row in both]
             if len(gaps) >= _COMMON and median(gaps) < _REPLICATE:
                 group.append(choice)
                 break
@@ -212,16 +202,16 @@ def judged_model(
     :raises InputError: the table holds no time.
     """
     table = measured.without_glitches()
-    kept = tuple(index for index in range(len(table.problems)) if table.of_problem(index))
+    kept = tuple(index for index, row in enumerate(table.rows) if row)
     if not kept:
         raise InputError("there is no measured time to validate with")
-    unserved = [problem for index, problem in enumerate(table.problems) if index not in set(kept)]
+    unserved = [problem for problem, row in zip(table.problems, table.rows, strict=True) if not row]
     table = table.subset(kept)
     selector = Selector(model, table.kernels, gemm_sizes, choices=table.choices, boost=boost)
     shapes, of_top = [], []
     inside: dict[bool, list[bool]] = {False: [], True: []}
-    for index, problem in enumerate(table.problems):
-        row, warnings = table.of_problem(index), model.warnings(gemm_sizes(problem))
+    for problem, row in zip(table.problems, table.rows, strict=True):
+        warnings = model.warnings(gemm_sizes(problem))
         shape, predictions = _judged(problem, row, warnings, selector)
         shapes.append(shape)
         of_top.append(shape.best_us / min(row[one.kernel, one.splits] for one in predictions[:top]))
@@ -279,15 +269,9 @@ def _neighbour_figures(
     if trained is None:
         return None
     training = trained.without_glitches()
-    sizes, best = [], []
-    for index, problem in enumerate(training.problems):
-        row = training.of_problem(index)
-        if row:
-            sizes.append(gemm_sizes(problem))
-            best.append(min(row, key=row.__getitem__))
+    rows = [(gemm_sizes(problem), row) for problem, row in zip(training.problems, training.rows, strict=True)]
+    best = [(sizes, min(row, key=row.__getitem__)) for sizes, row in rows if row]
     values = []
-    for index, problem in enumerate(table.problems):
-        row = table.of_problem(index)
-        chosen = nearest_neighbour(sizes, best, gemm_sizes(problem), row)
-        values.append(min(row.values()) / row[chosen])
+    for problem, row in zip(table.problems, table.rows, strict=True):
+        values.append(min(row.values()) / row[nearest_neighbour(best, gemm_sizes(problem), row)])
     return summarise(values)

@@ -200,9 +200,7 @@ def _transfer_data(request: SearchRequest) -> tuple[LogTimes, tuple[Problem, ...
         per_problem = min(_TRANSFERRED, max(2, _MOST_TRANSFERRED // max(1, len(table.problems))))
         numbers = {problem: number for number, problem in enumerate(space.problems)}
         for index, problem in enumerate(table.problems):
-            times = {
-                numbers_of[entry]: us for entry, us in table.of_problem(index).items() if entry in numbers_of
-            }
+            times = {numbers_of[entry]: us for entry, us in table.rows[index].items() if entry in numbers_of}
             if problem in numbers or not times:
                 continue
             number = len(problems)

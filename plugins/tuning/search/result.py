@@ -41,7 +41,7 @@ def kept_library(
     :returns: the libraries; the kernels of the one that is kept; and what serves each problem best of it.
     """
     space = observations.space
-    rows: NDArray[np.bool_] = observations.measured.any(axis=1)
+    rows: NDArray[np.bool_] = np.any(observations.measured, axis=1)
     if not rows.any():
         return (), (), [None] * len(space.problems)
     counts = observations.open & observations.tried[space.kernel_of][None] & rows[:, None]

@@ -123,7 +123,7 @@ def efficiencies(fitted: Fit, table: Measurements) -> list[float]:
         for (index, name, splits), (predicted, _) in refit.items():
             choices.setdefault(index, []).append((predicted, rank[name], name, splits))
         for index, offered in choices.items():
-            row = table.of_problem(index)
+            row = table.rows[index]
             _, _, name, splits = min(offered)
             if len(row) > 1:
                 found.append(min(row.values()) / row[name, splits])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from ckprof.errors import UsageError
@@ -52,11 +53,6 @@ def render_cpp(
     :raises UsageError: a problem does not give kernel libraries all of its sizes.
     """
     numbers = {name: index for index, name in enumerate(kernels)}
-    choices: list[tuple[int, int]] = []
-    first_choices = [0]
-    for members in selector.members:
-        choices += [(numbers[name], splits) for name, splits in members]
-        first_choices.append(len(choices))
     programs = []
     for ndim, form in forms.items():
         program = selector.program_of_form(form)
@@ -79,8 +75,10 @@ def render_cpp(
         device=selector.model.device or "an unknown device",
         count=len(kernels),
         slots=len(selector.members),
-        choices=choices,
-        first_choices=", ".join(map(str, first_choices)),
+        choices=[
+            (numbers[kernel.name], splits) for members in selector.members for kernel, splits in members
+        ],
+        first_choices=", ".join(map(str, accumulate(map(len, selector.members), initial=0))),
         programs=programs,
     )
 

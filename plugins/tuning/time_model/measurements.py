@@ -60,18 +60,15 @@ class Measurements:
         choices = {(name, splits) for _, name, splits in self.times}
         return tuple(sorted(choices, key=lambda choice: (order[choice[0]], choice[1])))
 
-    def of_problem(self, index: int) -> dict[Choice, float]:
-        """Return choice -> microseconds of a problem."""
-        return self._by_problem[index]
-
     @cached_property
-    def _by_problem(self) -> list[dict[Choice, float]]:
+    def rows(self) -> list[dict[Choice, float]]:
+        """Of each problem choice -> microseconds."""
         rows: list[dict[Choice, float]] = [{} for _ in self.problems]
         for (index, name, splits), time in self.times.items():
             rows[index][name, splits] = time
         return rows
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """Hash over problems, kernels and times: 32 hexadecimal digits."""
         rows = sorted(
@@ -89,7 +86,7 @@ class Measurements:
         or fast makes similar kernels so: a time with others nearly as long or short is not a glitch,
         nor is a short one among few.
         """
-        centre = [median(row.values()) if row else 1.0 for row in self._by_problem]
+        centre = [median(row.values()) if row else 1.0 for row in self.rows]
         ratios: dict[Choice, list[float]] = {}
         for (index, name, splits), time in self.times.items():
             ratios.setdefault((name, splits), []).append(time / centre[index])
@@ -97,13 +94,11 @@ class Measurements:
         kept, dropped = {}, list(self.dropped)
         for key, time in self.times.items():
             index, name, splits = key
-            others = [other for choice, other in self._by_problem[index].items() if choice != (name, splits)]
+            others = [other for choice, other in self.rows[index].items() if choice != (name, splits)]
             most = GLITCH_FACTOR * max(1.0, usual[name, splits]) * centre[index]
             least = min(1.0, usual[name, splits]) * centre[index] / GLITCH_FACTOR
-            long = time > most and not any(other >= _NEARLY * time for other in others)
-            short = (
-                len(others) >= _MANY and time < least and not any(_NEARLY * other <= time for other in others)
-            )
+            long = time > most and max(others, default=0.0) < _NEARLY * time
+            short = len(others) >= _MANY and time < least and _NEARLY * min(others) > time
             if long or short:
                 dropped.append(f"{name} on {self.problems[index].describe()}: {time:g} us is a glitch")
             else:

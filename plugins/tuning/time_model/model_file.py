@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ckprof.errors import InputError
+from ckprof.errors import InputError, input_errors
+from ckprof.files import content_of
 from ckprof.version import __version__
 from ckprof_plugins.tuning.time_model.intervals import BANDS, PLACE_AXES, RANGE_AXES
 from ckprof_plugins.tuning.time_model.model import Efficiency, ModelKernel, Similarity, TimeModel
@@ -42,8 +43,8 @@ def read_model(path: Path) -> TimeModel:
 
     :raises InputError: it cannot be read, is not a model, or a value is out of range.
     """
-    try:
-        content = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    with input_errors(msgspec.DecodeError, "not a model of 'ckprof train'", path):
+        content = msgspec.json.decode(content_of(path), type=dict[str, Any])
         found = content.get("schema"), content.get("version")
         if None not in found and found != (SCHEMA, VERSION):
             expected = f"expected schema {SCHEMA} version {VERSION}"
@@ -57,10 +58,6 @@ def read_model(path: Path) -> TimeModel:
         same = msgspec.json.decode(msgspec.json.encode(_content(model)))
         if same | {"ckprof": content.get("ckprof", 0)} != content:
             raise msgspec.ValidationError("it has other fields than a model has")
-    except OSError as exc:
-        raise InputError(f"cannot read: {exc.strerror}", path) from None
-    except msgspec.DecodeError as exc:
-        raise InputError(f"not a model of 'ckprof train': {exc}", path) from None
     _check(model, path)
     return model
 
@@ -94,18 +91,11 @@ def _check(model: TimeModel, path: Path) -> None:
     if not all(map(_is_whole, model.trees)):
         raise InputError("trees: a table has values that no tree has", path)
     for kernel in model.kernels.values():
-        records = [kernel.traits, kernel.computes]
-        sizes = [
-            size
-            for record in records
-            for size in (*record.tile, record.lds_stages, record.workgroups_per_unit)
-        ]
-        sizes += [
-            size
-            for record in records
-            if record.chunks
-            for size in (record.chunks.size, record.chunks.least, record.chunks.short_k)
-        ]
+        sizes: list[int] = []
+        for traits in (kernel.traits, kernel.computes):
+            sizes += [*traits.tile, traits.lds_stages, traits.workgroups_per_unit]
+            if (chunks := traits.chunks) is not None:
+                sizes += [chunks.size, chunks.least, chunks.short_k]
         if min(sizes) < 1 or min(asdict(kernel.parameters).values()) < 0 or kernel.rows < 1:
             raise InputError(f"kernel {kernel.name}: sizes and parameters must be positive", path)
 

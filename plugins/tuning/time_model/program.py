@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import fields
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_type_hints
 
@@ -98,17 +98,14 @@ class FormulaRecorder:
     """Collects what is computed on symbols, each thing once, in an order in which it can be computed."""
 
     def __init__(self) -> None:
-        self._nodes: dict[tuple[str, tuple[str, ...]], str] = {}
+        self._names: dict[tuple[str, tuple[str, ...]], str] = {}
         self._definitions: dict[str, tuple[str, tuple[str, ...]]] = {}
 
     def record(self, operator: str, operands: Sequence[Symbol | float]) -> Symbol:
         """Return the symbol of a result, a known one if it was computed before."""
         names = tuple(operand.name if isinstance(operand, Symbol) else repr(operand) for operand in operands)
-        name = self._nodes.get((operator, names))
-        if name is None:
-            name = f"v{len(self._nodes)}"
-            self._nodes[operator, names] = name
-            self._definitions[name] = operator, names
+        name = self._names.setdefault((operator, names), f"v{len(self._names)}")
+        self._definitions[name] = operator, names
         return Symbol(self, name)
 
     def steps(self, results: Iterable[Symbol], computed: Iterable[str] = ()) -> tuple[str, ...]:
@@ -124,22 +121,17 @@ class FormulaRecorder:
             stack.extend(self._definitions[name][1])
         return tuple(sorted(wanted, key=place))
 
-    def python(self, names: Iterable[str]) -> list[str]:
-        """Return the assignments of some results as lines of Python."""
-        return [f"{name} = {self._text(_PYTHON, name)}" for name in names]
-
-    def cpp(self, names: Iterable[str]) -> list[str]:
-        """Return the assignments of some results as lines of C++, all of them ``double``."""
-        return [f"const double {name} = {self._text(_CPP, name)};" for name in names]
-
-    def _text(self, forms: dict[str, str], name: str) -> str:
-        operator, operands = self._definitions[name]
-        form = forms[operator]
-        if forms is _CPP:
-            operands = tuple(
-                f"{operand}.0" if operand.lstrip("-").isdecimal() else operand for operand in operands
-            )
-        return form.format(*operands)
+    def lines(self, names: Iterable[str], *, cpp: bool) -> list[str]:
+        """Return the assignments of some results as lines of C++, all of them ``double``; else of Python."""
+        lines = []
+        for name in names:
+            operator, operands = self._definitions[name]
+            if cpp:
+                numbers = (f"{one}.0" if one.lstrip("-").isdecimal() else one for one in operands)
+                lines.append(f"const double {name} = {_CPP[operator].format(*numbers)};")
+            else:
+                lines.append(f"{name} = {_PYTHON[operator].format(*operands)}")
+        return lines
 
 
 def place(name: str) -> int:
@@ -178,9 +170,8 @@ class Program:
 
     def __init__(self, model: TimeModel, slots: Sequence[Slot], gemm_sizes: GemmSizes, form: Form) -> None:
         self._recorder = FormulaRecorder()
-        #: fields with one number, and those with several: how many
-        self._scalars: list[str] = []
-        self._vectors: dict[str, int] = {}
+        #: size -> where it is found, in Python and in C++
+        self._inputs: dict[str, str] = {}
         problem = self._problem = self._symbolic(form)
         sizes = gemm_sizes(problem)
         self._terms: list[Terms] = [
@@ -199,13 +190,15 @@ class Program:
         for name, entry in entries:
             value: object = entry
             if entry is int:
-                self._scalars.append(name)
-                value = Symbol(self._recorder, name)
+                value = self._input(name, name)
             elif isinstance(entry, int):
-                self._vectors[name] = entry
-                value = tuple(Symbol(self._recorder, f"{name}_{index}") for index in range(entry))
+                value = tuple(self._input(f"{name}_{index}", f"{name}[{index}]") for index in range(entry))
             object.__setattr__(problem, name, value)
         return problem
+
+    def _input(self, name: str, place: str) -> Symbol:
+        self._inputs[name] = f"problem.{place}"
+        return Symbol(self._recorder, name)
 
     def choice(self, *, cpp: bool = False) -> list[str]:
         """Return the lines that set ``chosen`` to the slot with the smallest time, the first of equal ones.
@@ -215,8 +208,8 @@ class Program:
 
         :param cpp: in C++; else in Python.
         """
-        steps = self._recorder.steps
-        render = self._recorder.cpp if cpp else self._recorder.python
+        steps, render = self._recorder.steps, partial(self._recorder.lines, cpp=cpp)
+        root, const, end = ("std::sqrt", "const double ", ";") if cpp else ("sqrt", "", "")
         uses = Counter(name for term in self._terms for name in steps(self._symbols(term)))
         computed: set[str] = set()
         lines: list[str] = []
@@ -228,37 +221,25 @@ class Program:
             second = steps([term.computing], computed)
             third = steps([term.powers], {*computed, *second})
             rest = repr(term.fixed) if term.extra is None else f"({term.fixed!r} + {term.extra.name})"
-            waiting, computing, powers = term.waiting.name, term.computing.name, term.powers.name
-            lines += render(always)
-            if cpp:
-                lines += [
-                    f"if(const double room = best - {rest}; {waiting} < room)",
-                    "{",
-                    *(f"    {line}" for line in render(second)),
-                    f"    if({computing} < room)",
-                    "    {",
-                    *(f"        {line}" for line in render(third)),
-                    "        const double square = room * room;",
-                    f"        if({powers} < square * square)",
-                    "        {",
-                    f"            best   = {rest} + std::sqrt(std::sqrt({powers}));",
-                    f"            chosen = {index};",
-                    "        }",
-                    "    }",
-                    "}",
-                ]
-                continue
-            lines += [
-                f"room = best - {rest}",
-                f"if {waiting} < room:",
-                *(f"    {line}" for line in render(second)),
-                f"    if {computing} < room:",
-                *(f"        {line}" for line in render(third)),
-                "        square = room * room",
-                f"        if {powers} < square * square:",
-                f"            best = {rest} + sqrt(sqrt({powers}))",
-                f"            chosen = {index}",
+            powers = term.powers.name
+            room = f"{const}room = best - {rest}"
+            nested = [
+                (
+                    f"{room}; {term.waiting.name} < room" if cpp else f"{term.waiting.name} < room",
+                    render(second),
+                ),
+                (f"{term.computing.name} < room", [*render(third), f"{const}square = room * room{end}"]),
+                (
+                    f"{powers} < square * square",
+                    [f"best = {rest} + {root}({root}({powers})){end}", f"chosen = {index}{end}"],
+                ),
             ]
+            lines += render(always) if cpp else [*render(always), room]
+            for depth, (condition, body) in enumerate(nested):
+                indent = depth * "    "
+                lines += [f"{indent}if({condition})", f"{indent}{{"] if cpp else [f"{indent}if {condition}:"]
+                lines += [f"{indent}    {line}" for line in body]
+            lines += [f"{depth * '    '}}}" for depth in reversed(range(len(nested)))] if cpp else []
         return lines
 
     @staticmethod
@@ -275,7 +256,7 @@ class Program:
     def times(self) -> Callable[[Problem], tuple[float, ...]]:
         """Problem -> predicted times of all slots in microseconds."""
         steps = self._recorder.steps(self._totals)
-        body = [self._unpacking(), *self._recorder.python(steps)]
+        body = [self._unpacking(), *self._recorder.lines(steps, cpp=False)]
         body.append(f"return ({''.join(f'{total.name}, ' for total in self._totals)})")
         return cast("Callable[[Problem], tuple[float, ...]]", self._function("times", body))
 
@@ -285,43 +266,27 @@ class Program:
         :param by_values: from its values in their order; else by the names of the fields.
         :raises UsageError: a size is not among the values that kernel libraries get.
         """
+        places = self._inputs
         if by_values:
-            return self._cpp_values()
-        lines = [f"const double {name} = static_cast<double>(problem.{name});" for name in self._scalars]
-        for name, count in self._vectors.items():
-            for axis in range(count):
-                lines.append(f"const double {name}_{axis} = static_cast<double>(problem.{name}[{axis}]);")
-        return lines
-
-    def _cpp_values(self) -> list[str]:
-        """Return what reads problems that are given as their values alone."""
-        places = {
-            value.name: position
-            for position, value in enumerate(self._problem.values())
-            if isinstance(value, Symbol)
-        }
-        names = [*self._scalars]
-        names += [f"{name}_{axis}" for name, count in self._vectors.items() for axis in range(count)]
-        lost = [name for name in names if name not in places]
+            places = {
+                value.name: f"problem.values[{position}]"
+                for position, value in enumerate(self._problem.values())
+                if isinstance(value, Symbol)
+            }
+        lost = [name for name in self._inputs if name not in places]
         if lost:
             kind = type(self._problem).__name__
             raise UsageError(f"{kind}.values() does not have {', '.join(lost)}: no C++ can read it")
-        return [
-            f"const double {name} = static_cast<double>(problem.values[{places[name]}]);" for name in names
-        ]
+        return [f"const double {name} = static_cast<double>({places[name]});" for name in self._inputs]
 
     def cpp_times(self) -> tuple[list[str], list[str]]:
         """Return the C++ that computes all times, and the names that hold them."""
         steps = self._recorder.steps(self._totals)
-        return self._recorder.cpp(steps), [total.name for total in self._totals]
+        return self._recorder.lines(steps, cpp=True), [total.name for total in self._totals]
 
     def _unpacking(self) -> str:
         """Return the assignments of all sizes, in one line."""
-        parts = [f"{name} = problem.{name}" for name in self._scalars]
-        for name, count in self._vectors.items():
-            names = "".join(f"{name}_{axis}, " for axis in range(count))
-            parts.append(f"{names}= problem.{name}")
-        return "; ".join(parts)
+        return "; ".join(f"{name} = {place}" for name, place in self._inputs.items())
 
     def _function(self, name: str, body: Sequence[str]) -> Callable[..., object]:
         source = f"def {name}(problem):\n" + "".join(f"    {line}\n" for line in body)

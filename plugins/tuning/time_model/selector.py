@@ -53,11 +53,7 @@ class Selector:
         self.model = model
         self._boost = boost
         self._gemm_sizes = gemm_sizes
-        self._kernels: list[ModelKernel] = []
-        slots: dict[tuple[object, ...], int] = {}
-        self._slots: list[tuple[ModelKernel, int]] = []
-        #: per slot the candidates that share it
-        self._members: list[list[tuple[ModelKernel, int]]] = []
+        slots: dict[tuple[object, ...], list[tuple[ModelKernel, int]]] = {}
         counts: dict[str, list[int]] = {}
         if choices is None:
             choices = ((name, splits) for name, of in traits.items() for splits in model.splits_of(of))
@@ -67,11 +63,10 @@ class Selector:
             kernel = model.kernel(name, traits[name])
             for splits in counts[name]:
                 key = (kernel.computes, kernel.parameters, splits)
-                if key not in slots:
-                    slots[key] = len(self._slots)
-                    self._slots.append((kernel, splits))
-                    self._members.append([])
-                self._members[slots[key]].append((kernel, splits))
+                slots.setdefault(key, []).append((kernel, splits))
+        #: per slot of :attr:`Program.times` the kernels that share it, with their splits, in order
+        self.members = list(slots.values())
+        self._slots = [members[0] for members in self.members]
         self._warnings = {
             name: model.kernel_warning(of) for name, of in traits.items() if name not in model.kernels
         }
@@ -84,7 +79,7 @@ class Selector:
         Nothing is asked about support: the candidates must be kernels that support the problem.
         """
         program = self._program_of(problem)
-        kernel, splits = self._members[program.best(problem)][0]
+        kernel, splits = self._slots[program.best(problem)]
         return kernel.name, splits
 
     def rank(
@@ -107,22 +102,19 @@ class Selector:
         times = self._times(problem, sizes)
         reach = self.model.reach(sizes)
         predictions: list[Prediction] = []
-        later: list[tuple[int, ModelKernel, int]] = []
+        order = sorted(range(len(times)), key=times.__getitem__)
+        offered = [(times[slot], *member) for slot in order for member in self.members[slot]]
+        later: list[tuple[float, ModelKernel, int]] = []
         seen: set[tuple[KernelTraits, int]] = set()
-        for slot in sorted(range(len(times)), key=times.__getitem__):
-            for kernel, splits in self._members[slot]:
+        for again in (False, True):
+            for time_us, kernel, splits in later if again else offered:
                 if top is not None and len(predictions) >= top:
                     break
-                if distinct and (kernel.traits, splits) in seen:
-                    later.append((slot, kernel, splits))
+                if distinct and not again and (kernel.traits, splits) in seen:
+                    later.append((time_us, kernel, splits))
                 elif supported is None or supported(kernel.name, splits):
-                    predictions.append(self._prediction(kernel, splits, times[slot], sizes, reach))
+                    predictions.append(self._prediction(kernel, splits, time_us, sizes, reach))
                     seen.add((kernel.traits, splits))
-        for slot, kernel, splits in later:
-            if top is not None and len(predictions) >= top:
-                break
-            if supported is None or supported(kernel.name, splits):
-                predictions.append(self._prediction(kernel, splits, times[slot], sizes, reach))
         return tuple(predictions)
 
     def warnings(self, problem: Problem, predictions: Sequence[Prediction]) -> tuple[str, ...]:
@@ -186,11 +178,6 @@ class Selector:
     def warning_of(self, name: str) -> str:
         """Return in which way a kernel is unlike those that were measured; empty if it is not."""
         return self._warnings.get(name, "")
-
-    @property
-    def members(self) -> tuple[tuple[tuple[str, int], ...], ...]:
-        """Per slot of :attr:`Program.times` the kernels that share it, with their splits, in order."""
-        return tuple(tuple((kernel.name, splits) for kernel, splits in member) for member in self._members)
 
 
 def precedence(traits: Mapping[str, KernelTraits]) -> list[str]:

@@ -88,8 +88,7 @@ def train_trees(table: Measurements, model: TimeModel, gemm_sizes: GemmSizes) ->
     targets: list[float] = []
     weights: list[float] = []
     clean = table.without_glitches()
-    for index, problem in enumerate(clean.problems):
-        measured = clean.of_problem(index)
+    for problem, measured in zip(clean.problems, clean.rows, strict=True):
         if not measured:
             continue
         sizes = gemm_sizes(problem)

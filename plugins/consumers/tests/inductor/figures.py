@@ -62,7 +62,7 @@ def efficiencies(table: Measurements, problems: Iterable[int], order: Order | No
     """Return the mean over problems, by the number of candidates; without an order they are drawn."""
     values: dict[int, list[float]] = {count: [] for count in COUNTS}
     for index in problems:
-        times = {name: time for (name, _), time in table.of_problem(index).items()}
+        times = {name: time for (name, _), time in table.rows[index].items()}
         if len(times) < 2:
             continue
         names = None if order is None else order(table.problems[index], times)

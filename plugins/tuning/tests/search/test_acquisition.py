@@ -55,7 +55,7 @@ def reversed_order(table: Measurements, seed: int) -> Measurements:
     del seed
     times = {}
     for index in range(len(table.problems)):
-        row = table.of_problem(index)
+        row = table.rows[index]
         middle = np.exp(2 * np.mean(np.log(list(row.values()))))
         times.update({(index, *choice): float(middle / us) for choice, us in row.items()})
     return replace(table, times=times)

@@ -160,7 +160,7 @@ def test_few_measurements_find_no_less_than_the_first_choices_of_the_model(strat
     model = fitted(table_of("gfx950_fwd_bf16_20kernels"))
     table = table_of("gfx950_fwd_bf16_30kernels_even")
     selector = Selector(model, table.kernels, forward_sizes)
-    rows = [table.of_problem(index) for index in range(len(table.problems))]
+    rows = table.rows
     ranked = [
         selector.rank(problem, supported=lambda name, splits, row=row: (name, splits) in row, distinct=True)
         for problem, row in zip(table.problems, rows, strict=True)

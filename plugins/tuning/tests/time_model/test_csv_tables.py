@@ -29,7 +29,7 @@ def test_the_measured_tables(table_20: Measurements, table_30: Measurements) -> 
     assert table_20.arch == table_30.arch == "gfx950"
     first = table_30.problems[0]
     assert (first.batch, first.in_channels, first.out_channels, first.input) == (1, 166, 1328, (64, 64))
-    assert table_30.of_problem(0)["16x64x64_compv3", 1] == 24.424
+    assert table_30.rows[0]["16x64x64_compv3", 1] == 24.424
     assert table_30.kernels["32x128x64_compv4"] == KernelTraits(
         tile=(32, 128, 64), lds_stages=2, workgroups_per_unit=1, labels=("compv4",)
     )
