@@ -7,7 +7,7 @@ import re
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
-from ckprof_plugins.consumers.aiter.consumer import DEVICES, MOST_WRONG, integer, number, read_table
+from ckprof_plugins.consumers.aiter.consumer import DEVICES, MOST_WRONG, TEXTS, integer, number, read_table
 from ckprof_plugins.consumers.aiter.kernel_lists import read_tree
 from ckprof_plugins.consumers.records import FileAudit, Reason
 
@@ -64,7 +64,7 @@ class _TableJudge:
         key: list[str | int] = []
         for column in self._layout.key:
             cell = row.cells[column]
-            value: str | int | None = cell if column in self._layout.texts else integer(cell)
+            value: str | int | None = cell if column in TEXTS else integer(cell)
             if value is None:
                 self.poisoned.setdefault(column, row.line)
                 return Reason.MALFORMED_KEY, f"{column} is {cell!r}, expected an integer"

@@ -35,21 +35,22 @@ _INTEGER: Final = re.compile(r"[ \t]*[+-]?\d{1,18}[ \t]*")
 _BOM: Final = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class TableLayout:
     """Columns of one kind of tables."""
 
     label: str
     #: columns of the key by which rows are looked up, in order
     key: tuple[str, ...]
-    #: columns without which the table is not of this kind
-    needed: tuple[str, ...]
     #: columns of times, in microseconds
     times: tuple[str, ...] = ("us",)
     #: true if rows name kernels of the lists by number and name
     has_kernel: bool = True
-    #: columns of the key that hold texts
-    texts: tuple[str, ...] = ()
+
+    @property
+    def needed(self) -> set[str]:
+        """Columns without which the table is not of this kind."""
+        return {*self.key, "us", *(["kernelId"] if self.has_kernel else [])}
 
 
 _SIZES: Final = ("M", "N", "K")
@@ -58,41 +59,18 @@ _MOE: Final = (
     *("q_dtype_a", "q_dtype_w", "q_type", "use_g1u1", "doweight_stage1"),
 )
 _PLAIN: Final = ("M", "N", "K", "bias", "dtype", "outdtype", "scaleAB", "cu_num")
+#: columns of keys that hold texts
+TEXTS: Final = frozenset(
+    ("act_type", "dtype", "q_dtype_a", "q_dtype_w", "q_type", "bias", "outdtype", "scaleAB", "gfx")
+)
 #: kinds of tables, those with more columns of the key first
 LAYOUTS: Final = (
-    TableLayout(
-        label="fused experts",
-        key=_MOE,
-        needed=(*_MOE, "us"),
-        times=("us", "us1", "us2"),
-        has_kernel=False,
-        texts=("act_type", "dtype", "q_dtype_a", "q_dtype_w", "q_type"),
-    ),
-    TableLayout(
-        label="products of several libraries",
-        key=_PLAIN,
-        needed=(*_PLAIN, "us"),
-        has_kernel=False,
-        texts=("bias", "dtype", "outdtype", "scaleAB"),
-    ),
-    TableLayout(
-        label="products, with gfx",
-        key=("gfx", "cu_num", *_SIZES),
-        needed=("gfx", "cu_num", *_SIZES, "kernelId", "us"),
-        texts=("gfx",),
-    ),
-    TableLayout(
-        label="preshuffled products",
-        key=("cu_num", *_SIZES, "q_dtype_w"),
-        needed=("cu_num", *_SIZES, "q_dtype_w", "kernelId", "us"),
-        texts=("q_dtype_w",),
-    ),
-    TableLayout(
-        label="batched products",
-        key=("cu_num", "B", *_SIZES),
-        needed=("cu_num", "B", *_SIZES, "kernelId", "us"),
-    ),
-    TableLayout(label="products", key=("cu_num", *_SIZES), needed=("cu_num", *_SIZES, "kernelId", "us")),
+    TableLayout("fused experts", _MOE, ("us", "us1", "us2"), has_kernel=False),
+    TableLayout("products of several libraries", _PLAIN, has_kernel=False),
+    TableLayout("products, with gfx", ("gfx", "cu_num", *_SIZES)),
+    TableLayout("preshuffled products", ("cu_num", *_SIZES, "q_dtype_w")),
+    TableLayout("batched products", ("cu_num", "B", *_SIZES)),
+    TableLayout("products", ("cu_num", *_SIZES)),
 )
 
 
@@ -109,8 +87,7 @@ class TunedRow:
 
 def layout_of(header: tuple[str, ...]) -> TableLayout | None:
     """Return the kind of a table; ``None`` for another one."""
-    names = set(header)
-    return next((layout for layout in LAYOUTS if names.issuperset(layout.needed)), None)
+    return next((layout for layout in LAYOUTS if layout.needed <= set(header)), None)
 
 
 def header_of(data: bytes) -> tuple[str, ...]:

@@ -322,9 +322,9 @@ def _never_hit(key: MiopenKey, text: str, is_find: bool) -> str:
         pieces = [key.types[: len(key.types) // 3]] * 3
         if len(key.types) % 3 == 0 and "".join(pieces) == key.types:
             return f"equal types are written once: {pieces[0]}"
-    if key.bias:
-        return f"bias is {key.bias}; lookups of convolutions have 0"
-    if 0 in (*key.strides, *key.dilations):
+    if key.numbers["bias"]:
+        return f"bias is {key.numbers['bias']}; lookups of convolutions have 0"
+    if 0 in (*key.along("conv_stride"), *key.along("dilation")):
         return "a stride or dilation is 0"
     if not all(len(layout.rstrip("c")) == key.ndim + 2 for layout in key.layouts):
         return f"{'-'.join(key.layouts)} is no layout of {key.ndim}D tensors"

@@ -62,8 +62,12 @@ def _find_pattern(axes: str) -> re.Pattern[str]:
     )
 
 
+#: number of dimensions -> letters of the axes
+_AXES: Final = {2: "hw", 3: "dhw"}
+#: what a row has of the axis that two dimensions lack
+_FLAT: Final = {"in_d": 1, "fil_d": 1, "pad_d": 0, "conv_stride_d": 0, "dilation_d": 0}
 #: letters of the axes -> how a key of a find-db looks
-_FIND: Final = {axes: _find_pattern(axes) for axes in ("hw", "dhw")}
+_FIND: Final = {axes: _find_pattern(axes) for axes in _AXES.values()}
 _PERF: Final = re.compile(
     r"(\d+)" + r"x(\d+)" * (len(NUMBER_COLUMNS) - 1) + rf"x({_LAYOUT})x({_TYPE}+)x([FBW])"
 )
@@ -74,32 +78,28 @@ class WrongKeyError(Exception):
 
 
 class MiopenKey(NamedTuple):
-    """What a key says. Lengths are in the order D, H, W, and have one entry per dimension."""
+    """What a key says."""
 
-    in_channels: int
-    input: tuple[int, ...]
-    filter: tuple[int, ...]
-    out_channels: int
-    #: ``None``: the key does not say it
-    output: tuple[int, ...] | None
-    batch: int
-    pads: tuple[int, ...]
-    strides: tuple[int, ...]
-    dilations: tuple[int, ...]
-    bias: int
+    #: name of a column of numbers -> its number; without those of an axis that there is not
+    numbers: Mapping[str, int]
     layouts: tuple[str, ...]
     #: types as the key spells them
     types: str
     #: ``F``, ``B`` or ``W``
     letter: str
-    groups: int
+    #: lengths in the order D, H, W; ``None``: the key does not say them
+    output: tuple[int, ...] | None = None
     #: casts of tensors as the key spells them
     casts: str = ""
 
     @property
     def ndim(self) -> int:
         """Number of spatial dimensions."""
-        return len(self.filter)
+        return self.numbers["spatial_dim"]
+
+    def along(self, column: str) -> tuple[int, ...]:
+        """Return the numbers of the axes, in the order D, H, W, e.g. of ``conv_stride``."""
+        return tuple(self.numbers[f"{column}_{axis}"] for axis in _AXES[self.ndim])
 
     @property
     def direction(self) -> str:
@@ -124,38 +124,23 @@ class MiopenKey(NamedTuple):
     def find_text(self) -> str:
         """Return the key of a find-db. The lengths of the output must be known."""
         assert self.output is not None  # noqa: S101 - the caller's duty
-        joined = ["x".join(map(str, one)) for one in (self.filter, self.pads, self.strides, self.dilations)]
-        lengths = ["-".join(map(str, one)) for one in (self.input, self.output)]
+        number = self.numbers
+        taps, *rest = (
+            "x".join(map(str, self.along(one))) for one in ("fil", "pad", "conv_stride", "dilation")
+        )
         first = self.layouts[0]
         usual = first in CHANNELS_FIRST and set(self.layouts) == {first}
-        layouts = [first] if usual else list(self.layouts * (3 if len(self.layouts) == 1 else 1))
-        parts = [str(self.in_channels), lengths[0], joined[0], str(self.out_channels), lengths[1]]
-        parts += [str(self.batch), *joined[1:], str(self.bias), *layouts, self.types, self.letter]
-        groups = f"_g{self.groups}" if self.groups != 1 else ""
-        return "-".join(parts) + groups + self.casts
+        layouts = [first] if usual else self.layouts * (3 if len(self.layouts) == 1 else 1)
+        parts = [number["in_channels"], *self.along("in"), taps, number["out_channels"], *self.output]
+        parts += [number["batchsize"], *rest, number["bias"], *layouts, self.types, self.letter]
+        groups = f"_g{number['group_count']}" if number["group_count"] != 1 else ""
+        return "-".join(map(str, parts)) + groups + self.casts
 
     def columns(self) -> dict[str, int | str]:
         """Return the row of the table ``config``, texts first."""
-        flat = self.ndim == 2
-
-        def axes(values: tuple[int, ...], missing: int) -> tuple[int, int, int]:
-            return (values[0], values[1], missing) if flat else (values[1], values[2], values[0])
-
-        numbers = (
-            self.ndim,
-            self.in_channels,
-            *axes(self.input, 1),
-            *axes(self.filter, 1),
-            self.out_channels,
-            self.batch,
-            *axes(self.pads, 0),
-            *axes(self.strides, 0),
-            *axes(self.dilations, 0),
-            self.bias,
-            self.groups,
-        )
-        texts = (self.layouts[0], self.types, self.letter)
-        return dict(zip(COLUMNS, (*texts, *numbers), strict=True))
+        texts = zip(TEXT_COLUMNS, (self.layouts[0], self.types, self.letter), strict=True)
+        row = {**_FLAT, **self.numbers, **dict(texts)}
+        return {name: row[name] for name in COLUMNS}
 
     def perf_text(self) -> str:
         """Return the key of a performance database in text form."""
@@ -167,35 +152,34 @@ class MiopenKey(NamedTuple):
 
         :raises WrongKeyError: there is none.
         """
-        forward = self.letter == "F"
-        x_channels, y_channels = (
-            (self.in_channels, self.out_channels) if forward else (self.out_channels, self.in_channels)
-        )
-        x, y = (self.input, self.output) if forward else (self.output, self.input)
-        if not self.groups or x_channels % self.groups or y_channels % self.groups:
+        groups, filter_, pads = self.numbers["group_count"], self.along("fil"), self.along("pad")
+        strides, dilations = self.along("conv_stride"), self.along("dilation")
+        sides = [(self.numbers["in_channels"], self.along("in")), (self.numbers["out_channels"], self.output)]
+        (x_channels, x), (y_channels, y) = sides if self.letter == "F" else reversed(sides)
+        if not groups or x_channels % groups or y_channels % groups:
             raise WrongKeyError(
-                f"{self.groups} groups do not divide {x_channels} input and {y_channels} output channels"
+                f"{groups} groups do not divide {x_channels} input and {y_channels} output channels"
             )
         if x is None:
             assert y is not None  # noqa: S101 - a key has one of them
             x = tuple(
                 (size - 1) * stride + (taps - 1) * dilation + 1 - 2 * pad
                 for size, stride, taps, dilation, pad in zip(
-                    y, self.strides, self.filter, self.dilations, self.pads, strict=True
+                    y, strides, filter_, dilations, pads, strict=True
                 )
             )
         try:
             problem = _convolution(
-                groups=self.groups,
-                batch=self.batch,
-                out_channels=y_channels // self.groups,
-                in_channels=x_channels // self.groups,
-                filter=self.filter,
+                groups=groups,
+                batch=self.numbers["batchsize"],
+                out_channels=y_channels // groups,
+                in_channels=x_channels // groups,
+                filter=filter_,
                 input=x,
-                strides=self.strides,
-                dilations=self.dilations,
-                left_pads=self.pads,
-                right_pads=self.pads,
+                strides=strides,
+                dilations=dilations,
+                left_pads=pads,
+                right_pads=pads,
             )
         except InputError as exc:
             raise WrongKeyError(exc.message) from None
@@ -221,9 +205,8 @@ def parse_find_key(text: str) -> MiopenKey:
             named = pattern.groupindex.values()
             texts = [one or "" for place, one in enumerate(found.groups(), 1) if place not in named]
             layouts, (types, letter, casts) = tuple(filter(None, texts[:3])), texts[3:]
-            key = _of_numbers(numbers, axes, layouts, types, letter)
-            output = tuple(numbers[f"out_{axis}"] for axis in axes)
-            return key._replace(output=output, casts=casts)
+            output = tuple(numbers.pop(f"out_{axis}") for axis in axes)
+            return MiopenKey({"spatial_dim": len(axes), **numbers}, layouts, types, letter, output, casts)
     raise WrongKeyError(
         "expected C-[D-]H-W-[Zx]YxX-K-[Do-]Ho-Wo-N-pads-strides-dilations-bias-layout-type-F|B|W"
     )
@@ -258,36 +241,11 @@ def of_columns(row: Mapping[str, object]) -> MiopenKey:
         raise WrongKeyError(f"direction is {letter!r}, expected F, B or W")
     if not isinstance(types, str) or not isinstance(layout, str):
         raise WrongKeyError(f"layout and data_type are {layout!r} and {types!r}, expected texts")
-    if number["spatial_dim"] not in (2, 3):
+    if number["spatial_dim"] not in _AXES:
         raise WrongKeyError(f"spatial_dim is {number['spatial_dim']}, expected 2 or 3")
-    axes = "hw" if number["spatial_dim"] == 2 else "dhw"
-    return _of_numbers(number, axes, (layout,), types, str(letter))
-
-
-def _of_numbers(
-    number: Mapping[str, int], axes: str, layouts: tuple[str, ...], types: str, letter: str
-) -> MiopenKey:
-    """Return a key that does not say the lengths of its output."""
-
-    def along(column: str) -> tuple[int, ...]:
-        return tuple(number[f"{column}_{axis}"] for axis in axes)
-
-    return MiopenKey(
-        in_channels=number["in_channels"],
-        input=along("in"),
-        filter=along("fil"),
-        out_channels=number["out_channels"],
-        output=None,
-        batch=number["batchsize"],
-        pads=along("pad"),
-        strides=along("conv_stride"),
-        dilations=along("dilation"),
-        bias=number["bias"],
-        layouts=layouts,
-        types=types,
-        letter=letter,
-        groups=number["group_count"],
-    )
+    if number["spatial_dim"] == 2:
+        number = {name: value for name, value in number.items() if name not in _FLAT}
+    return MiopenKey(number, (layout,), types, str(letter))
 
 
 def of_problem(problem: ConvProblem, direction: str, types: str, layout: str) -> MiopenKey:
@@ -299,22 +257,24 @@ def of_problem(problem: ConvProblem, direction: str, types: str, layout: str) ->
     x = (problem.groups * problem.in_channels, problem.input)
     y = (problem.groups * problem.out_channels, problem.output)
     (in_channels, input), (out_channels, output) = (x, y) if direction == DIRECTIONS["F"] else (y, x)
-    return MiopenKey(
-        in_channels=in_channels,
-        input=input,
-        filter=problem.filter,
-        out_channels=out_channels,
-        output=output,
-        batch=problem.batch,
-        pads=problem.left_pads,
-        strides=problem.strides,
-        dilations=problem.dilations,
-        bias=0,
-        layouts=(layout,),
-        types=types,
-        letter=LETTERS[direction],
-        groups=problem.groups,
-    )
+    numbers = {
+        "spatial_dim": problem.ndim,
+        "in_channels": in_channels,
+        "out_channels": out_channels,
+        "batchsize": problem.batch,
+        "bias": 0,
+        "group_count": problem.groups,
+    }
+    along = {
+        "in": input,
+        "fil": problem.filter,
+        "pad": problem.left_pads,
+        "conv_stride": problem.strides,
+        "dilation": problem.dilations,
+    }
+    for column, sizes in along.items():
+        numbers |= {f"{column}_{axis}": one for axis, one in zip(_AXES[problem.ndim], sizes, strict=True)}
+    return MiopenKey(numbers, (layout,), types, LETTERS[direction], output)
 
 
 _ALIGNMENT: Final = 256

@@ -45,7 +45,7 @@ def test_the_smallest_x_of_a_gradient_is_taken():
 )
 def test_find_keys_are_written_as_they_were(text, groups, layouts):
     key = parse_find_key(text)
-    assert (key.groups, key.layouts, key.find_text()) == (groups, layouts, text)
+    assert (key.numbers["group_count"], key.layouts, key.find_text()) == (groups, layouts, text)
 
 
 @pytest.mark.parametrize(
