@@ -264,12 +264,12 @@ class Window(io.RawIOBase):
         return data
 
 
-def members(file: IO[bytes], path: str) -> Iterator[tuple[str, IO[bytes]]]:
+def members(file: IO[bytes], path: str, *, forward: bool = False) -> Iterator[tuple[str, IO[bytes]]]:
     """Yield name and bytes of the members of an archive; indices of symbols are skipped.
 
-    The bytes, from their beginning, are valid until the next member is asked for. A file that cannot seek,
-    such as a stream out of a package, is read member by member.
+    The bytes, from their beginning, are valid until the next member is asked for.
 
+    :param forward: read member by member, as what comes out of a compressed package should be.
     :raises InputError: no archive, a thin one, or a damaged one.
     """
     magic = file.read(len(MAGIC))
@@ -288,7 +288,7 @@ def members(file: IO[bytes], path: str) -> Iterator[tuple[str, IO[bytes]]]:
             _take(file, size, path, begin)
         else:
             name = _name(short, long_names, path)
-            if file.seekable():
+            if not forward and file.seekable():
                 end = file.seek(0, io.SEEK_END)
                 if begin + size > end:
                     missing = begin + size - end
@@ -390,8 +390,8 @@ def read_package(path: Path, *, with_archive: bool) -> tuple[dict[str, str], str
                     elif PurePosixPath(entry.name).name in known_lists().archives and not name:
                         name = entry.name.removeprefix("./")
                         if with_archive:
-                            forward = cast("IO[bytes]", _Forward(_content(tar, entry)))
-                            symbols = collect(members(forward, f"{path}:{name}"), f"{path}:{name}")
+                            place, content = f"{path}:{name}", _content(tar, entry)
+                            symbols = collect(members(content, place, forward=True), place)
         except _DAMAGED as exc:
             raise InputError(f"damaged package: {exc}", path) from exc
     return headers, name, symbols
@@ -409,23 +409,6 @@ def _content(tar: tarfile.TarFile, entry: tarfile.TarInfo) -> IO[bytes]:
     if content is None:
         raise InputError(f"cannot read {entry.name} in the package")
     return content
-
-
-class _Forward(io.RawIOBase):
-    """A stream that can only be read forward, as what comes out of a compressed package should be."""
-
-    def __init__(self, source: IO[bytes]) -> None:
-        super().__init__()
-        self._source = source
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return False
-
-    def read(self, size: int = -1) -> bytes:
-        return self._source.read(size)
 
 
 @contextmanager

@@ -39,19 +39,14 @@ _STAGES: Final[Mapping[str, str]] = {"v1": "1", "v3": "2", "v4": "3", "v5": "3"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DerivedLine:
+class DerivedLine(ExtractedLine):
     """One instance as lists print it."""
 
-    function: str
     device: str
-    #: instance string
-    text: str
     #: type string; empty where none is known
     type_text: str
     #: parameter -> value
     fields: Mapping[str, str]
-    #: what each field of the instance string is
-    field_names: tuple[str, ...]
 
 
 def prefetch_stages(values: Mapping[str, str]) -> str:
@@ -110,21 +105,15 @@ class DerivedList:
 
         :raises InputError: a class has no known type string.
         """
-        typed = set_name == "typestring"
-        for line in self.lines if typed else ():
-            if not line.type_text:
-                raise InputError(f"{self.key}: no type string of {line.device} is known")
-        return ExtractedFile(
-            place=f"{self.key.folder}/{set_name}/{self.key.file_name}",
-            lines=tuple(
-                ExtractedLine(
-                    text=line.type_text if typed else line.text,
-                    function=line.function,
-                    field_names=() if typed else line.field_names,
-                )
-                for line in (self.lines[every - 1 :: every] if set_name == "tests" else self.lines)
-            ),
+        lines: tuple[ExtractedLine, ...] = (
+            self.lines[every - 1 :: every] if set_name == "tests" else self.lines
         )
+        if set_name == "typestring":
+            for line in self.lines:
+                if not line.type_text:
+                    raise InputError(f"{self.key}: no type string of {line.device} is known")
+            lines = tuple(ExtractedLine(text=line.type_text, function=line.function) for line in self.lines)
+        return ExtractedFile(place=f"{self.key.folder}/{set_name}/{self.key.file_name}", lines=lines)
 
     def extracted(self, sets: Sequence[str], every: int = 5) -> ExtractedList:
         """Return the sets of the list, with what became of its functions.

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -21,6 +20,7 @@ from ckprof_plugins.extract.cpp_text import preprocess
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from ckprof_plugins.extract.cpp_text import Expr
 
@@ -39,22 +39,37 @@ _UNCONFIGURED: Final = (
 )
 
 
-class HeaderTree(ABC):
-    """Headers by their path below the include root; remembers which of them were used."""
+class HeaderTree:
+    """Headers by their path below the include root; remembers which of them were used.
 
-    #: include roots, where the headers are files
-    roots: tuple[Path, ...] = ()
+    :param roots: include roots, where the headers are files; the first that has one wins.
+    :param texts: headers that were taken out of a package.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, roots: Sequence[Path], texts: Mapping[str, str] | None = None) -> None:
+        self.roots = roots
+        self._texts = texts or {}
         self._used: dict[str, str] = {}
 
-    @abstractmethod
     def read(self, path: str) -> str | None:
         """Return the text of a header; ``None`` if there is none."""
+        for root in self.roots:
+            try:
+                return (root / path).read_text(encoding="utf-8", errors="replace")
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as exc:
+                raise InputError(f"cannot be read: {exc.strerror}", root / path) from exc
+        return self._texts.get(path)
 
-    @abstractmethod
     def names(self, folder: str) -> Sequence[str]:
         """Return the names of the headers in a folder, sorted."""
+        entries = (entry for root in self.roots for entry in (root / folder).glob("*"))
+        paths = map(PurePosixPath, self._texts)
+        return sorted(
+            {entry.name for entry in entries if entry.is_file()}
+            | {path.name for path in paths if str(path.parent) == folder}
+        )
 
     def find(self, path: str) -> str | None:
         """Return what :meth:`read` does, of a header that is used."""
@@ -71,47 +86,6 @@ class HeaderTree(ABC):
         for path, text in sorted(self._used.items()):
             digest.update(f"{path}\0{len(text)}\0{text}".encode())
         return digest.hexdigest()
-
-
-class FolderHeaders(HeaderTree):
-    """Headers in one or more include roots; the first that has one wins."""
-
-    def __init__(self, roots: Sequence[Path]) -> None:
-        super().__init__()
-        self.roots = tuple(roots)
-
-    def read(self, path: str) -> str | None:
-        """Return the text of a header; ``None`` if there is none."""
-        for root in self.roots:
-            try:
-                return (root / path).read_text(encoding="utf-8", errors="replace")
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            except OSError as exc:
-                raise InputError(f"cannot be read: {exc.strerror}", root / path) from exc
-        return None
-
-    def names(self, folder: str) -> Sequence[str]:
-        """Return the names of the headers in a folder, sorted."""
-        entries = (entry for root in self.roots for entry in (root / folder).glob("*"))
-        return sorted({entry.name for entry in entries if entry.is_file()})
-
-
-class TextHeaders(HeaderTree):
-    """Headers that were taken out of a package."""
-
-    def __init__(self, texts: Mapping[str, str]) -> None:
-        super().__init__()
-        self._texts = texts
-
-    def read(self, path: str) -> str | None:
-        """Return the text of a header; ``None`` if there is none."""
-        return self._texts.get(path)
-
-    def names(self, folder: str) -> Sequence[str]:
-        """Return the names of the headers in a folder, sorted."""
-        paths = map(PurePosixPath, self._texts)
-        return sorted(path.name for path in paths if str(path.parent) == folder)
 
 
 def read_required(headers: HeaderTree, path: str) -> str:

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
@@ -25,11 +25,8 @@ from ckprof_plugins.extract.archives import (
     members,
     read_package,
 )
-from ckprof_plugins.extract.headers import FORWARD_FACTORY, FolderHeaders, TextHeaders, words_digest
+from ckprof_plugins.extract.headers import FORWARD_FACTORY, HeaderTree, words_digest
 from ckprof_plugins.extract.library import InstalledLibrary
-
-if TYPE_CHECKING:
-    from ckprof_plugins.extract.headers import HeaderTree
 
 #: folders that hold headers, below what a user names: include root, prefix, Debian's tree, source tree
 _INCLUDE: Final = (".", "include", "usr/include", "library/include")
@@ -233,11 +230,17 @@ def open_library(
     """
     path, is_package = location.archive, not location.roots
     if path is None or not (with_archive or is_package):
-        headers: HeaderTree = FolderHeaders(location.roots)
-        return InstalledLibrary(headers, None, str(location.path)), lambda: None
+        return InstalledLibrary(HeaderTree(location.roots), None, str(location.path)), lambda: None
     try:
-        opened = _open_package if is_package else _open_archive
-        digest, is_kept, kept = opened(path, with_archive)
+        digest, label = identify_package(path) if is_package else (archive_digest(path), "")
+        kept = load(digest)
+        is_kept = kept is not None and (kept.symbols is not None or not (with_archive and kept.archive))
+        if kept is None or not is_kept:
+            if is_package:
+                headers, archive, symbols = read_package(path, with_archive=with_archive)
+            else:
+                headers, archive, symbols = {}, path.name, _archive_symbols(path)
+            kept = CachedLibrary(archive=archive, symbols=symbols, package=label, headers=headers)
     except OSError as exc:
         hint = "" if is_package else f"; {_WITHOUT_ARCHIVE}"
         raise InputError(f"cannot be read: {exc.strerror}{hint}", path) from exc
@@ -246,7 +249,6 @@ def open_library(
             f"{path}: no {FORWARD_FACTORY} in this package; expected composablekernel-dev or "
             "libcomposable-kernel-dev"
         )
-    headers = TextHeaders(kept.headers) if is_package else FolderHeaders(location.roots)
     compiled = None
     if with_archive and kept.symbols is not None:
         compiled = CompiledFunctions(kept.symbols, str(path), kept.readable)
@@ -256,24 +258,10 @@ def open_library(
         if len(kept.readable) != names:
             save(digest, kept)
 
-    return InstalledLibrary(headers, compiled, str(location.path), kept.package), keep
+    tree = HeaderTree(location.roots, kept.headers)
+    return InstalledLibrary(tree, compiled, str(location.path), kept.package), keep
 
 
-def _open_archive(path: Path, with_archive: bool) -> tuple[str, bool, CachedLibrary]:
-    """Return what an archive is kept under, whether it is, and what is to be kept."""
-    digest = archive_digest(path)
-    kept = load(digest)
-    if kept is not None and kept.symbols is not None:
-        return digest, True, kept
+def _archive_symbols(path: Path) -> ArchiveSymbols:
     with path.open("rb") as file:
-        symbols = collect(members(file, str(path)), str(path))
-    return digest, False, CachedLibrary(archive=path.name, symbols=symbols)
-
-
-def _open_package(path: Path, with_archive: bool) -> tuple[str, bool, CachedLibrary]:
-    digest, label = identify_package(path)
-    kept = load(digest)
-    if kept is not None and (kept.symbols is not None or not (with_archive and kept.archive)):
-        return digest, True, kept
-    headers, archive, symbols = read_package(path, with_archive=with_archive)
-    return digest, False, CachedLibrary(archive=archive, symbols=symbols, package=label, headers=headers)
+        return collect(members(file, str(path)), str(path))
