@@ -9,7 +9,6 @@ workspace was set is taken for granted.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from math import ceil, gcd, prod
 from typing import TYPE_CHECKING, Final
 
@@ -29,13 +28,10 @@ from ckprof_plugins.consumers._old_ck.kernels import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from ckprof_plugins.consumers._old_ck.kernels import OldKernel
     from ckprof_plugins.directions._convolution.problem import ConvProblem
-
-#: conditions in the order of the library: each returns what is not met
-Rules = tuple[Callable[[Case], str], ...]
 
 
 def _data_split(case: Case) -> str:
@@ -163,32 +159,6 @@ def _explicit_split(case: Case) -> str:
     return ""
 
 
-BACKWARD_DATA: Final[Rules] = (
-    known_arch,
-    _data_split,
-    meets_specialization,
-    _data_vectors,
-    addressable,
-)
-BACKWARD_WEIGHT: Final[Rules] = (
-    known_arch,
-    _weight_split,
-    _weight_loop,
-    meets_specialization,
-    _weight_groups,
-    _weight_vectors,
-    addressable,
-)
-EXPLICIT_PRODUCT: Final[Rules] = (
-    known_arch,
-    _explicit_split,
-    _pointwise,
-    _product,
-    _weight_loop,
-    addressable,
-)
-
-
 def _forward_groups(case: Case) -> str:
     merged, problem = merged_groups(case), case.problem
     if merged > 1 and problem.in_channels != 1:
@@ -253,25 +223,19 @@ def _two_steps(case: Case) -> str:
     return f"two stages of prefetching need an even number of steps, not {steps}" if steps % 2 else ""
 
 
-FORWARD: Final[Rules] = (
-    known_arch,
-    meets_specialization,
-    _forward_groups,
-    _forward_input,
-    _forward_weight,
-    _forward_output,
-    _image_size,
-    _forward_loop,
-    _two_steps,
-)
-
-
-#: part of the names of classes -> their conditions; the first one that fits holds
-_RULES: Final[Mapping[str, Rules]] = {
-    EXPLICIT: EXPLICIT_PRODUCT,
-    "ConvFwd": FORWARD,
-    "ConvBwdData": BACKWARD_DATA,
-    "ConvBwdWeight": BACKWARD_WEIGHT,
+#: part of the names of classes -> their conditions in the order of the library, each of which returns what is
+#: not met; the first part that fits holds
+_RULES: Final[Mapping[str, tuple[Callable[[Case], str], ...]]] = {
+    EXPLICIT: (known_arch, _explicit_split, _pointwise, _product, _weight_loop, addressable),
+    "ConvFwd": (
+        *(known_arch, meets_specialization, _forward_groups, _forward_input, _forward_weight),
+        *(_forward_output, _image_size, _forward_loop, _two_steps),
+    ),
+    "ConvBwdData": (known_arch, _data_split, meets_specialization, _data_vectors, addressable),
+    "ConvBwdWeight": (
+        *(known_arch, _weight_split, _weight_loop, meets_specialization, _weight_groups),
+        *(_weight_vectors, addressable),
+    ),
 }
 
 

@@ -27,20 +27,17 @@ from ckprof_plugins.consumers._old_ck.support import support
 from ckprof_plugins.consumers._old_ck.trace_reader import operations_in
 from ckprof_plugins.consumers.audit import read_file
 from ckprof_plugins.consumers.miopen.databases import (
+    TEXT_HEAD,
     TEXT_SUFFIXES,
     algorithm_text,
     cleaned,
     grouped_solver,
-    has_tables,
     is_database,
-    looks_like_text,
     parse_version,
     read_name,
     solver_name,
     text_rows,
-    user_find_name,
-    user_perf_name,
-    user_sqlite_name,
+    user_names,
 )
 from ckprof_plugins.consumers.miopen.keys import (
     CHANNELS_LAST,
@@ -111,9 +108,9 @@ class Miopen:
     def owns(self, path: Path, head: bytes) -> bool:
         """Say whether a file is one of MIOpen's databases, by its name or its first row."""
         if is_database(head):
-            # others, such as caches of compiled kernels, lie beside them
-            return has_tables(head)
-        return looks_like_text(head) or path.name.endswith(TEXT_SUFFIXES)
+            # the first page names all tables; others, such as caches of compiled kernels, lie beside them
+            return b"perf_db" in head
+        return TEXT_HEAD.match(head) is not None or path.name.endswith(TEXT_SUFFIXES)
 
     def audit(self, request: AuditRequest) -> FileAudit:
         """Judge each row as MIOpen reads it.
@@ -188,15 +185,14 @@ class Miopen:
         found, left_out = request.fastest(lambda winner: _row(winner, request.arch, index))
         # rows are written in the order of their keys, of each kind once
         rows = [row for _, row in sorted(found.items())]
-        find = "".join(f"{key.find_text()}={_solver(key)}:{entry}\n" for key, _, entry in rows)
+        find = "".join(f"{key.find_text()}={solver_name(key)}:{entry}\n" for key, _, entry in rows)
         perf = {key.perf_text(): (key, parameters) for key, parameters, _ in found.values()}
-        texts = "".join(f"{text}={_solver(key)}:{value}\n" for text, (key, value) in sorted(perf.items()))
+        texts = "".join(f"{text}={solver_name(key)}:{value}\n" for text, (key, value) in sorted(perf.items()))
         files: dict[str, bytes] = {}
         if rows:
-            device = (request.arch, request.compute_units)
-            files[user_find_name(*device, version)] = find.encode()
-            files[user_perf_name(*device, version)] = texts.encode()
-            files[user_sqlite_name(*device)] = _table(perf.values())
+            contents = find.encode(), texts.encode(), _table(perf.values())
+            names = user_names(request.arch, request.compute_units, version)
+            files = dict(zip(names, contents, strict=True))
         return ConsumerFiles(files=files, entries=len(rows), left_out=left_out)
 
     def measurements(self, path: Path, hints: ImportHints) -> Iterator[Any]:
@@ -266,10 +262,6 @@ def _layout(key: MiopenKey) -> str:
     return "-".join(key.layouts).lower()
 
 
-def _solver(key: MiopenKey) -> str:
-    return solver_name(key.letter, key.ndim)
-
-
 def _row(winner: TunedKernel, arch: str, index: KernelIndex) -> tuple[str, tuple[MiopenKey, str, str]]:
     """Return the key of a winner as text, and key, parameters and find-db entry."""
     problem = winner.problem
@@ -327,7 +319,7 @@ def _table(rows: Iterable[tuple[MiopenKey, str]]) -> bytes:
                 )
                 connection.execute(
                     "INSERT INTO perf_db (solver, config, params) VALUES (?, ?, ?)",
-                    (_solver(key), number, value),
+                    (solver_name(key), number, value),
                 )
             connection.commit()
         return path.read_bytes()

@@ -72,10 +72,10 @@ def grouped_solver(name: str) -> GroupedSolver | None:
     return GroupedSolver(name, _WAYS[found["way"]], 3 if found["solid"] else 2, found["unit"])
 
 
-def solver_name(letter: str, ndim: int) -> str:
-    """Return the name of the solver of a direction."""
-    ways = {other: way for way, other in _WAYS.items()}
-    return f"ConvHipImplicitGemm{'3D' if ndim == 3 else ''}Group{ways[letter]}Xdlops"
+def solver_name(key: MiopenKey) -> str:
+    """Return the name of the solver that runs kernels of Composable Kernel for a key."""
+    ways = {letter: way for way, letter in _WAYS.items()}
+    return f"ConvHipImplicitGemm{'3D' if key.ndim == 3 else ''}Group{ways[key.letter]}Xdlops"
 
 
 @cache
@@ -101,7 +101,7 @@ def algorithm_of(solver: str) -> str | None:
 
 SQLITE_MAGIC: Final = b"SQLite format 3\0"
 #: how keys of both kinds begin
-_TEXT_HEAD: Final = re.compile(rb"\d+[-x]\d+[-x]\d+[-x]\d+[^=\n]*=[\w<>,-]+:")
+TEXT_HEAD: Final = re.compile(rb"\d+[-x]\d+[-x]\d+[-x]\d+[^=\n]*=[\w<>,-]+:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,19 +151,9 @@ class TextRow:
             yield SolverEntry(number, text, solver, values, problem)
 
 
-def looks_like_text(head: bytes) -> bool:
-    """Say whether a file begins like a database in text form."""
-    return _TEXT_HEAD.match(head) is not None
-
-
 def is_database(head: bytes) -> bool:
     """Say whether a file begins like a SQLite database that is no store of ours."""
     return head.startswith(SQLITE_MAGIC) and head[68:72] != APPLICATION_ID.to_bytes(4, "big")
-
-
-def has_tables(head: bytes) -> bool:
-    """Say whether a SQLite database has the table of parameters: its first page names all tables."""
-    return is_database(head) and b"perf_db" in head
 
 
 def text_rows(data: bytes) -> Iterator[TextRow]:
@@ -292,19 +282,14 @@ def base_name(arch: str, compute_units: int) -> str:
     return f"{arch}{units}"
 
 
-def user_find_name(arch: str, compute_units: int, version: str) -> str:
-    """Return the name of a user's find-db."""
-    return f"{base_name(arch, compute_units)}.HIP.{version}.ufdb.txt"
-
-
-def user_perf_name(arch: str, compute_units: int, version: str) -> str:
-    """Return the name of a user's performance database in text form."""
-    return f"{base_name(arch, compute_units)}.HIP.{version}.udb.txt"
-
-
-def user_sqlite_name(arch: str, compute_units: int) -> str:
-    """Return the name of a user's performance database in SQLite's format."""
-    return f"{base_name(arch, compute_units)}_{TABLES_VERSION}.udb"
+def user_names(arch: str, compute_units: int, version: str) -> tuple[str, str, str]:
+    """Return the names of a user's find-db, performance database as text, and the same in SQLite's format."""
+    base = base_name(arch, compute_units)
+    return (
+        f"{base}.HIP.{version}.ufdb.txt",
+        f"{base}.HIP.{version}.udb.txt",
+        f"{base}_{TABLES_VERSION}.udb",
+    )
 
 
 def parse_version(text: str) -> str:
@@ -334,8 +319,9 @@ def read_name(name: str) -> DatabaseName:
         if found["hex"] and found["hex"].isdigit() and units <= _DECIMAL_UP_TO:
             problem += f"; of {int(found['hex'])}, with {base_name(arch, int(found['hex']))}"
     elif not _ENDING.fullmatch(name, found.end()):
+        find, _, table = user_names(arch, units, "3_2_0_COMMIT")
         problem = (
             f"expected one of {', '.join(SUFFIXES)} after the device, those of users with the version: "
-            f"{user_find_name(arch, units, '3_2_0_COMMIT')}, {user_sqlite_name(arch, units)}"
+            f"{find}, {table}"
         )
     return DatabaseName(arch=arch, compute_units=units, is_find=is_find, is_user=is_user, problem=problem)

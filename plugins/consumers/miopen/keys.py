@@ -139,7 +139,7 @@ class MiopenKey(NamedTuple):
     def columns(self) -> dict[str, int | str]:
         """Return the row of the table ``config``, texts first."""
         texts = zip(TEXT_COLUMNS, (self.layouts[0], self.types, self.letter), strict=True)
-        row = {**_FLAT, **self.numbers, **dict(texts)}
+        row: dict[str, int | str] = {**_FLAT, **self.numbers, **dict(texts)}
         return {name: row[name] for name in COLUMNS}
 
     def perf_text(self) -> str:

@@ -8,9 +8,7 @@ from ckprof_plugins.consumers.miopen.databases import (
     base_name,
     parse_version,
     read_name,
-    user_find_name,
-    user_perf_name,
-    user_sqlite_name,
+    user_names,
 )
 
 
@@ -27,14 +25,15 @@ from ckprof_plugins.consumers.miopen.databases import (
 )
 def test_devices(arch, units, name):
     assert base_name(arch, units) == name
+    find, perf, table = user_names(arch, units, "3_2_0_5f2ae8c-dirty")
     for file, is_find, is_user in (
         (f"{name}.HIP.fdb.txt", True, False),
         (f"{name}.OpenCL.fdb.txt", True, False),
-        (user_find_name(arch, units, "3_2_0_5f2ae8c"), True, True),
+        (find, True, True),
         (f"{name}.db.txt", False, False),
-        (user_perf_name(arch, units, "3_2_0_5f2ae8c-dirty"), False, True),
+        (perf, False, True),
         (f"{name}.db", False, False),
-        (user_sqlite_name(arch, units), False, True),
+        (table, False, True),
     ):
         read = read_name(file)
         assert (read.arch, read.compute_units, read.is_find, read.is_user, read.problem) == (
