@@ -20,15 +20,18 @@ from ckprof.option import members, positive, settable
 from ckprof.paths import conf_root
 from ckprof.plugin.additions import RegistryEntries
 from ckprof.plugin.members import offers
+from ckprof.report.ci import add
 from ckprof_plugins.consumers.protocols import CONSUMERS, Consumer
 from ckprof_plugins.consumers.records import AuditReport, AuditRequest, KernelList, Reason, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from xml.etree.ElementTree import Element
 
     from ckprof.errors import CkprofError
     from ckprof.kernels.candidates import Candidate
     from ckprof.plugin.registry import Registry
+    from ckprof.report.ci import JUnit
     from ckprof_plugins.consumers.records import FileAudit
 
 #: bytes of a file by which its owner is recognised
@@ -214,6 +217,27 @@ def write_clean(registry: Registry, call: AuditCall, file: FileAudit) -> Path | 
     clean = file.path.with_name(f"{file.path.name}{CLEAN_SUFFIX}")
     write_output(clean, owner.cleaned(file))
     return clean
+
+
+#: findings or changes that are spelled out
+SHOWN: Final = 20
+
+
+def add_case(
+    junit: JUnit, suite: Element, name: str, texts: Sequence[str], about: str, *, fails: bool
+) -> None:
+    """Add a case for everything of one kind, whose text is what was found.
+
+    :param about: what it is, where it fails the case.
+    """
+    case = junit.case(suite, name)
+    text = "\n".join(texts[:SHOWN])
+    if len(texts) > SHOWN:
+        text += f"\n... and {len(texts) - SHOWN} more"
+    if fails and texts:
+        add(case, "failure", text, type=name, message=about)
+    elif texts:
+        add(case, "system-out", text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

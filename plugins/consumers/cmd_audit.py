@@ -12,12 +12,12 @@ from ckprof.cli.outputs import Outputs, add_outputs
 from ckprof.errors import ExitCode
 from ckprof.paths import checkout_path
 from ckprof.plain_text import one_line, plain
-from ckprof.report.ci import JUnit, add
+from ckprof.report.ci import JUnit
 from ckprof.report.document import Document, Part
 from ckprof.report.table import Column, Table
 from ckprof.version import __version__
 from ckprof.wording import agreeing, counted
-from ckprof_plugins.consumers.audit import AuditCall, audit, formats, write_clean
+from ckprof_plugins.consumers.audit import SHOWN, AuditCall, add_case, audit, formats, write_clean
 from ckprof_plugins.consumers.records import Reason, Severity
 
 if TYPE_CHECKING:
@@ -92,9 +92,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 SCHEMA: Final = "ckprof.audit"
 VERSION: Final = 1
-#: findings of a file that are spelled out as text
-SHOWN: Final = 20
-#: those of them with the same reason
+#: findings with the same reason that are spelled out as text
 _OF_ONE_REASON: Final = 5
 
 
@@ -212,18 +210,10 @@ def render_junit(report: AuditReport) -> str:
     for file in report.files:
         suite = junit.suite(file.path.name)
         for reason in Reason:
-            case = junit.case(suite, reason.value)
             found = [finding for finding in file.findings if finding.reason is reason]
-            if not found:
-                continue
-            text = "\n".join(f"{place(file, one)}: {one.message}: {one.text}" for one in found[:SHOWN])
-            if len(found) > SHOWN:
-                text += f"\n... and {len(found) - SHOWN} more"
-            if reason in report.fail_on:
-                about = f"{counted(len(found), 'entry', 'entries')}: {reason.meaning}"
-                add(case, "failure", text, type=reason.value, message=about)
-            else:
-                add(case, "system-out", text)
+            texts = [f"{place(file, one)}: {one.message}: {one.text}" for one in found]
+            about = f"{counted(len(found), 'entry', 'entries')}: {reason.meaning}"
+            add_case(junit, suite, reason.value, texts, about, fails=reason in report.fail_on)
     return junit.render()
 
 

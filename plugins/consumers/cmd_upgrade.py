@@ -11,11 +11,11 @@ from ckprof.cli.outputs import Outputs, add_outputs
 from ckprof.cli.run_options import add_problem_options, given_problems, parsed_problems
 from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode, UsageError
-from ckprof.report.ci import JUnit, add
+from ckprof.report.ci import JUnit
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
 from ckprof.wording import agreeing, counted
-from ckprof_plugins.consumers.audit import FileUse, formats
+from ckprof_plugins.consumers.audit import SHOWN, FileUse, add_case, formats
 from ckprof_plugins.consumers.upgrade import UpgradeCall, upgrade
 from ckprof_plugins.consumers.upgrade_changes import UpgradePart
 from ckprof_plugins.extract.cmd_extract import change_lines
@@ -109,8 +109,6 @@ def _selection(arguments: argparse.Namespace, session: Session) -> Selection | N
 
 SCHEMA: Final = "ckprof.upgrade"
 VERSION: Final = 1
-#: changes of a part that are spelled out as text
-SHOWN: Final = 20
 
 
 def upgrade_document(found: Upgrade) -> Document:
@@ -219,17 +217,8 @@ def render_junit(found: Upgrade) -> str:
     suite = junit.suite("upgrade")
     texts = _texts(found)
     for part, count in found.counts.items():
-        case = junit.case(suite, part.value)
-        if not count:
-            continue
-        lines = texts[part][:SHOWN]
-        if len(texts[part]) > SHOWN:
-            lines.append(f"... and {len(texts[part]) - SHOWN} more")
-        text = "\n".join(lines)
-        if part in found.fail_on:
-            add(case, "failure", text, type=part.value, message=f"{count} {part.meaning}")
-        else:
-            add(case, "system-out", text)
+        about = f"{count} {part.meaning}"
+        add_case(junit, suite, part.value, texts[part], about, fails=part in found.fail_on)
     return junit.render()
 
 

@@ -14,7 +14,7 @@ from ckprof.kernels.requests import BuildOptions
 from ckprof.option import members, option, settable
 from ckprof.plain_text import one_line
 from ckprof.wording import counted
-from ckprof_plugins.consumers.upgrade_changes import RowJudge, UpgradeBuilds, UpgradePart
+from ckprof_plugins.consumers.upgrade_changes import UpgradeBuilds, UpgradePart, row_changes
 from ckprof_plugins.extract.lists import ExtractedFile, ExtractRequest, compare, extract_lists
 
 if TYPE_CHECKING:
@@ -161,10 +161,9 @@ def upgrade(session: Session, call: UpgradeCall) -> Upgrade:
         changes += builds.changes()
         judged += builds.judged
     if call.databases:
-        judge = RowJudge(session, call, reports, (old.source, new.source), builds)
-        changes += judge.changes()
-        judged.append(f"{counted(judge.entries, 'entry', 'entries')} of databases")
-        notes += judge.notes
+        rows, entries = row_changes(session, call, reports, (old.source, new.source), builds, notes)
+        changes += rows
+        judged.append(f"{counted(entries, 'entry', 'entries')} of databases")
     if not judged:
         raise UsageError(
             "nothing to compare: there are no lists of both sides, no instances (--conf) and no databases "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from ckprof.kernels.candidates import Candidate
     from ckprof.kernels.choose import Selection
     from ckprof.session import Session
-    from ckprof_plugins.consumers.records import AuditFinding, FileAudit
+    from ckprof_plugins.consumers.records import AuditFinding, FileAudit, Sighting
     from ckprof_plugins.consumers.upgrade import UpgradeCall, UpgradeSide
     from ckprof_plugins.extract.lists import ExtractionReport
 
@@ -185,8 +186,9 @@ class UpgradeBuilds:
                     )
         self.judged.append(counted(compared, "answer") + " about support")
 
+    @cached_property
     def changed_lines(self) -> Mapping[str, tuple[Candidate, str]]:
-        """Return, per source of a candidate, the candidate and what has changed of its machine code."""
+        """Source of a candidate -> the candidate, and what has changed of its machine code."""
         texts: dict[str, list[str]] = {}
         for one in self.comparison.changes:
             texts.setdefault(one.name, []).append(f"{one.field} {one.before} -> {one.after}")
@@ -194,101 +196,89 @@ class UpgradeBuilds:
             texts.setdefault(name, []).append("no longer compiles")
         return {one.source: (one, ", ".join(texts.get(one.name, ()))) for one in self._selection.candidates}
 
+    def changes_of(self, sighting: Sighting, *, automatic: bool) -> Iterator[str]:
+        """Yield what has changed of the kernels that a row may name.
 
-class RowJudge:
-    """Judges databases by both sides.
+        :param automatic: the number of splits follows from occupancy.
+        """
+        for source in sighting.lines:
+            if source not in self.changed_lines:
+                continue
+            candidate, text = self.changed_lines[source]
+            parts = [text] if text else []
+            if automatic and sighting.problem is not None:
+                counts = self.splits_of(candidate, sighting.problem)
+                if counts is not None and counts[0] != counts[1]:
+                    parts.append(f"automatic splits {counts[0]} -> {counts[1]}")
+            if parts:
+                yield f"{candidate.name}: {', '.join(parts)}"
+
+
+def row_changes(
+    session: Session,
+    call: UpgradeCall,
+    reports: Sequence[ExtractionReport | None],
+    trees: Sequence[Path | None],
+    builds: UpgradeBuilds | None,
+    notes: list[str],
+) -> tuple[list[UpgradeChange], int]:
+    """Judge databases by both sides.
 
     :param reports: lists of both sides; ``None`` for one without.
     :param trees: where programs that own databases may have lists of their own.
     :param builds: ``None`` if no kernels were built.
+    :param notes: grows by what is not told, and why.
+    :returns: what is found by one side alone, and rows whose kernels have changed; and how many entries there
+        are.
+    :raises InputError: a path is of no known program, or cannot be read.
     """
-
-    def __init__(
-        self,
-        session: Session,
-        call: UpgradeCall,
-        reports: Sequence[ExtractionReport | None],
-        trees: Sequence[Path | None],
-        builds: UpgradeBuilds | None,
-    ) -> None:
-        self._registry = session.registry
-        self._call = call
-        self._reports = reports
-        self._trees = trees
-        self._builds = builds
-        #: ``list:line`` of a kernel that was built -> the kernel, and what has changed of its code
-        self._kernels = builds.changed_lines() if builds is not None else {}
-        self.entries = 0
-        self.notes: list[str] = []
-
-    def changes(self) -> Iterator[UpgradeChange]:
-        """Yield what is found by one side alone, and rows whose kernels have changed.
-
-        :raises InputError: a path is of no known program, or cannot be read.
-        """
-        lists = self._lists()
-        # of the kernels that were built, under the names that the kernels have
-        paths = dict.fromkeys(source.rpartition(":")[0] for source in self._kernels)
-        built = tuple(read_kernel_list(Path(path), path) for path in paths if Path(path).is_file())
-        for path, owner in owned_files(self._registry, AuditCall(paths=self._call.databases)):
-            if not offers(owner, Consumer.audit):
-                self.notes.append(f"{path}: files of {owner.id} cannot be judged")
-                continue
-            old, new = (
-                self._audited(owner, path, side, tree) for side, tree in zip(lists, self._trees, strict=True)
-            )
-            self.entries += new.entries
-            yield from _differences(path, old, new)
-            if built and offers(owner, Consumer.sightings):
-                yield from self._changed(owner, path, new, built)
-
-    def _lists(self) -> list[tuple[KernelList, ...]]:
-        if None in self._reports:
-            self.notes.append(
-                "kernels of rows are looked up in the lists that ship with ckprof, for both sides"
-            )
-            return [kernel_lists(())] * 2
-        return [
+    if None in reports:
+        notes.append("kernels of rows are looked up in the lists that ship with ckprof, for both sides")
+        lists = [kernel_lists(())] * 2
+    else:
+        lists = [
             tuple(KernelList(path=file.place, lines=tuple(enumerate(file.texts, 1))) for file in report.files)
-            for report in self._reports
+            for report in reports
             if report is not None
         ]
-
-    def _audited(
-        self, owner: Consumer, path: Path, lists: tuple[KernelList, ...], tree: Path | None
-    ) -> FileAudit:
-        arch, units = self._call.arch, self._call.compute_units or 0
-        request = AuditRequest(path=path, lists=lists, tree=tree, arch=arch, compute_units=units)
-        try:
-            return owner.audit(request)
-        except InputError as exc:
-            # a tree of the library is none of every program that owns databases
-            if tree is None or exc.path is None or Path(exc.path) != tree:
-                raise
-            return owner.audit(replace(request, tree=None))
-
-    def _changed(
-        self, owner: Consumer, path: Path, audit: FileAudit, lists: tuple[KernelList, ...]
-    ) -> Iterator[UpgradeChange]:
-        automatic = {one.line for one in audit.findings if one.reason is Reason.AUTOMATIC_SPLIT}
+    # of the kernels that were built, under the names that the kernels have
+    paths = dict.fromkeys(source.rpartition(":")[0] for source in (builds.changed_lines if builds else ()))
+    built = tuple(read_kernel_list(Path(path), path) for path in paths if Path(path).is_file())
+    changes: list[UpgradeChange] = []
+    entries = 0
+    for path, owner in owned_files(session.registry, AuditCall(paths=call.databases)):
+        if not offers(owner, Consumer.audit):
+            notes.append(f"{path}: files of {owner.id} cannot be judged")
+            continue
+        old, new = (_audited(owner, call, path, side, tree) for side, tree in zip(lists, trees, strict=True))
+        entries += new.entries
+        changes += _differences(path, old, new)
+        if builds is None or not built or not offers(owner, Consumer.sightings):
+            continue
         data = path.read_bytes()
         if b"\0" in data[:1024]:
-            self.notes.append(f"{path}: is no text: rows whose kernels have changed are not told")
-            return
-        for number, line in enumerate(data.decode(errors="replace").split("\n"), 1):
-            for sighting in owner.sightings(line, lists) if line.strip() else ():
-                for source in sighting.lines:
-                    if self._builds is None or source not in self._kernels:
-                        continue
-                    candidate, text = self._kernels[source]
-                    parts = [text] if text else []
-                    if number in automatic and sighting.problem is not None:
-                        counts = self._builds.splits_of(candidate, sighting.problem)
-                        if counts is not None and counts[0] != counts[1]:
-                            parts.append(f"automatic splits {counts[0]} -> {counts[1]}")
-                    if parts:
-                        message = f"{candidate.name}: {', '.join(parts)}"
-                        yield _row_change(path, number, True, "kernel_changed", message)
+            notes.append(f"{path}: is no text: rows whose kernels have changed are not told")
+        else:
+            automatic = {one.line for one in new.findings if one.reason is Reason.AUTOMATIC_SPLIT}
+            for number, line in enumerate(data.decode(errors="replace").split("\n"), 1):
+                for sighting in owner.sightings(line, built) if line.strip() else ():
+                    for message in builds.changes_of(sighting, automatic=number in automatic):
+                        changes.append(_row_change(path, number, True, "kernel_changed", message))
+    return changes, entries
+
+
+def _audited(
+    owner: Consumer, call: UpgradeCall, path: Path, lists: tuple[KernelList, ...], tree: Path | None
+) -> FileAudit:
+    units = call.compute_units or 0
+    request = AuditRequest(path=path, lists=lists, tree=tree, arch=call.arch, compute_units=units)
+    try:
+        return owner.audit(request)
+    except InputError as exc:
+        # a tree of the library is none of every program that owns databases
+        if tree is None or exc.path is None or Path(exc.path) != tree:
+            raise
+        return owner.audit(replace(request, tree=None))
 
 
 def _row_change(path: Path, line: int, new: bool, reason: str, message: str) -> UpgradeChange:

@@ -47,81 +47,33 @@ if TYPE_CHECKING:
     from ckprof_plugins.tuning.time_model.model import TimeModel
 
 
-class Models:
-    """Time models by operation and type.
-
-    Without one for an operation and a type, times follow from the sizes of tiles and the device alone.
-
-    :param arch: architecture that kernels are chosen for.
-    """
-
-    def __init__(self, registry: Registry, models: Sequence[TimeModel] = (), arch: str = "") -> None:
-        self._registry = registry
-        self._models = {(model.direction, model.dtype): model for model in models}
-        self.arch = arch
-
-    @classmethod
-    def read(cls, registry: Registry, paths: Sequence[Path], arch: str = "") -> Models:
-        """Return the models of files of ``ckprof train``.
-
-        :param arch: empty: that of the first model.
-        :raises InputError: one cannot be read, or is of another device.
-        """
-        models = []
-        for path in paths:
-            model = load_model(path)
-            arch = arch or model.device
-            if model.device not in ("", arch):
-                raise InputError(
-                    f"the model is of {model.device}, kernels are chosen for {arch}; train one there",
-                    path,
-                )
-            models.append(model)
-        return cls(registry, models, arch)
-
-    def trained(self, direction: str, dtype: DataType) -> bool:
-        """Say whether there is a model of an operation and a type."""
-        return (direction, dtype.value) in self._models
-
-    def selector(
-        self,
-        direction: str,
-        dtype: DataType,
-        operations: Sequence[InductorOperation],
-        splits: Sequence[Sequence[int]],
-    ) -> Selector:
-        """Return what ranks operations; their names are their positions.
-
-        :param splits: per operation the numbers of splits that it may have.
-        """
-        model = self._models.get((direction, dtype.value))
-        if model is None:
-            known = architectures().get(self.arch)
-            model = physical_model(known.compute_units if known else 0, dtype.properties.size_bytes)
-        described = enumerate(map(_description, operations))
-        traits = {f"{number:06d}": _traits(description, dtype) for number, description in described}
-        choices = [(name, count) for name, counts in zip(traits, splits, strict=True) for count in counts]
-        sizes = gemm_sizes_of(self._registry, direction, dtype.value)
-        return Selector(model, traits, sizes, choices=choices)
-
-
 def best_first(
-    selector: Selector,
-    problem: Problem,
+    registry: Registry,
+    model: TimeModel | None,
+    arch: str,
+    choice: InductorChoice,
     operations: Sequence[InductorOperation],
-    *,
-    most: int | None,
+    splits: Sequence[Sequence[int]],
 ) -> list[int]:
-    """Return positions of operations by their predicted times.
+    """Return positions of operations by their predicted times, no more than are wanted.
 
     Of operations with one tile and one pipeline the first comes in its place and the others after the rest:
     models hardly tell them apart, and measuring several of them tells little. An operation counts once for
     each of its numbers of splits.
 
-    :param operations: what the selector ranks.
-    :param most: how many are wanted; ``None`` for all.
+    :param model: ``None``: times follow from the sizes of tiles and the device alone.
+    :param splits: per operation the numbers of splits that it may have.
     """
-    counts = Counter(int(prediction.kernel) for prediction in selector.rank(problem))
+    dtype = choice.dtype
+    if model is None:
+        known = architectures().get(arch)
+        model = physical_model(known.compute_units if known else 0, dtype.properties.size_bytes)
+    described = enumerate(map(_description, operations))
+    traits = {f"{number:06d}": _traits(description, dtype) for number, description in described}
+    choices = [(name, count) for name, counts in zip(traits, splits, strict=True) for count in counts]
+    sizes = gemm_sizes_of(registry, choice.direction, dtype.value)
+    ranked = Selector(model, traits, sizes, choices=choices).rank(choice.problem)
+    counts = Counter(int(prediction.kernel) for prediction in ranked)
     leaders: dict[tuple[object, ...], int] = {}
     for position in counts:
         leaders.setdefault(_kind(operations[position]), position)
@@ -131,7 +83,7 @@ def best_first(
     total = 0
     for position in ordered:
         total += counts[position]
-        if most is not None and chosen and total > most:
+        if choice.most is not None and chosen and total > choice.most:
             break
         chosen.append(position)
     return chosen
@@ -295,7 +247,7 @@ class Provider:
         lists that ship with ckprof.
     :param headers: root of a source tree of Composable Kernel, or the folder of AMD's ``ck4inductor``, with
         ``include`` and ``library``: there torch's compiler finds its headers, and products their lists.
-    :param arch: architecture that kernels are chosen for; empty: that of the models.
+    :param arch: architecture that kernels are chosen for; empty: that of the first model.
     :raises InputError: a model or a list cannot be read.
     """
 
@@ -309,7 +261,18 @@ class Provider:
         arch: str = "",
     ) -> None:
         self.headers = headers
-        self._models = Models.read(registry, models, arch)
+        self._registry = registry
+        self._arch = arch
+        self._models: dict[tuple[str, str], TimeModel] = {}
+        for path in models:
+            model = load_model(path)
+            self._arch = self._arch or model.device
+            if model.device not in ("", self._arch):
+                raise InputError(
+                    f"the model is of {model.device}, kernels are chosen for {self._arch}; train one there",
+                    path,
+                )
+            self._models[model.direction, model.dtype] = model
         # read now, so that a mistake is told before torch compiles
         self._convolutions, _ = convolutions_of(kernel_lists(lists))
         self._choice: ContextVar[InductorChoice | None] = ContextVar("choice", default=None)
@@ -340,7 +303,7 @@ class Provider:
             operation
             for operation, kernel, dtype in self._convolutions
             if TYPES.get(operation.a_element_dtype) is choice.dtype
-            and not support(kernel, problem, dtype, 1, self._models.arch).unmet
+            and not support(kernel, problem, dtype, 1, self._arch).unmet
         ]
         return self._best(choice, supported)
 
@@ -392,15 +355,15 @@ class Provider:
         ]
         if not accepted:
             return []
-        direction, dtype = choice.direction, choice.dtype
-        if not self._models.trained(direction, dtype) and (direction, dtype.value) not in self._untrained:
-            self._untrained.add((direction, dtype.value))
+        place = (choice.direction, choice.dtype.value)
+        model = self._models.get(place)
+        if model is None and place not in self._untrained:
+            self._untrained.add(place)
             _log.warning(
                 "no time model of %s %s: kernels are ranked by their tiles alone; 'ckprof train' fits one",
-                direction,
-                dtype.value,
+                *place,
             )
         kept = [operation for operation, _ in accepted]
-        selector = self._models.selector(direction, dtype, kept, [counts for _, counts in accepted])
-        best = best_first(selector, choice.problem, kept, most=choice.most)
+        splits = [counts for _, counts in accepted]
+        best = best_first(self._registry, model, self._arch, choice, kept, splits)
         return [kept[position] for position in best]

@@ -15,7 +15,7 @@ import ckprof
 from ckprof.model.types import DataType
 from ckprof_plugins.consumers.audit import kernel_lists
 from ckprof_plugins.consumers.inductor.lists import convolutions_of
-from ckprof_plugins.consumers.inductor.provider import Models, best_first
+from ckprof_plugins.consumers.inductor.provider import InductorChoice, best_first
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.kernel_name import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
@@ -85,17 +85,26 @@ def by_name(model: TimeModel, table: Measurements) -> Order:
     return order
 
 
-def as_operations(models: Models, table: Measurements) -> Order:
+def as_operations(model: TimeModel | None, table: Measurements) -> Order:
     """Return the order in which the provider offers kernels with the tiles and pipelines of the columns."""
     columns = [name for name in table.kernels if name.split("_")[1] in _VERSIONS]
     base = convolutions_of(kernel_lists(["forward/profiler/nhwgc_bf16"]))[0][0][0]
     operations = [_operation(base, name) for name in columns]
+    registry = ckprof.Profiler().registry
 
     def order(problem: Problem, names: Iterable[str]) -> Sequence[str]:
         kept = [number for number, name in enumerate(columns) if name in set(names)]
         offered = [operations[number] for number in kept]
-        selector = models.selector("fwd", DataType.BF16, offered, [(1,)] * len(offered))
-        return [columns[kept[one]] for one in best_first(selector, problem, offered, most=None)]
+        choice = InductorChoice(
+            direction="fwd",
+            dtype=DataType.BF16,
+            problem=problem,
+            most=None,
+            splits=lambda _: (1,),
+            accepts=lambda *_: True,
+        )
+        best = best_first(registry, model, "gfx950", choice, offered, [(1,)] * len(offered))
+        return [columns[kept[one]] for one in best]
 
     return order
 
@@ -116,11 +125,6 @@ def _operation(base: CKGroupedConvFwdOp, column: str) -> CKGroupedConvFwdOp:
         n_xdl_per_wave=n // mma,
         block_gemm_pipeline_version=f"BlockGemmPipelineVersion::{_VERSIONS[pipeline]}",
     )
-
-
-def models_of(model: TimeModel | None) -> Models:
-    """Return models as the provider has them, with one that was not read from a file."""
-    return Models(ckprof.Profiler().registry, () if model is None else (model,), "gfx950")
 
 
 def rows() -> Iterable[tuple[str, str, int, dict[int, float]]]:
@@ -161,13 +165,13 @@ def rows() -> Iterable[tuple[str, str, int, dict[int, float]]]:
             "provider, untrained",
             name,
             len(narrow.kernels),
-            efficiencies(narrow, every, as_operations(models_of(None), narrow)),
+            efficiencies(narrow, every, as_operations(None, narrow)),
         )
         yield (
             "provider, with the model of the other table",
             name,
             len(narrow.kernels),
-            efficiencies(narrow, every, as_operations(models_of(other), narrow)),
+            efficiencies(narrow, every, as_operations(other, narrow)),
         )
 
 

@@ -32,5 +32,5 @@ def test_the_first_candidate_is_nearly_the_best_on_problems_that_were_not_seen()
     model, every = fitted(learned), range(len(table.problems))
     assert figures.efficiencies(table, every, figures.by_name(model, table))[1] > 0.98
     narrow = figures._without_fifth(table)
-    order = figures.as_operations(figures.models_of(model), narrow)
+    order = figures.as_operations(model, narrow)
     assert figures.efficiencies(narrow, every, order)[1] > 0.97
