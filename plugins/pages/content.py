@@ -51,8 +51,6 @@ class BestRow:
     rows: int
     #: of the device and the element type
     roofs: tuple[Roof, ...] = ()
-    #: what the source of the problem says of it; ``None`` if nothing
-    layer: SweptLayer | None = None
 
     @property
     def lead_ratio(self) -> float | None:
@@ -90,13 +88,8 @@ class BestRow:
         return self.gflops / min(roof.at(intensity) for roof in self.roofs)
 
 
-def best_rows(
-    side: Side, options: ReportOptions, layers: Mapping[ProblemKey, SweptLayer] | None = None
-) -> list[BestRow]:
-    """Return the problems with a verified kernel, in the order of the input.
-
-    :param layers: what is known of problems.
-    """
+def best_rows(side: Side, options: ReportOptions) -> list[BestRow]:
+    """Return the problems with a verified kernel, in the order of the input."""
     best = []
     roofs: dict[tuple[DeviceKey, str], tuple[Roof, ...]] = {}
     for number, (key, rows) in enumerate(side.by_problem.items(), start=1):
@@ -118,7 +111,6 @@ def best_rows(
                 ranked=len(ranked),
                 rows=len(rows),
                 roofs=roofs[where],
-                layer=(layers or {}).get(key),
             )
         )
     return best
@@ -372,7 +364,7 @@ def report_content(
         statuses={status: counts[status] for status in Status if counts[status]},
         facts=tuple(_facts(side)),
         failures=_failures(known),
-        best=tuple(best_rows(side, options, layers)),
+        best=tuple(best_rows(side, options)),
         unserved=unserved_of(side),
         heat=heat_map(side),
         coverage=tuple(coverage(side, tolerance) for tolerance in options.tolerances),

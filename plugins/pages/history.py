@@ -31,12 +31,12 @@ from ckprof_plugins.pages.svg import (
 from ckprof_plugins.pages.tables import PageTable, kernel_details
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from markupsafe import Markup
 
     from ckprof.compare.side import MeasuredRow, ProblemKey, Side
-    from ckprof.store.attempt import Attempt, Session
+    from ckprof.store.attempt import Attempt
     from ckprof_plugins.pages.content import ReportContent
 
 
@@ -108,11 +108,6 @@ class TimeHistory:
     labels: tuple[str, ...]
     rows: tuple[HistoryRow, ...]
 
-    @property
-    def trends(self) -> Mapping[Trend, int]:
-        """Return how many problems have which trend."""
-        return Counter(row.trend for row in self.rows)
-
 
 def history(labels: Sequence[str], sides: Sequence[Side], order: Iterable[ProblemKey]) -> TimeHistory | None:
     """Return the history of problems over sides, oldest first; ``None`` without a problem that two have.
@@ -168,12 +163,12 @@ def history_of_commands(attempts: Sequence[Attempt], order: Sequence[ProblemKey]
     ordered = sorted(groups.values(), key=lambda group: min(one.session.started for one in group))
     by_device = any(key.device for key in order)
     sides = [side_of("", group, by_device=by_device) for group in ordered[-MOST:]]
-    return history([_label(side.sessions[0]) for side in sides], sides, order)
-
-
-def _label(session: Session) -> str:
-    started = datetime.fromtimestamp(session.started, tz=timezone.utc).strftime("%Y-%m-%d %H:%M")
-    return f"{started} {', '.join(session.tags)}".strip()
+    labels = []
+    for side in sides:
+        first = side.sessions[0]
+        started = datetime.fromtimestamp(first.started, tz=timezone.utc).strftime("%Y-%m-%d %H:%M")
+        labels.append(f"{started} {', '.join(first.tags)}".strip())
+    return history(labels, sides, order)
 
 
 def labels_of(sides: Sequence[Side]) -> list[str]:
@@ -219,7 +214,7 @@ def history_chart(history: TimeHistory) -> Markup:
     order = list(TREND_CLASSES)
     for row in sorted(history.rows, key=lambda row: order.index(row.trend)):
         parts.append(_line(row, x, y, history))
-    trends = history.trends
+    trends = Counter(row.trend for row in history.rows)
     counts = ", ".join(f"{trends[trend]} {trend.value}" for trend in Trend if trends[trend])
     description = (
         f"{len(history.rows)} problems over {len(history.labels)} stores or commands: {counts}. Each time is "

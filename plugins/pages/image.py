@@ -56,7 +56,16 @@ def render_png(content: ReportContent) -> bytes:
 
     :raises UsageError: the renderer, or a font, is not installed.
     """
-    return _render(_drawing(content))
+    try:
+        import resvg_py
+    except ImportError:
+        raise UsageError("images need the package resvg-py: pip install 'ckprof[report]'") from None
+    if not _has_font():
+        raise UsageError(
+            "images need a font, and none of the usual ones is installed: install e.g. the package "
+            "fonts-dejavu-core"
+        )
+    return bytes(resvg_py.svg_to_bytes(svg_string=_drawing(content), background="#ffffff", zoom=_ZOOM))
 
 
 class _ImageSheet:
@@ -133,19 +142,6 @@ def _table_line(sheet: _ImageSheet, texts: Iterable[str], css_class: str) -> Non
         shown = shortened(text, most, in_the_middle=name == "best instance") if most else text
         anchor = None if most else "end"
         sheet.parts.append(text_at(at, sheet.height, shown, css_class, anchor))
-
-
-def _render(drawing: str) -> bytes:
-    try:
-        import resvg_py
-    except ImportError:
-        raise UsageError("images need the package resvg-py: pip install 'ckprof[report]'") from None
-    if not _has_font():
-        raise UsageError(
-            "images need a font, and none of the usual ones is installed: install e.g. the package "
-            "fonts-dejavu-core"
-        )
-    return bytes(resvg_py.svg_to_bytes(svg_string=drawing, background="#ffffff", zoom=_ZOOM))
 
 
 def _has_font() -> bool:

@@ -9,7 +9,6 @@ from markupsafe import Markup
 from ckprof.model.outcome import Status
 from ckprof.model.problem import traffic_of
 from ckprof.model.roof import Roof
-from ckprof.plain_text import plain
 from ckprof.plugin.protocols import ResultsView
 from ckprof.report.document import Heading, Items
 from ckprof.report.rows import rows_of_problem, rows_with_baselines
@@ -17,7 +16,7 @@ from ckprof.report.run_summary import terminal_document
 from ckprof.report.table import Table
 from ckprof.wording import change
 from ckprof_plugins.pages.charts import Bar, RooflinePoint, bar_chart, roofline_chart
-from ckprof_plugins.pages.svg import StandaloneChart, standalone, tag
+from ckprof_plugins.pages.svg import StandaloneChart, tag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,14 +57,23 @@ class RunCharts:
         ran = [
             row
             for row in rows_with_baselines(self._results, problem)
-            if row.outcome.status is Status.OK and _time_ms(row) is not None
+            if row.outcome.status is Status.OK and row.measurement is not None
         ]
         # wrong numbers are no faster way to right ones
         rows = [row for row in ran if row.rank is not None or row.baseline] or ran
         if not rows:
             raise ValueError(f"no kernel has a time on problem {problem}, {described}")
-        rows.sort(key=lambda row: _time_ms(row) or 0.0)
-        bars = [_bar(row) for row in rows[:most]]
+        rows.sort(key=_time_ms)
+        bars = [
+            Bar(
+                name=row.instance.name,
+                time_ms=_time_ms(row),
+                spread_ms=row.measurement.spread_ms if row.measurement else 0.0,
+                note=_note(row),
+                best=row.rank == 1,
+            )
+            for row in rows[:most]
+        ]
         said = (
             f"The {len(bars)} fastest of {len(rows)} kernels on {described}, "
             f"{bars[0].time_ms:.4g} to {bars[-1].time_ms:.4g} ms"
@@ -73,7 +81,7 @@ class RunCharts:
         drawn = bar_chart(bars, "bars", f"Times on {described}", said)
         if drawn is None:
             raise ValueError("at least one bar must be asked for")
-        return standalone(drawn, said)
+        return StandaloneChart(drawn, said)
 
     def roofline(self, roofs: Sequence[Roof | str] = ()) -> StandaloneChart:
         """Draw the speed of each problem's best kernel over its arithmetic intensity.
@@ -101,22 +109,11 @@ class RunCharts:
         drawn = roofline_chart(points)
         if drawn is None:
             raise ValueError("no problem has a kernel with a verified time")
-        return standalone(drawn, f"The best kernels of {len(points)} problems")
+        return StandaloneChart(drawn, f"The best kernels of {len(points)} problems")
 
 
-def _time_ms(row: ResultRow) -> float | None:
-    return row.measurement.median_ms if row.measurement is not None else None
-
-
-def _bar(row: ResultRow) -> Bar:
-    measured = row.measurement
-    return Bar(
-        name=row.instance.name,
-        time_ms=measured.median_ms if measured else 0.0,
-        spread_ms=measured.spread_ms if measured else 0.0,
-        note=_note(row),
-        best=row.rank == 1,
-    )
+def _time_ms(row: ResultRow) -> float:
+    return row.measurement.median_ms if row.measurement is not None else 0.0
 
 
 def _note(row: ResultRow) -> str:
@@ -138,29 +135,27 @@ def _part(part: Part) -> Markup:
     if isinstance(part, Table):
         return _table(part)
     if isinstance(part, Heading):
-        return Markup("<h4>{}</h4>").format(plain(part.title))
+        return tag("h4", part.title)
     if isinstance(part, Items):
-        items = Markup("").join(Markup("<li>{}</li>").format(plain(text)) for text in part.texts)
-        return Markup("<ul>{}</ul>").format(items)
-    return Markup("<pre>{}</pre>").format(plain(part if isinstance(part, str) else "\n".join(part.lines)))
+        return tag("ul", *(tag("li", text) for text in part.texts))
+    return tag("pre", part if isinstance(part, str) else "\n".join(part.lines))
 
 
 def _table(table: Table[Any]) -> Markup:
-    heads = Markup("").join(_cell("th", column, column.heading) for column in table.columns)
-    rows = Markup("").join(
-        Markup("<tr>{}</tr>").format(
-            Markup("").join(_cell("td", column, column.shown(row)) for column in table.columns)
-        )
+    heads = [_cell("th", column, column.heading) for column in table.columns]
+    rows = [
+        tag("tr", *(_cell("td", column, column.shown(row)) for column in table.columns))
         for row in table.rows[:_MOST_ROWS]
-    )
-    whole = Markup("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(heads, rows)
+    ]
+    # an empty text, so that the element ends where there is no row
+    whole = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", "", *rows))
     left = len(table.rows) - _MOST_ROWS
-    return whole if left <= 0 else whole + Markup("<p>... and {} more</p>").format(left)
+    return whole if left <= 0 else whole + tag("p", f"... and {left} more")
 
 
 def _cell(name: str, column: Column[Any], text: str) -> Markup:
     side = "left" if column.align == "left" else "right"
-    return tag(name, plain(text) or " ", style=f"text-align: {side}")
+    return tag(name, text or " ", style=f"text-align: {side}")
 
 
 VIEWS: Final = (

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from jinja2 import Template
 
-    from ckprof.compare.compare import ComparedRow, Comparison
+    from ckprof.compare.compare import Comparison
     from ckprof.compare.side import MeasuredRow
     from ckprof_plugins.pages.content import ReportContent
     from ckprof_plugins.pages.history import TimeHistory
@@ -62,7 +62,10 @@ def comparison_section(comparison: Comparison, names: ShortNames) -> dict[str, A
 
     :param names: what shortens names of kernels.
     """
-    rows = _urgent(comparison)
+    # changed statuses and verdicts, the most urgent first
+    rows = [row for row in comparison.status_changes if row.change is None]
+    for verdict in URGENCY:
+        rows += comparison.with_verdict(verdict)
     shown = rows[:MOST_COMPARED]
     changed = [problem for problem in comparison.problems if problem.changed]
     more = f"The {len(shown)} most urgent of {len(rows)} rows are shown"
@@ -111,14 +114,6 @@ def _cards(comparison: Comparison) -> Iterator[dict[str, Any]]:
         yield {"count": len(rows), "label": label, "css_class": ""}
 
 
-def _urgent(comparison: Comparison) -> list[ComparedRow]:
-    """Return the rows worth a line: changed statuses and verdicts, the most urgent first."""
-    rows = [row for row in comparison.status_changes if row.change is None]
-    for verdict in URGENCY:
-        rows += comparison.with_verdict(verdict)
-    return rows
-
-
 def render_html(content: ReportContent) -> str:
     """Render the page."""
     names = ShortNames(display_name(row) for row in content.side.rows.values())
@@ -142,7 +137,8 @@ def render_html(content: ReportContent) -> str:
         coverage=coverage_chart(content.coverage),
         heat=heat_chart(content.heat, names, _labels(content)) if content.heat.problems else None,
         boxes=_boxes(content, names),
-        bands=_bands(),
+        # CSS classes and labels of the legend of the heat map
+        bands=enumerate([*(f"{low} to {high} %" for low, high in pairwise(BANDS)), "the best"]),
         cell_statuses=[(status_class(status), status.value) for status in statuses_of(content.heat.cells)],
         data=_data(content, names),
     )
@@ -228,12 +224,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(one) for key, one in value.items()}
     return value
-
-
-def _bands() -> list[tuple[str, str]]:
-    """Return (CSS class, label) of the legend of the heat map."""
-    labels = [f"{low} to {high} %" for low, high in pairwise(BANDS)]
-    return [(f"q{index}", label) for index, label in enumerate([*labels, "the best"])]
 
 
 def _data(content: ReportContent, names: ShortNames) -> Markup:

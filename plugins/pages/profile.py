@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ckprof.report.figures import number_column
-from ckprof.report.table import Column, Table
+from ckprof.report.table import Column
 from ckprof.wording import counted, percent
 from ckprof_plugins.pages.svg import tag
 from ckprof_plugins.pages.tables import PageTable
@@ -158,32 +158,32 @@ _BAR = 120
 _LEAST_CYCLES = 16.0
 
 
-def parts_table(time: PredictedTime) -> Table[tuple[str, float]]:
+def parts_table(time: PredictedTime) -> PageTable[tuple[str, float]]:
     """Return the parts of the predicted time."""
     columns: list[Column[tuple[str, float]]] = [
         Column("part of the time", lambda row: row[0].replace("_", " ")),
         Column("us", lambda row: row[1], form=".2f", align="right"),
     ]
-    return Table(columns, [(name, us) for name, us in time.parts.items() if us])
+    return PageTable(columns, [(name, us) for name, us in time.parts.items() if us], id="parts-table")
 
 
-def shares_table(profile: KernelProfile) -> Table[TimeShare]:
+def shares_table(profile: KernelProfile) -> PageTable[TimeShare]:
     """Return what waves spend their time on."""
     columns: list[Column[TimeShare]] = [
         Column("waves", lambda share: f"{'wait for' if share.waiting else 'issue to'} {share.name}"),
         number_column("of all time", lambda share: share.whole, percent),
         number_column("in the loop", lambda share: share.loop, percent),
     ]
-    return Table(columns, time_shares(profile))
+    return PageTable(columns, time_shares(profile), id="shares-table")
 
 
-def busy_table(time: PredictedTime, profile: KernelProfile) -> Table[tuple[str, float]]:
+def busy_table(time: PredictedTime, profile: KernelProfile) -> PageTable[tuple[str, float]]:
     """Return how much of the time units work."""
     columns: list[Column[tuple[str, float]]] = [
         Column("unit", lambda row: profile.units.get(row[0], row[0])),
         number_column("busy", lambda row: row[1], percent),
     ]
-    return Table(columns, sorted(time.busy.items(), key=lambda row: -row[1]))
+    return PageTable(columns, sorted(time.busy.items(), key=lambda row: -row[1]), id="busy-table")
 
 
 def instruction_columns(

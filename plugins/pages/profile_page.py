@@ -18,12 +18,10 @@ from ckprof_plugins.pages.profile import (
     time_shares,
 )
 from ckprof_plugins.pages.svg import CHART_WIDTH, Frame, Scale, chart, tag, text_at, x_axis
-from ckprof_plugins.pages.tables import PageTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ckprof.report.table import Table
     from ckprof_plugins.emulator.kernel_profile import KernelProfile, Span, SpanKind
     from ckprof_plugins.pages.profile import ProfileContent
 
@@ -159,18 +157,14 @@ def render_profile(content: ProfileContent) -> str:
         legend=_legend(profile),
         timeline=timeline_chart(profile),
         tables={
-            "parts": _page_table(parts_table(content.time), "parts-table"),
-            "shares": _page_table(shares_table(profile), "shares-table"),
-            "busy": _page_table(busy_table(content.time, profile), "busy-table"),
+            "parts": parts_table(content.time),
+            "shares": shares_table(profile),
+            "busy": busy_table(content.time, profile),
             "loop": instruction_table(profile, loop, "loop-table") if loop else None,
             "rest": instruction_table(profile, rest, "rest-table") if rest else None,
         },
         data=script_data(timeline_data(profile)),
     )
-
-
-def _page_table(table: Table[Any], id_: str) -> PageTable[Any]:
-    return PageTable(table.columns, table.rows, id=id_)
 
 
 def _legend(profile: KernelProfile) -> Iterator[tuple[str, str]]:

@@ -69,13 +69,10 @@ class Scale:
             return [
                 step * 10.0**power for power in decades for step in steps if low <= step * 10.0**power <= high
             ]
-        step = _nice_step((high - low) / 5)
+        rough = (high - low) / 5
+        power = 10.0 ** math.floor(math.log10(rough))
+        step = next(step * power for step in (1, 2, 5, 10) if step * power >= rough * 0.999)
         return [index * step for index in range(math.ceil(low / step), math.floor(high / step) + 1)]
-
-
-def _nice_step(rough: float) -> float:
-    power = 10.0 ** math.floor(math.log10(rough))
-    return next(step * power for step in (1, 2, 5, 10) if step * power >= rough * 0.999)
 
 
 def tag(name: str, *children: str, **attributes: str | float | None) -> Markup:
@@ -181,12 +178,15 @@ FONTS: Final = '"DejaVu Sans", "Liberation Sans", "Noto Sans", Roboto, Arial, He
 class StandaloneChart:
     """A chart: notebooks show it, ``svg`` is its text, :meth:`save` writes it.
 
-    :param svg: a whole file.
+    :param drawn: a chart of the page, which becomes a file of its own, in the colours of the light theme.
     :param description: what it shows, in words.
     """
 
-    def __init__(self, svg: str, description: str) -> None:
-        self.svg, self.description = svg, description
+    def __init__(self, drawn: Markup, description: str) -> None:
+        opened, _, rest = str(drawn).partition(">")
+        opened = opened.replace("<svg", "<svg xmlns='http://www.w3.org/2000/svg'", 1)
+        ground = '<rect width="100%" height="100%" fill="#ffffff"/>'
+        self.svg, self.description = f"{opened}><style>{chart_style()}</style>{ground}{rest}", description
 
     def save(self, path: Path | str) -> None:
         """Write it as an SVG file.
@@ -202,14 +202,6 @@ class StandaloneChart:
         """Return it as an image: its rules shall not be those of the page around it."""
         data = base64.b64encode(self.svg.encode()).decode()
         return f'<img alt="{escape(self.description)}" src="data:image/svg+xml;base64,{data}">'
-
-
-def standalone(drawn: Markup, description: str) -> StandaloneChart:
-    """Return a chart of the page as a file of its own, in the colours of the light theme."""
-    opened, _, rest = str(drawn).partition(">")
-    opened = opened.replace("<svg", "<svg xmlns='http://www.w3.org/2000/svg'", 1)
-    ground = '<rect width="100%" height="100%" fill="#ffffff"/>'
-    return StandaloneChart(f"{opened}><style>{chart_style()}</style>{ground}{rest}", description)
 
 
 @lru_cache(maxsize=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
@@ -15,7 +15,7 @@ from ckprof.report.table import Column, RowT, Table
 from ckprof.report.totals import network_labels, slower, total_columns, total_lines
 from ckprof.report.unserved import Unserved, with_unserved
 from ckprof.sweep.evidence import SweptLayer
-from ckprof.wording import change, percent
+from ckprof.wording import agreeing, change, percent
 from ckprof_plugins.pages.charts import Bar, bar_chart
 from ckprof_plugins.pages.svg import tag
 
@@ -196,13 +196,13 @@ def coverage_tables(curves: Sequence[Coverage], names: ShortNames) -> list[dict[
         {
             "summary": f"{curve.text}, within {round(100 * curve.tolerance, 1)} % of the best",
             "open": index == 1,
-            "table": replace(_coverage_table(curve, names), id=f"coverage-{index}"),
+            "table": _coverage_table(curve, names, f"coverage-{index}"),
         }
         for index, curve in enumerate(curves)
     ]
 
 
-def _coverage_table(curve: Coverage, names: ShortNames) -> PageTable[Any]:
+def _coverage_table(curve: Coverage, names: ShortNames, id_: str) -> PageTable[Any]:
     columns: list[Column[tuple[int, tuple[str, int]]]] = [
         Column("kernels", lambda row: row[0], align="right"),
         name_column("instance added", lambda row: curve.names[row[1][0]], names),
@@ -213,7 +213,7 @@ def _coverage_table(curve: Coverage, names: ShortNames) -> PageTable[Any]:
             text=lambda row: f"{row[1][1]} of {curve.problems}",
         ),
     ]
-    return PageTable(columns, [*enumerate(curve.steps.items(), start=1)])
+    return PageTable(columns, [*enumerate(curve.steps.items(), start=1)], id=id_)
 
 
 def instance_table(heat: HeatMap, names: ShortNames) -> PageTable[tuple[int, HeatInstance]]:
@@ -313,11 +313,7 @@ def network_lines(content: ReportContent) -> Iterator[str]:
         yield f"{of}Times are summed up over {what}."
         if network.unserved:
             named = ", ".join(_called(content, network.unserved))
-            yield (
-                f"{of}No kernel serves {named}: no sum has it."
-                if len(network.unserved) == 1
-                else (f"{of}No kernel serves {named}: no sum has them.")
-            )
+            yield f"{of}No kernel serves {named}: no sum has {agreeing(len(network.unserved), 'it', 'them')}."
 
 
 def total_charts(content: ReportContent) -> Iterator[tuple[str, Markup]]:
