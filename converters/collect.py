@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -248,7 +249,7 @@ class SourceLines(Mapping[tuple[str, int], int]):
         records, lines = self._records[variant]
         if lines is not None:
             return lines[id_]
-        index = bisect_left(records, id_, key=lambda record: record.id)
+        index = bisect_left(records, id_, key=attrgetter("id"))
         if index == len(records) or records[index].id != id_:
             raise KeyError(key)
         return id_ + 1

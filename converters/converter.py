@@ -177,9 +177,9 @@ class ConversionRun:
         """Account for a line; return why further lines with this text are dropped, if that is certain."""
         start = 0
         try:
-            text, start = self._instance_in(line)
+            text, start = instance_of(line, log=self._log, upstream_comments=self._request.upstream_comments)
             if text:
-                return self._instance(number, text, line, recorder)
+                return self._instance(number, text, start, line, recorder)
         except LineError as error:
             self._wrong(number, error, start)
             if recorder is not None:
@@ -187,9 +187,6 @@ class ConversionRun:
             return None
         rule = rule_of_other_text(line, log=self._log)
         return self._drop(number, rule.value, rule.meaning, recorder)
-
-    def _instance_in(self, line: str) -> tuple[str, int]:
-        return instance_of(line, log=self._log, upstream_comments=self._request.upstream_comments)
 
     def _drop(self, number: int, rule: str, reason: str, recorder: LineRecorder | None) -> tuple[str, str]:
         self._collector.drop(number, rule, reason)
@@ -207,11 +204,11 @@ class ConversionRun:
             self._collector.drop(number, DropRule.ERROR.value, messages)
 
     def _instance(
-        self, number: int, text: str, line: str, recorder: LineRecorder | None
+        self, number: int, text: str, start: int, line: str, recorder: LineRecorder | None
     ) -> tuple[str, str] | None:
         match = self._grammar.match(text)
         if recorder is not None:
-            recorder.start(text, self._instance_in(line)[1], self._grammar, match and match[0])
+            recorder.start(text, start, self._grammar, match and match[0])
         stated = stated_operation(line)
         known = match if stated is None and recorder is None else None
         outcome = self._outcomes.get(known) if known is not None else None

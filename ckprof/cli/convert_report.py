@@ -235,17 +235,16 @@ def report_lossy_lines(conversion: Conversion, console: Console) -> None:
 
 def report_dropped_lines(conversion: Conversion, console: Console) -> None:
     """Warn of wrong lines that were left out, the first ones one by one; ``-v`` shows every dropped line."""
-    wrong = 0
+    wrong, more = 0, conversion.unlisted.get("error", 0)
     for line, why in conversion.dropped.items():
         where = f"{conversion.path}:{line}"
         if why.rule == "error" and wrong < _WARNINGS:
             wrong += 1
             console.warning(f"{where}: left out: {why.message}")
         else:
+            more += why.rule == "error"
             console.detail(f"{where}: {why.rule}: {why.message}")
-    count = conversion.dropped_by_rule["error"]
-    if count > wrong:
-        more = count - wrong
+    if more:
         lines = counted(more, "more wrong line", "more wrong lines")
         console.warning(f"{conversion.path}: {lines} {agreeing(more, 'was', 'were')} left out")
     unlisted = sum(conversion.unlisted.values())

@@ -102,7 +102,16 @@ def build_tree(
     except OSError as exc:
         raise ToolchainError(f"{work_dir}: cannot be written: {exc.strerror or exc}") from exc
     try:
-        return _Build(tree, recipe, work_dir.absolute(), cache, timeout_s, jobs, on_progress).run()
+        started = time.monotonic()
+        build = _Build(tree, recipe, work_dir.absolute(), cache, timeout_s, jobs, on_progress)
+        kernels = [kernel_unit(kernel, tree.root, build.keys) for kernel in tree.kernels]
+        object_keys = {_instance_key(unit): unit.key for unit in kernels}
+        sources = (*recipe.support_sources, *tree.shared_sources) if build.links else ()
+        support = [plain_unit(source, build.keys) for source in sources]
+        while kernels := [unit for unit in kernels if _instance_key(unit) not in build.failures]:
+            if build.attempt(kernels, support):
+                break
+        return build.result(object_keys, started)
     finally:
         lock.release()
 
@@ -127,10 +136,15 @@ class _Build:
         self._cache = cache
         self._on_progress = on_progress
         self._files = StepFiles(work_dir)
-        self._keys = Keys(recipe, FolderDigests(cache.folder_digests))
-        self._planner = Planner(recipe, cache, self._keys, self._jobs)
+        self.keys = Keys(recipe, FolderDigests(cache.folder_digests))
+        self._planner = Planner(recipe, cache, self.keys, self._jobs)
         self._library = LibraryFile(work_dir, tree.library_name)
-        self._failures: dict[str, tuple[Status, str]] = {}
+        #: the product is a library
+        self.links = recipe.product is Product.LIBRARY
+        #: the library is there, with all kernels of the last attempt
+        self._linked = False
+        #: content key of the instance -> how its compilation failed
+        self.failures: dict[str, tuple[Status, str]] = {}
         self._objects: dict[str, Path] = {}
         #: key of a unit -> largest group in which it may still be, after a group with it has failed
         self._limits: dict[str, int] = {}
@@ -139,33 +153,23 @@ class _Build:
         #: steps that have ended, and how many kernels each of them compiled
         self._ended: list[tuple[Step, StepResult, int]] = []
 
-    def run(self) -> BuildResult:
-        started = time.monotonic()
-        kernels = [kernel_unit(kernel, self._tree.root, self._keys) for kernel in self._tree.kernels]
-        links = self._recipe.product is Product.LIBRARY
-        sources = (*self._recipe.support_sources, *self._tree.shared_sources) if links else ()
-        support = [plain_unit(source, self._keys) for source in sources]
-        object_keys = {_instance_key(unit): unit.key for unit in kernels}
-        library: Path | None = None
-        while kernels := [unit for unit in kernels if _instance_key(unit) not in self._failures]:
-            if self._attempt(kernels, support):
-                library = self._library.path if links else None
-                break
-        if library is None:
+    def result(self, object_keys: Mapping[str, str], started: float) -> BuildResult:
+        """Return what the last attempt gave, and tidy up."""
+        if not self._linked:
             self._library.discard()
         compiled = sum(count for _, result, count in self._ended if result.ok)
         if compiled:
             self._cache.prune()
         times = [(step.name, result.wall_s) for step, result, _ in self._ended if step.id != LINK_STEP]
         return BuildResult(
-            library=library,
-            failures=self._failures,
+            library=self._library.path if self._linked else None,
+            failures=self.failures,
             objects=self._objects,
             object_keys=object_keys,
             summary=BuildSummary(
                 compiled=compiled,
-                from_cache=len(self._tree.kernels) - compiled - len(self._failures),
-                failed=len(self._failures),
+                from_cache=len(self._tree.kernels) - compiled - len(self.failures),
+                failed=len(self.failures),
                 wall_s=time.monotonic() - started,
                 cpu_s=sum(result.cpu_s for _, result, _ in self._ended),
                 peak_memory_bytes=max((result.peak_memory_bytes for _, result, _ in self._ended), default=0),
@@ -180,22 +184,23 @@ class _Build:
 
     def _separated(self) -> tuple[tuple[tuple[str, ...], str], ...]:
         """Return the largest groups whose kernels all compile, but not together, and why."""
-        blameless = [one for one in self._failed_groups if one[0].keys().isdisjoint(self._failures)]
+        blameless = [one for one in self._failed_groups if one[0].keys().isdisjoint(self.failures)]
         return tuple(
             (tuple(names.values()), reason)
             for names, reason in blameless
             if not any(names.keys() < others.keys() for others, _ in blameless)
         )
 
-    def _attempt(self, kernels: list[Unit], support: list[Unit]) -> bool:
+    def attempt(self, kernels: list[Unit], support: list[Unit]) -> bool:
         """Build everything of these kernels; on failure, say no and note what to do differently."""
-        links = self._recipe.product is Product.LIBRARY
+        links = self.links
         units = [*kernels, *support]
         if links:
             symbols = [unit.kernel.symbol for unit in kernels if unit.kernel is not None]
-            units.append(plain_unit(self._tree.write_library_source(symbols), self._keys, generated=True))
-        key = self._keys.library(self._library.path.name, [unit.key for unit in units])
+            units.append(plain_unit(self._tree.write_library_source(symbols), self.keys, generated=True))
+        key = self.keys.library(self._library.path.name, [unit.key for unit in units])
         if links and self._library.is_current(key):
+            self._linked = True
             return True
         objects_by_key = locate(units, self._cache, self._recipe.product)
         absent = [unit for unit in units if unit.key not in objects_by_key]
@@ -208,7 +213,7 @@ class _Build:
             self._most,
             lambda unit: common_part_of(unit, self._recipe.fields_without_cost),
         )
-        missing = [translation_unit(group, self._keys) for group in groups]
+        missing = [translation_unit(group, self.keys) for group in groups]
         for group in missing:
             objects_by_key |= {unit.key: self._cache.object_path(group.key) for unit in group.parts}
         with ExitStack() as stack:
@@ -234,6 +239,7 @@ class _Build:
             if links:
                 self._require(LINK_STEP, f"linking {self._library.path.name}")
                 self._library.confirm(key)
+                self._linked = True
         self._objects = {_instance_key(unit): objects_by_key[unit.key] for unit in kernels}
         return True
 
@@ -289,7 +295,7 @@ class _Build:
                     names = {_instance_key(unit): unit.name for unit in group.members}
                     self._failed_groups.append((names, message))
                 else:
-                    self._failures[_instance_key(group)] = status, message
+                    self.failures[_instance_key(group)] = status, message
         return passed
 
     def _failure(self, group: Unit, result: StepResult) -> tuple[Status, str]:

@@ -182,7 +182,7 @@ def _texts(build_dir: BuildDir, candidates: Sequence[Candidate]) -> tuple[list[K
                 "device_marker": marker,
                 "id": candidate.instance.id,
                 "instance": candidate.instance.identity(),
-                "instance_string": candidate.instance_string,
+                "instance_string": pipeline.instance_string(candidate.instance),
                 "files": (header, entry),
             }
         )

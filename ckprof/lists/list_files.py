@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from ckprof.model.conversion import ExplainedLine
-    from ckprof.plugin.protocols import Converter
     from ckprof.plugin.registry import Registry
 
 
@@ -96,7 +95,9 @@ def read_request(request: ConversionRequest, registry: Registry) -> Conversion:
     if is_json(request.data):
         conversion = _catalog_conversion(_whole(request), registry)
     else:
-        converter = _converter_of(request, registry)
+        converter = next((one for one in registry.converters if one.recognises(request)), None)
+        if converter is None:
+            raise _unknown(request, registry)
         conversion = converter.convert(request if converter.streams else _whole(request))
     for catalog in conversion.catalogs:
         owner = registry.variants.find(catalog.variant).direction
@@ -176,14 +177,11 @@ def _catalog_conversion(request: ConversionRequest, registry: Registry) -> Conve
     )
 
 
-def _converter_of(request: ConversionRequest, registry: Registry) -> Converter:
-    for converter in registry.converters:
-        if converter.recognises(request):
-            return converter
+def _unknown(request: ConversionRequest, registry: Registry) -> InputError:
     dialects = "; ".join(f"{converter.id}: {converter.label}" for converter in registry.converters)
     if not request.data.strip():
-        raise InputError("the file is empty, expected an instance list", request.path)
-    raise InputError(f"not an instance list in a known dialect ({dialects})", request.path)
+        return InputError("the file is empty, expected an instance list", request.path)
+    return InputError(f"not an instance list in a known dialect ({dialects})", request.path)
 
 
 #: endings of files that may be lists: legacy lists and JSON catalogs

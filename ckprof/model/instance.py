@@ -34,7 +34,7 @@ class Instance(_Remembered):
     """One kernel configuration.
 
     A pipeline plugin derives its own frozen, slotted, keyword-only dataclass and sets ``pipeline`` to its id.
-    Every field except ``id`` takes part in the identity.
+    Every field that its constructor takes, except ``id``, takes part in the identity.
     """
 
     #: id of the pipeline plugin that owns the class
@@ -120,7 +120,7 @@ _PLAIN_TYPES = frozenset({int, str, bool, float, type(None)})
 
 @cache
 def _identity_fields(kind: type[Instance]) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(kind) if field.name != "id")
+    return tuple(field.name for field in dataclasses.fields(kind) if field.init and field.name != "id")
 
 
 def _plain(value: object) -> object:

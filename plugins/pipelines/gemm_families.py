@@ -18,7 +18,7 @@ from ckprof_plugins.pipelines.fixed_tails import (
     fixed_tails_values,
 )
 from ckprof_plugins.pipelines.gemm_family import GemmFamily
-from ckprof_plugins.pipelines.gemm_instance import GemmInstance, gemm_fields
+from ckprof_plugins.pipelines.gemm_instance import GemmInstance
 from ckprof_plugins.pipelines.kernel_name import fields_of_name, gemm_kernel_name, traits_of_name
 from ckprof_plugins.pipelines.template_values import ZEROING_COMMENTS, GemmHeader, gemm_values
 from ckprof_plugins.pipelines.validity import GEMM_RULES
@@ -27,7 +27,6 @@ from ckprof_plugins.pipelines.vocabulary import parse
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ckprof.model.catalog import Catalog
     from ckprof.model.gemm_work import KernelTraits
     from ckprof_converters.records import GemmRecord
     from ckprof_plugins.directions._convolution.kernel import ConvOperation
@@ -168,21 +167,20 @@ class StreamKPipeline(GemmFamily):
     instance_type = StreamKInstance
     schedule = Schedule.STREAM
 
-    def make_instance(self, catalog: Catalog, direction: str, record: GemmRecord) -> StreamKInstance:
-        """Return the instance that a record describes.
+    def further_fields(self, record: GemmRecord) -> Mapping[str, Any]:
+        """Return how the kernel reduces.
 
-        :raises InputError: a value is unknown, out of range or missing.
+        :raises InputError: the record does not say it.
         """
         if record.streamk_reduction_strategy is None:
             raise InputError("streamk_reduction_strategy is missing while streamk_enabled is true")
-        return StreamKInstance(
-            **gemm_fields(catalog, direction, record),
-            strategy=parse(
+        return {
+            "strategy": parse(
                 ReductionStrategy, "streamk_reduction_strategy", record.streamk_reduction_strategy
             ),
-            persistent=record.streamk_persistent,
-            two_stage=record.two_stage,
-        )
+            "persistent": record.streamk_persistent,
+            "two_stage": record.two_stage,
+        }
 
     def kernel_name(self, instance: StreamKInstance) -> str:
         """Return the name of the instance's kernel."""

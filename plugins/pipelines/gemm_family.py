@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from ckprof.errors import InputError
 from ckprof.model.gemm_work import GemmWork, Reduction, Schedule
 from ckprof.model.strings.rendering import render
+from ckprof.model.types import ComputeType, DataType
 from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
 from ckprof_plugins.directions._convolution.gemm_sizes import (
     backward_data_sizes,
@@ -22,11 +23,13 @@ from ckprof_plugins.directions._convolution.gemm_sizes import (
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.elementwise.combination import Combination
 from ckprof_plugins.elementwise.operation import DExtent
+from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.pipelines.family import KernelFamily
-from ckprof_plugins.pipelines.gemm_instance import GemmInstance, gemm_fields, per_channel
+from ckprof_plugins.pipelines.gemm_instance import GemmInstance, per_channel, tiled_fields
 from ckprof_plugins.pipelines.kernel_name import gemm_kernel_name, gemm_traits
 from ckprof_plugins.pipelines.rules import Rules, wide_waves
 from ckprof_plugins.pipelines.validity import GEMM_RULES
+from ckprof_plugins.pipelines.vocabulary import Specialization, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from ckprof.model.gemm_work import KernelTraits
     from ckprof_converters.records import GemmRecord
     from ckprof_plugins.directions._convolution.convolution import Convolution
+    from ckprof_plugins.directions._convolution.layout import ConvLayout
 
 
 _GEMM_SIZES: Final = {
@@ -61,11 +65,38 @@ class GemmFamily(KernelFamily):
 
         :raises InputError: a value is unknown, out of range or contradicts another one.
         """
+        return self.instance_type(
+            **tiled_fields(record),
+            direction=direction,
+            ndim=catalog.ndim,
+            layout=cast("ConvLayout", catalog.layout),
+            dtype=catalog.dtype,
+            double_smem_buffer=record.double_smem_buffer,
+            num_groups_to_merge=record.num_groups_to_merge,
+            num_wave_groups=record.num_wave_groups,
+            specialization=parse(Specialization, "specialization", record.specialization),
+            explicit_gemm=record.explicit_gemm,
+            split_image=record.split_image,
+            compute_type=_compute_type(record.compute_type, catalog.dtype),
+            elementwise_op=ElementwiseOp.parse(record.elementwise_op) if record.elementwise_op else None,
+            d_layouts=record.d_layouts,
+            dtype_b=_type("dtype_b", record.dtype_b),
+            dtype_result=_type("dtype_result", record.dtype_result),
+            d_dtypes=record.d_dtypes,
+            fold_stride=record.fold_stride or None,
+            **self.further_fields(record),
+        )
+
+    def further_fields(self, record: GemmRecord) -> Mapping[str, Any]:
+        """Return what the instances of this family have beside the fields of all.
+
+        :raises InputError: the record says what the family does not have.
+        """
         # dropping fields of stream-K would hide what was meant
         for field in ("streamk_reduction_strategy", "streamk_persistent"):
             if value := getattr(record, field):
                 raise InputError(f"{field} is {value!r} while streamk_enabled is false")
-        return self.instance_type(**gemm_fields(catalog, direction, record))
+        return {}
 
     def kernel_name(self, instance: Any) -> str:
         """Return the name of the instance's kernel."""
@@ -179,3 +210,14 @@ class GemmFamily(KernelFamily):
     def traits(self, fields: Mapping[str, Any]) -> KernelTraits:
         """Return what the time of the kernel of an instance with these fields depends on."""
         return gemm_traits(fields, schedule=self.schedule, reduction=self.reduction)
+
+
+def _compute_type(text: str | None, dtype: DataType) -> ComputeType | None:
+    """Return what a record asks for; the operands' own type is the same as nothing."""
+    if text in (None, dtype.value):
+        return None
+    return parse(ComputeType, "compute_type", text)
+
+
+def _type(field: str, text: str | None) -> DataType | None:
+    return None if text is None else parse(DataType, field, text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -26,7 +26,6 @@ from ckprof_plugins.pipelines.vocabulary import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from ckprof.model.catalog import Catalog
     from ckprof_converters.records import GemmRecord
     from ckprof_plugins.directions._convolution.layout import ConvLayout
     from ckprof_plugins.pipelines.universal_gemm.reading import UniversalGemmRecord
@@ -179,6 +178,8 @@ class GemmInstance(Instance):
     d_dtypes: str | None = None
     #: true: the stride along the last axis is seen as channels, see ``ckprof_folded_stride.hpp``
     fold_stride: bool | None = None
+    #: types of all tensors and of the sums, and of the products
+    types: TypeSet = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in (
@@ -194,7 +195,10 @@ class GemmInstance(Instance):
             known = dict.fromkeys(name for result in TENSORS for name in d_layouts_of(result, self.layout))
             check_d_layouts(self.elementwise_op, self.d_tensors, tuple(known))
         check_d_types(self.d_types, self.d_tensors)
-        _ = self.types
+        types = types_of(self.dtype, self.dtype_b, self.dtype_result, self.d_types)
+        if self.compute_type is not None:
+            types = replace(types, compute_type=self.compute_type)
+        object.__setattr__(self, "types", types)  # of a frozen class; asked for again and again
 
     @property
     def d_tensors(self) -> tuple[str, ...]:
@@ -205,12 +209,6 @@ class GemmInstance(Instance):
     def d_types(self) -> tuple[DataType, ...]:
         """Type of each D tensor; empty if all have that of the result."""
         return tuple(map(DataType.parse, self.d_dtypes.split(","))) if self.d_dtypes else ()
-
-    @property
-    def types(self) -> TypeSet:
-        """Types of all tensors and of the sums, and of the products."""
-        types = types_of(self.dtype, self.dtype_b, self.dtype_result, self.d_types)
-        return types if self.compute_type is None else replace(types, compute_type=self.compute_type)
 
     @property
     def vector_sizes(self) -> tuple[int, int, int]:
@@ -236,67 +234,25 @@ def _check_positive(name: str, value: int) -> None:
         raise InputError(f"{name} is {value}, expected 1 or more")
 
 
-def gemm_fields(catalog: Catalog, direction: str, record: GemmRecord) -> dict[str, Any]:
-    """Return the arguments of :class:`GemmInstance` that one record of a catalog describes.
-
-    :raises InputError: a value is unknown or out of range.
-    """
-    return {
-        **tiled_fields(record),
-        "direction": direction,
-        "ndim": catalog.ndim,
-        "layout": catalog.layout,
-        "dtype": catalog.dtype,
-        "double_smem_buffer": record.double_smem_buffer,
-        "num_groups_to_merge": record.num_groups_to_merge,
-        "num_wave_groups": record.num_wave_groups,
-        "specialization": parse(Specialization, "specialization", record.specialization),
-        "explicit_gemm": record.explicit_gemm,
-        "split_image": record.split_image,
-        "compute_type": _compute_type(record.compute_type, catalog.dtype),
-        "elementwise_op": ElementwiseOp.parse(record.elementwise_op) if record.elementwise_op else None,
-        "d_layouts": record.d_layouts,
-        "dtype_b": _type("dtype_b", record.dtype_b),
-        "dtype_result": _type("dtype_result", record.dtype_result),
-        "d_dtypes": record.d_dtypes,
-        "fold_stride": record.fold_stride or None,
-    }
-
-
 def tiled_fields(record: GemmRecord | UniversalGemmRecord) -> dict[str, Any]:
     """Return what records of convolutions and of plain matrix products say alike.
 
     :raises InputError: a value is unknown or out of range.
     """
+    extents = {}
+    for field_, name in (("tile", "tile"), ("wave_grid", "warp"), ("mma_tile", "warp_tile")):
+        sizes = {}
+        for axis in "mnk":
+            sizes[axis] = size = getattr(record, f"{name}_{axis}")
+            _check_positive(f"{name}_{axis}", size)
+        extents[field_] = Extent(**sizes)
     return {
+        **extents,
         "id": record.id,
-        "tile": _extent(record, "tile"),
-        "wave_grid": _extent(record, "warp"),
-        "mma_tile": _extent(record, "warp_tile"),
-        **{f"vector_size_{name}": getattr(record, f"vector_size_{name}") for name in "abc"},
+        "vector_size_a": record.vector_size_a,
+        "vector_size_b": record.vector_size_b,
+        "vector_size_c": record.vector_size_c,
         "gemm_pipeline": parse(GemmPipeline, "pipeline", record.pipeline, GEMM_PIPELINE_ALIASES),
         "scheduler": parse(Scheduler, "scheduler", record.scheduler),
         "epilogue": parse(Epilogue, "epilogue", record.epilogue),
     }
-
-
-def _compute_type(text: str | None, dtype: DataType) -> ComputeType | None:
-    """Return what a record asks for; the operands' own type is the same as nothing."""
-    if text in (None, dtype.value):
-        return None
-    return parse(ComputeType, "compute_type", text)
-
-
-def _type(field: str, text: str | None) -> DataType | None:
-    return None if text is None else parse(DataType, field, text)
-
-
-def _extent(record: GemmRecord | UniversalGemmRecord, prefix: str) -> Extent:
-    sizes = {}
-    for axis in "mnk":
-        field = f"{prefix}_{axis}"
-        size = getattr(record, field)
-        if size < 1:
-            raise InputError(f"{field} is {size}, expected 1 or more")
-        sizes[axis] = size
-    return Extent(**sizes)

@@ -48,13 +48,10 @@ class RuleSubject(Generic[_Instance_co]):
     api_level: str
     #: what the instance's direction computes; ``None`` for a direction that the family has no kernels for
     operation: ConvOperation | None
+    #: which of CK Tile's kernels does
+    kernel: ConvKernel | None
     #: ids of the directions that the family has kernels for
     directions: frozenset[str]
-
-    @property
-    def kernel(self) -> ConvKernel | None:
-        """Which of CK Tile's kernels computes the instance's direction."""
-        return self.operation.kernel if self.operation else None
 
 
 class Violation(NamedTuple):
@@ -91,6 +88,7 @@ def broken_rules(
         arch=find_architecture(arch),
         api_level=api_level,
         operation=operation,
+        kernel=operation.kernel if operation else None,
         directions=directions,
     )
     return tuple(

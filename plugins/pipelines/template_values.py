@@ -131,11 +131,6 @@ class GemmHeader(KernelHeader):
         """Whether the sums lie in the result before they are combined."""
         return self.combines and self.stored_type == self.operation.c_type
 
-    @property
-    def then_combine(self) -> str:
-        """What a launch says behind the kernel that stores the sums."""
-        return ", combine" if self.stores_combined else ""
-
 
 #: why a launcher fills the result with zeros
 ZEROING_COMMENTS: Final = {
