@@ -1,6 +1,6 @@
-"""Says which modules of the core have no tests at their mirrored place: ``tests/a/test_b.py`` of ``ckprof/a/b.py``.
+"""Says which modules of the core have no tests at their mirrored place.
 
-``python .ci/mirror.py`` lists them; those of ``.ci/mirror.toml`` need none, for the reasons given there. With
+That is ``tests/a/test_b.py`` for ``ckprof/a/b.py``. ``python .ci/mirror.py`` lists them; those of ``.ci/mirror.toml`` need none, for the reasons given there. With
 ``--measure`` each file is run alone, and the share of its module's lines that it executes is printed; below
 60 % it does not count. The exit code is 1 if a module has no file, or one that does not count::
 
@@ -37,7 +37,7 @@ def mirrored(module: str) -> str:
     path = Path(module)
     top = Path("plugins", path.parts[1], "tests") if path.parts[0] == "plugins" else Path("tests")
     inside = path.parts[2 if path.parts[0] == "plugins" else 1 if path.parts[0] == "ckprof" else 0 : -1]
-    return str(top.joinpath(*inside, f"test_{path.name}"))
+    return str(top.joinpath(*inside, f"test_{path.name.removeprefix('_')}"))
 
 
 def exceptions() -> dict[str, str]:
@@ -72,11 +72,9 @@ def covered(module: str) -> float:
         settings.write_text(
             f"[run]\ndata_file = {data}\nsource = {ROOT / 'ckprof'}\nparallel = true\npatch = subprocess\n"
         )
-        command = [sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", "-m", "pytest", "-q", "-x"]
-        command += ["-p", "no:cacheprovider", "-m", _MARKED, mirrored(module)]
-        run = subprocess.run(
-            command, cwd=ROOT, capture_output=True, text=True, env=dict(os.environ), check=False
-        )
+        command = [sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", "-m", "pytest", "-q"]
+        command += ["-x", "-p", "no:cacheprovider", "-m", _MARKED, mirrored(module)]
+        run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if run.returncode:
             raise ValueError(f"{mirrored(module)} fails:\n{run.stdout[-2000:]}{run.stderr[-2000:]}")
         measured = coverage.Coverage(config_file=str(settings))

@@ -28,6 +28,7 @@ from cosmic_ray.commands import init
 from cosmic_ray.mutating import mutate_and_test
 from cosmic_ray.work_db import WorkDB, use_db
 from cosmic_ray.work_item import TestOutcome, WorkerOutcome
+from mirror import mirrored
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -51,14 +52,6 @@ def tests_of(module: str) -> list[str]:
     """Return the files whose tests have to notice a change of a module: its mirrored one, or those named."""
     named = SETTINGS["modules"][module]
     return named or [mirrored(module)]
-
-
-def mirrored(module: str) -> str:
-    """Return where the tests of a module are: ``tests/a/test_b.py``, or the same in a feature package."""
-    path = Path(module)
-    top = Path("plugins", path.parts[1], "tests") if path.parts[0] == "plugins" else Path("tests")
-    inside = path.parts[2 if path.parts[0] == "plugins" else 1 if path.parts[0] == "ckprof" else 0 : -1]
-    return str(top.joinpath(*inside, f"test_{path.name.removeprefix('_')}"))
 
 
 def mutants_of(modules: Iterable[str]) -> list[MutationSpec]:
