@@ -1,8 +1,9 @@
 """Says which modules of the core have no tests at their mirrored place.
 
-That is ``tests/a/test_b.py`` for ``ckprof/a/b.py``. ``python .ci/mirror.py`` lists them; those of ``.ci/mirror.toml`` need none, for the reasons given there. With
-``--measure`` each file is run alone, and the share of its module's lines that it executes is printed; below
-60 % it does not count. The exit code is 1 if a module has no file, or one that does not count::
+That is ``tests/a/test_b.py`` for ``ckprof/a/b.py``. ``python .ci/mirror.py`` lists them; those of
+``.ci/mirror.toml`` need none, for the reasons given there. With ``--measure`` each file is run alone, and the
+share of its module's lines that it executes is printed; below 60 % it does not count. The exit code is 1 if a
+module has no file, or one that does not count::
 
     python .ci/mirror.py --measure ckprof/compare/change.py
 """
