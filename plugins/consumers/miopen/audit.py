@@ -51,6 +51,10 @@ _SPLITS: Final = re.compile(r"-?\d{1,9}")
 Remark = tuple[Reason | None, str]
 
 
+class _Refused(Exception):
+    """Reason and message of a finding that ends what is judged of a row or an entry."""
+
+
 def audit(request: AuditRequest) -> FileAudit:
     """Judge a database.
 
@@ -114,29 +118,25 @@ class _DatabaseJudge:
         """Judge a line of a database in text form."""
         entries = [] if row.problem else list(row.entries())
         self.audit.entries += max(len(entries), 1)
-        key = self._key_of(row)
-        if not isinstance(key, MiopenKey):
-            self._find(*key, row.line, row.text)
+        try:
+            if row.problem:
+                raise _Refused(Reason.MALFORMED_ROW, row.problem)
+            first = self._keys.setdefault(row.key, row.line)
+            if first != row.line:
+                raise _Refused(Reason.DUPLICATE, f"line {first} has this key, and the first line counts")
+            try:
+                key = (parse_find_key if self._is_find else parse_perf_key)(row.key)
+            except WrongKeyError as exc:
+                raise _Refused(Reason.MALFORMED_KEY, str(exc)) from None
+            _require_hit(key, row.key, self._is_find)
+            problem = _problem_of(key)
+        except _Refused as refused:
+            self._find(*refused.args, row.line, row.text)
             return
         if not entries:
             self._find(Reason.MALFORMED_ROW, "nothing after the key", row.line, row.text)
-        problem = key.problem()
         for entry in entries:
             self._judge_entry(row.line, entry, entry.text, key, problem)
-
-    def _key_of(self, row: TextRow) -> MiopenKey | tuple[Reason, str]:
-        """Return the key of a row, or why its entries are not looked at."""
-        if row.problem:
-            return Reason.MALFORMED_ROW, row.problem
-        first = self._keys.setdefault(row.key, row.line)
-        if first != row.line:
-            return Reason.DUPLICATE, f"line {first} has this key, and the first line counts"
-        try:
-            key = (parse_find_key if self._is_find else parse_perf_key)(row.key)
-        except WrongKeyError as exc:
-            return Reason.MALFORMED_KEY, str(exc)
-        never = _never_hit(key, row.key, self._is_find)
-        return (Reason.NEVER_HIT, never) if never else _problem_remark(key) or key
 
     def judge_table(self) -> None:
         """Judge a database in SQLite's format."""
@@ -154,53 +154,47 @@ class _DatabaseJudge:
             return
         spelled = key.perf_text()
         text = f"{spelled}={entry.text}"
-        first = self._keys.setdefault(f"{spelled}={entry.solver}", number)
-        if first != number:
-            # of several rows the library keeps the last one that it is given
-            message = f"row {first} is of this problem and solver as well"
-            self._find(Reason.DUPLICATE, message, number, text)
-            return
-        never = _never_hit(key, spelled, False)
-        wrong = _problem_remark(key) or (never and (Reason.NEVER_HIT, never))
-        if wrong:
-            self._find(*wrong, number, text)
+        try:
+            first = self._keys.setdefault(f"{spelled}={entry.solver}", number)
+            if first != number:
+                # of several rows the library keeps the last one that it is given
+                raise _Refused(Reason.DUPLICATE, f"row {first} is of this problem and solver as well")
+            problem = _problem_of(key)
+            _require_hit(key, spelled, False)
+        except _Refused as refused:
+            self._find(*refused.args, number, text)
         else:
-            self._judge_entry(number, entry, text, key, key.problem())
+            self._judge_entry(number, entry, text, key, problem)
 
     def _judge_entry(
         self, line: int, entry: SolverEntry, text: str, key: MiopenKey, problem: ConvProblem
     ) -> None:
-        for reason, message in self._entry_remarks(entry, key, problem):
-            if reason is None:
-                self.audit.judged[message] += 1
-            else:
-                self._find(reason, message, line, text, entry.number)
+        try:
+            for reason, message in self._entry_remarks(entry, key, problem):
+                if reason is None:
+                    self.audit.judged[message] += 1
+                else:
+                    self._find(reason, message, line, text, entry.number)
+        except _Refused as refused:
+            self._find(*refused.args, line, text, entry.number)
 
     def _entry_remarks(self, entry: SolverEntry, key: MiopenKey, problem: ConvProblem) -> Iterator[Remark]:
         if entry.problem:
             reason = Reason.DUPLICATE if "already" in entry.problem else Reason.MALFORMED_VALUE
-            yield reason, entry.problem
-            return
+            raise _Refused(reason, entry.problem)
         solver = grouped_solver(entry.solver)
         if algorithm_of(entry.solver) is None:
             known = entry.solver in solvers()
-            yield (
-                Reason.STALE_SOLVER,
-                f"{entry.solver} was removed from the library"
-                if known
-                else f"no solver is called {entry.solver}",
-            )
-            return
-        wrong = solver and _solver_problem(solver, key)
-        if wrong:
-            yield wrong
-        elif self._is_find:
+            gone, none = f"{entry.solver} was removed from the library", f"no solver is called {entry.solver}"
+            raise _Refused(Reason.STALE_SOLVER, gone if known else none)
+        if solver is not None:
+            _require_fitting(solver, key)
+        if self._is_find:
             yield from self._find_remarks(entry, solver, key, problem)
         elif solver is None:
-            if entry.values:
-                yield None, "another solver's parameters, which are its own"
-            else:
-                yield Reason.MALFORMED_VALUE, f"no parameters of {entry.solver}"
+            if not entry.values:
+                raise _Refused(Reason.MALFORMED_VALUE, f"no parameters of {entry.solver}")
+            yield None, "another solver's parameters, which are its own"
         elif solver.unit != "Xdlops":
             yield None, f"no list has kernels of {solver.unit}"
         else:
@@ -210,23 +204,16 @@ class _DatabaseJudge:
         self, entry: SolverEntry, solver: GroupedSolver | None, key: MiopenKey, problem: ConvProblem
     ) -> Iterator[Remark]:
         """Yield what is wrong with time, workspace and algorithm."""
-        wrong = _figures_problem(entry, key)
-        if wrong:
-            yield wrong
-            return
-        time, workspace, _ = entry.values.split(",")
-        if float(time) == 0:
+        time_ms, workspace = _figures(entry, key)
+        if time_ms == 0:
             yield Reason.DOUBTFUL_TIME, "a time of 0 ms is before all others"
         if solver is None:
             yield None, "another solver's time: key, solver and algorithm are in order"
             return
         expected = workspace_bytes(key, problem)
-        if expected != int(workspace):
-            yield (
-                Reason.WRONG_WORKSPACE,
-                f"the workspace is {int(workspace)} bytes, the solver asks for {expected}",
-            )
-            return
+        if expected != workspace:
+            message = f"the workspace is {workspace} bytes, the solver asks for {expected}"
+            raise _Refused(Reason.WRONG_WORKSPACE, message)
         family = (key.direction, key.ndim, key.dtype)
         if solver.unit != "Xdlops" or family not in self._index.families:
             yield None, f"no list has {key.ndim}D {key.dtype} kernels for {key.direction}"
@@ -260,10 +247,16 @@ class _DatabaseJudge:
         name, plus, text = value.rpartition("+")
         if not plus:
             name = value
-        wrong = _split_problem(plus, text, key.letter)
-        if wrong:
-            yield Reason.MALFORMED_VALUE, wrong
-            return
+        if key.letter == "F" and plus:
+            message = f"{text!r} after the kernel: forward kernels have no splits"
+            raise _Refused(Reason.MALFORMED_VALUE, message)
+        if key.letter == "W" and not plus:
+            message = "no +SPLITS after the kernel, which weight gradients have"
+            raise _Refused(Reason.MALFORMED_VALUE, message)
+        if plus and not _SPLITS.fullmatch(text):
+            raise _Refused(
+                Reason.MALFORMED_VALUE, f"the number of splits is {text[:40]!r}, expected a number"
+            )
         splits = int(text) if plus else 1
         family: Family = (key.direction, key.ndim, key.dtype)
         if family not in self._index.families:
@@ -271,11 +264,10 @@ class _DatabaseJudge:
             return
         kernels = self._index.find(family, name)
         if not kernels:
-            yield Reason.UNKNOWN_KERNEL, self._unknown(name, family)
-            return
+            raise _Refused(Reason.UNKNOWN_KERNEL, self._unknown(name, family))
         if splits == 0 or splits < AUTOMATIC:
-            yield Reason.WRONG_SPLIT, f"{splits} splits: expected at least 1, or -1 for an automatic number"
-            return
+            message = f"{splits} splits: expected at least 1, or -1 for an automatic number"
+            raise _Refused(Reason.WRONG_SPLIT, message)
         kernel = kernels[0]
         place = (id(kernel), problem, key.dtype, splits)
         if place not in self._cases:
@@ -283,19 +275,14 @@ class _DatabaseJudge:
         case = self._cases[place]
         if case.unmet:
             reason = Reason.WRONG_SPLIT if "split" in case.unmet else Reason.UNSUPPORTED
-            yield reason, f"{case.unmet} ({kernel.source})"
-            return
+            raise _Refused(reason, f"{case.unmet} ({kernel.source})")
         if len(kernels) > 1:
             others = ", ".join(other.source for other in kernels[1:3])
-            yield (
-                Reason.AMBIGUOUS_KERNEL,
-                f"{len(kernels)} kernels have this name; {kernel.source} runs, not {others}",
-            )
+            message = f"{len(kernels)} kernels have this name; {kernel.source} runs, not {others}"
+            yield Reason.AMBIGUOUS_KERNEL, message
         if splits == AUTOMATIC:
-            yield (
-                Reason.AUTOMATIC_SPLIT,
-                "the number of splits follows from occupancy: another compiler or driver can change it",
-            )
+            message = "the number of splits follows from occupancy: another compiler or driver can change it"
+            yield Reason.AUTOMATIC_SPLIT, message
         yield None, "kernel supported, as far as its line says" if case.partial else "kernel supported"
 
     def _unknown(self, name: str, family: Family) -> str:
@@ -313,81 +300,71 @@ class _DatabaseJudge:
         return f"no list has {shown}"
 
 
-def _never_hit(key: MiopenKey, text: str, is_find: bool) -> str:
-    """Return why no lookup forms a key; empty if one does."""
+def _require_hit(key: MiopenKey, text: str, is_find: bool) -> None:
+    """Refuse a key that no lookup forms."""
     usual = key.find_text() if is_find else key.perf_text()
+    type_, rest = divmod(len(key.types), 3)
+    never = ""
     if usual != text:
-        return f"the library spells this key {usual}"
-    if key.types and not key.dtype:
-        pieces = [key.types[: len(key.types) // 3]] * 3
-        if len(key.types) % 3 == 0 and "".join(pieces) == key.types:
-            return f"equal types are written once: {pieces[0]}"
-    if key.numbers["bias"]:
-        return f"bias is {key.numbers['bias']}; lookups of convolutions have 0"
-    if 0 in (*key.along("conv_stride"), *key.along("dilation")):
-        return "a stride or dilation is 0"
-    if not all(len(layout.rstrip("c")) == key.ndim + 2 for layout in key.layouts):
-        return f"{'-'.join(key.layouts)} is no layout of {key.ndim}D tensors"
-    return ""
+        never = f"the library spells this key {usual}"
+    elif key.types and not key.dtype and not rest and key.types[:type_] * 3 == key.types:
+        never = f"equal types are written once: {key.types[:type_]}"
+    elif key.numbers["bias"]:
+        never = f"bias is {key.numbers['bias']}; lookups of convolutions have 0"
+    elif 0 in (*key.along("conv_stride"), *key.along("dilation")):
+        never = "a stride or dilation is 0"
+    elif not all(len(layout.rstrip("c")) == key.ndim + 2 for layout in key.layouts):
+        never = f"{'-'.join(key.layouts)} is no layout of {key.ndim}D tensors"
+    if never:
+        raise _Refused(Reason.NEVER_HIT, never)
 
 
-def _problem_remark(key: MiopenKey) -> tuple[Reason, str] | None:
+def _problem_of(key: MiopenKey) -> ConvProblem:
     try:
-        key.problem()
+        return key.problem()
     except WrongKeyError as exc:
-        return Reason.WRONG_PROBLEM, str(exc)
-    return None
+        raise _Refused(Reason.WRONG_PROBLEM, str(exc)) from None
 
 
-def _solver_problem(solver: GroupedSolver, key: MiopenKey) -> Remark | None:
-    """Return what the solver itself has against a key."""
+def _require_fitting(solver: GroupedSolver, key: MiopenKey) -> None:
+    """Refuse a key that the solver itself has something against."""
     if solver.letter != key.letter:
         message = f"{solver.name} is for direction {solver.letter}, the key is of {key.letter}"
-        return Reason.WRONG_SOLVER, message
+        raise _Refused(Reason.WRONG_SOLVER, message)
     if solver.ndim != key.ndim:
-        return Reason.WRONG_SOLVER, f"{solver.name} is for {solver.ndim}D, the key is of {key.ndim}D"
+        message = f"{solver.name} is for {solver.ndim}D, the key is of {key.ndim}D"
+        raise _Refused(Reason.WRONG_SOLVER, message)
     if not (key.is_channels_first or key.is_channels_last):
-        return Reason.UNSUPPORTED, f"{solver.name} knows no layout {'-'.join(key.layouts)}"
+        raise _Refused(Reason.UNSUPPORTED, f"{solver.name} knows no layout {'-'.join(key.layouts)}")
     if key.dtype not in SIZES or key.dtype == "fp64" or key.casts:
-        return Reason.UNSUPPORTED, f"{solver.name} knows no type {key.types}{key.casts}"
-    return None
+        raise _Refused(Reason.UNSUPPORTED, f"{solver.name} knows no type {key.types}{key.casts}")
 
 
-def _figures_problem(entry: SolverEntry, key: MiopenKey) -> Remark | None:
-    """Return why time, workspace or algorithm of an entry cannot be what they should."""
+def _figures(entry: SolverEntry, key: MiopenKey) -> tuple[float, int]:
+    """Return time and workspace of an entry whose algorithm is what it should be."""
     values = entry.values.split(",")
     if len(values) != 3:
         message = f"expected time, workspace and algorithm, got {entry.values[:80]!r}"
-        return Reason.MALFORMED_VALUE, message
+        raise _Refused(Reason.MALFORMED_VALUE, message)
     time, workspace, algorithm = values
     letter, kind = algorithm_parts(algorithm)
     expected = algorithm_of(entry.solver)
     if not letter:
-        return Reason.MALFORMED_VALUE, f"{algorithm[:60]!r} is no algorithm"
+        raise _Refused(Reason.MALFORMED_VALUE, f"{algorithm[:60]!r} is no algorithm")
     if letter != key.letter:
-        return Reason.WRONG_SOLVER, f"{algorithm} is not of direction {key.letter}"
+        raise _Refused(Reason.WRONG_SOLVER, f"{algorithm} is not of direction {key.letter}")
     if kind != expected:
-        return Reason.WRONG_SOLVER, f"{entry.solver} is an algorithm {expected}, not {kind}"
+        raise _Refused(Reason.WRONG_SOLVER, f"{entry.solver} is an algorithm {expected}, not {kind}")
     try:
         time_ms = float(time)
     except ValueError:
-        return Reason.MALFORMED_VALUE, f"the time is {time[:40]!r}, expected milliseconds"
+        message = f"the time is {time[:40]!r}, expected milliseconds"
+        raise _Refused(Reason.MALFORMED_VALUE, message) from None
     if not (workspace.isascii() and workspace.isdigit()):
-        return Reason.MALFORMED_VALUE, f"the workspace is {workspace[:40]!r}, expected bytes"
+        raise _Refused(Reason.MALFORMED_VALUE, f"the workspace is {workspace[:40]!r}, expected bytes")
     if not math.isfinite(time_ms) or time_ms < 0:
-        return Reason.WRONG_TIME, f"the time is {time} ms"
-    return None
-
-
-def _split_problem(plus: str, text: str, letter: str) -> str:
-    """Return what is wrong with the splits after a kernel's name."""
-    if letter == "F" and plus:
-        return f"{text!r} after the kernel: forward kernels have no splits"
-    if letter == "W" and not plus:
-        return "no +SPLITS after the kernel, which weight gradients have"
-    if plus and not _SPLITS.fullmatch(text):
-        return f"the number of splits is {text[:40]!r}, expected a number"
-    return ""
+        raise _Refused(Reason.WRONG_TIME, f"the time is {time} ms")
+    return time_ms, int(workspace)
 
 
 def _demand(kernel: OldKernel) -> tuple[bool, bool, int]:
