@@ -211,9 +211,7 @@ def write_clean(registry: Registry, call: AuditCall, file: FileAudit) -> Path | 
     """
     if not file.removable:
         return None
-    owner = consumer_of(registry, file.path, call.consumer)
-    if owner is None or not offers(owner, Consumer.audit):
-        return None
+    owner = required_consumer(registry, file.path, call.consumer)
     clean = file.path.with_name(f"{file.path.name}{CLEAN_SUFFIX}")
     write_output(clean, owner.cleaned(file))
     return clean

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 import shlex
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -28,7 +28,6 @@ from ckprof.report.document import Document
 from ckprof.wording import counted
 from ckprof_plugins.consumers.audit import FileUse, candidates_by_line, kernel_lists, read_file
 from ckprof_plugins.consumers.protocols import CONSUMERS
-from ckprof_plugins.consumers.records import Sighting
 
 if TYPE_CHECKING:
     import argparse
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from ckprof.cli.session import Session
     from ckprof.kernels.candidates import Candidate
     from ckprof.plugin.registry import Registry
-    from ckprof_plugins.consumers.records import KernelList
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,30 +75,19 @@ class Identifier:
     """Looks texts up in lists.
 
     :param names: of lists and folders; all that ship with ckprof if there are none.
+    :raises InputError: a list cannot be read.
     """
 
     def __init__(self, registry: Registry, names: tuple[str, ...] = ()) -> None:
         self.registry = registry
-        self._names = names
+        self.lists = kernel_lists(names)
         self._candidates: dict[str, dict[str, Candidate]] = {}
-        #: line -> where it stands, and the other way round
-        self._sources: dict[str, list[str]] = {}
-        self._lines: dict[str, str] = {}
+        #: where a line stands -> the line, and the other way round
+        self._lines = {f"{one.path}:{number}": line for one in self.lists for number, line in one.lines}
+        self._sources: dict[str, list[str]] = defaultdict(list)
+        for source, line in self._lines.items():
+            self._sources[line].append(source)
         self._found: dict[str, Identified] = {}
-
-    @cached_property
-    def lists(self) -> tuple[KernelList, ...]:
-        """The lists as text.
-
-        :raises InputError: one cannot be read.
-        """
-        lists = kernel_lists(self._names)
-        for one in lists:
-            for number, line in one.lines:
-                source = f"{one.path}:{number}"
-                self._sources.setdefault(line, []).append(source)
-                self._lines[source] = line
-        return lists
 
     def identify(self, text: str, where: str = "", count: int = 1) -> Identified:
         """Say what a text means."""
@@ -119,7 +106,12 @@ class Identifier:
             return replace(found or Identified(note="says nothing of a known kernel"), text=text)
         # the one that says most
         best = max(sightings, key=lambda one: (bool(one.lines), one.problem is not None))
-        problem = self._problem_line(best)
+        problem = ""
+        if best.problem is not None:
+            direction, layout = best.direction or None, best.layout or None
+            problem = self._problem_line(
+                ProblemCase(problem=best.problem, direction=direction, dtype=best.dtype, layout=layout)
+            )
         return Identified(
             text=text,
             what=best.what,
@@ -131,7 +123,7 @@ class Identifier:
 
     def _of_line(self, text: str) -> Identified | None:
         """Look up an instance string, or a line in a list's own spelling."""
-        sources = self._sources.get(text, []) if self.lists else []
+        sources = self._sources.get(text, [])
         if not sources and "<" in text and self.registry.strings.knows(text.partition("<")[0]):
             try:
                 parsed = self.registry.strings.parse(text)
@@ -158,10 +150,10 @@ class Identifier:
         return found
 
     def _of_sources(self, what: str, sources: Sequence[str]) -> Identified:
-        candidates = filter(None, map(self._candidate, sources))
+        candidates = map(self._candidate, sources)
         return Identified(
             what=what,
-            direction=next((one.instance.direction for one in candidates), ""),
+            direction=next((one.instance.direction for one in candidates if one), ""),
             matches=tuple(map(self._match, sources)),
         )
 
@@ -198,11 +190,10 @@ class Identifier:
         if not log.problems:
             return None
         case = log.problems[0]
-        direction = case.direction or ""
         return Identified(
             what="command with a problem",
-            direction=direction,
-            problem=self._case_line(direction, case) if direction else "",
+            direction=case.direction or "",
+            problem=self._problem_line(case),
             note="the line names no kernel",
         )
 
@@ -240,19 +231,10 @@ class Identifier:
             self._candidates[name] = {f"{name}:{number}": one for number, one in found.items()}
         return self._candidates[name]
 
-    def _problem_line(self, sighting: Sighting) -> str:
-        if sighting.problem is None or not sighting.direction:
+    def _problem_line(self, case: ProblemCase) -> str:
+        if not case.direction:
             return ""
-        case = ProblemCase(
-            problem=sighting.problem,
-            direction=sighting.direction,
-            dtype=sighting.dtype,
-            layout=sighting.layout or None,
-        )
-        return self._case_line(sighting.direction, case)
-
-    def _case_line(self, direction: str, case: ProblemCase) -> str:
-        operation = self.registry.operation(direction)
+        operation = self.registry.operation(case.direction)
         for form in operation.line_forms:
             with suppress(InputError):
                 return operation.problem_line(case, form)
@@ -286,10 +268,10 @@ def texts_of(path: Path) -> Iterator[tuple[str, str, int]]:
         for name, count in Counter(_events(text, path)).items():
             yield name, str(path), count
         return
-    header = next(csv.reader(io.StringIO(text)), [])
-    column = next((name for name in _COLUMNS if name in header), None)
+    rows = csv.DictReader(io.StringIO(text))
+    column = next((name for name in _COLUMNS if name in (rows.fieldnames or ())), None)
     if column is not None:
-        names = [row.get(column) or "" for row in csv.DictReader(io.StringIO(text))]
+        names = [row.get(column) or "" for row in rows]
         first = {name: number for number, name in reversed([*enumerate(names, 2)])}
         for name, count in Counter(names).items():
             if name:

@@ -37,13 +37,14 @@ _TIMES: Final = ("min_time_ms", "avg_time_ms", "stddev_ms")
 _KNOB_TYPES: Final[Mapping[str, Any]] = {"int64": int, "float64": (int, float), "string": str}
 
 
-def read_document(path: Path) -> Any:
-    """Return the JSON value of a file.
+def read_document(path: Path) -> dict[str, Any]:
+    """Return the JSON object of a file; an empty one for another value.
 
     :raises InputError: it cannot be read.
     """
     with input_errors((msgspec.DecodeError, RecursionError, UnicodeDecodeError), "is no JSON", path):
-        return msgspec.json.decode(read_file(path))
+        document = msgspec.json.decode(read_file(path))
+    return document if isinstance(document, dict) else {}
 
 
 def remarks_of(item: Any) -> list[tuple[Reason, str]]:
@@ -74,13 +75,9 @@ def remarks_of(item: Any) -> list[tuple[Reason, str]]:
 
 
 def _tensor_problem(tensor: Any, known: Mapping[str, object]) -> str:
-    if (
-        not isinstance(tensor, dict)
-        or not isinstance(tensor.get("tensor_id"), str)
-        or not tensor["tensor_id"]
-    ):
+    name = tensor.get("tensor_id") if isinstance(tensor, dict) else None
+    if not isinstance(name, str) or not name:
         return "a tensor has no tensor_id, which is required"
-    name = tensor["tensor_id"]
     if name in known:
         return f"tensor_id {name!r} stands twice; they must be unique"
     for part, least in (("dim", 1), ("stride", 0)):
@@ -209,8 +206,7 @@ class Hipdnn:
         except InputError as exc:
             audit.find(Reason.MALFORMED_ROW, exc.message, text=path.name)
             return audit
-        overrides = document.get("engine_overrides") if isinstance(document, dict) else None
-        version = document.get("version") if isinstance(document, dict) else None
+        overrides, version = document.get("engine_overrides"), document.get("version")
         if version != VERSION or isinstance(version, bool):
             audit.find(
                 Reason.NEVER_HIT,
@@ -242,8 +238,7 @@ class Hipdnn:
 
         :raises InputError: the file cannot be read any more.
         """
-        document = read_document(audit.path)
-        overrides = document.get("engine_overrides", []) if isinstance(document, dict) else []
+        overrides = read_document(audit.path).get("engine_overrides", [])
         wrong = audit.removable
         return _file([item for number, item in enumerate(overrides, 1) if number not in wrong])
 

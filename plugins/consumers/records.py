@@ -111,9 +111,6 @@ class FileAudit:
     #: in the order of the file
     findings: list[AuditFinding] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.judged, self.findings = Counter(self.judged), list(self.findings)
-
     def find(
         self, reason: Reason, message: str, line: int = 0, text: str = "", entry: int | None = None
     ) -> None:

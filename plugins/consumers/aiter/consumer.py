@@ -85,15 +85,11 @@ class TunedRow:
     problem: str = ""
 
 
-def layout_of(header: tuple[str, ...]) -> TableLayout | None:
-    """Return the kind of a table; ``None`` for another one."""
-    return next((layout for layout in LAYOUTS if layout.needed <= set(header)), None)
-
-
-def header_of(data: bytes) -> tuple[str, ...]:
-    """Return the names of the columns."""
+def _kind_of(data: bytes) -> tuple[TableLayout | None, list[str]]:
+    """Return the kind of a table, ``None`` for another one, and the names of its columns."""
     line = data.removeprefix(_BOM).partition(b"\n")[0].decode("utf-8", errors="replace")
-    return tuple(line.rstrip("\r").split(","))
+    header = line.rstrip("\r").split(",")
+    return next((layout for layout in LAYOUTS if layout.needed <= set(header)), None), header
 
 
 def read_table(path: Path) -> tuple[TableLayout, list[TunedRow]]:
@@ -102,15 +98,14 @@ def read_table(path: Path) -> tuple[TableLayout, list[TunedRow]]:
     :raises InputError: the file cannot be read, or is no such table.
     """
     data = read_file(path)
-    header = header_of(data)
-    layout = layout_of(header)
+    layout, header = _kind_of(data)
     if layout is None:
         raise InputError("has not the columns of a table of tuned kernels", path, 1)
     text = data.removeprefix(_BOM).decode("utf-8", errors="replace")
     return layout, list(_rows(text, header))
 
 
-def _rows(text: str, header: tuple[str, ...]) -> Iterator[TunedRow]:
+def _rows(text: str, header: list[str]) -> Iterator[TunedRow]:
     lines = text.split("\n")
     for number, line in enumerate(lines[1:], 2):
         stripped = line.rstrip("\r")
@@ -158,7 +153,7 @@ class Aiter:
 
     def owns(self, path: Path, head: bytes) -> bool:
         """Say whether a file begins with the columns of such a table."""
-        return layout_of(header_of(head)) is not None
+        return _kind_of(head)[0] is not None
 
     def audit(self, request: AuditRequest) -> FileAudit:
         """Judge each row as AITER's loader and generator read it.

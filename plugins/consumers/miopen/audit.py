@@ -52,7 +52,10 @@ Remark = tuple[Reason | None, str]
 
 
 class _Refused(Exception):
-    """Reason and message of a finding that ends what is judged of a row or an entry."""
+    """A finding that ends what is judged of a row or an entry."""
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        self.remark = reason, message
 
 
 def audit(request: AuditRequest) -> FileAudit:
@@ -131,7 +134,7 @@ class _DatabaseJudge:
             _require_hit(key, row.key, self._is_find)
             problem = _problem_of(key)
         except _Refused as refused:
-            self._find(*refused.args, row.line, row.text)
+            self._find(*refused.remark, row.line, row.text)
             return
         if not entries:
             self._find(Reason.MALFORMED_ROW, "nothing after the key", row.line, row.text)
@@ -162,7 +165,7 @@ class _DatabaseJudge:
             problem = _problem_of(key)
             _require_hit(key, spelled, False)
         except _Refused as refused:
-            self._find(*refused.args, number, text)
+            self._find(*refused.remark, number, text)
         else:
             self._judge_entry(number, entry, text, key, problem)
 
@@ -176,7 +179,7 @@ class _DatabaseJudge:
                 else:
                     self._find(reason, message, line, text, entry.number)
         except _Refused as refused:
-            self._find(*refused.args, line, text, entry.number)
+            self._find(*refused.remark, line, text, entry.number)
 
     def _entry_remarks(self, entry: SolverEntry, key: MiopenKey, problem: ConvProblem) -> Iterator[Remark]:
         if entry.problem:

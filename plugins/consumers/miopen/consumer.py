@@ -11,15 +11,13 @@ from __future__ import annotations
 import math
 import re
 import sqlite3
-import tempfile
-from contextlib import closing, suppress
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, UsageError
 from ckprof.model.types import DataType
-from ckprof.private_folders import temporary_folder
 from ckprof.store.attempt import Session
 from ckprof.store.key import DeviceKey
 from ckprof_plugins.consumers._old_ck.kernels import index_of, kernels_of
@@ -31,6 +29,7 @@ from ckprof_plugins.consumers.miopen.databases import (
     TEXT_SUFFIXES,
     algorithm_text,
     cleaned,
+    edited_table,
     grouped_solver,
     is_database,
     parse_version,
@@ -301,25 +300,24 @@ def _table(rows: Iterable[tuple[MiopenKey, str]]) -> bytes:
     texts = ",".join(f"`{name}` TEXT NOT NULL" for name in TEXT_COLUMNS)
     numbers = ",".join(f"`{name}` INT NOT NULL" for name in NUMBER_COLUMNS)
     names = ",".join(COLUMNS)
-    with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
-        path = Path(folder, "database")
-        with closing(sqlite3.connect(path)) as connection:
-            connection.executescript(
-                f"CREATE TABLE `config` (`id` INTEGER PRIMARY KEY ASC,{texts},{numbers});"
-                f"CREATE UNIQUE INDEX `idx_config` ON config({names});"
-                "CREATE TABLE `perf_db` (`id` INTEGER PRIMARY KEY ASC,`solver` TEXT NOT NULL,"
-                "`config` INTEGER NOT NULL,`params` TEXT NOT NULL);"
-                "CREATE UNIQUE INDEX `idx_perf_db` ON perf_db(solver, config);"
+
+    def fill(connection: sqlite3.Connection) -> None:
+        connection.executescript(
+            f"CREATE TABLE `config` (`id` INTEGER PRIMARY KEY ASC,{texts},{numbers});"
+            f"CREATE UNIQUE INDEX `idx_config` ON config({names});"
+            "CREATE TABLE `perf_db` (`id` INTEGER PRIMARY KEY ASC,`solver` TEXT NOT NULL,"
+            "`config` INTEGER NOT NULL,`params` TEXT NOT NULL);"
+            "CREATE UNIQUE INDEX `idx_perf_db` ON perf_db(solver, config);"
+        )
+        marks = ",".join("?" * (len(COLUMNS) + 1))
+        for number, (key, value) in enumerate(rows, 1):
+            connection.execute(
+                f"INSERT INTO config (id,{names}) VALUES ({marks})",  # noqa: S608
+                (number, *key.columns().values()),
             )
-            marks = ",".join("?" * (len(COLUMNS) + 1))
-            for number, (key, value) in enumerate(rows, 1):
-                connection.execute(
-                    f"INSERT INTO config (id,{names}) VALUES ({marks})",  # noqa: S608
-                    (number, *key.columns().values()),
-                )
-                connection.execute(
-                    "INSERT INTO perf_db (solver, config, params) VALUES (?, ?, ?)",
-                    (solver_name(key), number, value),
-                )
-            connection.commit()
-        return path.read_bytes()
+            connection.execute(
+                "INSERT INTO perf_db (solver, config, params) VALUES (?, ?, ?)",
+                (solver_name(key), number, value),
+            )
+
+    return edited_table(b"", fill)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ckprof.errors import InputError
+from ckprof.errors import input_errors
 from ckprof.private_folders import temporary_folder
 from ckprof.store.schema import APPLICATION_ID
 from ckprof_plugins.consumers.audit import read_file
@@ -183,7 +183,8 @@ def table_rows(path: Path) -> Iterator[tuple[int, MiopenKey | str, SolverEntry]]
         f"SELECT p.id, p.solver, p.params, p.config, c.id, {columns} "  # noqa: S608 - names of columns
         "FROM perf_db p LEFT JOIN config c ON c.id = p.config ORDER BY p.id"
     )
-    try:
+    damaged = (sqlite3.Error, OverflowError, UnicodeDecodeError)
+    with input_errors(damaged, "cannot be read as MIOpen's performance database", path):
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
             connection.text_factory = lambda data: data.decode("utf-8", errors="replace")
             keys: dict[int, MiopenKey | str] = {}
@@ -201,8 +202,6 @@ def table_rows(path: Path) -> Iterator[tuple[int, MiopenKey | str, SolverEntry]]
                             keys[found] = str(exc)
                     key = keys[found]
                 yield number, key, SolverEntry(0, f"{solver}:{values}", str(solver), str(values))
-    except (sqlite3.Error, OverflowError, UnicodeDecodeError) as exc:
-        raise InputError(f"cannot be read as MIOpen's performance database: {exc}", path) from None
 
 
 def cleaned(audit: FileAudit) -> bytes:
@@ -231,17 +230,26 @@ def cleaned(audit: FileAudit) -> bytes:
     return b"".join(line + b"\n" for line in lines)
 
 
-def _cleaned_table(path: Path, data: bytes, wrong: dict[int, set[int | None]]) -> bytes:
+def _cleaned_table(path: Path, data: bytes, wrong: Iterable[int]) -> bytes:
+    def clean(connection: sqlite3.Connection) -> None:
+        connection.executemany("DELETE FROM perf_db WHERE id = ?", [(number,) for number in wrong])
+        connection.execute("DELETE FROM config WHERE id NOT IN (SELECT config FROM perf_db)")
+
+    with input_errors((sqlite3.Error, UnicodeDecodeError), "cannot be cleaned", path):
+        return edited_table(data, clean)
+
+
+def edited_table(data: bytes, edit: Callable[[sqlite3.Connection], None]) -> bytes:
+    """Return a database in SQLite's format after a change.
+
+    :param data: what it was before; empty for a new one.
+    """
     with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
         copy = Path(folder, "database")
         copy.write_bytes(data)
-        try:
-            with closing(sqlite3.connect(copy)) as connection:
-                connection.executemany("DELETE FROM perf_db WHERE id = ?", [(number,) for number in wrong])
-                connection.execute("DELETE FROM config WHERE id NOT IN (SELECT config FROM perf_db)")
-                connection.commit()
-        except (sqlite3.Error, UnicodeDecodeError) as exc:
-            raise InputError(f"cannot be cleaned: {exc}", path) from None
+        with closing(sqlite3.connect(copy)) as connection:
+            edit(connection)
+            connection.commit()
         return copy.read_bytes()
 
 
