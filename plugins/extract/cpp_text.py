@@ -100,12 +100,12 @@ def _obey(
 
 def _condition(name: str, rest: str, defined: Mapping[str, str], where: tuple[str, int]) -> bool:
     if name == "if":
-        return _evaluate(rest, defined, where)
+        return evaluate(rest, defined, where)
     word = rest.split()[0] if rest else ""
     return (word in defined) == (name == "ifdef")
 
 
-def _evaluate(text: str, defined: Mapping[str, str], where: tuple[str, int]) -> bool:
+def evaluate(text: str, defined: Mapping[str, str], where: tuple[str, int]) -> bool:
     """Evaluate one condition as an expression of Python, whose ``~`` binds as ``!`` does.
 
     Unknown names are 0, as the language says. Both sides of ``&&`` and ``||`` are evaluated: what cannot be

@@ -276,6 +276,11 @@ def _function(
     refusal = _refusal(library, compiled)
     if refusal:
         return FunctionStatus.NO_STRING, (), refusal
+    # the recipe is nearly always right; it is accepted only if it gives these instances, no more and no less
+    with suppress(InputError):
+        expected = uses_by_recipe(name, key, tuples) or ()
+        if frozenset(item for use in expected for item in use.instances) == frozenset(compiled):
+            return FunctionStatus.COMPILED, expected, ""
     return FunctionStatus.COMPILED, joined_uses(library, name, key), ""
 
 
@@ -284,23 +289,13 @@ def _refusal(library: InstalledLibrary, instances: Sequence[DeviceInstance]) -> 
     return max((library.classes(item.device).record.refusal for item in instances), default="")
 
 
-def joined_uses(
-    library: InstalledLibrary, name: str, key: ListKey, *, recipe_first: bool = True
-) -> tuple[Use, ...]:
+def joined_uses(library: InstalledLibrary, name: str, key: ListKey) -> tuple[Use, ...]:
     """Return the uses that account for exactly the instances that a function was compiled with, in order.
-
-    The recipe of the function is tried before all tuples of the direction, because it is nearly always right:
-    it is accepted only if it gives the compiled instances, no more and no less.
 
     :raises InputError: instances are left over.
     """
     tuples = library.tuples(key.direction)
     compiled = frozenset(library.compiled_instances(name, key))
-    if recipe_first:
-        with suppress(InputError):
-            expected = uses_by_recipe(name, key, tuples) or ()
-            if frozenset(item for use in expected for item in use.instances) == compiled:
-                return expected
     readable = []
     for alias in tuples:
         # A tuple of another operation has a class of its own. If this function had it, some of its instances

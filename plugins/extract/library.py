@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import InputError
 from ckprof_converters.library_lists import known_lists
 from ckprof_plugins.extract.classes import DeviceClass
-from ckprof_plugins.extract.cpp_text import ExprReader, TokenStream, preprocess
+from ckprof_plugins.extract.cpp_text import ExprReader, TokenStream, evaluate, preprocess
 from ckprof_plugins.extract.headers import (
     INSTANCES,
     configuration,
@@ -118,9 +118,8 @@ class _Walk:
         while True:
             if self._texts[self.position : self.position + 2] != ["if", "constexpr"]:
                 raise self._stream.error("expected if constexpr", self.position)
-            self.position += 3
+            self.position += 2
             value = self._condition()
-            self.position += 1
             self.block(taken=taken and value)
             taken = taken and not value
             if self._texts[self.position : self.position + 1] != ["else"]:
@@ -131,35 +130,26 @@ class _Walk:
                 return
 
     def _condition(self) -> bool:
-        """Evaluate up to the closing bracket."""
-        result = self._all()
-        while self._texts[self.position] == "||":
-            self.position += 1
-            # both sides are read
-            result = self._all() or result
-        if self._texts[self.position] != ")":
-            raise self._unknown()
-        return result
+        """Evaluate what is in brackets; both sides of ``&&`` and ``||`` are read."""
+        end = self._stream.closing(self.position)
+        pieces = []
+        self.position += 1
+        while self.position < end:
+            piece = self._texts[self.position]
+            if piece in ("(", ")", "&&", "||"):
+                pieces.append(piece)
+                self.position += 1
+            else:
+                pieces.append(str(int(self._term())))
+        self.position = end + 1
+        return evaluate(" ".join(pieces), {}, (self._stream.path, self._stream.line_of(end)))
 
     def _unknown(self) -> InputError:
         return self._stream.error(
             f"cannot evaluate this condition of the factory at {self._texts[self.position]}", self.position
         )
 
-    def _all(self) -> bool:
-        result = self._term()
-        while self._texts[self.position] == "&&":
-            self.position += 1
-            result = self._term() and result
-        return result
-
     def _term(self) -> bool:
-        piece = self._texts[self.position]
-        if piece == "(":
-            self.position += 1
-            result = self._condition()
-            self.position += 1
-            return result
         for asked, value in (
             (_DIMENSIONS[:1], self._key.shape.ndim),
             (_DIMENSIONS[1:], self._key.shape.ndim),
@@ -169,7 +159,7 @@ class _Walk:
             if self._texts[self.position : end + 1] == [*asked, "=="] and self._texts[end + 1].isdigit():
                 self.position = end + 2
                 return int(self._texts[end + 1]) == value
-        if piece in ("ck", "std"):
+        if self._texts[self.position] in ("ck", "std"):
             self.position += 2
         if self._texts[self.position : self.position + 2] == ["is_same_v", "<"]:
             return self._same()
@@ -227,7 +217,6 @@ class InstalledLibrary:
         self.label = label
         self.package = package
         self.version, self.commit = version(headers)
-        self._tuples: dict[str, InstanceTuples] = {}
         self._factories: dict[tuple[str, str], Factory] = {}
         self._instances: dict[str, DeviceInstance] = {}
 
@@ -251,12 +240,13 @@ class InstalledLibrary:
         """Functions -> its source files; none of an installed library."""
         return source_files(self.headers.roots)
 
-    def tuples(self, direction: str) -> InstanceTuples:
-        """Return the instance tuples of a direction."""
-        if direction not in self._tuples:
-            folder = known_lists().directions[direction].headers
-            self._tuples[direction] = InstanceTuples(self.headers, folder, self.macros, self.classes)
-        return self._tuples[direction]
+    @cached_property
+    def tuples(self) -> Callable[[str], InstanceTuples]:
+        """Its instance tuples of a direction."""
+        directions = known_lists().directions
+        return cache(
+            lambda id_: InstanceTuples(self.headers, directions[id_].headers, self.macros, self.classes)
+        )
 
     def calls(self, key: ListKey, engine: str) -> tuple[str, ...]:
         """Return the functions that the factory calls for a list and one kind of instructions.

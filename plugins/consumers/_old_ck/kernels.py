@@ -228,9 +228,10 @@ class Case:
         self.partial = True
         return None
 
-    def divides(self, channels: str, count: int, what: str, *names: str) -> str:
-        """Return the condition that a vector divides a number of channels, if it is not met."""
-        width = self.number(*names)
+    def divides(self, channels: str, what: str, name: str) -> str:
+        """Return the condition that a vector divides the channels, K or C, if it is not met."""
+        count = self.problem.out_channels if channels == "K" else self.problem.in_channels
+        width = self.number(name)
         if width and count % width:
             return f"{what} by vectors of {width}, which do not divide {channels} = {count} per group"
         return ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from math import ceil, gcd, prod
+from operator import methodcaller
 from typing import TYPE_CHECKING, Final
 
 from ckprof_plugins.consumers._old_ck.kernels import (
@@ -47,13 +48,10 @@ def _data_split(case: Case) -> str:
 
 
 def _data_vectors(case: Case) -> str:
-    problem = case.problem
     return (
-        case.divides("K", problem.out_channels, "the output is read", "ABlockTransferSrcScalarPerVector")
-        or case.divides("C", problem.in_channels, "the weight is read", "BBlockTransferSrcScalarPerVector")
-        or case.divides(
-            "C", problem.in_channels, "the input is written", "CDEBlockTransferScalarPerVector_NPerBlock"
-        )
+        case.divides("K", "the output is read", "ABlockTransferSrcScalarPerVector")
+        or case.divides("C", "the weight is read", "BBlockTransferSrcScalarPerVector")
+        or case.divides("C", "the input is written", "CDEBlockTransferScalarPerVector_NPerBlock")
     )
 
 
@@ -97,8 +95,8 @@ def _weight_groups(case: Case) -> str:
 
 def _weight_vectors(case: Case) -> str:
     problem = case.problem
-    output = case.divides("K", problem.out_channels, "the output is read", "ABlockTransferSrcScalarPerVector")
-    read = case.divides("C", problem.in_channels, "the input is read", "BBlockTransferSrcScalarPerVector")
+    output = case.divides("K", "the output is read", "ABlockTransferSrcScalarPerVector")
+    read = case.divides("C", "the input is read", "BBlockTransferSrcScalarPerVector")
     if "TwoStage" in case.kind:
         width = case.number("BBlockTransferSrcScalarPerVector") or 1
         unpadded = not problem.left_pads[-1] and not problem.right_pads[-1]
@@ -107,16 +105,8 @@ def _weight_vectors(case: Case) -> str:
         # of merged groups, one channel each lies beside the next
         if merged_groups(case) > 1 and problem.in_channels == problem.out_channels == 1:
             output = read = ""
-    return (
-        output
-        or read
-        or case.divides(
-            "C",
-            problem.in_channels,
-            "the weight is written",
-            "CBlockTransferScalarPerVector_NWaveNPerXdl",
-        )
-    )
+    written = "the weight is written", "CBlockTransferScalarPerVector_NWaveNPerXdl"
+    return output or read or case.divides("C", *written)
 
 
 def _pointwise(case: Case) -> str:
@@ -147,9 +137,9 @@ def _product(case: Case) -> str:
                     f"{splits} splits of {part} leave nothing of N x output = {sizes['K']} for the last one"
                 )
     return (
-        case.divides("K", sizes["M"], "the output is read", "ABlockTransferSrcScalarPerVector")
-        or case.divides("C", sizes["N"], "the input is read", "BBlockTransferSrcScalarPerVector")
-        or case.divides("C", sizes["N"], "the weight is written", "CVectors")
+        case.divides("K", "the output is read", "ABlockTransferSrcScalarPerVector")
+        or case.divides("C", "the input is read", "BBlockTransferSrcScalarPerVector")
+        or case.divides("C", "the weight is written", "CVectors")
     )
 
 
@@ -183,20 +173,9 @@ def _forward_input(case: Case) -> str:
         return ""
     if along_groups and problem.groups % width == 0:
         return ""
-    return case.divides("C", problem.in_channels, "the input is read", name) or (
+    return case.divides("C", "the input is read", name) or (
         "the input is read along another axis than its channels"
     )
-
-
-def _forward_weight(case: Case) -> str:
-    return case.divides(
-        "C", case.problem.in_channels, "the weight is read", "BBlockTransferSrcScalarPerVector"
-    )
-
-
-def _forward_output(case: Case) -> str:
-    name = "CDEBlockTransferScalarPerVector_NPerBlock"
-    return case.divides("K", case.problem.out_channels, "the output is written", name)
 
 
 def _image_size(case: Case) -> str:
@@ -228,8 +207,10 @@ def _two_steps(case: Case) -> str:
 _RULES: Final[Mapping[str, tuple[Callable[[Case], str], ...]]] = {
     EXPLICIT: (known_arch, _explicit_split, _pointwise, _product, _weight_loop, addressable),
     "ConvFwd": (
-        *(known_arch, meets_specialization, _forward_groups, _forward_input, _forward_weight),
-        *(_forward_output, _image_size, _forward_loop, _two_steps),
+        *(known_arch, meets_specialization, _forward_groups, _forward_input),
+        methodcaller("divides", "C", "the weight is read", "BBlockTransferSrcScalarPerVector"),
+        methodcaller("divides", "K", "the output is written", "CDEBlockTransferScalarPerVector_NPerBlock"),
+        *(_image_size, _forward_loop, _two_steps),
     ),
     "ConvBwdData": (known_arch, _data_split, meets_specialization, _data_vectors, addressable),
     "ConvBwdWeight": (

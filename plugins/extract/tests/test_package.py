@@ -121,7 +121,7 @@ def test_headers_and_archive_agree_about_every_function(library: InstalledLibrar
     for key, item in lists(library, False).items():
         for name, status, uses in item.functions:
             assert status is FunctionStatus.COMPILED
-            searched = joined_uses(library, name, key, recipe_first=False)
+            searched = joined_uses(library, name, key)
             assert [use.instances for use in searched] == [use.instances for use in uses]
             functions += 1
     assert functions == 156
