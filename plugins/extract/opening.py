@@ -195,19 +195,14 @@ def cache_path(digest: str) -> Path:
 
 def load(digest: str) -> CachedLibrary | None:
     """Return what is kept under a digest; ``None`` if there is nothing that can be used."""
-    try:
-        data = cache_path(digest).read_bytes()
-    except OSError:
-        return None
-    try:
-        library = msgspec.msgpack.decode(zlib.decompress(data), type=CachedLibrary)
-    except (zlib.error, msgspec.DecodeError):
-        return None
-    if library.version != _VERSION:
-        return None
-    if library.words != words_digest():
-        library.readable = {}
-    return library
+    with contextlib.suppress(OSError, zlib.error, msgspec.DecodeError):
+        data = zlib.decompress(cache_path(digest).read_bytes())
+        library = msgspec.msgpack.decode(data, type=CachedLibrary)
+        if library.version == _VERSION:
+            if library.words != words_digest():
+                library.readable = {}
+            return library
+    return None
 
 
 def save(digest: str, library: CachedLibrary) -> None:

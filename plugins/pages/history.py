@@ -31,13 +31,13 @@ from ckprof_plugins.pages.svg import (
 from ckprof_plugins.pages.tables import PageTable, kernel_details
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from markupsafe import Markup
 
     from ckprof.compare.side import MeasuredRow, ProblemKey, Side
     from ckprof.store.attempt import Attempt
-    from ckprof_plugins.pages.content import ReportContent
+    from ckprof.sweep.evidence import SweptLayer
 
 
 #: the latest ones are shown; more would not be told apart
@@ -269,22 +269,20 @@ def sparkline(row: HistoryRow, places: int) -> Markup:
 
 
 def history_table(
-    history: TimeHistory, names: ShortNames, content: ReportContent | None = None
+    history: TimeHistory, names: ShortNames, layers: Mapping[ProblemKey, SweptLayer] | None = None
 ) -> PageTable[Any]:
     """Return a line per problem: first, fastest and latest time, and what the latest one is.
 
     :param names: what shortens names of kernels.
-    :param content: has the names of layers.
+    :param layers: what problems are called.
     """
 
-    def layer(row: HistoryRow) -> str:
-        known = content.layers.get(row.key) if content is not None else None
-        return known.name if known is not None else ""
-
-    named: list[Column[HistoryRow]] = [Column("layer", layer)]
+    known = layers or {}
+    named = any(layer.name for layer in known.values())
+    layer: Column[HistoryRow] = Column("layer", lambda row: known[row.key].name if row.key in known else "")
     columns: list[Column[HistoryRow]] = [
         Column("#", lambda row: row.number, align="right", text=lambda row: f"P{row.number}"),
-        *(named if content is not None and any(one.name for one in content.layers.values()) else []),
+        *([layer] if named else []),
         problem_column(lambda row: row.key.problem),
         number_column("first ms", lambda row: row.points[0].row.time_ms),
         number_column("fastest ms", lambda row: row.fastest.row.time_ms),

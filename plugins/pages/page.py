@@ -146,7 +146,7 @@ def render_html(content: ReportContent) -> str:
 
 def _history_table(past: TimeHistory, names: ShortNames, content: ReportContent) -> PageTable[Any]:
     """Return the table of the history with a small drawing in each row."""
-    table = history_table(past, names, content)
+    table = history_table(past, names, content.layers)
     drawn: Column[Any] = Column(
         "over time", lambda row: row.last.ratio, text=lambda row: sparkline(row, len(past.labels))
     )

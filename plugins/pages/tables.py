@@ -20,7 +20,7 @@ from ckprof_plugins.pages.charts import Bar, bar_chart
 from ckprof_plugins.pages.svg import tag
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ckprof.compare.side import CardRow
     from ckprof.model.kernel import KernelRef
@@ -104,22 +104,22 @@ def best_columns(content: ReportContent, names: ShortNames) -> list[Column[Any]]
 
     :param names: what shortens names of kernels.
     """
-    kind: list[Column[BestRow]] = [
-        Column("kind", lambda row: f"{row.key.direction} {row.key.dtype} {row.key.layout}")
-    ]
-    device: list[Column[BestRow]] = [Column("device", lambda row: row.key.device)]
-    layer: list[Column[BestRow]] = [Column("layer", lambda row: _layer(content, row).name)]
-    count: list[Column[BestRow]] = [Column("times", lambda row: _layer(content, row).count, align="right")]
-    line: list[Column[BestRow]] = [line_column(lambda row: row.best.kernel.source)]
+    layers = content.layers.values()
+    kind: Column[BestRow] = Column(
+        "kind", lambda row: f"{row.key.direction} {row.key.dtype} {row.key.layout}"
+    )
+    layer: Column[BestRow] = Column("layer", lambda row: _layer(content, row).name)
+    count: Column[BestRow] = Column("times", lambda row: _layer(content, row).count, align="right")
+    device: Column[BestRow] = Column("device", lambda row: row.key.device)
     columns: list[Column[BestRow]] = [
         Column("#", lambda row: row.number, align="right", text=lambda row: f"P{row.number}"),
-        *(kind if content.kinds > 1 else []),
-        *(layer if any(known.name for known in content.layers.values()) else []),
-        *(count if any(known.count > 1 for known in content.layers.values()) else []),
+        *([kind] if content.kinds > 1 else []),
+        *([layer] if any(known.name for known in layers) else []),
+        *([count] if any(known.count > 1 for known in layers) else []),
         problem_column(lambda row: row.key.problem),
-        *(device if len({row.key.device for row in content.best}) > 1 else []),
+        *([device] if len({row.key.device for row in content.best}) > 1 else []),
         name_column("best instance", lambda row: display_name(row.best), names),
-        *(line if any(row.best.kernel.source for row in content.best) else []),
+        *line_column(content.best, lambda row: row.best.kernel.source),
         number_column("ms", lambda row: row.best.time_ms),
         number_column("GFLOP/s", lambda row: row.gflops),
         number_column("GB/s", lambda row: row.gbytes_per_s),
@@ -148,15 +148,16 @@ def _layer(content: ReportContent, row: BestRow | Unserved) -> SweptLayer:
     return known or SweptLayer()
 
 
-def line_column(source: Callable[[RowT], str]) -> Column[RowT]:
-    """Return a column with where kernels stand in their list: the name of the file and the line."""
-    return Column(
-        "list line",
-        source,
-        text=lambda row: source(row).rpartition("/")[2],
-        hint=source,
-        css_class="line",
-    )
+def line_column(rows: Iterable[RowT], source: Callable[[RowT], str]) -> Iterator[Column[RowT]]:
+    """Yield a column with where kernels stand in their list, file and line, if that is known of any."""
+    if any(map(source, rows)):
+        yield Column(
+            "list line",
+            source,
+            text=lambda row: source(row).rpartition("/")[2],
+            hint=source,
+            css_class="line",
+        )
 
 
 def kernel_details(kernel: KernelRef) -> list[tuple[str, str]]:
@@ -218,11 +219,11 @@ def _coverage_table(curve: Coverage, names: ShortNames, id_: str) -> PageTable[A
 
 def instance_table(heat: HeatMap, names: ShortNames) -> PageTable[tuple[int, HeatInstance]]:
     """Return what the whole side says of each instance."""
-    line: list[Column[tuple[int, HeatInstance]]] = [line_column(lambda row: row[1].kernel.source)]
+    rows = [*enumerate(heat.instances, start=1)]
     columns: list[Column[tuple[int, HeatInstance]]] = [
         Column("#", lambda row: row[0], align="right", text=lambda row: f"I{row[0]}"),
         name_column("instance", lambda row: row[1].name, names),
-        *(line if any(instance.kernel.source for instance in heat.instances) else []),
+        *line_column(rows, lambda row: row[1].kernel.source),
         Column("pipeline", lambda row: row[1].kernel.pipeline),
         Column("best of", lambda row: row[1].wins, align="right"),
         Column("verified on", lambda row: row[1].ranked, align="right"),
@@ -231,7 +232,7 @@ def instance_table(heat: HeatMap, names: ShortNames) -> PageTable[tuple[int, Hea
     ]
     return PageTable(
         columns,
-        [*enumerate(heat.instances, start=1)],
+        rows,
         id="instance-table",
         filter_hint="instance or pipeline",
         css_class="scroll tall",

@@ -28,6 +28,7 @@ from ckprof_plugins.consumers.inductor.operations import (
     CKGemmOperation,
     CKGroupedConvFwdOp,
 )
+from ckprof_plugins.directions._convolution.convolution import SIZE_NAMES
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 from ckprof_plugins.pipelines.kernel_name import gemm_traits
@@ -180,28 +181,16 @@ def choice_of(template: Any, config: Any) -> InductorChoice | None:
 
 
 def _convolution(template: Any, sizes: Sequence[int], dtype: DataType, most: int | None) -> InductorChoice:
-    groups, batch, out_channels, in_channels, *spatial = sizes
-    filter_, input_, strides, dilations, left, right = (
-        tuple(spatial[begin : begin + 2]) for begin in range(0, 12, 2)
-    )
-    problem = ConvProblem(
-        groups=groups,
-        batch=batch,
-        out_channels=out_channels,
-        in_channels=in_channels,
-        filter=filter_,
-        input=input_,
-        strides=strides,
-        dilations=dilations,
-        left_pads=left,
-        right_pads=right,
-    )
+    along_axes = (tuple(sizes[begin : begin + 2]) for begin in range(4, 16, 2))
+    values: dict[str, Any] = dict(zip(SIZE_NAMES, (*sizes[:4], *along_axes), strict=True))
+    problem = ConvProblem(**values)
     weight = [int(size) for size in template.input_nodes[1].get_layout().size]
     refusal = ""
-    if groups * out_channels * in_channels * prod(filter_) != prod(weight):
+    if problem.groups * problem.out_channels * problem.in_channels * prod(problem.filter) != prod(weight):
         refusal = (
-            f"torch tells kernels of {groups} groups of {out_channels} x {in_channels} channels, but the "
-            f"weight is of {' x '.join(map(str, weight))}: a kernel would read beyond it"
+            f"torch tells kernels of {problem.groups} groups of {problem.out_channels} x "
+            f"{problem.in_channels} channels, but the weight is of {' x '.join(map(str, weight))}: a kernel "
+            "would read beyond it"
         )
     return InductorChoice(
         direction="fwd",

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from ckprof.errors import InputError
 from ckprof_plugins.consumers._old_ck.kernels import SIZES
+from ckprof_plugins.directions._convolution.convolution import SIZE_NAMES
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 #: letter of a key -> id of the direction
@@ -168,19 +169,10 @@ class MiopenKey(NamedTuple):
                     y, strides, filter_, dilations, pads, strict=True
                 )
             )
+        channels = (y_channels // groups, x_channels // groups)
+        sizes = (groups, self.numbers["batchsize"], *channels, filter_, x, strides, dilations, pads, pads)
         try:
-            problem = _convolution(
-                groups=groups,
-                batch=self.numbers["batchsize"],
-                out_channels=y_channels // groups,
-                in_channels=x_channels // groups,
-                filter=filter_,
-                input=x,
-                strides=strides,
-                dilations=dilations,
-                left_pads=pads,
-                right_pads=pads,
-            )
+            problem = _convolution(**dict(zip(SIZE_NAMES, sizes, strict=True)))
         except InputError as exc:
             raise WrongKeyError(exc.message) from None
         if y is not None and problem.output != y:
