@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ckprof.compare.compare import Comparison, compare
+from ckprof.compare.side import side_of
 from ckprof.model.conversion import Conversion
 from ckprof.model.kernel import SelectedKernel
 from ckprof.model.outcome import Measurement, Outcome, Status, Verification
@@ -13,6 +17,7 @@ from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.results import BuildSummary, RunResults
 from ckprof.model.types import DataType, TypeSet
 from ckprof_plugins.directions._convolution.problem import ConvProblem
+from tests.measured import TOOLCHAIN, Made, attempts, later
 
 PROBLEM = ConvProblem(
     groups=1,
@@ -91,4 +96,58 @@ def results() -> RunResults:
         problems=(PROBLEM,),
         build=BuildSummary(compiled=9),
         outcomes=tuple(outcomes),
+    )
+
+
+OLD = Made(seed=1, noise=0.004, load=0.5)
+
+
+NEW = Made(
+    seed=2,
+    noise=0.004,
+    load=9.0,
+    session=later(),
+    toolchain=replace(TOOLCHAIN, compiler="clang 22.0"),
+    factor=lambda p, i: 1.3 if (p, i) == (1, 2) else (1.03 if (p, i) == (2, 1) else 1.0),
+    failing=lambda p, i: Status.WRONG_RESULT if (p, i) == (0, 0) else None,
+)
+
+
+def comparison_of(new: Made = NEW) -> Comparison:
+    return compare(side_of("old.db", attempts(OLD)), side_of("new.db", attempts(new)))
+
+
+@pytest.fixture(scope="session")
+def comparison() -> Comparison:
+    return comparison_of()
+
+
+REFUSALS = (
+    UnmetRequirement(rule="vector-a", message="C = 3 is not a multiple of the A vector width 4"),
+    UnmetRequirement(rule="specialization", message="Filter1x1Pad0 needs filter height = 1,\n got 3"),
+)
+
+
+@pytest.fixture
+def rejected(results: RunResults) -> RunResults:
+    """Three rejected instances, one of them with two splits: by both conditions, and by one alone."""
+    unsupported = Outcome(key="k4", problem_index=0, status=Status.UNSUPPORTED, reason=REFUSALS[0].message)
+    return dataclasses.replace(
+        results,
+        outcomes=(
+            dataclasses.replace(unsupported, unmet_requirements=REFUSALS),
+            dataclasses.replace(unsupported, key="k5", unmet_requirements=REFUSALS[:1]),
+            dataclasses.replace(unsupported, key="k6", unmet_requirements=REFUSALS[1:]),
+            dataclasses.replace(unsupported, key="k6", unmet_requirements=REFUSALS[1:], split_k=2),
+            dataclasses.replace(unsupported, key="k6", split_k=-1, split_k_deduced=True),
+            Outcome(
+                key="k1",
+                problem_index=0,
+                status=Status.OK,
+                measurement=results.outcomes[1].measurement,
+                verification=results.outcomes[1].verification,
+                split_k=7,
+                split_k_deduced=True,
+            ),
+        ),
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from dataclasses import replace
 
 import pytest
@@ -14,7 +13,7 @@ from ckprof.model.problem_case import ProblemCase
 from ckprof.model.ranking import kernel_time, summed_up, unranked_ms
 from ckprof.model.types import ComputeType, DataType
 from ckprof.report.rows import rows_with_baselines
-from ckprof.report.run_data import as_json, render_csv, render_json
+from ckprof.report.run_data import as_json, render_csv
 from ckprof.report.run_summary import render_best, terminal_document
 from ckprof.report.run_table import run_document
 from ckprof.report.table import Terminal
@@ -131,30 +130,6 @@ def test_the_terminal_table_shortens_the_names_of_kernels_alone(results):
     )
     assert "(names without their common beginning a_long_common_prefix_)" in text
     assert "baseline vendor: vendor 1.2" in text
-
-
-def test_csv_has_the_row_and_the_ratio(results):
-    rows = list(csv.DictReader(io.StringIO(render_csv(with_baselines(results, baseline())))))
-    (own,) = (row for row in rows if row["baseline"])
-    assert (own["baseline"], own["instance"], own["rank"], own["status"]) == ("vendor", "", "", "ok")
-    assert float(own["median_ms"]) == 3.0 and float(own["vs_vendor"]) == 1.0
-    assert {row["name"]: row["vs_vendor"] for row in rows}["kernel_2"] == "1.5"
-    assert render_csv(results).splitlines()[0] == (
-        "problem,problem_text,rank,instance,name,instance_string,source,pipeline,dtype,split_k,"
-        "split_k_deduced,status,median_ms,spread_ms,min_ms,samples,stopped_by,units,tied_with_best,noisy,gflops,"
-        "gbytes_per_s,max_error,wrong_elements,launches,checked_launches,refused_by,reason"
-    )
-    best = list(csv.DictReader(io.StringIO(render_best(with_baselines(results, baseline()), "csv", 1))))
-    assert [(row["name"], row["vs_vendor"]) for row in best] == [("kernel_2", "1.5")]
-
-
-def test_json_has_the_outcome_and_the_ratios(results):
-    problem = as_json(with_baselines(results, baseline()))["problems"][0]
-    (own,) = problem["baselines"]
-    assert (own["baseline"], own["status"], own["dtype"], own["layout"]) == ("vendor", "ok", "fp16", "nhwgc")
-    assert own["measurement"]["median_ms"] == 3.0 and own["verification"]["passed"]
-    assert [row["ratios"] for row in problem["outcomes"][:2]] == [{"vendor": 1.5}, {"vendor": 0.75}]
-    assert json.loads(render_json(results))["problems"][0]["baselines"] == []
 
 
 def test_programs_get_ratios_and_no_rows_of_baselines(results):

@@ -39,7 +39,7 @@ from .hostile_text import (
     assert_harmless_text,
     poisoned,
 )
-from .test_parity_formats import FULL, report
+from .test_parity_text import FULL, report
 
 ALL = " ".join(PAYLOADS)
 HOSTILE = pytest.mark.parametrize("payload", [*PAYLOADS, ALL], ids=lambda text: ascii(text)[1:25])

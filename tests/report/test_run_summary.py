@@ -11,11 +11,9 @@ from dataclasses import replace
 import pytest
 
 from ckprof.cli.console import Console
-from ckprof.model.kernel import Substitution
 from ckprof.model.outcome import Status
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.results import RunResults
-from ckprof.report.run_data import as_json
 from ckprof.report.run_summary import problems_without_best, render_best, terminal_document
 from ckprof.report.run_table import run_document
 from ckprof.report.table import Terminal
@@ -155,51 +153,6 @@ def test_problems_without_a_best_are_named(results: RunResults) -> None:
     assert problems_without_best(failed) == [
         f"no kernel serves problem 0: {text}: wrong_result: 3 of 100 differ"
     ]
-
-
-@pytest.mark.parametrize("stopped_by", ["max-time", "timeout", "stdrel"])
-def test_cut_off_and_noisy_times_are_counted_under_the_table(results: RunResults, stopped_by: str) -> None:
-    changed = [
-        dataclasses.replace(
-            one,
-            measurement=dataclasses.replace(
-                one.measurement,
-                stopped_by=stopped_by,
-                spread_ms=spread_ms,
-                units=("tiles", "fp32")[: 2 if one.key == "k1" else 1],
-            ),
-        )
-        if one.measurement and one.key in ("k1", "k2")
-        else one
-        for spread_ms, one in zip(range(len(results.outcomes)), results.outcomes, strict=True)
-    ]
-    run = dataclasses.replace(results, outcomes=tuple(changed))
-    for text in (run_document(run).text(), terminal_document(run).text(WIDE)):
-        assert ("2 of 4 times were cut off by the time limit" in text) == (stopped_by != "stdrel")
-        assert "2 of 4 times are noisy: their spread is more than 5 % of the median" in text
-        assert "units of the device in timed launches: tiles (2 kernels), fp32 (1 kernel)" in text
-    assert "noisy" not in run_document(results).text() and "cut off" not in run_document(results).text()
-
-
-def test_kernels_in_place_of_instances_are_named(results) -> None:
-    few, other = (
-        Substitution(problem_index=index, kernel=f"kernel {index}", instances=(0, 1, 2, 3))
-        for index in (0, 1)
-    )
-    told = replace(results, why=True, substitutions=(few, other))
-    text = run_document(told).text()
-    # those that ran
-    assert "instances 1-3: this problem is computed by kernel 0 here, whatever" in text
-    assert "kernel 1" not in text.replace("kernel_1", "")
-    assert as_json(told)["problems"][0]["substitutions"] == [
-        {"kernel": "kernel 0", "instances": [0, 1, 2, 3]}
-    ]
-    single = replace(few, instances=(0, 3))
-    assert "instance 3: this problem" in run_document(replace(told, substitutions=(single,))).text()
-    gaps = replace(few, instances=(1, 3))
-    assert "instances 1, 3: this problem" in run_document(replace(told, substitutions=(gaps,))).text()
-    failed = replace(few, instances=(0, 5))
-    assert "kernel 0 here" not in run_document(replace(told, substitutions=(failed,))).text()
 
 
 @pytest.mark.parametrize("width", [80, 120])

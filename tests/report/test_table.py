@@ -7,12 +7,10 @@ import io
 import re
 from typing import NamedTuple
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckprof.report.document import Block, Document, Heading
-from ckprof.report.layout import common_ends, display_width
+from ckprof.report.layout import display_width
 from ckprof.report.table import ESSENTIAL, Column, Table, Terminal, csv_text
 
 COLOUR = re.compile(r"\x1b\[\d+m")
@@ -85,15 +83,6 @@ def test_rows_after_the_most_are_counted_where_people_read_and_present_where_pro
     assert len(many.csv().split("\n")) == 5 + 2
 
 
-def test_columns_of_low_priority_leave_first_and_are_named() -> None:
-    full = table(elsewhere="--format csv has all")
-    assert "no room" not in full.text(Terminal(width=40))
-    assert "no room for state; --format csv has all" in full.text(Terminal(width=39)).replace("\n", " ")
-    narrow = full.text(Terminal(width=25))
-    assert narrow.split("\n")[0].split() == ["kernel", "time", "[ms]"]
-    assert "no room for state, splits;" in narrow.replace("\n", " ")
-
-
 def test_long_texts_are_cut_and_stand_whole_below_on_request() -> None:
     reason = "a long reason " * 8
     for below in (False, True):
@@ -103,68 +92,6 @@ def test_long_texts_are_cut_and_stand_whole_below_on_request() -> None:
             "\N{HORIZONTAL ELLIPSIS}"
         )
         assert " ".join(lines[3:]) == (f"1.00: {reason.strip()}" if below else "")
-
-
-NAMED = [
-    Column[Kernel](
-        "kernel",
-        lambda kernel: f"<{kernel.name}>" if kernel.ms else f"none: {kernel.state}",
-        names=lambda kernel: kernel.name if kernel.ms else "",
-    ),
-    Column[Kernel]("splits", lambda kernel: kernel.splits, align="right", priority=2),
-]
-
-
-def test_names_lose_what_they_share_where_there_is_no_room() -> None:
-    rows = [Kernel(f"grouped_conv_fwd_{n}x{n}_vector_8_8", 1.0) for n in (16, 32)]
-    assert "grouped_conv_fwd_16x16_vector_8_8>" in Table(NAMED, rows).text(Terminal(width=60))
-    narrow = Table(NAMED, rows).text(Terminal(width=40)).split("\n")
-    assert [line.split()[0] for line in narrow[2:4]] == ["<16x16>", "<32x32>"]
-    assert " ".join(narrow[4:]) == (
-        "(names without their common beginning grouped_conv_fwd_ and end _vector_8_8)"
-    )
-    assert "grouped_conv_fwd_16x16_vector_8_8" in Table(NAMED, rows).text()
-
-
-def test_what_stands_in_place_of_a_name_takes_no_room_from_columns() -> None:
-    rows = [Kernel("short", 1.0), Kernel("", state="a long reason " * 9)]
-    lines = Table(NAMED, rows).text(Terminal(width=50)).split("\n")
-    assert lines[0].split() == ["kernel", "splits"] and len(lines) == 4
-    assert max(map(len, lines)) <= 50
-
-
-def test_names_that_are_cut_keep_both_ends() -> None:
-    row = Kernel("compv3_" + "middle_" * 10 + "pad0", 1.0)
-    line = Table(NAMED, [row]).text(Terminal(width=30)).split("\n")[2]
-    assert line.startswith("<compv3_") and "pad0>" in line and len(line) <= 30
-
-
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [
-        (["grouped_conv_a", "grouped_conv_b"], ("grouped_conv_", "")),
-        (["grouped_conv_ab", "grouped_conv_ac"], ("grouped_conv_", "")),
-        (["a_grouped_conv", "b_grouped_conv"], ("", "_grouped_conv")),
-        (["common_first_1_common_last", "common_first_2_common_last"], ("common_first_", "_common_last")),
-        (["a_long_beginning", "a_long_beginning_2"], ("", "")),
-        (["grouped_conv_x_x", "grouped_conv_x_x_x"], ("grouped_conv_x_", "")),
-        (["grouped_conv_a"], ("", "")),
-        (["grouped_conv_a", "grouped_conv_a"], ("", "")),
-        (["a_b", "a_c"], ("", "")),
-        (["one", "two"], ("", "")),
-        ([], ("", "")),
-    ],
-)
-def test_common_ends(names: list[str], expected: tuple[str, str]) -> None:
-    assert common_ends(names) == expected
-
-
-@given(st.lists(st.text("ab_", min_size=1, max_size=30), max_size=5))
-def test_names_stay_different_without_their_common_ends(names: list[str]) -> None:
-    start, end = common_ends(names)
-    assert all(name.startswith(start) and name.endswith(end) for name in names)
-    inner = {name.removeprefix(start).removesuffix(end) for name in names}
-    assert len(inner) == len({*names}) and (len(inner) < 2 or start == end == "" or "" not in inner)
 
 
 def test_columns_without_a_text_are_not_shown_on_a_terminal() -> None:
@@ -256,22 +183,3 @@ def test_no_line_is_longer_than_the_terminal(data, shape, width, colour) -> None
     lines = Table(made, rows).markdown().split("\n")
     assert len(lines) == 2 + len(rows)
     assert len({display_width(line) for line in lines}) == 1
-
-
-@given(text=texts)
-def test_documents_are_plain_but_for_line_feeds(text: str) -> None:
-    document = Document()
-    document.add(Heading(text), text, Block((text,)), table(Kernel(text)))
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", document.text(Terminal(width=50)))
-
-
-def test_the_parts_of_a_document() -> None:
-    document = Document([Heading("Title"), "two\nlines", Block(("code",))])
-    document.add("", "last")
-    assert document.text() == "Title\n\ntwo\nlines\n\ncode\n\nlast\n"
-    assert document.markdown() == "### Title\n\ntwo\nlines\n\n```\ncode\n```\n\nlast\n"
-
-
-@pytest.mark.parametrize(("text", "width"), [("abc", 3), ("漢字", 4), ("e\u0301", 1), ("", 0), ("😀", 2)])
-def test_display_width(text: str, width: int) -> None:
-    assert display_width(text) == width

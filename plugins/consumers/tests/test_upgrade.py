@@ -29,7 +29,7 @@ from plugins.consumers.tests.aiter.test_aiter_audit import HEADER, NAMES, SOURCE
 from plugins.consumers.tests.databases import Tuned, index
 from plugins.extract.tests.conftest import MAIN_LINES, MERGED_LINES, members, write_archive
 from plugins.extract.tests.tree import MAIN_ALIAS, Tree, alias, element, line
-from tests.report.test_inspection import device_kernel
+from tests.report.test_inspection_report import device_kernel
 
 UNITS = 304
 PROBLEM = ConvProblem(

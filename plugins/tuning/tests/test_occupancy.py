@@ -12,7 +12,7 @@ from ckprof.model.device import Occupancy
 from ckprof.model.gemm_work import KernelTraits
 from ckprof_plugins.tuning.time_model.measurements import Measurements
 from ckprof_plugins.tuning.training import with_occupancy
-from tests.report.test_inspection import device_kernel
+from tests.report.test_inspection_report import device_kernel
 
 REPORT = Path("report.json")
 

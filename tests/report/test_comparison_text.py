@@ -1,23 +1,14 @@
-"""The formats of a comparison."""
+"""Comparisons for people."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import re
 from dataclasses import replace
-from xml.etree import ElementTree
-
-import pytest
 
 from ckprof.compare.change import Verdict
 from ckprof.compare.compare import Comparison, compare
 from ckprof.compare.options import FailOn
 from ckprof.compare.side import side_of, with_rounds
-from ckprof.model.outcome import Status
-from ckprof.report.ci_formats import render_comparison_github, render_comparison_junit
-from ckprof.report.comparison_data import render_csv, render_json
 from ckprof.report.comparison_text import (
     MOST_ROWS,
     comparison_document,
@@ -25,28 +16,8 @@ from ckprof.report.comparison_text import (
 from ckprof.report.table import Terminal
 from ckprof.store.attempt import Mark
 from tests.compare.test_compare import failing_on
-from tests.measured import TOOLCHAIN, Made, attempts, later
-from tests.report.services import obeyed
-
-OLD = Made(seed=1, noise=0.004, load=0.5)
-NEW = Made(
-    seed=2,
-    noise=0.004,
-    load=9.0,
-    session=later(),
-    toolchain=replace(TOOLCHAIN, compiler="clang 22.0"),
-    factor=lambda p, i: 1.3 if (p, i) == (1, 2) else (1.03 if (p, i) == (2, 1) else 1.0),
-    failing=lambda p, i: Status.WRONG_RESULT if (p, i) == (0, 0) else None,
-)
-
-
-def comparison_of(new: Made = NEW) -> Comparison:
-    return compare(side_of("old.db", attempts(OLD)), side_of("new.db", attempts(new)))
-
-
-@pytest.fixture(scope="module")
-def comparison() -> Comparison:
-    return comparison_of()
+from tests.measured import Made, attempts, later
+from tests.report.conftest import NEW, OLD, comparison_of
 
 
 def test_the_table_says_what_happened(comparison: Comparison) -> None:
@@ -73,52 +44,6 @@ def test_long_tables_say_that_they_are_cut() -> None:
     old = side_of("old.db", attempts(Made(seed=1, instances=20)))
     text = comparison_document(compare(old, side_of("new.db", attempts(many)))).text()
     assert f"... and {60 - MOST_ROWS} more" in text
-
-
-def test_json_has_everything(comparison: Comparison) -> None:
-    data = json.loads(render_json(comparison))
-    assert (data["schema"], data["version"]) == ("ckprof.compare", 2)
-    assert data["verdicts"] == {"same": 9, "faster": 0, "slower": 1, "unclear": 1}
-    assert len(data["rows"]) == 12
-    slower = next(row for row in data["rows"] if row["verdict"] == "slower")
-    assert slower["ratio_low"] < slower["ratio"] < slower["ratio_high"]
-    times = slower["new_ranking_ms"] / slower["old_ranking_ms"]
-    assert slower["ratio_low"] < times < slower["ratio_high"]
-    unclear = next(row for row in data["rows"] if row["verdict"] == "unclear")
-    assert unclear["processes_needed"] > unclear["old_processes"] == 1
-    assert [row["worsened"] for row in data["rows"]].count(True) == 1
-    assert data["policy"]["min_change"] == 0.02
-
-
-def test_csv_has_a_line_per_row(comparison: Comparison) -> None:
-    rows = list(csv.DictReader(io.StringIO(render_csv(comparison))))
-    assert len(rows) == 12
-    assert [row["verdict"] for row in rows].count("") == 1
-    assert {row["new_status"] for row in rows} == {"ok", "wrong_result"}
-
-
-def test_junit_has_a_case_per_row(comparison: Comparison) -> None:
-    root = ElementTree.fromstring(render_comparison_junit(comparison))  # noqa: S314 - our own text
-    assert len(root.findall("testsuite")) == 3
-    assert len(root.findall("testsuite/testcase")) == 12
-    assert {one.get("type") for one in root.findall(".//failure")} == {"slower", "status"}
-    assert len(root.findall(".//skipped")) == 1
-    assert sum(int(suite.get("failures", "0")) for suite in root) == 2
-
-
-def test_github_names_what_is_slower_or_fails(comparison: Comparison) -> None:
-    read = obeyed(render_comparison_github(comparison))
-    assert sorted(one["title"].partition(":")[0] for one in read) == ["slower", "status"]
-    assert {one["level"] for one in read} == {"error"}
-    lost = replace(comparison, only_old=(comparison.rows[0].old,))
-    assert [one["level"] for one in obeyed(render_comparison_github(lost))].count("warning") == 1
-
-
-def test_junit_survives_control_characters() -> None:
-    broken = replace(NEW, failing=lambda p, i: Status.RUN_ERROR if i == 0 else None)
-    new = side_of("new.db", [replace(one, reason="\x1b[31mred") for one in attempts(broken)])
-    comparison = compare(side_of("old\x1b.db", attempts(Made(seed=1))), new)
-    ElementTree.fromstring(render_comparison_junit(comparison))  # noqa: S314 - our own text
 
 
 def test_a_shift_that_all_rows_share_is_said() -> None:

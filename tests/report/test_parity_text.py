@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from xml.etree import ElementTree
 
 import pytest
 
@@ -13,19 +12,16 @@ from ckprof.model.parity import (
     FieldDifference,
     Lossy,
     Match,
-    ParityFinding,
     ParityReport,
     Skipped,
     StringComparison,
     Unmatched,
 )
-from ckprof.report.ci_formats import render_parity_github, render_parity_junit
 from ckprof.report.parity_text import (
     parity_document,
     render_parity_json,
     render_parity_markdown,
 )
-from tests.report.services import obeyed
 
 DIFFERENCE = FieldDifference(field="tile_m", first="64", second="128")
 FULL = StringComparison(
@@ -114,41 +110,3 @@ def test_json_has_everything():
         {"field": "tile_m", "first": "64", "second": "128"}
     ]
     assert comparison["matches"] == [{"text": "Kernel<1>", "source": "a.conf:1"}]
-
-
-@pytest.mark.parametrize(
-    ("fail_on", "failures", "skipped"),
-    [(DEFAULT_FAIL_ON, 3, 1), (tuple(ParityFinding), 5, 0), ((), 0, 1)],
-)
-def test_junit_has_a_case_per_instance(fail_on, failures, skipped):
-    root = ElementTree.fromstring(render_parity_junit(report(FULL, FINE, fail_on=fail_on)))  # noqa: S314
-    assert (root.get("tests"), root.get("failures"), root.get("skipped")) == (
-        "7",
-        str(failures),
-        str(skipped),
-    )
-    assert {failure.get("type") for failure in root.iter("failure")} == {
-        trouble.value for trouble in fail_on
-    } & {trouble.value for trouble in ParityFinding}
-    assert [suite.get("name") for suite in root] == ["fwd a.conf", "fwd b.conf"]
-
-
-def test_github_has_a_remark_per_finding_on_its_line(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.conf").touch()
-    read = obeyed(render_parity_github(report(FULL, FINE)))
-    assert [one["level"] for one in read] == ["error", "error", "error", "notice", "notice"]
-    missing, extra, duplicate, _, _ = read
-    assert (missing["file"], missing["line"], missing["title"]) == ("a.conf", "2", "parity: missing")
-    assert "Kernel<2>" in missing["message"] and "the conversion drops it" in missing["message"]
-    assert "file" not in extra, "there is no c.json"
-    assert duplicate["line"] == "9"
-    log = render_parity_github(report(FULL, FINE))
-    assert "PARITY FAILS" in log.splitlines()[-1]
-
-
-def test_junit_holds_only_what_xml_can_hold():
-    odd = StringComparison(
-        title="a\x1bb", first="x", second="y", first_count=1, second_count=1, matches=FULL.matches
-    )
-    ElementTree.fromstring(render_parity_junit(report(odd)))  # noqa: S314
