@@ -241,11 +241,10 @@ class Coordinator:
 
     def _take_done(self, timeout_s: float) -> list[Future[bytes]]:
         """Return the tasks that are over; wait for the first one."""
-        done = []
+        done: list[Future[bytes]] = []
         with suppress(Empty):
-            done.append(self._done.get(timeout=timeout_s) if timeout_s > 0 else self._done.get_nowait())
             while True:
-                done.append(self._done.get_nowait())
+                done.append(self._done.get(timeout=0.0 if done else timeout_s))
         return done
 
     def _answered(self, sent: _InFlight, reply: Reply) -> None:
@@ -344,11 +343,8 @@ class Coordinator:
             sent.size = size
 
     def _expire(self) -> None:
-        for expired in self._leases.expired(self._watch.clock()):
-            sent = next((task for task in self._in_flight.values() if task.id == expired), None)
-            if sent is None:
-                self._leases.end(expired)
-                continue
+        expired = self._leases.expired(self._watch.clock())
+        for sent in [task for task in self._in_flight.values() if task.id in expired]:
             self._abandon(sent)
             if self._leave(sent):
                 continue

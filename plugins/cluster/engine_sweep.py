@@ -204,69 +204,57 @@ def run_on_engine(
     :raises CkprofError: the store cannot be written, no toolchain, the engine cannot be used, or no worker
         can measure anything.
     """
-    engine, engine_request = choose_engine(session, request, options, runner)
-    # what is wrong with the settings shows before anything is built
-    pools = possible_pools(engine, engine_request)
-    settings = engine_request.settings or ClusterSettings()
-    with ExitStack() as stack:
-        writer = open_sink(session, options.store, wait=options.wait)
-        stack.callback(writer.close)
-        if not isinstance(writer, StoreWriter):
-            raise UsageError(f"--store {options.store}: name a file")
-        folder = SweepFolder(engine_request.folder)
-        folder.make()
-        asked = settings.merge.processes
-        pool: MergePool | None = None
-        if (processes := default_processes() if asked is None else asked) > 0:
-            pool = MergePool(
-                writer.path.with_name(f"{writer.path.name}.merging"),
-                processes,
-                plugins=loose_plugins(session),
-                architectures=architecture_files(session),
-            )
-            stack.enter_context(pool)
-        merger = Merger(writer, folder.shards, folder.merged, pool)
-        left = merger.merge()
-        if left.new:
-            session.tell(Message(f"merged {counted(left.new, 'outcome')} of workers of an earlier call"))
-        if pools.get(Pool.BUILD, 0):
-            build_missing(
-                session,
-                request,
-                folder if settings.folder is not None else None,
-                lambda: engine.open(replace(engine_request, wanted=(Pool.BUILD,))),
-                options.should_stop,
-            )
-        library = build_checked_library(session, request.selection, request.build)
-        sweep = _Sweep(session, request, options, settings, folder)
-        return sweep.run(library, engine, engine_request, writer, merger)
+    return _Sweep(session, request, options, runner).run()
 
 
 class _Sweep:
     """One sweep on an engine."""
 
     def __init__(
-        self,
-        session: Session,
-        request: RunRequest,
-        options: SweepOptions,
-        settings: ClusterSettings,
-        folder: SweepFolder,
+        self, session: Session, request: RunRequest, options: SweepOptions, runner: EngineRunner
     ) -> None:
-        self._session = session
-        self._request = request
-        self._options = options
-        self._settings = settings
-        self._folder = folder
+        self._session, self._request, self._options = session, request, options
+        self._engine, self._asked = choose_engine(session, request, options, runner)
+        # what is wrong with the settings shows before anything is built
+        self._pools = possible_pools(self._engine, self._asked)
+        self._settings = self._asked.settings or ClusterSettings()
+        self._folder = SweepFolder(self._asked.folder)
 
-    def run(
-        self,
-        library: BuiltLibrary,
-        chosen: Engine,
-        request: EngineRequest,
-        writer: StoreWriter,
-        merger: Merger,
-    ) -> SweepResult:
+    def run(self) -> SweepResult:
+        """Build what is missing, and have the engine's workers measure."""
+        session, request, options, folder = self._session, self._request, self._options, self._folder
+        with ExitStack() as stack:
+            writer = open_sink(session, options.store, wait=options.wait)
+            stack.callback(writer.close)
+            if not isinstance(writer, StoreWriter):
+                raise UsageError(f"--store {options.store}: name a file")
+            folder.make()
+            asked = self._settings.merge.processes
+            pool: MergePool | None = None
+            if (processes := default_processes() if asked is None else asked) > 0:
+                pool = MergePool(
+                    writer.path.with_name(f"{writer.path.name}.merging"),
+                    processes,
+                    plugins=loose_plugins(session),
+                    architectures=architecture_files(session),
+                )
+                stack.enter_context(pool)
+            merger = Merger(writer, folder.shards, folder.merged, pool)
+            left = merger.merge()
+            if left.new:
+                session.tell(Message(f"merged {counted(left.new, 'outcome')} of workers of an earlier call"))
+            if self._pools.get(Pool.BUILD, 0):
+                build_missing(
+                    session,
+                    request,
+                    folder if self._settings.folder is not None else None,
+                    lambda: self._engine.open(replace(self._asked, wanted=(Pool.BUILD,))),
+                    options.should_stop,
+                )
+            library = build_checked_library(session, request.selection, request.build)
+            return self._measure(library, writer, merger)
+
+    def _measure(self, library: BuiltLibrary, writer: StoreWriter, merger: Merger) -> SweepResult:
         """Open the engine, and coordinate its workers."""
         run = sweep_run_options(self._request.options, library.recipe)
         if run.cache is CacheMode.COLD:
@@ -275,7 +263,7 @@ class _Sweep:
         kernels = library.kernels
         job = self._folder.objects.put(encode(self._job(library, run)))
         reference = self._reference_unit(kernels)
-        engine = chosen.open(request)
+        engine = self._engine.open(self._asked)
         shares = engine.shares_files or self._settings.folder is not None
         task = Task(
             id=uuid.uuid4().hex,
@@ -301,7 +289,7 @@ class _Sweep:
                 shared=shared,
                 units=opened,
                 plans=units,
-                parts=part_counts(planned, planning.rounds, possible(chosen, engine.slots(Pool.RUN))),
+                parts=part_counts(planned, planning.rounds, possible(self._engine, engine.slots(Pool.RUN))),
                 reference=self._settings.reference,
                 leases=self._settings.lease,
                 folder=self._folder,

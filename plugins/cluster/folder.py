@@ -84,31 +84,20 @@ class ObjectFolder:
             return None
         return data
 
+    def find(self, digest: str, shared: ObjectFolder | None, sent: Mapping[str, bytes]) -> Path | None:
+        """Return the file of an object, or ``None``; what is elsewhere is kept in this folder of a worker.
 
-class ObjectSource:
-    """Where a worker looks for objects: its own folder, then the shared one, then what came with the task.
-
-    :param local: on the worker's machine; what was found elsewhere is kept there.
-    :param shared: the folder of the sweep; ``None`` if there is none.
-    """
-
-    def __init__(self, local: ObjectFolder, shared: ObjectFolder | None) -> None:
-        self._local = local
-        self._shared = shared
-
-    def find(self, digest: str, sent: Mapping[str, bytes]) -> Path | None:
-        """Return the file of an object on this machine, or ``None``.
-
+        :param shared: the folder of the sweep; ``None`` if there is none.
         :param sent: what came with the task.
         """
-        with self._local.lock(digest):
-            if self._local.get(digest) is None:
-                data = self._shared.get(digest) if self._shared is not None else None
+        with self.lock(digest):
+            if self.get(digest) is None:
+                data = shared.get(digest) if shared is not None else None
                 data = sent.get(digest) if data is None else data
                 if data is None or digest_of(data) != digest:
                     return None
-                self._local.put(data)
-        return self._local.root / digest
+                self.put(data)
+        return self.root / digest
 
 
 class SweepFolder:

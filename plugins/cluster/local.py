@@ -90,11 +90,6 @@ class LocalSession:
                     f"engine local: {exc}; end other processes, or raise 'ulimit -u'"
                 ) from None
 
-    @property
-    def pids(self) -> list[int]:
-        """Process ids of the workers that run."""
-        return [pid for lane in self._lanes if (pid := lane.pid)]
-
     def slots(self, pool: Pool) -> int:
         """Return how many workers there are."""
         return len(self._lanes) if pool is Pool.RUN else 0
@@ -138,11 +133,6 @@ class _Lane(threading.Thread):
         self._process: subprocess.Popen[bytes] | None = None
         #: what the process prints
         self._errors: IO[bytes] | None = None
-
-    @property
-    def pid(self) -> int | None:
-        process = self._process
-        return process.pid if process is not None else None
 
     def run(self) -> None:
         try:

@@ -100,23 +100,16 @@ def _copy_rows(connection: sqlite3.Connection) -> tuple[Counter[str], int, set[i
     last = last_rows(connection)
     before = last["measurements"]
     for table, name in _KNOWN_BY.items():
-        columns = _columns(connection, table)
-        _copy(connection, table, f"SELECT {columns} FROM part.{table} p ORDER BY p.id")  # noqa: S608
-        _number(connection, table, f"JOIN main.{table} m ON m.{name} = p.{name}")
+        _copy_table(connection, table, (name,), {})
     connection.execute(
         "INSERT OR IGNORE INTO main.tags SELECT s.new, t.tag FROM part.tags t "
         "JOIN temp.new_sessions s ON s.old = t.session_id"
     )
-    _copy_by_parts(connection, "kernels", {"instance_id": "instances"}, ("object_digest",))
+    _copy_table(connection, "kernels", ("object_digest",), {"instance_id": "instances"})
     parts = {f"{table[:-1]}_id": table for table in PART_TABLES if table != "problems"}
-    _copy_by_parts(connection, "contexts", parts, ("dtype", "layout"))
-    _copy_by_parts(
-        connection,
-        "measurements",
-        {"context_id": "contexts", "problem_id": "problems", "kernel_id": "kernels"},
-        ("split_k",),
-        ("status", "attempts", "ranked", "median_ms", "min_ms"),
-    )
+    _copy_table(connection, "contexts", ("dtype", "layout"), parts)
+    parts = {"context_id": "contexts", "problem_id": "problems", "kernel_id": "kernels"}
+    _copy_table(connection, "measurements", ("split_k",), parts)
     stored, known = _copy_attempts(connection)
     _copy_baselines(connection)
     # rows have other numbers here, and refer to others
@@ -153,56 +146,44 @@ def _copy_attempts(connection: sqlite3.Connection) -> tuple[Counter[str], int]:
 
 
 def _copy_baselines(connection: sqlite3.Connection) -> None:
-    tables = {
-        name: "texts" if name in ("description_id", "reason_id") else f"{name[:-3]}s"
-        for name in BaselineRow.__struct_fields__[1:]
-        if name.endswith("_id")
-    }
-    number = "(SELECT new FROM temp.new_{} WHERE old = p.{})"
     names = BaselineRow.__struct_fields__[1:]
+    tables = {name: f"{name[:-3]}s" for name in names if name.endswith("_id")}
+    tables |= dict.fromkeys(("description_id", "reason_id"), "texts")
+    number = "(SELECT new FROM temp.new_{} WHERE old = p.{})"
     cells = (number.format(tables[name], name) if name in tables else f"p.{name}" for name in names)
-    rows = f"SELECT {', '.join(cells)} FROM part.baselines p ORDER BY p.id"  # noqa: S608
-    _copy(connection, "baselines", rows, ", ".join(names))
+    connection.execute(
+        f"INSERT OR IGNORE INTO main.baselines ({', '.join(names)}) "  # noqa: S608
+        f"SELECT {', '.join(cells)} FROM part.baselines p ORDER BY p.id"
+    )
 
 
-def _copy_by_parts(
-    connection: sqlite3.Connection,
-    table: str,
-    parts: dict[str, str],
-    own: tuple[str, ...],
-    further: tuple[str, ...] = (),
+def _copy_table(
+    connection: sqlite3.Connection, table: str, known_by: tuple[str, ...], parts: dict[str, str]
 ) -> None:
-    """Copy rows that are known by the numbers of others and by some cells of their own.
+    """Copy the rows of a table, and note which number each has in the store.
 
-    :param parts: column -> table.
+    :param known_by: columns by which a row is known, besides the rows of other tables that it refers to.
+    :param parts: column -> table that it refers to.
     """
-    new = {name: f"temp.new_{other}" for name, other in parts.items()}
-    joins = " ".join(f"CROSS JOIN {other} {name} ON {name}.old = p.{name}" for name, other in new.items())
-    cells = ", ".join([*(f"{name}.new" for name in new), *(f"p.{name}" for name in (*own, *further))])
-    columns = ", ".join([*new, *own, *further])
-    _copy(connection, table, f"SELECT {cells} FROM part.{table} p {joins} ORDER BY p.id", columns)  # noqa: S608
-    same = [*(f"m.{name} = {name}.new" for name in new), *(f"m.{name} = p.{name}" for name in own)]
-    _number(connection, table, f"{joins} CROSS JOIN main.{table} m ON {' AND '.join(same)}")
-
-
-def _copy(connection: sqlite3.Connection, table: str, rows: str, columns: str = "") -> None:
-    names = columns or _columns(connection, table)
-    connection.execute(f"INSERT OR IGNORE INTO main.{table} ({names}) {rows}")
-
-
-def _number(connection: sqlite3.Connection, table: str, joins: str) -> None:
-    """Note which number each row has in the store."""
+    names = [row[1] for row in connection.execute(f"PRAGMA main.table_info({table})")]
+    names = [name for name in names if name not in ("id", "digest")]
+    joins = " ".join(
+        f"CROSS JOIN temp.new_{other} {name} ON {name}.old = p.{name}" for name, other in parts.items()
+    )
+    cells = ", ".join(f"{name}.new" if name in parts else f"p.{name}" for name in names)
+    connection.execute(
+        f"INSERT OR IGNORE INTO main.{table} ({', '.join(names)}) "  # noqa: S608
+        f"SELECT {cells} FROM part.{table} p {joins} ORDER BY p.id"
+    )
     connection.execute(
         f"CREATE TEMP TABLE IF NOT EXISTS new_{table} (old INTEGER PRIMARY KEY, new INTEGER NOT NULL)"
     )
     connection.execute(f"DELETE FROM temp.new_{table}")  # noqa: S608
-    connection.execute(f"INSERT INTO temp.new_{table} SELECT p.id, m.id FROM part.{table} p {joins}")  # noqa: S608
-
-
-def _columns(connection: sqlite3.Connection, table: str) -> str:
-    """Return the columns of a table but for the number and the digest of the row."""
-    names = [row[1] for row in connection.execute(f"PRAGMA main.table_info({table})")]
-    return ", ".join(name for name in names if name not in ("id", "digest"))
+    same = [*(f"m.{name} = {name}.new" for name in parts), *(f"m.{name} = p.{name}" for name in known_by)]
+    connection.execute(
+        f"INSERT INTO temp.new_{table} SELECT p.id, m.id FROM part.{table} p {joins} "  # noqa: S608
+        f"CROSS JOIN main.{table} m ON {' AND '.join(same)}"
+    )
 
 
 def _last_attempt(connection: sqlite3.Connection) -> int:
@@ -348,13 +329,9 @@ class MergePool:
         *,
         plugins: tuple[str, ...] = (),
         architectures: tuple[str, ...] = (),
-        least_bytes: int = LEAST_BYTES,
-        partial_bytes: int = PARTIAL_BYTES,
     ) -> None:
-        self._folder = folder
-        self._processes = processes
+        self._folder, self._processes = folder, processes
         self._plugins, self._architectures = plugins, architectures
-        self._least_bytes, self._partial_bytes = least_bytes, partial_bytes
         self._session: LocalSession | None = None
         self._reading: dict[Future[bytes], ReadTask] = {}
         self._numbers = count()
@@ -382,15 +359,15 @@ class MergePool:
         """
         taken = {shard for task in self._reading.values() for shard in task.pieces}
         left = {name: ends for name, ends in shards.items() if ends[1] > ends[0] and name not in taken}
-        if sum(end - start for start, end in left.values()) < self._least_bytes:
+        if sum(end - start for start, end in left.values()) < LEAST_BYTES:
             return
         pieces: dict[str, tuple[int, int]] = {}
         held = 0
         for name, (start, size) in left.items():
-            end = min(size, start + self._partial_bytes)
+            end = min(size, start + PARTIAL_BYTES)
             pieces[name] = start, end
             held += end - start
-            if held >= self._partial_bytes:
+            if held >= PARTIAL_BYTES:
                 self._submit(pieces)
                 pieces, held = {}, 0
                 if not self.has_room:

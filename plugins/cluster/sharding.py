@@ -43,15 +43,17 @@ class Pace:
     def __init__(self) -> None:
         self._ratios: list[float] = []
 
-    def __len__(self) -> int:
-        return len(self._ratios)
+    def corrected(self, parts: int, problem_s: float, effort: float) -> int:
+        """Return in how many parts a problem is sharded once it is known how long its attempts take.
 
-    def add(self, problem_s: float, effort: float) -> float:
-        """Take note of a problem; return its seconds per effort as a multiple of what is usual by now."""
+        :param parts: in how many otherwise.
+        :param problem_s: about how long one device would take for it; it is taken note of.
+        """
         ratio = problem_s / effort
         insort(self._ratios, ratio)
-        usual = self.usual
-        return ratio / usual if usual else 1.0
+        if len(self._ratios) < _FEWEST or not self.usual:
+            return parts
+        return max(1, math.ceil(parts * (ratio / self.usual)))
 
     @property
     def usual(self) -> float | None:
@@ -173,18 +175,6 @@ def most_parts(kernels: int) -> int:
     return max(1, kernels // LEAST_KERNELS)
 
 
-def corrected(parts: int, pace: Pace, problem_s: float, effort: float) -> int:
-    """Return in how many parts a problem is sharded once it is known how long its attempts take.
-
-    :param pace: of all sharded problems; takes note of this one.
-    :param problem_s: about how long one device would take for it.
-    """
-    longer = pace.add(problem_s, effort)
-    if len(pace) < _FEWEST:
-        return parts
-    return max(1, math.ceil(parts * longer))
-
-
 def part_size(kernels: int, parts: int) -> int:
     """Return how many kernels a part has at most."""
     return max(LEAST_KERNELS, math.ceil(kernels / parts))
@@ -294,13 +284,8 @@ class ShardedProblem:
         self.visits.extend(visits)
         self._narrow()
 
-    def repeat(self, number: int) -> Unit:
-        """Return the part that takes the place of one that was not finished."""
-        part = self._in_flight.pop(number)
-        return self._part(part.cells, part.anchor)
-
     def copy(self, number: int) -> Unit:
-        """Return a part with the kernels of one that somebody is at: the first one to finish counts."""
+        """Return a part with the kernels of another one, in its place or beside it: the first one counts."""
         part = self._in_flight[number]
         return self._part(part.cells, part.anchor)
 

@@ -29,7 +29,7 @@ from ckprof.sweep.identity import device_key, identify_device, source_digests
 from ckprof.sweep.plan import PlanRequest, make_plan
 from ckprof.sweep.recording import Recorder
 from ckprof.sweep.sweep import Stop, Sweep, Watch
-from ckprof_plugins.cluster.folder import ObjectFolder, ObjectSource, SweepFolder
+from ckprof_plugins.cluster.folder import ObjectFolder, SweepFolder
 from ckprof_plugins.cluster.messages import (
     End,
     ReferenceCheck,
@@ -365,7 +365,7 @@ def handle(payload: bytes, slot: Slot) -> bytes:
     try:
         reply = _runner(task, slot).serve(task)
     except _MissingObjects as exc:
-        reply = Reply(task=task.id, end=End.MISSING, missing=exc.digests)
+        reply = Reply(task=task.id, end=End.MISSING, missing=exc.args)
     except CkprofError as exc:
         # whatever is broken, the next task begins from scratch
         close()
@@ -382,9 +382,7 @@ def close() -> None:
 
 
 class _MissingObjects(Exception):
-    def __init__(self, *digests: str) -> None:
-        super().__init__(", ".join(digests))
-        self.digests = digests
+    """Digests of what a worker needs, and cannot reach."""
 
 
 def _runner(task: Task, slot: Slot) -> UnitRunner:
@@ -402,14 +400,14 @@ def _runner(task: Task, slot: Slot) -> UnitRunner:
 def _open(task: Task, slot: Slot, stack: ExitStack) -> UnitRunner:
     own_folder = cache_dir() / "sweep-worker"
     shared = SweepFolder(Path(task.folder)).objects if task.folder else None
-    source = ObjectSource(ObjectFolder(own_folder / "objects"), shared)
-    path = source.find(task.job, task.objects)
+    own = ObjectFolder(own_folder / "objects")
+    path = own.find(task.job, shared, task.objects)
     if path is None:
         raise _MissingObjects(task.job)
     job = decode_job(path.read_bytes())
     library: Path | None = None
     if job.library:
-        library = source.find(job.library, task.objects)
+        library = own.find(job.library, shared, task.objects)
         if library is None:
             raise _MissingObjects(task.job, job.library)
     session = worker_session(job)

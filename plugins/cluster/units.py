@@ -22,7 +22,6 @@ from ckprof_plugins.cluster.sharding import (
     PART_VISITS,
     ShardedProblem,
     ShardSchedule,
-    corrected,
     expected_last,
     parts_of,
     remaining_s,
@@ -281,7 +280,8 @@ class UnitQueue:
         if problem.visit_s is None and reply.attempts:
             problem.visit_s = reply.wall_s / reply.attempts
             problem_s = problem.visit_s * PART_VISITS * len(unit.planned.ranking.active)
-            problem.parts = corrected(problem.parts, self._schedule.pace, problem_s, effort(unit.planned))
+            pace = self._schedule.pace
+            problem.parts = pace.corrected(problem.parts, problem_s, effort(unit.planned))
         problem.finish(unit.unit.part, device, reply.visits)
         self._go_on(unit.unit.id)
 
@@ -315,14 +315,15 @@ class UnitQueue:
         name = unit.unit.id
         if unit.unit.part:
             if name not in self.given_up:
-                part = self._sharded[name].repeat(unit.unit.part)
-                self._schedule.put_first(replace(unit, unit=part))
+                again = self.copy(unit)
+                self.drop(unit)
+                self._schedule.put_first(again)
             return
-        again = self._work.plans.again(unit.unit)
-        if again is None:
+        planned = self._work.plans.again(unit.unit)
+        if planned is None:
             self.finish(unit)
         else:
-            self._schedule.put_first(replace(again, failed=unit.failed))
+            self._schedule.put_first(replace(planned, failed=unit.failed))
 
     def measure_again(self, unit: OpenUnit, devices: Sequence[str]) -> None:
         """Hand out again what is missing of a problem without what some devices measured of it."""

@@ -18,7 +18,7 @@ from ckprof.store.writer import StoreWriter
 from ckprof.sweep.plan import PlanRequest
 from ckprof_plugins.cluster.coordinator import Coordinator
 from ckprof_plugins.cluster.engines import Pool
-from ckprof_plugins.cluster.folder import LeasePolicy, ObjectFolder, ObjectSource, SweepFolder
+from ckprof_plugins.cluster.folder import LeasePolicy, ObjectFolder, SweepFolder
 from ckprof_plugins.cluster.merging import Merger
 from ckprof_plugins.cluster.messages import (
     End,
@@ -80,6 +80,11 @@ def make_runner(job, label, folder, *, bench=None, device=SHARED.device, number=
     return UnitRunner(job, own, device, session, Path(folder))
 
 
+def pids(session):
+    """Return the process ids of the workers of a session of the local engine that run."""
+    return [process.pid for lane in session._lanes if (process := lane._process) is not None]
+
+
 _runner = None
 
 
@@ -88,8 +93,8 @@ def handle(payload, slot):
     global _runner
     task = decode_task(payload)
     if _runner is None:
-        source = ObjectSource(ObjectFolder(Path(task.folder) / "own"), SweepFolder(Path(task.folder)).objects)
-        job = decode_job(source.find(task.job, task.objects).read_bytes())
+        own, shared = ObjectFolder(Path(task.folder) / "own"), SweepFolder(Path(task.folder)).objects
+        job = decode_job(own.find(task.job, shared, task.objects).read_bytes())
         bench = TimedBench(visit_s=float(os.environ.get(VISIT_VARIABLE, "0")))
         _runner = make_runner(job, slot.label, task.folder, bench=bench)
     return encode(_runner.serve(task))

@@ -25,7 +25,7 @@ from ckprof_plugins.cluster.folder import SweepFolder
 from ckprof_plugins.cluster.local import LocalEngine, cpus_per_worker
 from ckprof_plugins.cluster.messages import Task
 from ckprof_plugins.cluster.units import ClusterWatch, last_line
-from plugins.cluster.tests.simulated import HANDLER, VISIT_VARIABLE, TimedBench, make_setup
+from plugins.cluster.tests.simulated import HANDLER, VISIT_VARIABLE, TimedBench, make_setup, pids
 from tests.faults import failing_with
 from tests.test_python_child import run_isolated, trap  # noqa: F401 - a fixture
 
@@ -52,7 +52,7 @@ def test_workers_answer_fail_and_are_replaced():
             session.submit(Pool.BUILD, b"")
     finally:
         session.close(now=True)
-    assert session.pids == []
+    assert pids(session) == []
 
 
 def starting(code):
@@ -114,7 +114,7 @@ def test_workers_that_break_are_lost_with_a_reason_and_replaced(monkeypatch, fau
         assert session.submit(Pool.RUN, b"abc").result(60) == b"cba"
     finally:
         session.close(now=True)
-    assert session.pids == []
+    assert pids(session) == []
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -182,9 +182,10 @@ def test_workers_end_with_their_coordinator(tmp_path):
         "import sys, time\n"
         "from ckprof_plugins.cluster.engines import EngineRequest, Pool\n"
         "from ckprof_plugins.cluster.local import LocalEngine\n"
+        "from plugins.cluster.tests.simulated import pids\n"
         f"session = LocalEngine().open(EngineRequest(handler={ECHO!r}, devices=(0,)))\n"
         "session.submit(Pool.RUN, b'x').result(60)\n"
-        "print(*session.pids, flush=True)\n"
+        "print(*pids(session), flush=True)\n"
         "time.sleep(600)\n"
     )
     with subprocess.Popen(
@@ -201,7 +202,7 @@ def test_workers_end_with_their_coordinator(tmp_path):
 #: a coordinator with two workers, until it is killed or done
 _COORDINATOR = """
 import sys
-from plugins.cluster.tests.simulated import make_setup, HANDLER
+from plugins.cluster.tests.simulated import make_setup, pids, HANDLER
 from ckprof_plugins.cluster.units import ClusterWatch
 from ckprof_plugins.cluster.engines import EngineRequest
 from ckprof_plugins.cluster.local import LocalEngine
@@ -209,7 +210,7 @@ setup = make_setup(sys.argv[1], problems=int(sys.argv[2]), kernels=int(sys.argv[
 setup.devices = 2
 session = LocalEngine().open(EngineRequest(handler=HANDLER, devices=(0, 1)))
 print("ready", flush=True)
-watch = ClusterWatch(poll_s=0.02, on_attempt=lambda attempt: print(*session.pids, flush=True))
+watch = ClusterWatch(poll_s=0.02, on_attempt=lambda attempt: print(*pids(session), flush=True))
 summary = setup.coordinate(session, watch)
 session.close(now=True)
 print("done", flush=True)

@@ -98,8 +98,12 @@ def inside(monkeypatch):
     monkeypatch.setattr(Inside, "lost", 0)
 
 
-def small_pool(tmp_path, processes=2):
-    return MergePool(tmp_path / "merging", processes, least_bytes=1, partial_bytes=20_000)
+@pytest.fixture
+def small_pool(monkeypatch, inside):
+    """Return what makes a pool that reads even little, piece by piece."""
+    monkeypatch.setattr(partial, "LEAST_BYTES", 1)
+    monkeypatch.setattr(partial, "PARTIAL_BYTES", 20_000)
+    return lambda folder: MergePool(folder / "merging", 2)
 
 
 def merge_all(merger, turns=None):
@@ -110,7 +114,7 @@ def merge_all(merger, turns=None):
 
 
 @pytest.mark.parametrize("turns", [None, 5_000])
-def test_the_store_is_the_one_of_a_single_process(tmp_path, inside, turns):
+def test_the_store_is_the_one_of_a_single_process(tmp_path, small_pool, turns):
     chance = random.Random(3)
     shards = tmp_path / "shards"
     paths = [fill(shards, number, chance) for number in range(4)]
@@ -135,7 +139,7 @@ def test_the_store_is_the_one_of_a_single_process(tmp_path, inside, turns):
     assert not (tmp_path / "merging").exists()
 
 
-def test_what_was_merged_before_is_not_copied_again(tmp_path, inside):
+def test_what_was_merged_before_is_not_copied_again(tmp_path, small_pool):
     chance = random.Random(5)
     shards = tmp_path / "shards"
     fill(shards, 0, chance)
@@ -151,7 +155,7 @@ def test_what_was_merged_before_is_not_copied_again(tmp_path, inside):
     assert check(tmp_path / "many.db") == []
 
 
-def test_a_line_that_is_being_written_is_read_later(tmp_path, inside):
+def test_a_line_that_is_being_written_is_read_later(tmp_path, small_pool):
     shards = tmp_path / "shards"
     path = fill(shards, 0, random.Random(1), 10)
     data = path.read_bytes()
@@ -165,7 +169,7 @@ def test_a_line_that_is_being_written_is_read_later(tmp_path, inside):
 
 
 @pytest.mark.parametrize("lost", [1, 100])
-def test_what_a_lost_process_was_reading_is_read_again(tmp_path, inside, lost):
+def test_what_a_lost_process_was_reading_is_read_again(tmp_path, small_pool, lost):
     shards = tmp_path / "shards"
     for number in range(3):
         fill(shards, number, random.Random(number))
@@ -176,7 +180,7 @@ def test_what_a_lost_process_was_reading_is_read_again(tmp_path, inside, lost):
     assert contents(tmp_path / "many.db") == sequential(shards, tmp_path / "one.db")
 
 
-def test_copied_outcomes_are_counted_and_told(tmp_path, inside):
+def test_copied_outcomes_are_counted_and_told(tmp_path, small_pool):
     shards = tmp_path / "shards"
     fill(shards, 0, random.Random(2))
     told = []
@@ -225,10 +229,11 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from ckprof.store.writer import StoreWriter
-from ckprof_plugins.cluster.partial import MergePool
+from ckprof_plugins.cluster import partial
 from ckprof_plugins.cluster.merging import Merger
 folder = Path(sys.argv[2])
-with MergePool(folder / "merging", 2, least_bytes=1, partial_bytes=20_000) as pool:
+partial.LEAST_BYTES, partial.PARTIAL_BYTES = 1, 20_000
+with partial.MergePool(folder / "merging", 2) as pool:
     with StoreWriter(folder / "many.db", wait_s=60) as writer:
         merger = Merger(writer, folder / "shards", folder / "merged.json", pool)
         print("began", flush=True)

@@ -17,7 +17,6 @@ from ckprof_plugins.cluster.folder import (
     LeasePolicy,
     LeaseTable,
     ObjectFolder,
-    ObjectSource,
     digest_of,
     read_journal,
 )
@@ -166,8 +165,7 @@ def test_the_workers_of_a_host_fetch_an_object_once(tmp_path):
             return super().get(digest)
 
     def find(_):
-        source = ObjectSource(ObjectFolder(tmp_path / "own"), Far(shared.root))
-        return source.find(digest, {}).read_bytes()
+        return ObjectFolder(tmp_path / "own").find(digest, Far(shared.root), {}).read_bytes()
 
     with ThreadPoolExecutor(4) as workers:
         assert set(workers.map(find, range(4))) == {b"library" * 1000}
@@ -178,17 +176,16 @@ def test_objects_are_known_by_their_content(tmp_path):
     shared, own = ObjectFolder(tmp_path / "shared"), ObjectFolder(tmp_path / "own")
     digest = shared.put(b"library")
     assert digest == digest_of(b"library") == shared.put(b"library")
-    source = ObjectSource(own, shared)
-    path = source.find(digest, {})
+    path = own.find(digest, shared, {})
     assert path == own.root / digest and path.read_bytes() == b"library"
     sent = digest_of(b"job")
-    assert source.find(sent, {}) is None
-    assert source.find(sent, {sent: b"another"}) is None
-    assert source.find(sent, {sent: b"job"}).read_bytes() == b"job"
+    assert own.find(sent, shared, {}) is None
+    assert own.find(sent, shared, {sent: b"another"}) is None
+    assert own.find(sent, shared, {sent: b"job"}).read_bytes() == b"job"
     (own.root / digest).write_bytes(b"damaged")
     assert own.get(digest) is None
-    assert source.find(digest, {}).read_bytes() == b"library"
-    assert ObjectSource(own, None).find("0" * 40, {}) is None
+    assert own.find(digest, shared, {}).read_bytes() == b"library"
+    assert own.find("0" * 40, None, {}) is None
 
 
 def test_baselines_are_merged_by_partial_stores(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from statistics import median
 
@@ -17,7 +18,7 @@ def drained(schedule):
 
 def test_the_order_of_what_is_handed_out():
     schedule = ShardSchedule(["begin 1", "begin 2"], [(30.0, "whole 60 s"), (5.0, "whole 10 s")])
-    schedule.pace.add(10.0, 10.0)
+    schedule.pace.corrected(1, 10.0, 10.0)
     schedule.put("last step", 20.0)
     schedule.put("part", 50.0)
     schedule.put("later part", 50.0)
@@ -52,9 +53,9 @@ def test_the_pace_is_the_median_of_what_was_seen():
     for _ in range(101):
         seconds, effort = chance.uniform(1, 9), chance.uniform(1, 9)
         seen.append(seconds / effort)
-        longer = pace.add(seconds, effort)
-    assert len(pace) == 101 and pace.usual == median(seen)
-    assert longer == seen[-1] / median(seen)
+        parts = pace.corrected(1000, seconds, effort)
+    assert pace.usual == median(seen)
+    assert parts == math.ceil(1000 * (seen[-1] / median(seen)))
 
 
 def test_a_part_comes_before_the_last_step_of_its_problem_and_after_longer_problems():

@@ -28,7 +28,6 @@ from ckprof_plugins.cluster.sharding import (
     LEAST_KERNELS,
     Pace,
     ShardedProblem,
-    corrected,
     deal,
     most_parts,
     narrows,
@@ -124,10 +123,10 @@ def test_what_takes_longer_than_its_share_is_divided():
 
 def test_parts_follow_what_attempts_take_as_soon_as_enough_problems_were_begun():
     pace = Pace()
-    assert [corrected(10, pace, 3.0, 1.0) for _ in range(8)] == [10] * 8
+    assert [pace.corrected(10, 3.0, 1.0) for _ in range(8)] == [10] * 8
     # twice as long as its effort says, and a third as long
-    assert corrected(10, pace, 6.0, 1.0) == 20
-    assert corrected(10, pace, 1.0, 1.0) == 4
+    assert pace.corrected(10, 6.0, 1.0) == 20
+    assert pace.corrected(10, 1.0, 1.0) == 4
     # few kernels: parts are as many as are worth their anchor
     assert part_size(960, 128) == part_size(960, 20) == LEAST_KERNELS and most_parts(960) == 20
     assert part_size(960, 10) == 96 and most_parts(10) == 1
@@ -237,7 +236,8 @@ def test_a_division_begins_with_an_anchor_and_ends_with_those_that_may_be_the_fa
     assert len(parts) == 3 and {part.anchor.cell.instance for part in parts} == {"k0"}
     assert all(part.cells[0].instance == "k0" for part in parts)
     assert {cell for part in (lead, *parts) for cell in part.cells} == set(own.cells)
-    lost = own.repeat(parts[0].part)
+    lost = own.copy(parts[0].part)
+    own.drop(parts[0].part)
     assert lost.cells == parts[0].cells and lost.part not in [part.part for part in parts]
     before = [part.rounds_before for part in (lead, *parts, lost)]
     taken = ROUNDS.max_rounds + ROUNDS.max_repeats

@@ -20,7 +20,6 @@ from ckprof_plugins.cluster.screening import part_rounds
 from ckprof_plugins.cluster.sharding import (
     LEAD_KERNELS,
     ShardSchedule,
-    corrected,
     expected_last,
     narrows,
     part_size,
@@ -222,8 +221,8 @@ class _Model:
         """Return what can be handed out once a unit is finished."""
         costs, problem = self.costs, unit.problem
         if unit.kind == "lead":
-            self.parts[problem] = corrected(
-                self.parts[problem], self.schedule.pace, self.whole_s[problem], self.efforts[problem]
+            self.parts[problem] = self.schedule.pace.corrected(
+                self.parts[problem], self.whole_s[problem], self.efforts[problem]
             )
             return self._deal(problem, costs.kernels - LEAD_KERNELS, costs.attempts)
         if unit.kind == "part":
