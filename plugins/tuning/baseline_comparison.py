@@ -14,7 +14,7 @@ from ckprof.model.ranking import field_of, unranked_ms
 from ckprof.sweep.recording import run_into_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ckprof.measure.requests import RunRequest
     from ckprof.model.outcome import Outcome
@@ -116,20 +116,17 @@ def _compared(
 ) -> ProblemComparison:
     outcomes = [outcome for outcome in results.outcomes if outcome.problem_index == index]
     others = [baseline for baseline in results.baselines if baseline.outcome.problem_index == index]
+    times = {measured.baseline: unranked_ms(measured.outcome) for measured in others}
     return ProblemComparison(
         problem=problem,
         count=count,
         best_us=_best_us(outcomes),
         library_us=_best_us(measured for measured in outcomes if measured.key in library),
-        baseline_us={
-            measured.baseline: 1000 * time_ms
-            for measured in others
-            if (time_ms := unranked_ms(measured.outcome)) is not None
-        },
+        baseline_us={baseline: 1000 * time_ms for baseline, time_ms in times.items() if time_ms is not None},
         failures={
             measured.baseline: f"{measured.outcome.status.value}: {measured.outcome.reason}"
             for measured in others
-            if unranked_ms(measured.outcome) is None
+            if times[measured.baseline] is None
         },
     )
 
@@ -145,15 +142,6 @@ _LARGEST_SHARE: Final = 0.25
 _KERNELS: Final = 2
 
 
-def spent_from_now(budget_s: float | None, clock: Callable[[], float] = time.monotonic) -> Callable[[], bool]:
-    """Return what says whether a budget that begins now is spent.
-
-    :param budget_s: ``None`` for as long as it takes.
-    """
-    started = clock()
-    return lambda: budget_s is not None and clock() - started >= budget_s
-
-
 def comparison_s(request: RunRequest, options: TuneOptions) -> float:
     """Return how much of the budget is kept for the comparison: what it takes, a quarter at most."""
     each_s = request.options.max_time_s * options.rounds.max_rounds
@@ -163,7 +151,7 @@ def comparison_s(request: RunRequest, options: TuneOptions) -> float:
 
 
 def compare_with_baselines(
-    session: Session, request: RunRequest, options: TuneOptions, result: TuneResult, spent: Callable[[], bool]
+    session: Session, request: RunRequest, options: TuneOptions, result: TuneResult, end: float
 ) -> BaselineComparison:
     """Run the best kernel, that of the library that is kept, and the baselines on the problems of a search.
 
@@ -171,7 +159,7 @@ def compare_with_baselines(
     are left out. One process after the other has the device; each kernel and each baseline gets the time of
     all rounds of the search. A comparison that fails is part of the result: the search is not lost with it.
 
-    :param spent: whether nothing is left of the budget.
+    :param end: when nothing is left of the budget, by :func:`time.monotonic`.
     :raises Interrupted: a signal insisted.
     """
     keys = {candidate.name: candidate.instance.key for candidate in request.selection.candidates}
@@ -182,10 +170,10 @@ def compare_with_baselines(
     )
     if not found:
         return _nothing(options, "nothing was measured")
-    if spent():
+    if time.monotonic() >= end:
         return replace(_nothing(options, ""), left_out=tuple(choice.problem for choice in found))
     store = StoreOptions(store=options.store, tags=options.tags, wait=options.wait)
-    run = _measured_again(request, options, [_case(choice, keys) for choice in found], spent)
+    run = _measured_again(request, options, [_case(choice, keys) for choice in found], end)
     try:
         results, error = run_into_store(session, run, store)
         if error is not None:
@@ -214,19 +202,14 @@ def _case(choice: BestChoice, keys: dict[str, str]) -> ProblemCase:
 
 
 def _measured_again(
-    request: RunRequest, options: TuneOptions, cases: Sequence[ProblemCase], spent: Callable[[], bool]
+    request: RunRequest, options: TuneOptions, cases: Sequence[ProblemCase], end: float
 ) -> RunRequest:
     """Return the run of the kernels that are compared."""
     selection, wanted = request.selection, frozenset().union(*(case.instances or () for case in cases))
-    should_stop = options.search.should_stop
+    candidates = tuple(one for one in selection.candidates if one.instance.key in wanted)
     return replace(
         request,
-        selection=replace(
-            selection,
-            candidates=tuple(
-                candidate for candidate in selection.candidates if candidate.instance.key in wanted
-            ),
-        ),
+        selection=replace(selection, candidates=candidates),
         problems=tuple(cases),
         options=replace(
             request.options,
@@ -234,7 +217,7 @@ def _measured_again(
             max_time_s=request.options.max_time_s * options.rounds.max_rounds,
         ),
         baselines=options.baselines,
-        should_stop=lambda: should_stop() or spent(),
+        should_stop=lambda: options.search.should_stop() or time.monotonic() >= end,
     )
 
 

@@ -43,8 +43,6 @@ from ckprof_plugins.tuning.time_model.selector import precedence
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from ckprof.kernels.candidates import Candidate
     from ckprof.kernels.choose import Selection
     from ckprof.measure.requests import RunRequest
@@ -130,9 +128,12 @@ class DeviceBench:
         ]
         cases = _problems_of(request)
         self.space = _space(self._candidates, traits, cases, request.options.splits)
-        #: content key -> position of the kernel; position of a kernel, number of splits -> that of the choice
-        self._kernel_numbers = {kernel.key: number for number, kernel in enumerate(self.space.kernels)}
-        self._choice_numbers = {choice: number for number, choice in enumerate(self.space.choices)}
+        #: how the choices of the space are called where they are measured, and position of each
+        self._cells = [
+            KernelConfiguration(self.space.kernels[kernel].key, splits)
+            for kernel, splits in self.space.choices
+        ]
+        self._choices = {cell: number for number, cell in enumerate(self._cells)}
         self._started = time.monotonic()
         #: kernels that were asked whether they support the problems
         self._asked: set[int] = set()
@@ -142,8 +143,8 @@ class DeviceBench:
         self._recorder: Recorder | None = None
         #: kernels that did not compile and whose failure is not stored yet
         self._unstored: list[int] = []
-        #: visits of cells, oldest first; ``None`` for one that failed
-        self._visits: dict[tuple[Problem, KernelConfiguration], list[RoundTime | None]] = {}
+        #: visits of pairs, oldest first; ``None`` for one that failed
+        self._visits: dict[Pair, list[RoundTime | None]] = {}
         self._build: KernelBuild | None = None
         self._building: frozenset[int] = frozenset()
         jobs = request.build.jobs or session.settings.jobs
@@ -215,10 +216,10 @@ class DeviceBench:
         build = replace(self._request.build, build_dir=None)
         answers = support_answers(self._session, self._selection(kernels), build, queries)
         return [
-            Pair(index // len(splits), self._choice_numbers[kernel, splits[index % len(splits)]])
-            for kernel in kernels
+            Pair(index // len(splits), self._choices[KernelConfiguration(key, splits[index % len(splits)])])
+            for key in (space.kernels[kernel].key for kernel in kernels)
             # one without answers does not compile; building it will say why
-            for index, answer in enumerate(answers.get(space.kernels[kernel].key, ()))
+            for index, answer in enumerate(answers.get(key, ()))
             if not answer.supported
         ]
 
@@ -236,11 +237,9 @@ class DeviceBench:
     def begin_build(self, kernels: Sequence[int]) -> None:
         """Begin to build kernels, with those that are in the library already and the best ones so far."""
         observations = self.observations
-        wanted = {*kernels, *map(int, observations.built.nonzero()[0])}
-        wanted |= {
-            int(self.space.kernel_of[row.argmin()]) for row in self._filled() if np.isfinite(row).any()
-        }
-        wanted -= set(map(int, observations.broken.nonzero()[0]))
+        wanted = {*kernels, *observations.built.nonzero()[0].tolist()}
+        wanted |= {int(self.space.kernel_of[pair.choice]) for pair in self._best()}
+        wanted -= {*observations.broken.nonzero()[0].tolist()}
         self._build = KernelBuild(self._session, self._selection(sorted(wanted)), self._build_options)
         self._building = frozenset(kernels)
         if self.overlaps:
@@ -276,9 +275,11 @@ class DeviceBench:
         self._shared = self._library.shared
         opened_s = time.monotonic() - started - waited_s
         costs.saw_build(len(kernels), build.seconds + opened_s, library.summary.units)
+        rejected = {one.candidate.instance.key: one.reason for one in library.rejected}
         failures = {
-            self._kernel_numbers[rejection.candidate.instance.key]: f"it cannot be built: {rejection.reason}"
-            for rejection in library.rejected
+            number: f"it cannot be built: {rejected[kernel.key]}"
+            for number, kernel in enumerate(self.space.kernels)
+            if kernel.key in rejected
         }
         self._unstored += [kernel for kernel in failures if kernel in kernels]
         return failures
@@ -289,9 +290,10 @@ class DeviceBench:
             self._build.abandon()
             self._build = None
 
-    def _filled(self) -> NDArray[np.float64]:
-        """Return problems x choices -> logarithm of microseconds; infinity without a measurement."""
-        return np.where(self.observations.measured, self.observations.log_us, np.inf)
+    def _best(self) -> list[Pair]:
+        """Return the fastest choice of each problem on which something was measured."""
+        filled = np.where(self.observations.measured, self.observations.log_us, np.inf)
+        return [Pair(n, int(row.argmin())) for n, row in enumerate(filled) if np.isfinite(row).any()]
 
     # --- measurements -------------------------------------------------------------------------------------
 
@@ -303,8 +305,12 @@ class DeviceBench:
         opened = self._library
         if opened is None:
             raise ValueError("nothing is built")
-        wanted = self._to_measure(cells)
-        if not wanted:
+        problems = {cell.problem for cell in cells}
+        # the best of their problems as well, and failures to be stored
+        pairs = {*cells, *(pair for pair in self._best() if pair.problem in problems)}
+        pairs.update(Pair(0, int((self.space.kernel_of == kernel).argmax())) for kernel in self._unstored)
+        self._unstored = []
+        if not pairs:
             return []
         if self._recorder is None:
             run, options = self._run, self._options
@@ -317,12 +323,13 @@ class DeviceBench:
                 layer_evidence(self._request.problems),
             )
             self._recorder = Recorder(self._sink, record, opened.shared, least_samples=run.min_samples)
-        fresh: dict[tuple[Problem, KernelConfiguration], None] = {}
+        fresh: dict[Pair, None] = {}
 
         def stored(sample: Sample, attempt: Attempt) -> None:
-            problem, cell = sample.group.problem, sample.visit.cell
-            self._visits.setdefault((problem, cell), []).append(attempt.round_time)
-            fresh[problem, cell] = None
+            problem = sample.group.problem
+            pair = Pair(self.space.problems.index(problem), self._choices[sample.visit.cell])
+            self._visits.setdefault(pair, []).append(attempt.round_time)
+            fresh[pair] = None
             opened.hooks.after_outcome(problem, sample.outcome)
 
         watch = Watch(
@@ -331,59 +338,24 @@ class DeviceBench:
             should_stop=self._options.search.should_stop,
             max_time_s=most_s,
         )
-        plan = make_plan(self._plan_request(wanted, opened), self._sink.reader.past_visits)
-        Sweep(plan, opened.bench, self._recorder, watch).run()
-        return list(self._results(fresh))
-
-    def _to_measure(self, cells: Sequence[Pair]) -> set[tuple[Problem, KernelConfiguration]]:
-        """Return what is measured: the cells, the best of their problems, and failures to be stored."""
-        space = self.space
-        wanted = set(cells)
-        filled = self._filled()
-        for problem in {cell.problem for cell in cells}:
-            if self.observations.measured[problem].any():
-                wanted.add(Pair(problem, int(filled[problem].argmin())))
-        wanted.update(Pair(0, int((space.kernel_of == kernel).argmax())) for kernel in self._unstored)
-        self._unstored = []
-        return {self._measured_pair(cell) for cell in wanted}
-
-    def _measured_pair(self, cell: Pair) -> tuple[Problem, KernelConfiguration]:
-        """Return how a cell of the space is called where it is measured."""
-        kernel, splits = self.space.choices[cell.choice]
-        return self.space.problems[cell.problem], KernelConfiguration(self.space.kernels[kernel].key, splits)
-
-    def _choice_of(self, cell: KernelConfiguration) -> int | None:
-        """Return the position of the choice of a kernel and its splits; ``None`` if the search has none."""
-        kernel = self._kernel_numbers.get(cell.instance)
-        return None if kernel is None else self._choice_numbers.get((kernel, cell.split_k))
-
-    def _plan_request(
-        self, wanted: set[tuple[Problem, KernelConfiguration]], opened: OpenedLibrary
-    ) -> PlanRequest:
+        wanted = {(self.space.problems[pair.problem], self._cells[pair.choice]) for pair in pairs}
         keys = {cell.instance for _, cell in wanted}
-        problems = {problem for problem, _ in wanted}
-        return PlanRequest(
+        request = PlanRequest(
             kernels=[kernel for kernel in opened.library.kernels if kernel.key in keys],
-            problems=[problem for problem in self.space.problems if problem in problems],
+            problems=[self.space.problems[number] for number in sorted({pair.problem for pair in pairs})],
             splits=sorted({cell.split_k for _, cell in wanted}),
             shared=self._shared,
             rounds=self._options.rounds,
             retry_failed=self._options.retry_failed,
             takes=lambda problem, cell: (problem, cell) in wanted,
         )
+        plan = make_plan(request, self._sink.reader.past_visits)
+        Sweep(plan, opened.bench, self._recorder, watch).run()
+        return [(pair, self._time(pair)) for pair in fresh if self.observations.possible[pair]]
 
-    def _results(self, fresh: Iterable[tuple[Problem, KernelConfiguration]]) -> Iterator[MeasuredPair]:
-        """Return what is known of cells by all their visits, as a later session reads it from the store."""
-        numbers = {problem: number for number, problem in enumerate(self.space.problems)}
-        for problem, kernel_cell in fresh:
-            choice = self._choice_of(kernel_cell)
-            if choice is not None and self.observations.possible[numbers[problem], choice]:
-                cell = Pair(numbers[problem], choice)
-                yield cell, self._time(problem, kernel_cell)
-
-    def _time(self, problem: Problem, cell: KernelConfiguration) -> KernelTime | None:
-        """Return the time of a cell by all its visits; ``None`` if the latest one failed."""
-        visits = self._visits[problem, cell]
+    def _time(self, pair: Pair) -> KernelTime | None:
+        """Return the time by all visits of a pair; ``None`` if the latest one failed."""
+        visits = self._visits[pair]
         return kernel_time(filter(None, visits)) if visits[-1] is not None else None
 
     # --- what is known before -----------------------------------------------------------------------------
@@ -392,19 +364,17 @@ class DeviceBench:
         """Take over what earlier sessions measured; say whether there is anything."""
         observations, instance = self.observations, self._candidates[0].instance
         shared = replace(self._shared, dtype=instance.dtype, layout=instance.layout.name)
-        seen: dict[Pair, None] = {}
         for number, problem in enumerate(self.space.problems):
             for visit in store.past_visits(shared, problem):
-                choice = self._choice_of(visit.cell)
+                choice = self._choices.get(visit.cell)
                 if choice is None or (visit.round_time is None and self._options.retry_failed):
                     continue
                 if visit.status == Status.COMPILE_ERROR.value:
                     observations.note_broken(int(self.space.kernel_of[choice]))
-                self._visits.setdefault((problem, visit.cell), []).append(visit.round_time)
-                seen[Pair(number, choice)] = None
-        for cell in seen:
-            observations.note(cell, self._time(*self._measured_pair(cell)))
-        return bool(seen)
+                self._visits.setdefault(Pair(number, choice), []).append(visit.round_time)
+        for pair in self._visits:
+            observations.note(pair, self._time(pair))
+        return bool(self._visits)
 
 
 def require_one_kind(candidates: Sequence[Candidate]) -> None:

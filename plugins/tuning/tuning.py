@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +20,7 @@ from ckprof.model.outcome import RoundTime
 from ckprof.model.ranking import kernel_time
 from ckprof.model.types import DataType
 from ckprof.sweep.requests import RoundRunOptions
-from ckprof_plugins.tuning.baseline_comparison import compare_with_baselines, comparison_s, spent_from_now
+from ckprof_plugins.tuning.baseline_comparison import compare_with_baselines, comparison_s
 from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.model_use import (
     KernelKind,
@@ -218,9 +220,9 @@ def tune_planned(session: Session, request: RunRequest, options: TuneOptions) ->
 
     # who cannot be compared with what is missing need not search for hours
     baseline_sources(session, options.baselines, request.build.target)
-    spent = spent_from_now(options.search.budget_s)
-    sought = options.search
+    sought, end = options.search, math.inf
     if options.baselines and sought.budget_s is not None:
+        end = time.monotonic() + sought.budget_s
         sought = replace(sought, budget_s=sought.budget_s - comparison_s(request, options))
     with open_bench(session, request, options) as bench:
         asked = search_request(session, bench.space, sought, bench.kind)
@@ -228,7 +230,7 @@ def tune_planned(session: Session, request: RunRequest, options: TuneOptions) ->
         result = search(session, bench, bench.observations, asked, sought)
     if not options.baselines or result.stop is TuneStop.REQUESTED:
         return result
-    return replace(result, comparison=compare_with_baselines(session, request, options, result, spent))
+    return replace(result, comparison=compare_with_baselines(session, request, options, result, end))
 
 
 def search(

@@ -14,7 +14,6 @@ from ckprof_plugins.tuning.baseline_comparison import (
     BaselineComparison,
     comparison_of,
     comparison_s,
-    spent_from_now,
 )
 
 PASSED = Verification(max_error=0.0, wrong_elements=0, elements=1, rtol=1e-3, atol=1e-3)
@@ -132,14 +131,6 @@ def test_problems_for_which_no_time_was_left_are_named() -> None:
     found = compared(outcomes, [vendor(0, 11)], partial=True)
     assert [one.count for one in found.problems] == [1]
     assert (found.left_out, found.failure) == ((problem(2), problem(3)), "")
-
-
-def test_a_budget_is_spent_when_its_time_is_over() -> None:
-    now = [5.0]
-    spent, endless = spent_from_now(10.0, lambda: now[0]), spent_from_now(None)
-    assert not spent() and not endless()
-    now[0] = 15.0
-    assert spent()
 
 
 @pytest.mark.parametrize(("budget_s", "kept_s"), [(1000.0, 6.0), (16.0, 4.0)])
