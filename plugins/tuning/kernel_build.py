@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 import time
+from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from ckprof.events import Progress, ProgressEnded
@@ -38,8 +39,7 @@ class KernelBuild:
         #: seconds that the build took, without waiting for its turn
         self.seconds = 0.0
         self._thread: threading.Thread | None = None
-        self._library: BuiltLibrary | None = None
-        self._error: BaseException | None = None
+        self._library: Future[BuiltLibrary] = Future()
         self._abandoned = threading.Event()
         self._events: list[Event] = []
 
@@ -64,11 +64,7 @@ class KernelBuild:
             self._thread.join()
             for event in self._events:
                 self._session.tell(event)
-        if self._error is not None:
-            raise self._error
-        if self._library is None:
-            raise RuntimeError("an abandoned build has no library")
-        return self._library
+        return self._library.result()
 
     def abandon(self, *, wait: bool = True) -> None:
         """End it as soon as the compilers that are running have ended.
@@ -82,17 +78,15 @@ class KernelBuild:
     def _in_thread(self) -> None:
         session = copy.copy(self._session)
         session.tell = self._keep
-        try:
-            self._build(session)
-        except _Abandoned:
-            pass
-        except BaseException as error:
-            # it is raised where the build is waited for
-            self._error = error
+        self._build(session)
 
     def _build(self, session: Session) -> None:
         started = time.monotonic()
-        self._library = build_checked_library(session, self._selection, self._options)
+        try:
+            self._library.set_result(build_checked_library(session, self._selection, self._options))
+        except BaseException as error:
+            # it is raised where the build is waited for
+            self._library.set_exception(error)
         self.seconds = time.monotonic() - started
 
     def _keep(self, event: Event) -> None:

@@ -24,7 +24,7 @@ from ckprof_plugins.tuning.model_use import (
 from ckprof_plugins.tuning.time_model.selector import Selector
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ckprof.kernels.candidates import Candidate as ListedKernel
     from ckprof.kernels.choose import Selection
@@ -85,15 +85,16 @@ def select(session: Session, options: SelectOptions) -> KernelChoice:
         model, traits, gemm_sizes_of(session.registry, model.direction, model.dtype), boost=options.boost
     )
     wanted = max(options.top, options.measure)
-    support = _Support(session, options, listed, selector)
+    unsupported: dict[str, str] = {}
+    supports = _support(session, options, listed, selector, unsupported) if options.check_support else None
     predictions = selector.rank(
         options.problem,
         top=wanted,
-        supported=support.asks if options.check_support else None,
+        supported=supports,
         distinct=options.measure > 0,
     )
     if not predictions:
-        usual = "".join(f" ({reason})" for reason, _ in Counter(support.reasons.values()).most_common(1))
+        usual = "".join(f" ({reason})" for reason, _ in Counter(unsupported.values()).most_common(1))
         raise NothingLeftError(
             f"none of the {counted(len(traits), 'kernel')} supports the problem{usual}; "
             "'ckprof check-support' shows why"
@@ -111,7 +112,7 @@ def select(session: Session, options: SelectOptions) -> KernelChoice:
         model=model,
         kernels=tuple(chosen[: options.top]),
         candidates=len(traits),
-        unsupported=support.reasons,
+        unsupported=unsupported,
         warnings=(*filter(None, [model.basis]), *warnings),
     )
 
@@ -141,46 +142,43 @@ def _predictable(
     return listed, warnings
 
 
-class _Support:
-    """Asks kernels whether they support the problem, a few at a time, from the best one on."""
+def _support(
+    session: Session,
+    options: SelectOptions,
+    listed: dict[str, ListedKernel],
+    selector: Selector,
+    reasons: dict[str, str],
+) -> Callable[[str, int], bool]:
+    """Return what asks kernels whether they support the problem, a few at a time, from the best one on.
 
-    def __init__(
-        self, session: Session, options: SelectOptions, listed: dict[str, ListedKernel], selector: Selector
-    ) -> None:
-        self._session = session
-        self._options = options
-        self._listed = listed
-        # the order in which the ranking will ask
-        predictions = selector.rank(options.problem) if options.check_support else ()
-        self._order = [(prediction.kernel, prediction.splits) for prediction in predictions]
-        self._answers: dict[tuple[str, int], bool] = {}
-        self.reasons: dict[str, str] = {}
+    :param reasons: name of a kernel that does not -> why; what is asked adds to it.
+    """
+    from ckprof.measure.support import support_answers
+    from ckprof.measure.worker.messages import SupportQuery
 
-    def asks(self, name: str, splits: int) -> bool:
-        """Say whether a kernel with a number of splits supports the problem."""
-        if (name, splits) not in self._answers:
-            self._ask_from(self._order.index((name, splits)))
-        return self._answers[name, splits]
+    # the order in which the ranking will ask
+    order = [(prediction.kernel, prediction.splits) for prediction in selector.rank(options.problem)]
+    supported: dict[tuple[str, int], bool] = {}
 
-    def _ask_from(self, start: int) -> None:
-        from ckprof.measure.support import support_answers
-        from ckprof.measure.worker.messages import SupportQuery
-
-        asked = self._order[start : start + max(_ASKED_AT_ONCE, self._options.top)]
-        names = dict.fromkeys(name for name, _ in asked)
+    def supports(name: str, splits: int) -> bool:
+        if (name, splits) in supported:
+            return supported[name, splits]
+        start = order.index((name, splits))
+        asked = order[start : start + max(_ASKED_AT_ONCE, options.top)]
         counts = sorted({splits for _, splits in asked})
-        options = self._options
-        selection = replace(options.selection, candidates=tuple(self._listed[name] for name in names))
+        candidates = tuple(listed[name] for name in dict.fromkeys(name for name, _ in asked))
         queries = (SupportQuery(problem=options.problem, split_k=count) for count in counts)
-        answers = support_answers(self._session, selection, options.build, queries)
-        for name, splits in asked:
-            of_kernel = answers.get(self._listed[name].instance.key)
-            answer = of_kernel[counts.index(splits)] if of_kernel is not None else None
-            self._answers[name, splits] = answer is not None and answer.supported
-            if answer is None:
-                self.reasons[name] = "it does not compile"
-            elif not answer.supported:
-                self.reasons[name] = answer.reason
+        selection = replace(options.selection, candidates=candidates)
+        answers = support_answers(session, selection, options.build, queries)
+        for one, count in asked:
+            of_kernel = answers.get(listed[one].instance.key)
+            answer = of_kernel[counts.index(count)] if of_kernel is not None else None
+            supported[one, count] = answer is not None and answer.supported
+            if not supported[one, count]:
+                reasons[one] = answer.reason if answer is not None else "it does not compile"
+        return supported[name, splits]
+
+    return supports
 
 
 def _measured(session: Session, options: SelectOptions, chosen: Sequence[ChosenKernel]) -> list[ChosenKernel]:

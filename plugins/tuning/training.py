@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 from ckprof.errors import InputError, UsageError
 from ckprof.events import Level, Message
 from ckprof.model.architecture import architectures
+from ckprof.model.types import DataType
 from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.model_use import gemm_sizes_of, kind_of_tables
 from ckprof_plugins.tuning.predicted_times import read_predicted, with_predicted
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.kernels.inspection import Inspection
-    from ckprof.model.types import DataType
     from ckprof.session import Session
+    from ckprof_plugins.tuning.model_use import KernelKind
     from ckprof_plugins.tuning.options import TrainOptions
     from ckprof_plugins.tuning.time_model.formula import GemmSizes
     from ckprof_plugins.tuning.time_model.measurements import Measurements
@@ -34,21 +35,10 @@ LEAST_PROBLEMS = 8
 _LEAST_JUDGED = 32
 
 
-def fit_model(
-    measured: Measurements,
-    gemm_sizes: GemmSizes,
-    *,
-    direction: str,
-    dtype: DataType,
-    device: str,
-    compute_units: int,
-    toolchain: str = "",
-    layout: str = "",
-    predicted_half: float = 0.0,
-) -> TimeModel:
+def fit_model(measured: Measurements, gemm_sizes: GemmSizes, kind: KernelKind) -> TimeModel:
     """Return the model that explains measured times best, and how far it is off on problems left out of it.
 
-    :param device: architecture that was measured; what the others are says :class:`TimeModel`.
+    :param kind: with the device that was measured.
     :raises InputError: there are too few problems.
     """
     # NumPy: not needed to choose
@@ -61,16 +51,14 @@ def fit_model(
             f"{len(table.problems)} problems are too few to train on, expected {LEAST_PROBLEMS} or more"
         )
     problems = [gemm_sizes(problem) for problem in table.problems]
-    fitted = Fit(table, gemm_sizes, compute_units, left_out_groups(problems))
+    fitted = Fit(table, gemm_sizes, kind.compute_units, left_out_groups(problems))
     model = TimeModel(
-        device=device,
+        device=kind.device,
         target=table.target,
-        compute_units=compute_units,
-        toolchain=toolchain,
-        direction=direction,
-        dtype=dtype.value,
-        layout=layout,
-        element_bytes=dtype.properties.size_bytes,
+        compute_units=kind.compute_units,
+        direction=kind.direction,
+        dtype=kind.dtype,
+        element_bytes=DataType.parse(kind.dtype).properties.size_bytes,
         splits=tuple(sorted({splits for _, splits in table.choices})),
         shortest_us=fitted.shortest_us,
         ranges=ranges_of(problems),
@@ -85,7 +73,6 @@ def fit_model(
         shared=fitted.shared,
         kernels=fitted.kernels,
         predicted=len(table.predicted),
-        predicted_half=predicted_half,
     )
     return calibrated(fitted, model, table, gemm_sizes)
 
@@ -98,20 +85,12 @@ def train(session: Session, options: TrainOptions) -> TimeModel:
     """
     direction = session.registry.operation(options.direction)
     sizes = gemm_sizes_of(session.registry, direction.id, options.dtype.value)
-    table, predicted_half = _learned(session, options, direction.id)
+    kind = kind_of_tables(session, direction.id, options.dtype, options.target)
+    table, half = _learned(session, options, kind)
     device = options.arch or table.arch
-    known = options.compute_units or table.compute_units
-    model = fit_model(
-        table,
-        sizes,
-        direction=direction.id,
-        dtype=options.dtype,
-        device=device,
-        compute_units=known or _units_of(session, device, table, sizes),
-        toolchain=options.toolchain,
-        layout=options.layout,
-        predicted_half=predicted_half,
-    )
+    compute_units = options.compute_units or table.compute_units or _units_of(session, device, table, sizes)
+    model = fit_model(table, sizes, replace(kind, device=device, compute_units=compute_units))
+    model = replace(model, toolchain=options.toolchain, layout=options.layout, predicted_half=half)
     if options.boost:
         from ckprof_plugins.tuning.time_model.trees import train_trees
 
@@ -119,9 +98,8 @@ def train(session: Session, options: TrainOptions) -> TimeModel:
     return model
 
 
-def _learned(session: Session, options: TrainOptions, direction: str) -> tuple[Measurements, float]:
+def _learned(session: Session, options: TrainOptions, kind: KernelKind) -> tuple[Measurements, float]:
     """Return the times to learn from, and how far measured times are from those that were predicted."""
-    kind = kind_of_tables(session, direction, options.dtype, options.target)
     if not options.files and not options.predicted:
         raise UsageError("nothing to learn from: give a store, a table of measured times, or --predicted")
     table = read_tables(session.registry, options.files, kind) if options.files else None

@@ -269,14 +269,7 @@ def search_request(
     elif (
         transfer_data is not None and len(transfer_data.problems) >= LEAST_PROBLEMS and kind.compute_units > 0
     ):
-        model = fit_model(
-            transfer_data,
-            sizes,
-            direction=kind.direction,
-            dtype=dtype,
-            device=kind.device,
-            compute_units=kind.compute_units,
-        )
+        model = fit_model(transfer_data, sizes, kind)
     if model is not None:
         for line in _doubts(model, space, sizes):
             session.tell(Message(line, Level.WARNING))

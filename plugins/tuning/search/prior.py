@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ckprof.model.gemm_work import KernelTraits
     from ckprof.model.problem import Problem
     from ckprof_plugins.tuning.search.observations import SearchSpace
-    from ckprof_plugins.tuning.time_model.formula import GemmSizes, Sizes
+    from ckprof_plugins.tuning.time_model.formula import GemmSizes
 
 
 #: A trained model's usual error; deviations of other kernels are given as multiples of it.
@@ -153,10 +153,6 @@ class _PhysicalModel(TimeModel):
             spread=1.0,
             rows=0,
         )
-
-    def outside(self, sizes: Sizes) -> tuple[tuple[str, float], ...]:
-        """Return nothing: a model that was not trained has no range."""
-        return ()
 
 
 def physical_model(compute_units: int, element_bytes: int) -> TimeModel:

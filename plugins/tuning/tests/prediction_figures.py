@@ -303,7 +303,7 @@ def fitted(
     predicted = as_table(machine, judged, problems)
     fields: dict[str, dict[str, object]] = {column: {} for column in judged.table.kernels}
     table, half = with_predicted(ckprof.Profiler().registry, measured, predicted, fields, Path())
-    return published(table, predicted_half=half)
+    return replace(published(table), predicted_half=half)
 
 
 def few_measured(

@@ -105,7 +105,7 @@ def test_times_of_another_device_are_refused(small: Measurements, other: dict[st
 def test_intervals_allow_for_the_errors_of_predictions(small: Measurements) -> None:
     measured = fitted(small)
     half = log(2)
-    model = fitted(_predicted(small), predicted_half=half)
+    model = replace(fitted(_predicted(small)), predicted_half=half)
     assert (measured.predicted, model.predicted) == (0, len(small.without_glitches().times))
     assert measured.basis == ""
     assert f"{model.predicted} times that were predicted from machine code" in model.basis

@@ -16,6 +16,7 @@ NumPy is imported by the modules of training alone.
 from __future__ import annotations
 
 from dataclasses import asdict, fields
+from itertools import groupby
 from math import log, prod
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -45,10 +46,8 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
-OWN: Final = ("prologue", "floor", "latency", "tile", "loop", "meeting")
-SHARED: Final = (
-    "launch", "bandwidth", "tail", "contention", "merging", "gathering", "ragged", "short",
-)  # fmt: skip
+OWN: Final = tuple(KernelParameters.__dataclass_fields__)
+SHARED: Final = tuple(SharedParameters.__dataclass_fields__)
 
 #: Relative noise of long times, and what is added for the shortest time of the data.
 _NOISE: Final = 0.01
@@ -149,17 +148,13 @@ class Fit:
         self, problems: Sequence[Sizes], home: dict[str, int], compute_units: int
     ) -> list[tuple[int, slice, Any]]:
         """Return (pool, rows, work) for each run of rows with the same pool and splits."""
-        blocks, keys = [], self._keys
+        blocks: list[tuple[int, slice, Any]] = []
         begin = 0
-        marks = [(home[name], splits) for _, name, splits in keys]
-        for end in range(1, len(keys) + 1):
-            if end < len(keys) and marks[end] == marks[begin]:
-                continue
-            pool, splits = marks[begin]
-            columns = stacked([problems[index] for index, _, _ in keys[begin:end]])
-            done = work(self._traits[pool], columns, splits, compute_units)
-            blocks.append((pool, slice(begin, end), done))
-            begin = end
+        for (pool, splits), keys in groupby(self._keys, lambda key: (home[key[1]], key[2])):
+            columns = [problems[index] for index, _, _ in keys]
+            done = work(self._traits[pool], stacked(columns), splits, compute_units)
+            blocks.append((pool, slice(begin, begin + len(columns)), done))
+            begin += len(columns)
         return blocks
 
     def _weighted(self, problems: Sequence[Sizes]) -> Array:
@@ -179,20 +174,17 @@ class Fit:
 
     def _identifiable(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return which shared and which own parameters the data identify."""
-        unidentifiable: set[str] = set()
         works = [done for _, _, done in self._parts]
-        if not any(done.splits for done in works):
-            unidentifiable.add("meeting")
-        if all(isinstance(done.extra_bytes, float) for done in works):
-            unidentifiable.add("merging")
         chunked = [done for done in works if done.ragged is not None]
-        if not chunked:
-            unidentifiable |= {"gathering", "ragged"}
-        if not any(np.any(done.short) for done in chunked):
-            unidentifiable.add("short")
-        return tuple(name for name in SHARED if name not in unidentifiable), tuple(
-            name for name in OWN if name not in unidentifiable
-        )
+        identified = {
+            "meeting": any(done.splits for done in works),
+            "merging": not all(isinstance(done.extra_bytes, float) for done in works),
+            "gathering": bool(chunked),
+            "ragged": bool(chunked),
+            "short": any(np.any(done.short) for done in chunked),
+        }
+        shared, own = ([name for name in names if identified.get(name, True)] for names in (SHARED, OWN))
+        return tuple(shared), tuple(own)
 
     def _first_guess(self) -> tuple[dict[str, float], Array]:
         """Return starting values that the data give, shared ones and a row for each pool.
@@ -202,20 +194,15 @@ class Fit:
         launch = 0.85 * self.shortest_us
         rest = np.maximum(self._times - launch, 0.05 * self.shortest_us)
         values = []
-        rates = []
         for index in range(len(self.pools)):
-            per_step, per_loop = [], []
-            for owner, rows, done in self._parts:
-                if owner == index:
-                    per_step.append(rest[rows] / done.steps)
-                    per_loop.append(rest[rows] / np.maximum(done.load * (1 + done.loops), 1e-9))
+            own = [(rest[rows], done) for owner, rows, done in self._parts if owner == index]
+            per_step = [left / done.steps for left, done in own]
+            per_loop = [left / np.maximum(done.load * (1 + done.loops), 1e-9) for left, done in own]
             step = 0.5 * float(np.quantile(np.concatenate(per_step), 0.2))
             loop = 0.5 * float(np.quantile(np.concatenate(per_loop), 0.2))
             values.append([0.1 * launch, 0.3 * launch, step, loop, loop, launch])
-        for _, rows, done in self._parts:
-            rates.append(np.max(done.tensor_bytes / self._times[rows]))
         # memory was at least as fast as the fastest kernel; a limit that was never met stays out of the way
-        rate = float(np.max(rates))
+        rate = float(max(np.max(done.tensor_bytes / self._times[rows]) for _, rows, done in self._parts))
         shared = [launch, 4.0 * rate, 1.0, 0.05, 2.0 * rate, 4.0 * rate, 0.3, 0.5]
         return dict(zip(SHARED, shared, strict=True)), np.array(values)
 
@@ -349,9 +336,12 @@ def _joined(records: Sequence[Any], counts: Sequence[int]) -> Any:
     for entry in fields(records[0]):
         parts = [getattr(record, entry.name) for record in records]
         first = parts[0]
-        if first is None or isinstance(first, bool):
-            values[entry.name] = first
-        elif entry.name == "extra_bytes" and isinstance(first, float):
+        # what says how a time is computed stays as it is
+        if (
+            first is None
+            or isinstance(first, bool)
+            or (entry.name == "extra_bytes" and isinstance(first, float))
+        ):
             values[entry.name] = first
         else:
             rows = [np.broadcast_to(part, count) for part, count in zip(parts, counts, strict=True)]

@@ -69,9 +69,9 @@ class KernelWork:
     #: bytes of all tensors, each once
     tensor_bytes: Value
     #: bytes of zeroing, of adding parts and of workspaces; the number 0.0 if there is no such traffic
-    extra_bytes: Value
+    extra_bytes: Value = 0.0
     #: kernels that are launched
-    launches: int
+    launches: int = 1
     #: whether several workgroups add to one tile of the result
     splits: bool = False
     #: what runs cost a kernel that takes them in chunks; ``None`` for one that takes no notice of them.
@@ -166,8 +166,6 @@ def _windows(traits: KernelTraits, sizes: Sizes, compute_units: int) -> KernelWo
         loops=1.0,
         steps=1.0,
         tensor_bytes=sizes.tensor_bytes,
-        extra_bytes=0.0,
-        launches=1,
     )
 
 
@@ -183,7 +181,6 @@ def _stream(traits: KernelTraits, sizes: Sizes, tiles: Value, depth: Value, comp
         steps=ceil_div(iterations, resident),
         tensor_bytes=sizes.tensor_bytes,
         extra_bytes=partial,
-        launches=1,
     )
 
 

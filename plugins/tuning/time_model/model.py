@@ -204,13 +204,8 @@ class TimeModel:
 
     def outside(self, sizes: Sizes) -> tuple[tuple[str, float], ...]:
         """Return axes along which a problem is outside the trained range, and the logarithm of each gap."""
-        gaps = []
-        for axis, value in extents(sizes).items():
-            least, most = self.ranges[axis]
-            gap = max(log(least / value), log(value / most))
-            if gap > 1e-9:
-                gaps.append((axis, gap))
-        return tuple(gaps)
+        gaps = zip(RANGE_AXES, beyond(self.ranges, sizes), strict=True)
+        return tuple((axis, abs(gap) * log(2)) for axis, gap in gaps if gap)
 
     def warnings(self, sizes: Sizes) -> tuple[str, ...]:
         """Return why a prediction for a problem may be farther off than its interval says.

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from ckprof.model.gemm_work import KernelTraits
-from ckprof.model.types import DataType
 from ckprof.profiler import Profiler
 from ckprof_plugins.directions._convolution.sample import SampleSpec, sample
 from ckprof_plugins.tuning.measured_tables import read_tables
@@ -140,10 +139,12 @@ def trained_on(sweep: Recorded):
         _MODELS[sweep.known] = fit_model(
             table_of(sweep, sweep.known),
             gemm_sizes_of(REGISTRY, sweep.direction, "bf16"),
-            direction=sweep.direction,
-            dtype=DataType.BF16,
-            device="recorded",
-            compute_units=sweep.compute_units,
+            KernelKind(
+                direction=sweep.direction,
+                dtype="bf16",
+                device="recorded",
+                compute_units=sweep.compute_units,
+            ),
         )
     return _MODELS[sweep.known]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.kernel_name import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
+from ckprof_plugins.tuning.model_use import KernelKind
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
 from ckprof_plugins.tuning.time_model.model import TimeModel
 from ckprof_plugins.tuning.training import fit_model
@@ -17,9 +17,9 @@ from tests.places import TESTS
 MEASURED = TESTS / "data" / "measured"
 
 
-def fitted(table: Measurements, **changes) -> TimeModel:
-    values = {"direction": "fwd", "dtype": DataType.BF16, "device": "gfx950", "compute_units": 256}
-    return fit_model(table, forward_with_runs, **{**values, **changes})
+def fitted(table: Measurements, compute_units: int = 256) -> TimeModel:
+    kind = KernelKind(direction="fwd", dtype="bf16", device="gfx950", compute_units=compute_units)
+    return fit_model(table, forward_with_runs, kind)
 
 
 @pytest.fixture(scope="session")

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ckprof.model.types import DataType
 from ckprof.plugin.protocols import TimedKernel
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.kernel_name import fields_of_name, traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
+from ckprof_plugins.tuning.model_use import KernelKind
 from ckprof_plugins.tuning.time_model.intervals import extents
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
 from ckprof_plugins.tuning.time_model.trees import train_trees
@@ -66,14 +66,8 @@ def h200_table(direction: str, half: str, *, told: bool = True) -> Measurements:
 
 
 def h200_model(direction: str, table: Measurements) -> TimeModel:
-    return fit_model(
-        table,
-        SIZES[direction],
-        direction=direction,
-        dtype=DataType.BF16,
-        device="h200",
-        compute_units=MULTIPROCESSORS,
-    )
+    kind = KernelKind(direction=direction, dtype="bf16", device="h200", compute_units=MULTIPROCESSORS)
+    return fit_model(table, SIZES[direction], kind)
 
 
 def published(table: Measurements) -> tuple[TimeModel, Measurements]:

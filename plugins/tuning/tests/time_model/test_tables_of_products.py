@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ckprof.cli.main import main
 from ckprof.errors import InputError, UsageError
-from ckprof.model.types import DataType
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 from ckprof_plugins.elementwise.operations import ElementwiseOp
@@ -120,7 +120,7 @@ def test_a_model_chooses_among_kernels_of_matrix_products(tmp_path, capsys) -> N
 def test_written_programs_predict_what_the_formulas_say(registry, tmp_path) -> None:
     found = read_tables(registry, (table(tmp_path / "train.csv", 1, 20),), KIND)
     sizes = gemm_sizes_of(registry, "gemm", "fp16")
-    model = fit_model(found, sizes, direction="gemm", dtype=DataType.FP16, device="", compute_units=9)
+    model = fit_model(found, sizes, replace(KIND, compute_units=9))
     selector = Selector(model, found.kernels, sizes)
     assert selector.program_of_form(form_of(GemmProblem(m=1, n=1, k=1))).cpp_inputs(by_values=True)[2] == (
         "const double k = static_cast<double>(problem.values[2]);"
