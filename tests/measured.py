@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from ckprof.model.outcome import Conditions, Measurement, Status, Verification
 from ckprof.model.types import DataType
 from ckprof.store.attempt import PROCESS, Attempt, Session
 from ckprof.store.key import DeviceKey, KernelKey, MeasurementKey, MethodKey, OperationKey, ToolchainKey
+from ckprof.store.writer import StoreWriter
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.directions._convolution.sample import SampleSpec, sample
 
@@ -129,3 +131,17 @@ def _verification() -> Verification:
 def later(session: Session = SESSION, **changes: object) -> Session:
     """Return another session, a day later."""
     return replace(session, uid="b" * 32, started=session.started + 86400, **changes)  # type: ignore[arg-type]
+
+
+def stored(path: Path, *made: Made) -> Path:
+    """Write a store with what is made up."""
+    with StoreWriter(path) as writer:
+        for one in made:
+            writer.append_many(attempts(one))
+    return path
+
+
+#: a later measurement, in which one kernel became slower on one problem
+SLOW = Made(
+    seed=2, noise=0.004, session=later(tags=("branch",)), factor=lambda p, i: 1.3 if (p, i) == (1, 1) else 1.0
+)

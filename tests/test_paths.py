@@ -25,3 +25,14 @@ def test_without_it_the_system_decides(monkeypatch, tmp_path):
 
 def test_the_shipped_lists_are_found():
     assert list(paths.conf_root().rglob("*.conf"))
+
+
+def test_a_shipped_list_has_its_name_wherever_it_lies(tmp_path, monkeypatch):
+    assert (
+        paths.lasting_name(paths.conf_root() / "forward" / "tests" / "nhwgc_fp16.conf")
+        == "forward/tests/nhwgc_fp16.conf"
+    )
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here.conf").touch()
+    assert paths.lasting_name(tmp_path / "here.conf") == "here.conf"
+    assert paths.lasting_name("--problem") == "--problem"

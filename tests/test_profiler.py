@@ -16,9 +16,11 @@ import pytest
 import ckprof
 import ckprof.profiler
 import ckprof_plugins.directions._convolution.problem
+from ckprof.compare.change import Verdict
 from ckprof.errors import InputError, UsageError
 from ckprof.measure.options import CacheMode
 from ckprof.parity.request import ParityRequest
+from tests.measured import SLOW, Made, stored
 
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
 LIST = "forward/tests/nhwgc_fp16"
@@ -189,3 +191,10 @@ def test_pandas_only_when_asked(results):
     pandas = pytest.importorskip("pandas")
     frame = results.to_pandas()
     assert isinstance(frame, pandas.DataFrame) and len(frame) == len(results)
+
+
+def test_measurements_are_compared(profiler, tmp_path):
+    old, slow = stored(tmp_path / "old.db", Made(seed=1, noise=0.004)), stored(tmp_path / "slow.db", SLOW)
+    assert profiler.compare(old, slow).verdicts[Verdict.SLOWER] == 1
+    options = ckprof.CompareOptions(policy=ckprof.ChangePolicy(min_change=0.5), direction="fwd")
+    assert profiler.compare(old, slow, options).verdicts[Verdict.SLOWER] == 0

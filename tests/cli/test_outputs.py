@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
 import pytest
 
-from ckprof.paths import conf_root, lasting_name
+from ckprof.paths import conf_root
 from tests.report.services import cases, obeyed
 
 LINES = (conf_root() / "forward" / "tests" / "nhwgc_fp16.conf").read_text().splitlines()[:5]
@@ -59,16 +58,6 @@ def test_copies_in_a_list_are_numbered(ckprof, checkout):
     found = parity_cases(ckprof, "--conf", conf)
     assert [name for _, name in found if name.endswith(" #2")]
     assert "failure" in found.values()
-
-
-def test_a_shipped_list_has_its_name_wherever_it_lies(tmp_path, monkeypatch):
-    assert (
-        lasting_name(conf_root() / "forward" / "tests" / "nhwgc_fp16.conf") == "forward/tests/nhwgc_fp16.conf"
-    )
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "here.conf").touch()
-    assert lasting_name(tmp_path / "here.conf") == "here.conf"
-    assert lasting_name("--problem") == "--problem"
 
 
 def test_a_result_in_several_formats_at_once(ckprof, checkout, tmp_path):
@@ -149,20 +138,3 @@ def test_compare_reports_a_missing_store_and_a_wrong_one(ckprof, tmp_path):
 def test_wrong_usage_leaves_no_report(ckprof, tmp_path):
     done = ckprof("run", "fwd", "--conf", "forward/tests/nhwgc_fp16", "--set", "x", "-o", "junit=r.xml")
     assert (done.code, (tmp_path / "r.xml").exists()) == (2, False)
-
-
-def test_convert_annotates_lists_and_catalogs(ckprof, checkout, monkeypatch):
-    monkeypatch.chdir(checkout)
-    conf = write(checkout, [*LINES, "DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle_V3<2, 3"])
-    done = ckprof("convert", conf, "-o", "c.json", "--format", "github")
-    assert done.code == 3 and not Path("c.json").exists()
-    assert [(one["level"], one["line"]) for one in obeyed(done.out)] == [("error", "6")]
-    lenient = ckprof("convert", conf, "-o", "c.json", "--format", "github", "--lenient")
-    assert lenient.code == 0
-    assert ("warning", "6") in [(one["level"], one.get("line")) for one in obeyed(lenient.out)]
-    catalog = json.loads(Path("c.json").read_text())
-    Path("c.json").write_text(json.dumps(catalog).replace("128", "64"))
-    write(checkout, LINES)
-    checked = ckprof("convert", conf, "-o", "c.json", "--check", "--format", "github")
-    assert checked.code == 1
-    assert {(one["level"], one.get("file")) for one in obeyed(checked.out)} >= {("error", "c.json")}

@@ -7,9 +7,6 @@ import re
 from pathlib import Path
 
 from ckprof.cli.commands import schemas, version_of
-from ckprof.cli.main import main
-from ckprof.store.schema import SCHEMA_VERSION
-from ckprof.version import __version__
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,14 +37,3 @@ def test_the_documents_have_the_table():
     tables = [page.read_text().partition("\n| schema | version |")[2] for page in pages]
     rows = dict(re.findall(r"^\| `([^`]+)` \| (\d+) \|", "".join(tables), re.MULTILINE))
     assert rows == {name: str(version_of(place)) for name, place, _ in schemas()}
-
-
-def test_the_version_is_printed(capsys):
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"ckprof {__version__}\n"
-    for words in (["--version", "-v"], ["-v", "--version"]):
-        assert main(words) == 0
-        first, *lines = capsys.readouterr().out.splitlines()
-        assert first == f"ckprof {__version__}"
-        assert [line.split("  ")[0] for line in lines] == [name for name, _, _ in schemas()]
-        assert re.search(rf"^store +{SCHEMA_VERSION} ", "\n".join(lines), re.MULTILINE)

@@ -23,7 +23,7 @@ PACKAGES = [name for name in FEATURE_PACKAGES if (ROOT / "plugins" / name).is_di
 
 #: tests of what looks at all commands, options, objects and documents
 OF_ALL = (
-    "tests/cli/test_help.py",
+    "tests/cli/test_main.py",
     "tests/cli/test_option_names.py",
     "tests/docs/test_documents.py",
     "tests/docs/test_reference.py",

@@ -10,8 +10,8 @@ from ckprof.store.writer import StoreWriter
 from ckprof.testing import check_contract
 from ckprof_plugins import pages
 from ckprof_plugins.pages.formats import STORE_REPORT_FORMATS, StoreReportFormat
-from tests.cli.test_compare import stores
-from tests.cli.test_results import checked_and_lost
+from tests.cli.test_cmd_compare import stores
+from tests.cli.test_cmd_results import checked_and_lost
 from tests.measured import Made, attempts
 
 __all__ = ["stores"]

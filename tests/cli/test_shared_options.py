@@ -6,20 +6,8 @@ import json
 
 import pytest
 
-from ckprof.cli.main import main
-
 RCR = "gemm/universal/rcr_fp16"
 LISTING = ("run", "gemm", "--list-instances")
-
-
-@pytest.fixture
-def ckprof(capsys):
-    def call(*arguments):
-        code = main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
 
 
 @pytest.mark.parametrize("name", ["rcr", "RCR"])

@@ -8,22 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import ckprof as library
-from ckprof.compare.change import Verdict
 from ckprof.store.writer import StoreWriter
-from tests.measured import Made, attempts, later
-
-
-def stored(path: Path, *made: Made) -> Path:
-    with StoreWriter(path) as writer:
-        for one in made:
-            writer.append_many(attempts(one))
-    return path
-
-
-SLOW = Made(
-    seed=2, noise=0.004, session=later(tags=("branch",)), factor=lambda p, i: 1.3 if (p, i) == (1, 1) else 1.0
-)
+from tests.measured import SLOW, Made, attempts, later, stored
 
 
 @pytest.fixture(scope="module")
@@ -136,24 +122,6 @@ def test_a_self_test_that_cannot_fail_fails(ckprof, stores):
     called = ckprof("compare", "--self-test", stores / "old.db")
     assert (called.code, called.out) == (1, "")
     assert "measure in several, e.g. with 'ckprof sweep --sessions 4'" in called.err
-
-
-def test_the_library_does_the_same(stores):
-    profiler = library.Profiler()
-    comparison = profiler.compare(stores / "old.db", stores / "slow.db")
-    assert comparison.verdicts[Verdict.SLOWER] == 1
-    options = library.CompareOptions(policy=library.ChangePolicy(min_change=0.5), direction="fwd")
-    assert profiler.compare(stores / "old.db", stores / "slow.db", options).verdicts[Verdict.SLOWER] == 0
-
-
-@pytest.mark.parametrize("name", ["old.db", "report.json", "shard.ndjson"])
-def test_diff_points_at_compare(ckprof, stores, tmp_path, name):
-    (tmp_path / "report.json").write_text('{\n  "schema": "ckprof.run",\n  "version": 1\n}\n')
-    (tmp_path / "shard.ndjson").write_text('{"schema":"ckprof.attempts","version":1}\n')
-    path = stores / name if name.endswith(".db") else name
-    called = ckprof("diff", path, "forward/tests/nhwgc_fp16")
-    assert called.code == 2
-    assert "ckprof compare" in called.err
 
 
 def test_settling_needs_the_kernels(ckprof, stores):

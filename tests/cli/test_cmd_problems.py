@@ -117,21 +117,6 @@ def test_wrong_problems(ckprof, text):
     assert "--problem" in called.err
 
 
-def test_a_problem_set_of_a_run(ckprof):
-    called = ckprof(
-        *("run", "fwd", "--conf", "forward/tests/nhwgc_fp16", "--instance", "1"),
-        *("--problem-set", "resnet50", "--batch", "4", "--dry-run"),
-    )
-    assert called.code == 0
-    assert "23 problems" in called.out + called.err or "N4 K64 C3 in 224x224" in called.out + called.err
-
-
-def test_a_batch_without_a_set(ckprof):
-    called = ckprof("run", "fwd", "--conf", "forward/tests/nhwgc_fp16", "--batch", "4", "--dry-run")
-    assert called.code == 2
-    assert "requires --problem-set" in called.err
-
-
 def test_problems_of_an_operation_that_is_no_convolution(ckprof, tmp_path):
     called = ckprof(
         "problems", "convert", "--problem", "64x48x100", "--problem", "1 2 3", "--direction", "gemm"

@@ -6,38 +6,24 @@ import json
 
 import pytest
 
-from ckprof.cli.main import main
-
 TINY = ("generate", "fwd", "--rule-set", "tiny", "--arch", "gfx942", "--ndim", "2", "--dtype", "fp16")
 
 
-@pytest.fixture
-def generate(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        code = main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
-
-
-def test_a_rule_set(generate, tmp_path):
+def test_a_rule_set(ckprof, tmp_path):
     root, exported = tmp_path / "out", tmp_path / "instances.json"
-    code, out, err = generate(*TINY, "--build-dir", root, "--chunk-size", "3", "--export-json", exported)
+    code, out, err = ckprof(*TINY, "--build-dir", root, "--chunk-size", "3", "--export-json", exported)
     assert (code, out) == (0, f"{root}\n") and "generated 9 kernels, left out 1" in err
     manifest = json.loads((root / "manifest.json").read_text())
     names = [kernel["name"] for kernel in manifest["kernels"]]
     assert [record["name"] for record in json.loads(exported.read_text())["instances"]] == names
     assert len(list((root / "registration").glob("*_chunk_*.cpp"))) == 3
     # an earlier chunk size is kept, and nothing is touched
-    code, out, err = generate(*TINY, "--build-dir", root)
+    code, out, err = ckprof(*TINY, "--build-dir", root)
     assert code == 0 and "0 files written, 0 removed" in err
 
 
-def test_an_architecture_that_the_target_does_not_run(generate, tmp_path):
-    code, _, err = generate(
+def test_an_architecture_that_the_target_does_not_run(ckprof, tmp_path):
+    code, _, err = ckprof(
         *(part.replace("gfx942", "gfx1250") for part in TINY), "--build-dir", tmp_path / "out"
     )
     assert code == 0 and "generated 7 kernels, left out 3" in err
@@ -57,16 +43,16 @@ def test_an_architecture_that_the_target_does_not_run(generate, tmp_path):
         (("--rule-set", "tiny", "--chunk-size", "0"), 2, "a chunk of 0 kernels: expected 1 or more"),
     ],
 )
-def test_nothing_is_written_when_something_is_wrong(arguments, code, message, generate, tmp_path):
+def test_nothing_is_written_when_something_is_wrong(arguments, code, message, ckprof, tmp_path):
     root = tmp_path / "out"
-    got, out, err = generate("generate", "fwd", *arguments, "--build-dir", root)
+    got, out, err = ckprof("generate", "fwd", *arguments, "--build-dir", root)
     assert (got, out) == (code, "") and message in err
     assert not root.exists() or not any(root.iterdir())
 
 
-def test_defects_are_generated_when_asked_for(generate, tmp_path):
+def test_defects_are_generated_when_asked_for(ckprof, tmp_path):
     where = ("--filter", "tile_k == 8", "--build-dir", tmp_path / "out")
     arguments = ("generate", "fwd", "--rule-set", "full", "--arch", "gfx942", "--ndim", "2", *where)
-    assert generate(*arguments)[0] == 1
-    code, _, err = generate(*arguments, "--upstream-defects")
+    assert ckprof(*arguments)[0] == 1
+    code, _, err = ckprof(*arguments, "--upstream-defects")
     assert code == 0 and "generated 8 kernels" in err

@@ -1,8 +1,15 @@
-"""What people mistype: the nearest name, the right help, and what to type instead."""
+"""What people mistype, and what a shell is told when it asks for completions, as argcomplete's scripts do."""
 
 from __future__ import annotations
 
+import builtins
+import os
+import subprocess
+import sys
+
 import pytest
+
+from ckprof.cli.parser import typed_words
 
 LIST = "forward/tests/nhwgc_fp16"
 
@@ -62,28 +69,62 @@ def test_a_misspelt_list(ckprof, tmp_path, name, part):
     assert part in called.err and "'ckprof list lists'" in called.err
 
 
-def test_the_command_help(ckprof):
-    assert ckprof("help") == ckprof("--help")
-    assert ckprof("help", "run") == ckprof("run", "--help")
-    assert ckprof("help", "list", "instances") == ckprof("list", "instances", "--help")
-    assert ckprof("help").code == 0
-    assert "did you mean 'run'?" in ckprof("help", "rnu").err
-
-
 def test_ranges_of_instances(ckprof):
     called = ckprof("list", "instances", "--conf", LIST, "--instance", "3,7-9", "--instance", "0", "--count")
     assert (called.code, called.out) == (0, "5\n"), called.err
 
 
+@pytest.fixture
+def complete(tmp_path):
+    def call(line: str) -> list[str]:
+        answer = tmp_path / "answer"
+        done = subprocess.run(
+            [sys.executable, "-m", "ckprof"],
+            env={
+                **os.environ,
+                "_ARGCOMPLETE": "1",
+                "_ARGCOMPLETE_STDOUT_FILENAME": str(answer),
+                "_ARGCOMPLETE_IFS": "\n",
+                "COMP_LINE": line,
+                "COMP_POINT": str(len(line)),
+            },
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        return [word.strip() for word in answer.read_text().split("\n")]
+
+    return call
+
+
 @pytest.mark.parametrize(
-    ("options", "part"),
+    ("line", "expected"),
     [
-        (("--best", "--format", "json"), "--best and --top go with --format table, md, csv"),
-        (("--top", "0"), "invalid positive integer value: '0'"),
-        (("--best", "--top", "3"), "not allowed with"),
-        (("--best", "--tree", "conf"), "do not go with --tree"),
+        ("ckprof ru", ["run"]),
+        ("ckprof run bwd_", ["bwd_data", "bwd_weight"]),
+        ("ckprof build fwd --target cp", ["cpu"]),
+        ("ckprof -v generate fwd --rule-set ti", ["tiny"]),
     ],
 )
-def test_wrong_uses_of_top(ckprof, options, part):
-    called = ckprof("run", "fwd", "--conf", LIST, *options)
-    assert called.code == 2 and part in called.err
+def test_words_that_can_follow(complete, line, expected):
+    assert complete(line) == expected
+
+
+def test_options_of_the_command_are_offered(complete):
+    assert {"--rounds", "--json", "--verbose"} <= {*complete("ckprof run fwd --")}
+
+
+def test_without_argcomplete_nothing_is_printed(monkeypatch, capsys):
+    usual = builtins.__import__
+
+    def without(name, *arguments):
+        if name.startswith("argcomplete"):
+            raise ImportError(name)
+        return usual(name, *arguments)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(SystemExit) as ended:
+        typed_words()
+    assert ended.value.code == 1
+    assert capsys.readouterr() == ("", "")

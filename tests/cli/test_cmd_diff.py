@@ -1,0 +1,17 @@
+"""``ckprof diff``: what can be compared, and what is no instance."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.measured import Made, stored
+
+
+@pytest.mark.parametrize("name", ["old.db", "report.json", "shard.ndjson"])
+def test_diff_points_at_compare(ckprof, tmp_path, name):
+    (tmp_path / "report.json").write_text('{\n  "schema": "ckprof.run",\n  "version": 1\n}\n')
+    (tmp_path / "shard.ndjson").write_text('{"schema":"ckprof.attempts","version":1}\n')
+    stored(tmp_path / "old.db", Made(problems=1, instances=1, rounds=1))
+    called = ckprof("diff", name, "forward/tests/nhwgc_fp16")
+    assert called.code == 2
+    assert "ckprof compare" in called.err
