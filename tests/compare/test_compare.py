@@ -10,9 +10,7 @@ import pytest
 from ckprof.compare.change import Verdict
 from ckprof.compare.compare import Comparison, compare
 from ckprof.compare.options import FailOn
-from ckprof.compare.self_test import halves, self_test, slowed
 from ckprof.compare.side import Side, side_of
-from ckprof.errors import NothingLeftError
 from ckprof.model.outcome import Status
 from ckprof.store.attempt import Mark
 from tests.measured import TOOLCHAIN, Made, attempts, later
@@ -169,63 +167,6 @@ def test_the_latest_measurement_of_a_kernel_counts() -> None:
     assert comparison.verdicts[Verdict.SLOWER] == 12
 
 
-def test_a_kernel_whose_latest_attempt_failed_has_no_time() -> None:
-    failed = replace(NEW, failing=lambda p, i: Status.RUN_ERROR)
-    both = side_of("both", [*attempts(OLD), *attempts(failed)])
-    assert not any(row.ranked for row in both.rows.values())
-
-
-def test_rounds_with_drift_were_repeated_and_do_not_count() -> None:
-    marked = [
-        replace(one, marks=(Mark.DRIFT,)) if one.conditions.round == 1 else one for one in attempts(OLD)
-    ]
-    assert {len(row.rounds) for row in side_of("x", marked).rows.values()} == {5}
-    only = [one for one in marked if one.marks]
-    assert {len(row.rounds) for row in side_of("x", only).rows.values()} == {1}
-
-
-def test_several_attempts_in_a_round_are_one_time() -> None:
-    """The reference kernel runs at both ends of a round."""
-    first = list(attempts(replace(OLD, problems=1, instances=1, rounds=4)))
-    again = [
-        replace(
-            one,
-            sequence=one.sequence + 100,
-            measurement=replace(one.measurement, median_ms=4 * one.measurement.median_ms),
-        )
-        for one in first
-        if one.measurement
-    ]
-    (alone,), (twice,) = (side_of("x", some).rows.values() for some in (first, [*first, *again]))
-    assert len(twice.rounds) == 4
-    assert twice.time_ms == pytest.approx(2 * alone.time_ms)
-
-
-def test_devices_can_be_told_apart() -> None:
-    other = replace(NEW, device=replace(OLD.device, model="Model 8"))
-    both = [*attempts(OLD), *attempts(other)]
-    assert len(side_of("x", both).rows) == 12
-    assert len(side_of("x", both, by_device=True).rows) == 24
-
-
-def test_halves_have_every_process_once() -> None:
-    whole = side(replace(OLD, processes=3))
-    first, second = halves(whole, 5)
-    for key, row in whole.rows.items():
-        assert {**first.rows[key].processes, **second.rows[key].processes} == row.processes
-        assert len(first.rows[key].processes) == 1
-    assert (
-        len({frozenset(next(iter(halves(whole, seed)[0].rows.values())).processes) for seed in range(9)}) > 1
-    )
-
-
-def test_slowing_down_multiplies_the_times() -> None:
-    whole = side(OLD)
-    key = next(iter(whole.rows))
-    again = slowed(whole, key, 1.5)
-    assert again.rows[key].time_ms == pytest.approx(1.5 * whole.rows[key].time_ms)
-
-
 def test_rounds_that_others_disturbed_count_where_there_are_no_others() -> None:
     def busy(numbers: set[int]) -> Side:
         made = (
@@ -243,24 +184,3 @@ def test_rounds_that_others_disturbed_count_where_there_are_no_others() -> None:
 
     assert compare(side(OLD), busy({1, 2})).verdicts[Verdict.SLOWER] == 0
     assert compare(side(OLD), busy(set(range(1, 7)))).verdicts[Verdict.SLOWER] == 12
-
-
-@pytest.mark.parametrize("offset", [0.0, 0.02])
-def test_a_sweep_against_itself(offset: float) -> None:
-    """Processes differ by nothing, or by so much that rounds of one process cannot tell."""
-    made = replace(OLD, problems=8, instances=25, rounds=24, processes=8, process_noise=offset)
-    result = self_test(side(made), range(3), slowdown=1.2 if offset else 1.05)
-    assert result.rows == 600
-    assert result.false_verdicts == 0
-    assert result.processes == (4, 4)
-    assert result.found == result.injected == 3
-
-
-def test_a_sweep_that_cannot_be_halved() -> None:
-    with pytest.raises(NothingLeftError, match=r"nothing to halve; .* --sessions 4"):
-        self_test(side(OLD), range(2))
-
-
-def test_a_sweep_that_nothing_can_be_injected_into() -> None:
-    with pytest.raises(NothingLeftError, match=r"no slowdown can be injected .* --min-rounds 12"):
-        self_test(side(replace(OLD, processes=2)), range(2))

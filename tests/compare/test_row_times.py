@@ -1,0 +1,116 @@
+"""The rounds of one kernel: where they are, and how sure that is, whatever disturbed some of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckprof.compare.change import (
+    Verdict,
+    estimate_changes,
+)
+from ckprof.compare.options import ChangePolicy
+from ckprof.compare.row_times import RowTimes, location
+from tests.compare.noise import (
+    FALSE,
+    KINDS,
+    Shape,
+    judged,
+    row_times,
+    side,
+    verdicts,
+)
+
+POLICY = ChangePolicy()
+
+
+INDEPENDENT = KINDS["independent"]
+
+
+@pytest.mark.parametrize("noisy", [0.05, 0.2])
+def test_quiet_rows_are_judged_by_their_own_noise(noisy: float) -> None:
+    shape = Shape()
+    generator = np.random.default_rng(3)
+    quiet = generator.choice(shape.rows, 30, replace=False)
+    sigma = np.full(shape.rows, noisy)
+    sigma[quiet] = 0.003
+    old, new = (side(generator, shape, INDEPENDENT, sigma) for _ in range(2))
+    new[quiet] += math.log(1.1)
+    got = verdicts(old, new, shape)
+    assert [got[row] for row in quiet.tolist()] == [Verdict.SLOWER] * 30
+    assert sum(verdict in FALSE for verdict in got) == 30
+
+
+def test_what_processes_differ_by_is_seen_among_rows_with_like_noise() -> None:
+    """Noisy rows hide an offset of 2 % per process, quiet ones do not have it hidden from them."""
+    shape = Shape()
+    generator = np.random.default_rng(4)
+    sigma = np.where(np.arange(shape.rows) % 5 == 0, 0.003, 0.05)
+    old, new = (side(generator, shape, KINDS["2 % per row and process"], sigma) for _ in range(2))
+    assert set(FALSE).isdisjoint(verdicts(old, new, shape))
+
+
+def test_single_rounds_say_too_little() -> None:
+    shape = Shape(rounds=1)
+    generator = np.random.default_rng(6)
+    old, new = (side(generator, shape, KINDS["bursts"], 0.02) for _ in range(2))
+    new[0] += math.log(1.3)
+    assert set(FALSE).isdisjoint(verdicts(old, new, shape))
+
+
+def test_intervals_cover_the_truth() -> None:
+    shape = Shape(processes=6, rounds=3, rows=900)
+    generator = np.random.default_rng(1)
+    old, new = (side(generator, shape, KINDS["2 % per row and process"]) for _ in range(2))
+    changes, _, _ = estimate_changes(row_times(old, new, shape), POLICY)
+    assert 0.935 < np.mean([change.low < 0 < change.high for change in changes]) < 0.98
+
+
+def alone(old: tuple[float, ...], new: tuple[float, ...]) -> RowTimes:
+    return RowTimes(old={"old": old}, new={"new": new})
+
+
+def test_one_row_of_two_rounds_that_agree_by_chance() -> None:
+    (small,) = judged([alone((0.0, 0.0001), (0.08, 0.08))])
+    (large,) = judged([alone((0.0, 0.0001), (math.log(3), math.log(3)))])
+    assert small.verdict is Verdict.UNCLEAR
+    assert large.verdict is Verdict.SLOWER
+    assert small.ratio == pytest.approx(math.exp(0.08))
+
+
+def test_processes_that_ran_side_by_side_are_free_of_drift() -> None:
+    drift = np.random.default_rng(3).normal(0, 0.3, 8)
+    fine = np.random.default_rng(4).normal(0, 0.002, 8)
+    old = {str(pair): [value] for pair, value in enumerate(drift.tolist())}
+    new = {str(pair): [value] for pair, value in enumerate((drift + 0.08 + fine).tolist())}
+    (apart,) = judged([RowTimes(old=old, new=new)])
+    (beside,) = judged([RowTimes(old=old, new=new, paired=True)])
+    assert beside.verdict is Verdict.SLOWER
+    assert apart.verdict is Verdict.UNCLEAR
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=30), st.floats(0.5, 1000))
+def test_a_disturbed_round_moves_the_location_by_what_the_others_vary(
+    times: list[float], disturbance: float
+) -> None:
+    """However slow it is: with one other round, that one counts."""
+    spread = max(times) - min(times)
+    moved = location([*times, max(times) + disturbance]) - location(times)
+    assert moved <= 2 * spread + 1e-9
+
+
+@given(st.floats(1e-9, 1e9), st.integers(1, 30), st.integers(0, 3))
+def test_equal_times_are_where_they_are(time: float, count: int, disturbed: int) -> None:
+    """Timers have a resolution; the mean of equal numbers is at times rounded above them."""
+    times = [math.log(time)] * count + [math.log(time) + 1] * min(disturbed, (count - 1) // 2)
+    assert location(times) == pytest.approx(math.log(time), rel=1e-12)
+
+
+def test_the_side_with_fewer_processes_and_rounds_counts() -> None:
+    two, five = ({f"s{n}": [0.0] * 3 for n in range(count)} for count in (2, 5))
+    for old, new in ((two, five), (five, two)):
+        assert (RowTimes(old=old, new=new).processes, RowTimes(old=old, new=new).rounds) == (2, 6)

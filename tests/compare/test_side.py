@@ -1,0 +1,174 @@
+"""Sides: which measurement of a kernel counts, and what is known of machines, cards and baselines."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from ckprof.compare.side import baseline_times, device_name, machine_state, provenance, shortened, side_of
+from ckprof.model.outcome import Status
+from ckprof.store.attempt import DEVICE as DEVICE_FACTS
+from ckprof.store.attempt import REFERENCE_MS, Mark
+from ckprof.store.baselines import BaselineAttempt
+from tests.measured import DEVICE, SESSION, Made, attempts, later
+
+OLD = Made(seed=1, noise=0.004)
+
+
+NEW = Made(seed=2, noise=0.004, session=later())
+
+
+def test_a_kernel_whose_latest_attempt_failed_has_no_time() -> None:
+    failed = replace(NEW, failing=lambda p, i: Status.RUN_ERROR)
+    both = side_of("both", [*attempts(OLD), *attempts(failed)])
+    assert not any(row.ranked for row in both.rows.values())
+
+
+def test_rounds_with_drift_were_repeated_and_do_not_count() -> None:
+    marked = [
+        replace(one, marks=(Mark.DRIFT,)) if one.conditions.round == 1 else one for one in attempts(OLD)
+    ]
+    assert {len(row.rounds) for row in side_of("x", marked).rows.values()} == {5}
+    only = [one for one in marked if one.marks]
+    assert {len(row.rounds) for row in side_of("x", only).rows.values()} == {1}
+
+
+def test_several_attempts_in_a_round_are_one_time() -> None:
+    """The reference kernel runs at both ends of a round."""
+    first = list(attempts(replace(OLD, problems=1, instances=1, rounds=4)))
+    again = [
+        replace(
+            one,
+            sequence=one.sequence + 100,
+            measurement=replace(one.measurement, median_ms=4 * one.measurement.median_ms),
+        )
+        for one in first
+        if one.measurement
+    ]
+    (alone,), (twice,) = (side_of("x", some).rows.values() for some in (first, [*first, *again]))
+    assert len(twice.rounds) == 4
+    assert twice.time_ms == pytest.approx(2 * alone.time_ms)
+
+
+def test_devices_can_be_told_apart() -> None:
+    other = replace(NEW, device=replace(OLD.device, model="Model 8"))
+    both = [*attempts(OLD), *attempts(other)]
+    assert len(side_of("x", both).rows) == 12
+    assert len(side_of("x", both, by_device=True).rows) == 24
+
+
+ONE = Made(problems=1, instances=1, rounds=1)
+
+
+def test_the_state_of_a_machine_is_the_median_of_what_is_known() -> None:
+    (first,) = attempts(ONE)
+    seen = [
+        replace(first, conditions=replace(first.conditions, load=load, clock_mhz=clock), marks=marks)
+        for load, clock, marks in (
+            (1.0, None, (Mark.BUSY_HOST, Mark.NOISY)),
+            (8.0, 1500.0, (Mark.BUSY_HOST, Mark.LOW_CLOCK)),
+            (2.0, 1700.0, ()),
+            (None, None, ()),
+        )
+    ]
+    state = machine_state(seen)
+    assert (state.load, state.clock_mhz, state.temperature_c) == (2.0, 1600.0, None)
+    assert state.contended == {Mark.BUSY_HOST: 0.5, Mark.LOW_CLOCK: 0.25}
+
+
+def test_cards_are_rated_by_their_checks() -> None:
+    """A check stands in all attempts of its round, and counts once."""
+    (first,) = attempts(ONE)
+
+    def card(name: str, checks: list[float], temperature: float | None = None, marks: tuple[Mark, ...] = ()):
+        session = replace(SESSION, uid=name * 32, environment={DEVICE_FACTS: {"id": f"lab:{name}"}})
+        return [
+            replace(
+                first,
+                session=session,
+                sequence=number,
+                marks=marks,
+                conditions=replace(
+                    first.conditions, temperature_c=temperature, extra={REFERENCE_MS: checks[number // 2]}
+                ),
+            )
+            for number in range(2 * len(checks))
+        ]
+
+    unchecked = replace(
+        first, session=replace(SESSION, uid="f" * 32, environment={DEVICE_FACTS: {"id": "lab:f"}})
+    )
+    found = [*card("a", [1.0, 1.2], 60.0), *card("b", [2.2], 70.0, (Mark.SLOW_DEVICE,)), unchecked]
+    rows = side_of("x", [*found, *attempts(ONE)]).cards
+    assert [(row.id, row.checks, row.reference_ms, row.attempts, row.slow) for row in rows] == [
+        ("lab:b", 1, 2.2, 2, 2),
+        ("lab:a", 2, 1.1, 4, 0),
+        ("lab:f", 0, None, 1, 0),
+    ]
+    # the median of 1.1 and 2.2 is 1.65
+    assert [row.ratio and round(row.ratio, 6) for row in rows] == [
+        round(2.2 / 1.65, 6),
+        round(1.1 / 1.65, 6),
+        None,
+    ]
+    assert [row.temperature_c for row in rows] == [70.0, 60.0, None]
+
+
+def test_origins_are_listed_once_each() -> None:
+    environment = {"host": {"cores": 8}, "sources": {"ckprof": "0123456789abcdef" * 2}}
+    first = replace(SESSION, environment=environment)
+    found = provenance([first, first, later(host="other", git_commit="", seed=1)])
+    assert found == {
+        "host": "lab, other",
+        "ckprof_version": "1.0",
+        "git_commit": "c" * 12,
+        "seed": "1",
+        "host.cpus": "8",
+        "sources.ckprof": "0123456789ab",
+    }
+    assert shortened("a" * 24) == "a" * 24 and shortened("a" * 25) == "a" * 12
+    assert shortened("branch of " * 4) == "branch of " * 4
+
+
+def test_the_latest_time_of_a_baseline_counts_and_a_failure_ends_it() -> None:
+    (first,) = attempts(ONE)
+
+    def baseline(started: float, median_ms: float | None, **changes: object) -> BaselineAttempt:
+        values = {"name": "vendor", "description": "", "wrong_elements": 0, "status": Status.OK, **changes}
+        return BaselineAttempt(
+            session=SESSION,
+            sequence=0,
+            baseline=values.pop("name"),
+            operation=first.key.operation,
+            problem=first.key.problem,
+            device=DEVICE,
+            method=first.key.method,
+            dtype="fp16",
+            layout="nhwgc",
+            median_ms=median_ms,
+            started=started,
+            **values,
+        )
+
+    early, late = baseline(1.0, 5.0), baseline(2.0, 4.0)
+    (key,) = baseline_times([late, early])["vendor"]
+    assert key == next(iter(side_of("x", [first]).by_problem))
+    assert baseline_times([late, early]) == {"vendor": {key: 4.0}}
+    for failed in (baseline(3.0, 1.0, wrong_elements=7), baseline(3.0, None, status=Status.RUN_ERROR)):
+        assert baseline_times([failed, early]) == {"vendor": {}}
+    (told,) = baseline_times([early], by_device=True)["vendor"]
+    assert told.device == device_name(DEVICE) == "cpu Model 7 x86-64"
+    assert device_name(replace(DEVICE, model="", arch="cpu")) == "cpu"
+
+
+def test_rows_stand_fastest_first_and_those_without_a_time_last() -> None:
+    failing = replace(OLD, problems=1, noise=0.0, failing=lambda p, i: Status.RUN_ERROR if i == 2 else None)
+    side = side_of("x", attempts(failing))
+    ((problem, rows),) = side.by_problem.items()
+    assert [row.time_ms for row in rows] == sorted(row.time_ms for row in side.rows.values())
+    assert rows[-1].key.instance == f"{2:032x}" and rows[-1].time_ms == math.inf and not rows[-1].rounds
+    assert side.best(problem) is rows[0] and side.first_places(problem)[0] is rows[0]
+    nothing = side_of("x", attempts(replace(failing, failing=lambda p, i: Status.RUN_ERROR)))
+    assert nothing.best(problem) is None and nothing.first_places(problem) == []
