@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from ckprof_plugins.consumers.records import ConsumerFiles
@@ -10,7 +9,7 @@ from ckprof_plugins.consumers.records import ConsumerFiles
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ckprof_plugins.consumers.records import ExportRequest
+    from ckprof_plugins.consumers.records import ExportRequest, TunedKernel
 
 FILE: Final = "ckprof_winners.hpp"
 
@@ -30,30 +29,31 @@ class GeneratedLibrary:
 
         Of a problem that was measured more than once the fastest is kept.
         """
-        left_out: Counter[str] = Counter()
-        rows: dict[tuple[str, str, str, tuple[int, ...]], tuple[float, str]] = {}
-        for winner in sorted(request.winners, key=lambda one: one.time_ms):
-            values = tuple(winner.problem.values())
-            place = (winner.direction, winner.dtype.value, winner.layout, values)
-            if place in rows:
-                left_out["a faster winner of the same problem is written"] += 1
-                continue
-            name = ", ".join(map(_quoted, place[:3]))
-            sizes = ", ".join(map(str, values))
-            rest = f"{_quoted(winner.key)}, {winner.splits}, {winner.time_ms!r}"
-            rows[place] = (winner.time_ms, f"{{{name}, {{{{{sizes}}}}}, {rest}}}")
-        if not rows:
+        found, left_out = request.fastest(_row)
+        slower = len(request.winners) - len(found)
+        if slower:
+            left_out["a faster winner of the same problem is written"] = slower
+        if not found:
             return ConsumerFiles(files={}, entries=0, left_out=left_out)
         from ckprof.kernels.jinja import render
 
         text = render(
             __package__,
             "winners.hpp.j2",
-            rows=[row for _, (_, row) in sorted(rows.items())],
+            rows=[row for _, row in sorted(found.items())],
             arch=request.arch,
             compute_units=request.compute_units,
         )
-        return ConsumerFiles(files={FILE: text.encode()}, entries=len(rows), left_out=left_out)
+        return ConsumerFiles(files={FILE: text.encode()}, entries=len(found), left_out=left_out)
+
+
+def _row(winner: TunedKernel) -> tuple[tuple[str, str, str, tuple[int, ...]], str]:
+    """Return what a winner is found by, and its line in C++."""
+    values = tuple(winner.problem.values())
+    place = (winner.direction, winner.dtype.value, winner.layout, values)
+    name = ", ".join(map(_quoted, place[:3]))
+    sizes = ", ".join(map(str, values))
+    return place, f"{{{name}, {{{{{sizes}}}}}, {_quoted(winner.key)}, {winner.splits}, {winner.time_ms!r}}}"
 
 
 def _quoted(text: str) -> str:

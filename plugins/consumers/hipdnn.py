@@ -217,19 +217,18 @@ class Hipdnn:
             overrides = []
         seen: dict[bytes, int] = {}
         for number, item in enumerate(overrides, 1):
-            remarks = remarks_of(item)
+            remarks: list[tuple[Reason | None, str]] = [*remarks_of(item)]
             if not remarks:
                 key = msgspec.json.encode(
                     [item["op"], item.get("criteria") or {}, item["tensors"]], order="sorted"
                 )
                 first = seen.setdefault(key, number)
-                if first != number:
-                    remarks = [(Reason.DUPLICATE, f"override {first} is for the same operation and tensors")]
+                twice = Reason.DUPLICATE, f"override {first} is for the same operation and tensors"
+                sound = None, "override in order; it chooses an engine, not a kernel"
+                remarks = [sound if first == number else twice]
             text = msgspec.json.encode(item).decode(errors="replace")[:160]
             for reason, message in remarks:
                 audit.find(reason, message, number, text)
-            if not remarks:
-                audit.judged["override in order; it chooses an engine, not a kernel"] += 1
         audit.entries = len(overrides)
         return audit
 

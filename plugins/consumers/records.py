@@ -112,9 +112,12 @@ class FileAudit:
     findings: list[AuditFinding] = field(default_factory=list)
 
     def find(
-        self, reason: Reason, message: str, line: int = 0, text: str = "", entry: int | None = None
+        self, reason: Reason | None, message: str, line: int = 0, text: str = "", entry: int | None = None
     ) -> None:
-        """Add a finding."""
+        """Add a finding; without a reason, note what could be judged."""
+        if reason is None:
+            self.judged[message] += 1
+            return
         self.findings.append(AuditFinding(reason=reason, message=message, line=line, entry=entry, text=text))
 
     @property

@@ -20,7 +20,7 @@ from typing import IO, Final, cast
 
 import msgspec
 
-from ckprof.errors import InputError, ToolchainError
+from ckprof.errors import InputError, ToolchainError, input_errors
 from ckprof_converters.library_lists import known_lists
 from ckprof_plugins.extract.headers import DEVICES, INSTANCES
 from ckprof_plugins.extract.mangling import decode, take_apart
@@ -351,14 +351,10 @@ def identify_package(path: Path) -> tuple[str, str]:
     :raises InputError: no package, or a damaged one.
     """
     control = ""
-    with path.open("rb") as file, _part(file, path, "control") as (data, raw):
-        try:
-            with tarfile.open(fileobj=data, mode="r|") as tar:
-                for entry in tar:
-                    if entry.isfile() and entry.name.removeprefix("./") == "control":
-                        control = _content(tar, entry).read().decode("utf-8", "replace")
-        except _DAMAGED as exc:
-            raise InputError(f"damaged package: {exc}", path) from exc
+    with _part(path, "control") as (tar, raw):
+        for entry in tar:
+            if entry.isfile() and entry.name.removeprefix("./") == "control":
+                control = _content(tar, entry).read().decode("utf-8", "replace")
         raw.seek(0)
         digest = hashlib.blake2b(raw.read(), digest_size=16).hexdigest()
     fields = dict(line.split(": ", 1) for line in control.splitlines() if ": " in line and line[0] != " ")
@@ -378,22 +374,18 @@ def read_package(path: Path, *, with_archive: bool) -> tuple[dict[str, str], str
     headers: dict[str, str] = {}
     name = ""
     symbols: ArchiveSymbols | None = None
-    with path.open("rb") as file, _part(file, path, "data") as (data, _):
-        try:
-            with tarfile.open(fileobj=data, mode="r|") as tar:
-                for entry in tar:
-                    if not entry.isfile():
-                        continue
-                    if _is_header(entry.name):
-                        inner = entry.name.partition(_ROOT)[2]
-                        headers[inner] = _content(tar, entry).read().decode("utf-8", "replace")
-                    elif PurePosixPath(entry.name).name in known_lists().archives and not name:
-                        name = entry.name.removeprefix("./")
-                        if with_archive:
-                            place, content = f"{path}:{name}", _content(tar, entry)
-                            symbols = collect(members(content, place, forward=True), place)
-        except _DAMAGED as exc:
-            raise InputError(f"damaged package: {exc}", path) from exc
+    with _part(path, "data") as (tar, _):
+        for entry in tar:
+            if not entry.isfile():
+                continue
+            if _is_header(entry.name):
+                inner = entry.name.partition(_ROOT)[2]
+                headers[inner] = _content(tar, entry).read().decode("utf-8", "replace")
+            elif PurePosixPath(entry.name).name in known_lists().archives and not name:
+                name = entry.name.removeprefix("./")
+                if with_archive:
+                    place, content = f"{path}:{name}", _content(tar, entry)
+                    symbols = collect(members(content, place, forward=True), place)
     return headers, name, symbols
 
 
@@ -412,29 +404,31 @@ def _content(tar: tarfile.TarFile, entry: tarfile.TarInfo) -> IO[bytes]:
 
 
 @contextmanager
-def _part(file: IO[bytes], path: Path, part: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+def _part(path: Path, part: str) -> Iterator[tuple[tarfile.TarFile, IO[bytes]]]:
     """Open one part of a package; yield its tar file and the member as it is."""
-    for name, data in members(file, str(path)):
-        if not name.startswith(f"{part}.tar"):
-            continue
-        kind = name.removeprefix(f"{part}.tar").lstrip(".")
-        if kind == "":
-            yield data, data
-        elif kind == "zst":
-            with _zstandard(data, path) as stream:
-                yield stream, data
-        elif kind == "xz":
-            yield cast("IO[bytes]", lzma.LZMAFile(data)), data
-        elif kind == "gz":
-            yield cast("IO[bytes]", gzip.GzipFile(fileobj=data)), data
-        else:
-            raise InputError(f"the package is compressed as {kind}; expected xz, gz or zst", path)
-        return
+    with path.open("rb") as file:
+        for name, data in members(file, str(path)):
+            if name.startswith(f"{part}.tar"):
+                stream = _plain(data, name.removeprefix(f"{part}.tar").lstrip("."), path)
+                with (
+                    input_errors(_DAMAGED, "damaged package", path),
+                    tarfile.open(fileobj=stream, mode="r|") as tar,
+                ):
+                    yield tar, data
+                return
     raise InputError(f"no Debian package: it has no {part} part", path)
 
 
-@contextmanager
-def _zstandard(source: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
+def _plain(data: IO[bytes], kind: str, path: Path) -> IO[bytes]:
+    """Return what reads a member of a package that is compressed in some way."""
+    if kind == "":
+        return data
+    if kind == "xz":
+        return cast("IO[bytes]", lzma.LZMAFile(data))
+    if kind == "gz":
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=data))
+    if kind != "zst":
+        raise InputError(f"the package is compressed as {kind}; expected xz, gz or zst", path)
     try:
         import zstandard
     except ImportError as exc:
@@ -442,5 +436,4 @@ def _zstandard(source: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
             f"{path} is compressed with Zstandard: pip install 'ckprof[extract]', "
             "or unpack it and use --from DIR"
         ) from exc
-    with zstandard.ZstdDecompressor().stream_reader(source) as stream:
-        yield cast("IO[bytes]", stream)
+    return cast("IO[bytes]", zstandard.ZstdDecompressor().stream_reader(data))

@@ -38,6 +38,7 @@ _TYPES: Final = {
 #: suffix of a literal's number, as demanglers print it
 _SUFFIXES: Final = {"j": "u", "l": "l", "m": "ul", "x": "ll", "y": "ull"}
 _STANDARD: Final = {"t": "std", "a": "std::allocator", "b": "std::basic_string", "s": "std::string"}
+_LENGTH: Final = re.compile(r"\d+")
 _DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -88,23 +89,19 @@ class _Decoder:
             return "_Float16"
         if self._take("N"):
             return self._nested()
-        if self._take("S"):
-            return self._substituted()
         letter = self._peek()
-        if letter.isdigit():
-            return self._templated(self._source_name())
         if letter in _TYPES and letter:
             self.position += 1
             return _TYPES[letter]
-        raise self.error()
-
-    def _substituted(self) -> str:
-        name, is_standard = self._substitution()
-        if is_standard and self._peek().isdigit():
-            name = self._remember(f"{name}::{self._source_name()}")
-        if self._take("I"):
-            name = self._remember(name + self._arguments())
-        return name
+        if self._take("S"):
+            name, is_standard = self._substitution()
+            if is_standard and self._peek().isdigit():
+                name = self._remember(f"{name}::{self._source_name()}")
+        elif letter.isdigit():
+            name = self._remember(self._source_name())
+        else:
+            raise self.error()
+        return self._remember(name + self._arguments()) if self._take("I") else name
 
     def _substitution(self) -> tuple[str, bool]:
         letter = self._peek()
@@ -126,20 +123,14 @@ class _Decoder:
         return name
 
     def _source_name(self) -> str:
-        begin = self.position
-        while self._peek().isdigit():
-            self.position += 1
-        size = int(self._text[begin : self.position] or "0")
+        length = _LENGTH.match(self._text, self.position)
+        if length is None:
+            raise self.error()
+        self.position, size = length.end(), int(length[0])
         if not size or self.position + size > len(self._text):
             raise self.error()
         self.position += size
-        return self._text[self.position - size : self.position]
-
-    def _templated(self, name: str) -> str:
-        self._remember(name)
-        if self._take("I"):
-            name = self._remember(name + self._arguments())
-        return name
+        return self._text[length.end() : self.position]
 
     def _nested(self) -> str:
         """Read what follows ``N``, up to its ``E``."""

@@ -26,7 +26,6 @@ from ckprof_plugins.extract.cpp_text import ExprReader, TokenStream, preprocess
 from ckprof_plugins.extract.tuples import SLOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from ckprof_converters.library_lists import ListKey
@@ -194,18 +193,6 @@ def _expression(function: str) -> re.Pattern[str]:
     return re.compile("add_device_grouped_" + text.replace(re.escape("{type}"), "(?P=type)"))
 
 
-def _matches(function: str, dimensions: int) -> Iterator[tuple[RecipeRecord, Mapping[str, str]]]:
-    for record in known_recipes().recipes:
-        match = _expression(record.function).fullmatch(function)
-        if match is None:
-            continue
-        words = match.groupdict()
-        if (not record.dimensions or dimensions in record.dimensions) and (
-            not record.types or words["type"] in record.types
-        ):
-            yield record, words
-
-
 def _values(pattern: Pattern, key: ListKey, enumerations: Mapping[str, str]) -> dict[str, str]:
     values = {}
     numbered = False
@@ -234,7 +221,12 @@ def uses_by_recipe(function: str, key: ListKey, tuples: InstanceTuples) -> tuple
 
     :raises InputError: the headers lack a tuple that the recipe names.
     """
-    for record, words in _matches(function, key.shape.ndim):
+    for record in known_recipes().recipes:
+        match = _expression(record.function).fullmatch(function)
+        words = match.groupdict() if match is not None else {}
+        fits = not record.dimensions or key.shape.ndim in record.dimensions
+        if match is None or not fits or (record.types and words["type"] not in record.types):
+            continue
         uses: list[Use] = []
         for item in record.uses:
             alias = item.alias.format(**words)

@@ -145,8 +145,8 @@ _FP8: Final = {"gfx942": "torch.float8_e4m3fnuz", "gfx950": "torch.float8_e4m3fn
 _TILE: Final = re.compile(r"_(?P<block>\d+)x(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)_")
 #: kernels that are written in assembler have mangled names
 _MANGLED: Final = "_ZN"
-#: a finding without its place
-Remark = tuple[Reason, str]
+#: a finding without its place; without a reason, what could be judged
+Remark = tuple[Reason | None, str]
 
 
 class _TableJudge:
@@ -161,7 +161,7 @@ class _TableJudge:
         self._lists = read_tree(request.tree) if request.tree is not None else ()
         self._keys: dict[tuple[str | int, ...], TunedRow] = {}
 
-    def remark(self, row: TunedRow) -> Remark | None:
+    def remark(self, row: TunedRow) -> Remark:
         """Return what is wrong with a row."""
         if row.problem:
             return Reason.MALFORMED_ROW, row.problem
@@ -185,8 +185,7 @@ class _TableJudge:
             return wrong
         if self._layout.has_kernel:
             return self._kernel_remark(row.cells)
-        self.audit.judged["times and keys are in order; kernels are of several libraries"] += 1
-        return None
+        return None, "times and keys are in order; kernels are of several libraries"
 
     def _key_remark(self, cells: Mapping[str, str]) -> Remark | None:
         request = self._request
@@ -231,20 +230,17 @@ class _TableJudge:
             return Reason.WRONG_RESULT, message
         return None
 
-    def _kernel_remark(self, cells: Mapping[str, str]) -> Remark | None:
+    def _kernel_remark(self, cells: Mapping[str, str]) -> Remark:
         id_, name = _integer(cells["kernelId"]), cells.get("kernelName", "")
         if id_ is None:
             return Reason.MALFORMED_VALUE, f"kernelId is {cells['kernelId']!r}, expected a number"
         if name.startswith(_MANGLED) or cells.get("libtype", "ck") not in ("ck", ""):
-            judged = "a kernel in assembler or of another library: number and name not looked up"
-            self.audit.judged[judged] += 1
-            return None
+            return None, "a kernel in assembler or of another library: number and name not looked up"
         splits = _split_problem(cells, name)
         if splits:
             return Reason.WRONG_SPLIT, splits
         if not self._lists:
-            self.audit.judged["key and figures are in order; no --tree with lists of kernels"] += 1
-            return None
+            return None, "key and figures are in order; no --tree with lists of kernels"
         prefix = "_".join(takewhile(lambda word: not word[:1].isdigit(), name.split("_")))
         found = next((one for one in self._lists if one.prefix == prefix), None)
         if found is None and not name:
@@ -256,8 +252,7 @@ class _TableJudge:
             unmet = _unmet(cells, name)
             if unmet:
                 return Reason.UNSUPPORTED, unmet
-            self.audit.judged["number and name are those of the tree"] += 1
-            return None
+            return None, "number and name are those of the tree"
         place = next((one for one, other in found.names.items() if other == name), None)
         if listed is None:
             where = f"; the name is number {place}" if place is not None else ", nor the name"
@@ -322,9 +317,7 @@ class Aiter:
         layout, rows = _read_table(request.path)
         judge = _TableJudge(request, layout)
         for row in rows:
-            remark = judge.remark(row)
-            if remark is not None:
-                judge.audit.find(*remark, row.line, row.text[:160])
+            judge.audit.find(*judge.remark(row), row.line, row.text[:160])
         for column, line in judge.poisoned.items():
             message = f"line {line} has no number in column {column}: pandas reads the column as texts"
             judge.audit.find(Reason.NEVER_HIT, f"{message}, and no row is hit", text=request.path.name)

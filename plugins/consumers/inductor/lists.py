@@ -295,11 +295,7 @@ class Inductor:
             if found is None:
                 continue
             audit.entries += 1
-            reason, message = _judged(line, found, known)
-            if reason is None:
-                audit.judged[message] += 1
-            else:
-                audit.find(reason, message, number, " ".join(line.split())[:160])
+            audit.find(*_judged(line, found, known), number, " ".join(line.split())[:160])
         return audit
 
     def cleaned(self, audit: FileAudit) -> bytes:

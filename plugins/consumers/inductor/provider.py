@@ -265,9 +265,8 @@ class Provider:
         # read now, so that a mistake is told before torch compiles
         self._convolutions, _ = convolutions_of(kernel_lists(lists))
         self._choice: ContextVar[InductorChoice | None] = ContextVar("choice", default=None)
-        #: what was warned of: operations and types without a model, classes without lists
-        self._untrained: set[tuple[str, str]] = set()
-        self._missing: set[str] = set()
+        #: operations and types without a model, and classes without lists, that were warned of
+        self._warned: set[object] = set()
 
     @contextmanager
     def choosing(self, choice: InductorChoice | None) -> Iterator[None]:
@@ -321,8 +320,8 @@ class Provider:
             found, _ = library_lists(Path(self.library_path()), kind)
         except InputError as exc:
             # an installation has no sources; convolutions can do without
-            if kind not in self._missing:
-                self._missing.add(kind)
+            if kind not in self._warned:
+                self._warned.add(kind)
                 _log.warning("no kernel of %s is offered: %s", kind, exc)
             return []
         operations = [cast("CKGemmOperation", one) for one in found]
@@ -346,8 +345,8 @@ class Provider:
             return []
         place = (choice.direction, choice.dtype.value)
         model = self._models.get(place)
-        if model is None and place not in self._untrained:
-            self._untrained.add(place)
+        if model is None and place not in self._warned:
+            self._warned.add(place)
             _log.warning(
                 "no time model of %s %s: kernels are ranked by their tiles alone; 'ckprof train' fits one",
                 *place,

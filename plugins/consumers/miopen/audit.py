@@ -98,7 +98,9 @@ class _DatabaseJudge:
         self._any: dict[tuple[Family, ConvProblem], str] = {}
         self._ordered: dict[Family, list[OldKernel]] = {}
 
-    def _find(self, reason: Reason, message: str, line: int, text: str, entry: int | None = None) -> None:
+    def _find(
+        self, reason: Reason | None, message: str, line: int, text: str, entry: int | None = None
+    ) -> None:
         shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
         self.audit.find(reason, message, line, shown, entry)
 
@@ -174,10 +176,7 @@ class _DatabaseJudge:
     ) -> None:
         try:
             for reason, message in self._entry_remarks(entry, key, problem):
-                if reason is None:
-                    self.audit.judged[message] += 1
-                else:
-                    self._find(reason, message, line, text, entry.number)
+                self._find(reason, message, line, text, entry.number)
         except _Refused as refused:
             self._find(*refused.remark, line, text, entry.number)
 

@@ -223,7 +223,7 @@ class Miopen:
             except WrongKeyError:
                 continue
             for entry in row.entries():
-                time_ms = _time(entry.values)
+                time_ms, workspace = _figures(entry.values)
                 if entry.problem or time_ms is None:
                     continue
                 yield imported_attempt(
@@ -237,22 +237,19 @@ class Miopen:
                     spelled_type=f"{key.types} {_layout(key)}",
                     layout=_layout(key),
                     time_ms=time_ms,
-                    workspace_bytes=_workspace(entry.values),
+                    workspace_bytes=workspace,
                 )
 
 
-def _time(values: str) -> float | None:
-    """Return the milliseconds of an entry; ``None`` unless they can be a time."""
+def _figures(values: str) -> tuple[float | None, int | None]:
+    """Return milliseconds and bytes of workspace of an entry; ``None`` for what cannot be that."""
+    time, workspace = [*values.split(","), ""][:2]
     try:
-        time_ms = float(values.partition(",")[0])
+        time_ms = float(time)
     except ValueError:
-        return None
-    return time_ms if math.isfinite(time_ms) and time_ms > 0 else None
-
-
-def _workspace(values: str) -> int | None:
-    text = [*values.split(","), ""][1]
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
+        time_ms = 0.0
+    is_size = workspace.isascii() and workspace.isdigit() and len(workspace) < 16
+    return time_ms if math.isfinite(time_ms) and time_ms > 0 else None, int(workspace) if is_size else None
 
 
 def _layout(key: MiopenKey) -> str:
