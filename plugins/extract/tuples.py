@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
@@ -169,10 +170,9 @@ class InstanceTuples:
         macros: Mapping[str, str],
         classes: Callable[[str], DeviceClass],
     ) -> None:
-        self._macros = macros
         self._classes = classes
-        self._texts: dict[str, str] = {}
-        self._read_headers: dict[str, InstanceHeader] = {}
+        texts: dict[str, str] = {}
+        self._header = cache(lambda path: InstanceHeader(preprocess(texts[path], macros, path)[0], path))
         #: alias -> header and its place among the headers
         self._places: dict[str, tuple[str, int]] = {}
         self._patterns: dict[str, Pattern] = {}
@@ -181,8 +181,8 @@ class InstanceTuples:
             item for item in headers.names(where) if item.endswith("_instance.hpp")
         ):
             path = f"{where}/{name}"
-            self._texts[path] = read_required(headers, path)
-            for alias in _TUPLE.findall(self._texts[path]):
+            texts[path] = read_required(headers, path)
+            for alias in _TUPLE.findall(texts[path]):
                 # Headers are used one at a time, so two may declare one name: the first is meant.
                 self._places.setdefault(alias, (path, number))
 
@@ -193,11 +193,7 @@ class InstanceTuples:
         return iter(self._places)
 
     def _find(self, alias: str) -> InstanceHeader:
-        path, _ = self._places[alias]
-        if path not in self._read_headers:
-            text, _ = preprocess(self._texts[path], self._macros, path)
-            self._read_headers[path] = InstanceHeader(text, path)
-        return self._read_headers[path]
+        return self._header(self._places[alias][0])
 
     def devices(self, alias: str) -> frozenset[str]:
         """Return the names of the classes in a tuple, without reading their arguments."""

@@ -339,7 +339,7 @@ class ReportContent:
     @property
     def kinds(self) -> int:
         """Return how many combinations of direction, type and layout there are."""
-        return len({(key.direction, key.dtype, key.layout) for key in self.heat.problems})
+        return len({(key.direction, key.dtype, key.layout) for key in self.side.by_problem})
 
     @property
     def title(self) -> str:

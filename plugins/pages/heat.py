@@ -47,10 +47,9 @@ class HeatInstance:
 class HeatMap:
     """Problems by instances."""
 
-    problems: tuple[ProblemKey, ...]
     #: the one that is closest to the best on average first
     instances: tuple[HeatInstance, ...]
-    #: one row per problem
+    #: one row per problem, in the order of the report
     cells: tuple[tuple[Cell, ...], ...]
 
 
@@ -70,7 +69,7 @@ def heat_map(side: Side) -> HeatMap:
         tuple(_cell(rows[instance.key].get(problem), best[problem]) for instance in instances)
         for problem in problems
     )
-    return HeatMap(problems=problems, instances=tuple(instances), cells=cells)
+    return HeatMap(instances=tuple(instances), cells=cells)
 
 
 def _share(row: MeasuredRow, best: MeasuredRow | None) -> float:
@@ -131,7 +130,7 @@ def heat_chart(heat: HeatMap, names: ShortNames = WHOLE_NAMES, labels: Sequence[
     :param names: what shortens names of kernels.
     :param labels: what problems are called, by default only their numbers.
     """
-    columns, rows = len(heat.instances), len(heat.problems)
+    columns, rows = len(heat.instances), len(heat.cells)
     texts = labels or [f"P{row + 1}" for row in range(rows)]
     short = [names.short(instance.name, _NAME) for instance in heat.instances]
     left = 12 + round(_PER_CHARACTER * max(map(len, texts), default=0))

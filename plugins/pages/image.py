@@ -120,7 +120,7 @@ def _drawing(content: ReportContent) -> str:
         sheet.chart(f"Network {label}".rstrip(), drawn)
     sheet.chart("Roofline", roofline_chart(best_points(content.best)))
     sheet.chart("Kernels that a library needs", coverage_chart(content.coverage))
-    if content.heat.problems:
+    if content.heat.cells:
         sheet.chart("Share of each problem's best speed", heat_chart(content.heat, names))
     return sheet.close()
 

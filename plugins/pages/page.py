@@ -43,7 +43,7 @@ from ckprof_plugins.pages.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from jinja2 import Template
 
@@ -58,7 +58,7 @@ MOST_COMPARED: Final = 500
 
 
 def comparison_section(comparison: Comparison, names: ShortNames) -> dict[str, Any]:
-    """Return the texts, boxes and tables of the section; ``None`` for a table without rows.
+    """Return the texts and tables of the section; ``None`` for a table without rows.
 
     :param names: what shortens names of kernels.
     """
@@ -77,7 +77,6 @@ def comparison_section(comparison: Comparison, names: ShortNames) -> dict[str, A
     )
     return {
         "intro": _intro(comparison),
-        "cards": [*_cards(comparison)],
         "parts": parts if comparison.what_changed else None,
         "compared": PageTable(compared_columns(names), shown, css_class="scroll tall", id="compared-table")
         if shown
@@ -102,18 +101,6 @@ def _intro(comparison: Comparison) -> str:
     return " ".join([parts[0], *map(spaced, parts[1:])])
 
 
-def _cards(comparison: Comparison) -> Iterator[dict[str, Any]]:
-    """Yield numbers in boxes."""
-    for verdict, count in comparison.verdicts.items():
-        yield {"count": count, "label": verdict.value, "css_class": f"verdict-{verdict.value}"}
-    for label, rows in (
-        ("other statuses", comparison.status_changes),
-        ("only old", comparison.only_old),
-        ("only new", comparison.only_new),
-    ):
-        yield {"count": len(rows), "label": label, "css_class": ""}
-
-
 def render_html(content: ReportContent) -> str:
     """Render the page."""
     names = ShortNames(display_name(row) for row in content.side.rows.values())
@@ -135,7 +122,7 @@ def render_html(content: ReportContent) -> str:
         history={"chart": history_chart(content.history)} if content.history else None,
         roofline=roofline_chart(best_points(content.best), "The table of best kernels has the same figures."),
         coverage=coverage_chart(content.coverage),
-        heat=heat_chart(content.heat, names, _labels(content)) if content.heat.problems else None,
+        heat=heat_chart(content.heat, names, _labels(content)) if content.heat.cells else None,
         boxes=_boxes(content, names),
         # CSS classes and labels of the legend of the heat map
         bands=enumerate([*(f"{low} to {high} %" for low, high in pairwise(BANDS)), "the best"]),
@@ -155,7 +142,7 @@ def _history_table(past: TimeHistory, names: ShortNames, content: ReportContent)
 
 def _labels(content: ReportContent) -> list[str]:
     """Return what problems are called beside the heat map: numbers, and names of layers."""
-    layers = (content.layers.get(key) for key in content.heat.problems)
+    layers = (content.layers.get(key) for key in content.side.by_problem)
     names = [layer.name if layer is not None else "" for layer in layers]
     return [f"P{number} {WHOLE_NAMES.short(name, 16)}".strip() for number, name in enumerate(names, start=1)]
 
@@ -180,15 +167,10 @@ def _texts(content: ReportContent, names: ShortNames) -> dict[str, Any]:
     return {
         "left_out": names.left_out,
         "tie": spaced(percent(content.options.tie)),
-        "has_roofs": any(row.roofs for row in content.best),
-        "rounds": sum(len(row.rounds) for row in content.side.rows.values()),
-        "statuses": [(status.value, count) for status, count in content.statuses.items()],
-        # words of the values, between which lines may break
-        "facts": [(name, value.split(" ")) for name, value in content.facts],
         # position and label of those whose rounds can be shown
         "problems": [
             (index, f"{label}: {key.direction} {key.dtype} {brief(key.problem)}")
-            for index, (label, key) in enumerate(zip(_labels(content), content.heat.problems, strict=True))
+            for index, (label, key) in enumerate(zip(_labels(content), content.side.by_problem, strict=True))
         ],
     }
 
@@ -232,7 +214,7 @@ def _data(content: ReportContent, names: ShortNames) -> Markup:
     data = {
         "problems": [
             f"{label}: {brief(key.problem)}"
-            for label, key in zip(_labels(content), content.heat.problems, strict=True)
+            for label, key in zip(_labels(content), content.side.by_problem, strict=True)
         ],
         "instances": [names.short(instance.name) for instance in content.heat.instances],
         "statuses": [status.value for status in statuses],

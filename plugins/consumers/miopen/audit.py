@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
@@ -33,7 +34,7 @@ from ckprof_plugins.consumers.records import FileAudit, Reason
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ckprof_plugins.consumers._old_ck.kernels import Case, Family, OldKernel
+    from ckprof_plugins.consumers._old_ck.kernels import Family, KernelIndex, OldKernel
     from ckprof_plugins.consumers.miopen.databases import DatabaseName, GroupedSolver, SolverEntry, TextRow
     from ckprof_plugins.consumers.records import AuditRequest
     from ckprof_plugins.directions._convolution.problem import ConvProblem
@@ -47,6 +48,8 @@ _LABELS: Final = {
     (False, True): "performance database of a user",
 }
 _SPLITS: Final = re.compile(r"-?\d{1,9}")
+#: rows of several databases ask the same
+_support: Final = lru_cache(maxsize=1 << 14)(support)
 #: a finding without its place; without a reason, what could be judged
 Remark = tuple[Reason | None, str]
 
@@ -94,9 +97,6 @@ class _DatabaseJudge:
         self._index = index_of(request.lists)
         #: of the device that uses the file; empty where it is not known
         self._arch = request.arch or name.arch
-        self._cases: dict[tuple[int, ConvProblem, str, int], Case] = {}
-        self._any: dict[tuple[Family, ConvProblem], str] = {}
-        self._ordered: dict[Family, list[OldKernel]] = {}
 
     def _find(
         self, reason: Reason | None, message: str, line: int, text: str, entry: int | None = None
@@ -220,29 +220,8 @@ class _DatabaseJudge:
         if solver.unit != "Xdlops" or family not in self._index.families:
             yield None, f"no list has {key.ndim}D {key.dtype} kernels for {key.direction}"
             return
-        unmet = self._any_kernel(family, problem)
+        unmet = _any_kernel(self._index, family, problem, self._arch)
         yield (Reason.UNSUPPORTED, unmet) if unmet else (None, "a kernel supports the problem")
-
-    def _any_kernel(self, family: Family, problem: ConvProblem) -> str:
-        """Return why no kernel of a family supports a problem; empty if one does."""
-        place = (family, problem)
-        if place not in self._any:
-            least = unmet = ""
-            for kernel in self._by_demand(family):
-                unmet = support(kernel, problem, family[2], 1, self._arch).unmet
-                least = least or unmet
-                if not unmet or TOO_LARGE in unmet:
-                    break
-            message = f"no kernel supports the problem; the one that demands least: {least}"
-            self._any[place] = message if unmet else ""
-        return self._any[place]
-
-    def _by_demand(self, family: Family) -> list[OldKernel]:
-        """Return a kernel of each kind of demands, those first that demand least: most problems have one."""
-        if family not in self._ordered:
-            alike = {demands_of(kernel): kernel for kernel in self._index.all_of(family)}
-            self._ordered[family] = sorted(alike.values(), key=_demand)
-        return self._ordered[family]
 
     def _value_remarks(self, value: str, key: MiopenKey, problem: ConvProblem) -> Iterator[Remark]:
         """Yield what is wrong with parameters ``kernel[+splits]``, and what was judged."""
@@ -271,10 +250,7 @@ class _DatabaseJudge:
             message = f"{splits} splits: expected at least 1, or -1 for an automatic number"
             raise _Refused(Reason.WRONG_SPLIT, message)
         kernel = kernels[0]
-        place = (id(kernel), problem, key.dtype, splits)
-        if place not in self._cases:
-            self._cases[place] = support(kernel, problem, key.dtype, splits, self._arch)
-        case = self._cases[place]
+        case = _support(kernel, problem, key.dtype, splits, self._arch)
         if case.unmet:
             reason = Reason.WRONG_SPLIT if "split" in case.unmet else Reason.UNSUPPORTED
             raise _Refused(reason, f"{case.unmet} ({kernel.source})")
@@ -367,6 +343,27 @@ def _figures(entry: SolverEntry, key: MiopenKey) -> tuple[float, int]:
     if not math.isfinite(time_ms) or time_ms < 0:
         raise _Refused(Reason.WRONG_TIME, f"the time is {time} ms")
     return time_ms, int(workspace)
+
+
+@lru_cache(maxsize=1 << 14)
+def _any_kernel(index: KernelIndex, family: Family, problem: ConvProblem, arch: str) -> str:
+    """Return why no kernel of a family supports a problem; empty if one does."""
+    least = ""
+    for kernel in _by_demand(index, family):
+        unmet = support(kernel, problem, family[2], 1, arch).unmet
+        if not unmet:
+            return ""
+        least = least or unmet
+        if TOO_LARGE in unmet:
+            break
+    return f"no kernel supports the problem; the one that demands least: {least}" if least else ""
+
+
+@lru_cache(maxsize=64)
+def _by_demand(index: KernelIndex, family: Family) -> list[OldKernel]:
+    """Return a kernel of each kind of demands, those first that demand least: most problems have one."""
+    alike = {demands_of(kernel): kernel for kernel in index.all_of(family)}
+    return sorted(alike.values(), key=_demand)
 
 
 def _demand(kernel: OldKernel) -> tuple[bool, bool, int]:

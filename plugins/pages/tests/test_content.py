@@ -181,7 +181,7 @@ def test_the_heat_map(side: Side) -> None:
     heat = heat_map(side)
     assert (len(heat.cells), len(heat.cells[0])) == (5, 8)
     columns = {one.key: index for index, one in enumerate(heat.instances)}
-    for row, problem in zip(heat.cells, heat.problems, strict=True):
+    for row, problem in zip(heat.cells, side.by_problem, strict=True):
         best = side.best(problem)
         assert best is not None
         assert row[columns[best.key.instance]] == 100
