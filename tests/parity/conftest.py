@@ -9,12 +9,17 @@ from pathlib import Path
 import pytest
 
 from ckprof.cli.main import main
+from ckprof.kernels.candidates import list_candidates
 from ckprof.lists.list_files import read_list
 from ckprof.model.conversion import ConversionRequest
 from ckprof.model.strings.kind import default_revision
 from ckprof.parity.side import Entry, StringSide, builder_side, catalog_side, read_builder
+from ckprof.paths import conf_root
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
+
+from .samples import STREAM_K_LIST
+from .told_library import build_told_library
 
 
 @dataclass(frozen=True)
@@ -96,3 +101,16 @@ def catalog_of(registry: Registry) -> Callable[[Path], StringSide]:
         return catalog_side([read_list(path, registry)], registry)
 
     return compute
+
+
+@pytest.fixture(scope="session")
+def told(registry):
+    """Content key -> string of the instances of a list."""
+    conversion = read_list(conf_root() / f"{STREAM_K_LIST}.conf", registry)
+    return {c.instance.key: c.instance_string for c in list_candidates([conversion], registry)}
+
+
+@pytest.fixture(scope="session")
+def truthful(told, tmp_path_factory):
+    """A library whose kernels say what they should."""
+    return build_told_library(tmp_path_factory.mktemp("told") / "libtold.so", told)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from ckprof.paths import conf_root
 
 #: prints the same for all of them: one instance per kind of kernel that ckprof generates
@@ -16,8 +18,25 @@ DEPTHWISE = (
     "GroupedConvolutionForwardKernel<2,Default,Depthwise,2,2,2,64,8,8,3,3,1,1,8,2,2,fp16,fp16,fp32,fp16>"
 )
 
+#: a list whose kernels a library is made of
+STREAM_K_LIST = "backward_weight/tests/nhwgc_bf16_streamk"
+
 
 def first_line(name: str, number: int = 0) -> str:
     """Return a line of a list that ships with ckprof."""
     lines = (conf_root() / f"{name}.conf").read_text().splitlines()
     return [line for line in lines if not line.startswith("#")][number]
+
+
+def strings_of(ckprof, name):
+    done = ckprof("list", "instances", "--conf", name, "--format", "json")
+    return [row["instance string"] for row in json.loads(done.out)]
+
+
+def log_of(strings):
+    lines = ["IMPORTANT: Generate instances using generate_instances.py"]
+    for number, text in enumerate(strings):
+        timed = f"\x1b[36m[Valid] Perf:     0.0123 ms, 9.5 TFlops, 80 GB/s, {text} (instance {number})\x1b[0m"
+        lines.append(timed if number % 3 else f"[Not supported] {text}")
+    lines += ["Best configuration parameters:", f"\tname: {strings[1]} (instance 1)", "\tavg_time: 0.0123ms"]
+    return "\r\n".join([*lines, ""])

@@ -9,15 +9,13 @@ from dataclasses import replace
 import pytest
 
 from ckprof.errors import ExitCode
-from ckprof.kernels.candidates import list_candidates
-from ckprof.lists.list_files import read_list
 from ckprof.model.types import DataType
 from ckprof.paths import conf_root
 from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
 from ckprof_plugins.pipelines.vocabulary import GemmPipeline, Scheduler, Specialization
 from tests.measure.fakes import find_compiler
 
-from .samples import first_line
+from .samples import STREAM_K_LIST, first_line
 from .told_library import build_told_library
 
 pytestmark = [
@@ -25,61 +23,19 @@ pytestmark = [
     pytest.mark.skipif(find_compiler() is None, reason="no C++ compiler"),
 ]
 
-LIST = "backward_weight/tests/nhwgc_bf16_streamk"
-
-
-@pytest.fixture(scope="module")
-def told(registry):
-    """Content key -> string of the instances of a list."""
-    conversion = read_list(conf_root() / f"{LIST}.conf", registry)
-    return {c.instance.key: c.instance_string for c in list_candidates([conversion], registry)}
-
-
-@pytest.fixture(scope="module")
-def truthful(told, tmp_path_factory):
-    """A library whose kernels say what they should."""
-    return build_told_library(tmp_path_factory.mktemp("told") / "libtold.so", told)
-
-
-def test_library_catalog_and_builder_agree(ckprof, truthful):
-    done = ckprof("parity", "bwd_weight", "--conf", LIST, "--library", truthful, "--format", "json")
-    assert done.code == ExitCode.OK, done.out
-    agreement, parity = json.loads(done.out)["comparisons"]
-    assert (agreement["first"], agreement["second"]) == ("catalog", "library")
-    assert (parity["first"], parity["second"]) == ("CK Builder", "library")
-    assert agreement["counts"]["matched"] == parity["counts"]["matched"] == 5
-
-
-def test_only_the_library(ckprof, truthful):
-    done = ckprof("parity", "bwd_weight", "--conf", LIST, "--library", truthful, "--generated", "library")
-    assert done.code == ExitCode.OK
-    assert "in 1 comparison" in done.out
-
-
-@pytest.mark.thorough
-def test_a_library_is_compared_with_a_catalog_and_a_list(ckprof, truthful, tmp_path):
-    ckprof("convert", LIST, "-o", "catalog.json")
-    assert ckprof("diff", "catalog.json", truthful).code == ExitCode.OK
-    assert ckprof("diff", LIST, truthful).code == ExitCode.OK
-    assert ckprof("diff", "backward_weight/tests/nhwgc_fp16_streamk", truthful).code == ExitCode.FAILED
-    strings = [line for line in (conf_root() / f"{LIST}.conf").read_text().splitlines() if line[0] != "#"]
-    (tmp_path / "native.txt").write_text("\n".join(strings))
-    (tmp_path / "x.log").write_text("\n".join(f"[Valid] Perf: 1 ms, {text}, SplitK 1" for text in strings))
-    for other in ("native.txt", "x.log", truthful):
-        assert ckprof("diff", truthful, other).code == ExitCode.OK
-        assert ckprof("diff", other, truthful).code == ExitCode.OK
-
 
 def test_a_kernel_that_says_something_else_than_its_instance_is_found_first(ckprof, told, tmp_path):
     keys = [*told]
     swapped = {**told, keys[0]: told[keys[1]], keys[1]: told[keys[0]]}
     library = build_told_library(tmp_path / "libtold.so", swapped)
     # as multisets the strings are right: only the keys tell
-    done = ckprof("parity", "bwd_weight", "--conf", LIST, "--library", library)
+    done = ckprof("parity", "bwd_weight", "--conf", STREAM_K_LIST, "--library", library)
     assert done.code == ExitCode.FAILED
     assert "in 1 comparison" in done.out
     assert "2 missing, 2 extra" in done.out
-    alone = ckprof("parity", "bwd_weight", "--conf", LIST, "--library", library, "--generated", "library")
+    alone = ckprof(
+        "parity", "bwd_weight", "--conf", STREAM_K_LIST, "--library", library, "--generated", "library"
+    )
     assert alone.code == ExitCode.OK
 
 
@@ -91,12 +47,14 @@ def test_a_changed_kernel_a_missing_one_and_one_too_many(ckprof, told, tmp_path)
         "f" * 32: told[second].replace("BASIC_V1", "WAVELET"),
     }
     library = build_told_library(tmp_path / "libtold.so", changed)
-    done = ckprof("parity", "bwd_weight", "--conf", LIST, "--library", library)
+    done = ckprof("parity", "bwd_weight", "--conf", STREAM_K_LIST, "--library", library)
     assert done.code == ExitCode.FAILED
     assert "double_smem_buffer (0 -> 1)" in done.out
     assert "the library has no kernel for it" in done.out
     assert "no instance of the lists has this kernel's key" in done.out
-    alone = ckprof("parity", "bwd_weight", "--conf", LIST, "--library", library, "--generated", "library")
+    alone = ckprof(
+        "parity", "bwd_weight", "--conf", STREAM_K_LIST, "--library", library, "--generated", "library"
+    )
     assert alone.code == ExitCode.FAILED
     assert "pipeline_name (BASIC_V1 -> WAVELET)" in alone.out
 
@@ -104,17 +62,20 @@ def test_a_changed_kernel_a_missing_one_and_one_too_many(ckprof, told, tmp_path)
 def test_kernels_that_give_no_usable_text_are_an_error(ckprof, told, tmp_path):
     key = next(iter(told))
     library = build_told_library(tmp_path / "libtold.so", {**told, key: None})
-    done = ckprof("parity", "bwd_weight", "--conf", LIST, "--library", library)
+    done = ckprof("parity", "bwd_weight", "--conf", STREAM_K_LIST, "--library", library)
     assert (done.code, "does not say what it is" in done.err) == (ExitCode.INPUT, True)
     library = build_told_library(tmp_path / "libother.so", {**told, key: "not supported"})
-    done = ckprof("parity", "bwd_weight", "--conf", LIST, "--library", library)
+    done = ckprof("parity", "bwd_weight", "--conf", STREAM_K_LIST, "--library", library)
     assert (done.code, "expected Name<field,...>" in done.err) == (ExitCode.INPUT, True)
     (tmp_path / "x.so").write_bytes(b"\x7fELF and nothing else")
-    assert ckprof("parity", "bwd_weight", "--conf", LIST, "--library", "x.so").code == ExitCode.TOOLCHAIN
+    assert (
+        ckprof("parity", "bwd_weight", "--conf", STREAM_K_LIST, "--library", "x.so").code
+        == ExitCode.TOOLCHAIN
+    )
 
 
 def test_instances_that_rules_forbid_are_skipped_with_their_rule(ckprof, told, tmp_path):
-    lines = [first_line(LIST, number) for number in range(5)]
+    lines = [first_line(STREAM_K_LIST, number) for number in range(5)]
     forbidden = f"{lines[1][:-2]}1>"
     (tmp_path / "nhwgc_bf16_streamk.conf").write_text("\n".join([*lines, forbidden]))
     library = build_told_library(tmp_path / "libtold.so", told)
@@ -130,7 +91,7 @@ def test_instances_that_rules_forbid_are_skipped_with_their_rule(ckprof, told, t
 @pytest.mark.thorough
 def test_stream_k_lines_come_back_from_the_built_kernels(ckprof, tmp_path):
     """conf -> catalog -> source -> library -> GetInstanceString gives the very lines."""
-    line = first_line(LIST, 1)
+    line = first_line(STREAM_K_LIST, 1)
     assert line.endswith(",1,2,0>")
     (tmp_path / "streamk.conf").write_text(f"{line}\n{line[:-2]}1>\n")
     _check_lines_come_back(ckprof, tmp_path / "streamk.conf")
