@@ -351,7 +351,8 @@ def _split(text: str, origin: str) -> tuple[str, ...]:
     if words == ("zig",) and (bundled := ziglang_executable()) is not None:
         # alone it is no C++ compiler
         return str(bundled), "c++"
-    return words
+    # compilers are started in other folders
+    return tuple(str(Path(word).absolute()) if "/" in word and shutil.which(word) else word for word in words)
 
 
 def _distinct(compilers: list[Compiler]) -> tuple[Compiler, ...]:

@@ -90,8 +90,11 @@ def test_finds_the_usual_names_in_order(bin_dir, store):
         assert find_compiler(store=store).command == ("special", "-m64")
 
 
-def test_an_explicit_request_is_final(bin_dir, store):
-    gcc(bin_dir / "g++")
+def test_an_explicit_request_is_final(bin_dir, store, monkeypatch):
+    found = gcc(bin_dir / "g++")
+    # builds start it in folders of their own
+    monkeypatch.chdir(bin_dir.parent)
+    assert find_compiler("bin/g++ -m64 -Iinc/a", store=store).command == (str(found), "-m64", "-Iinc/a")
     gcc(bin_dir / "old", "9.4.0")
     assert find_compiler("g++ -m64", store=store).command == ("g++", "-m64")
     with pytest.raises(ToolchainError, match=r"old: version 9\.4\.0 is too old, gcc 11 is needed; leave out"):
