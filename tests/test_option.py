@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ckprof.errors import UsageError
-from ckprof.option import duration, numbers, percent, positive, seconds, share
+from ckprof.option import command, duration, numbers, percent, positive, seconds, share
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,16 @@ def test_messages_say_what_is_expected(read, text, message):
 
 def test_a_share_is_shown_as_it_can_be_typed():
     assert share(percent(0.02)) == 0.02
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("no-such-tool -x", "no command 'no-such-tool'"), ("", "no command ''"), ("'", "cannot be read")],
+)
+def test_the_option_is_checked_before_anything_is_built(text, message):
+    with pytest.raises(UsageError, match=message):
+        command(text)
+
+
+def test_words_are_split_as_a_shell_does():
+    assert command("env 'A B'=1 nice") == ("env", "A B=1", "nice")

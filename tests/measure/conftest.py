@@ -1,8 +1,41 @@
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
 import pytest
 
-from .fakes import build_library, find_compiler
+from ckprof import ConvProblem
+from ckprof.cli.main import main
+from ckprof_plugins.directions._convolution.layout import find_layout
+
+from .device_checks import build_checks
+from .fakes import ARCH, ScaleDirection, build_library, find_compiler, make_instance, make_problem
+from .run_instances import IN_ROUNDS, QUICK, Kept, run_instances
+
+#: a kernel that is named by its fields
+HAND = (
+    *("--instance-spec", "tile=32x32x16,waves=1x1x1,mma=16x16x16,gemm_pipeline=mem,vectors=1,1,1"),
+    *("--arch", "gfx942"),
+)
+
+#: a problem for them, as a line of a driver as well
+PROBLEM = ConvProblem(
+    groups=2,
+    batch=2,
+    out_channels=4,
+    in_channels=3,
+    filter=(3, 3),
+    input=(9, 7),
+    strides=(2, 1),
+    dilations=(1, 1),
+    left_pads=(1, 1),
+    right_pads=(1, 1),
+)
+LINE = "2 2 2 4 3 3 3 9 7 2 1 1 1 1 1 1 1"
+LAYOUT = find_layout("nhwgc")
 
 
 @pytest.fixture(scope="session")
@@ -11,3 +44,87 @@ def library(tmp_path_factory):
     if find_compiler() is None:
         pytest.skip("no C++ compiler")
     return build_library(tmp_path_factory.mktemp("library") / "libfake.so")
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory):
+    """Keep the tests' objects out of the user's cache, but let the tests share them."""
+    if "CKPROF_CACHE_DIR" not in os.environ:
+        os.environ["CKPROF_CACHE_DIR"] = str(tmp_path_factory.getbasetemp().parent / "ckprof-cache")
+
+
+@pytest.fixture(scope="session")
+def fwd_library(tmp_path_factory, cache):
+    """Return the path of a library with four forward kernels: 1D and 2D, fp32 and bf16."""
+    if not (os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")):
+        pytest.skip("no C++ compiler found")
+    root = tmp_path_factory.mktemp("fwd")
+    assert (
+        main(["build", "fwd", *HAND, "--ndim", "1,2", "--dtype", "fp32,bf16", "--build-dir", str(root)]) == 0
+    )
+    return Path(root, "libckprof_conv_fwd.so")
+
+
+@pytest.fixture
+def run(library, tmp_path, monkeypatch):
+    """Call ``run_instances`` with defaults; return outcomes, events and direction."""
+    (tmp_path / "work").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "work"))
+
+    def call(kernels, problems=None, options=QUICK, direction=None, arch=ARCH):
+        direction = direction or ScaleDirection()
+        instances = [make_instance(kernel) if isinstance(kernel, str) else kernel for kernel in kernels]
+        seen = []
+        outcomes = list(
+            run_instances(
+                library,
+                arch,
+                direction,
+                instances,
+                problems or [make_problem()],
+                options,
+                seen.append,
+                lock_dir=tmp_path,
+            )
+        )
+        assert list((tmp_path / "work").iterdir()) == []
+        return outcomes, seen, direction
+
+    return call
+
+
+@pytest.fixture
+def start(library, tmp_path, opened):
+    """Return the generator of outcomes, and what a run tells and measures."""
+
+    def call(kernels, options=IN_ROUNDS, problems=None):
+        seen = Kept()
+        outcomes = run_instances(
+            library,
+            ARCH,
+            ScaleDirection(),
+            [make_instance(kernel) for kernel in kernels],
+            problems or [make_problem()],
+            options,
+            seen.tell,
+            lock_dir=tmp_path,
+            on_open=opened.append,
+            recorder=seen,
+            pace=seen,
+        )
+        return outcomes, seen
+
+    return call
+
+
+@pytest.fixture
+def opened():
+    """What makes outcomes of the visits of :func:`start`."""
+    return []
+
+
+@pytest.fixture(scope="session")
+def checks(tmp_path_factory):
+    if find_compiler() is None:
+        pytest.skip("no C++ compiler")
+    return build_checks(tmp_path_factory.mktemp("checks"))

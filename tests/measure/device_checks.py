@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ckprof.measure.options import ReferencePlace, RunOptions
 from ckprof.measure.worker.device_checks import DeviceChecks
 from ckprof.measure.worker.guards import CHUNK_BYTES
 from ckprof.measure.worker.messages import ReferenceFacts
 from ckprof.measure.worker.remote import RemoteLibrary
 from ckprof.measure.worker.session import KernelSession
+from ckprof.model.types import DataType
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 from .fakes import ABI_FOLDER, HERE, find_compiler
 from .local_worker import HostLibrary, LocalLine
@@ -23,6 +26,13 @@ if TYPE_CHECKING:
     from ckprof.measure.prepare import PreparedProblem
 
 FLAGS = ("-std=c++20", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"-I{ABI_FOLDER}")
+
+ON_DEVICE = RunOptions(reference=ReferencePlace.DEVICE)
+FLOATS = (DataType.FP32, DataType.FP16, DataType.BF16)
+SCALE = ConvProblem(
+    groups=1, batch=2, out_channels=3, in_channels=5, filter=(3, 3), input=(6, 5), strides=(1, 1),
+    dilations=(1, 1), left_pads=(1, 1), right_pads=(1, 1),
+)  # fmt: skip
 
 
 def build_checks(folder: Path) -> DeviceChecks:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from contextlib import closing
 
+from ckprof.events import Message
 from ckprof.measure.bench import BenchLibrary, KernelBench
+from ckprof.measure.options import CacheMode, RunOptions
 from ckprof.measure.run_outcomes import RunRounds, run_groups
 from ckprof.model.kernel import SelectedKernel
 from ckprof.model.problem_case import as_case
@@ -58,3 +60,51 @@ def run_instances(
         groups = run_groups(opened, options, kernels, [as_case(problem) for problem in problems])
         with closing(rounds.outcomes(groups)) as outcomes:
             yield from outcomes
+
+
+#: kernels in turn, each once; and kernels in rounds
+QUICK = RunOptions(rounds=1, timeout_s=2.0, max_time_s=0.02, cache=CacheMode.WARM)
+IN_ROUNDS = RunOptions(timeout_s=5.0, max_time_s=0.02, cache=CacheMode.WARM, keep_samples=True)
+
+
+def texts(seen, start=""):
+    """Return the messages among events that begin so."""
+    return [event.text for event in seen if isinstance(event, Message) and event.text.startswith(start)]
+
+
+class Kept:
+    """What a run tells, what it measures, and how much is left then: measurements and unknown outcomes."""
+
+    def __init__(self):
+        self.texts, self.visits, self.left = [], [], []
+        self.done = 0
+
+    def tell(self, event):
+        if isinstance(event, Message):
+            self.texts.append(event.text)
+
+    @property
+    def losses(self):
+        return [text for text in self.texts if text.startswith("worker lost: ")]
+
+    # as a recorder
+
+    def add(self, sample):
+        self.visits.append(sample)
+
+    add_lost = add
+
+    def end_round(self, report):
+        pass
+
+    # as what says how long it takes
+
+    def begin(self):
+        pass
+
+    def outcome_known(self):
+        pass
+
+    def measured(self, left, unknown):
+        self.left.append((left, unknown))
+        return left, 0.0

@@ -16,7 +16,7 @@ from ckprof.model.outcome import DEVICE_REFERENCE, HOST_REFERENCE, Status
 
 from .fakes import ARCH, HERE, ScaleDirection, build_library, find_compiler, make_instance, make_problem
 from .run_instances import run_instances
-from .test_outcomes import EXPECTED
+from .test_kernel_measurement import EXPECTED
 
 pytestmark = pytest.mark.compiler
 

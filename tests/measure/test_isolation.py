@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import ckprof.measure
@@ -64,27 +62,3 @@ def test_only_the_loader_uses_ctypes():
             assert used == {"Array", "Structure"}
         else:
             assert bool(names) is (module in ("worker.abi", "worker.device_checks")), path
-
-
-def test_options_need_no_numpy():
-    """They are imported for every ``--help``."""
-    modules = "ckprof.measure.options, ckprof.measure.verify.operands"
-    code = f"import sys, {modules}; sys.exit('numpy' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_a_limit_on_files_is_named(tmp_path):
-    """Shared memory counts as a file: batch systems limit these."""
-    program = (
-        "import resource, sys\n"
-        "from pathlib import Path\n"
-        "from ckprof.measure.worker.process import WorkerFailure, WorkerProcess\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
-        "try:\n"
-        "    WorkerProcess(Path(sys.argv[1]))\n"
-        "except WorkerFailure as failure:\n"
-        "    print(failure)\n"
-    )
-    command = [sys.executable, "-c", program, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    assert done.stdout == "no memory can be shared with a worker: File too large; 'ulimit -f' limits it\n"

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
 from ckprof.errors import UsageError
-from ckprof.measure.options import CacheMode, RunOptions
+from ckprof.measure.host import last_level_cache_bytes
+from ckprof.measure.options import CacheMode, RunOptions, round_options, share_of_round, timing_settings
 from ckprof.model.types import DataType
 
 
@@ -40,3 +43,35 @@ def test_options_are_plain_values_in_records():
     options = RunOptions(peak_flops=((DataType.FP16, 1e12),), cache=CacheMode.WARM)
     plain = json.loads(json.dumps(options.as_plain()))
     assert (plain["peak_flops"], plain["cache"], plain["verify"]) == ({"fp16": 1e12}, "warm", True)
+
+
+def test_the_rounds_share_what_was_asked_for():
+    options = RunOptions(min_samples=10, min_time_s=0.3, max_time_s=0.5, rounds=5)
+    rounds = round_options(options)
+    assert (rounds.min_rounds, rounds.max_rounds) == (3, 5)
+    share = share_of_round(options, rounds)
+    assert (share.min_samples, share.fewest_samples) == (4, 1)
+    assert share.min_time_s == pytest.approx(0.1) and share.max_time_s == pytest.approx(0.1)
+    assert share.keep_samples and share.criterion_parameters == {}
+    two = RunOptions(rounds=2, criterion="sample-count", criterion_parameters=(("count", 25.0),))
+    share = share_of_round(two, round_options(two))
+    assert (share.criterion_parameters, share.fewest_samples) == ({"count": 13}, 2)
+    assert timing_settings(options).fewest_samples == 3
+
+
+def test_options_need_no_numpy():
+    """They are imported for every ``--help``."""
+    modules = "ckprof.measure.options, ckprof.measure.verify.operands"
+    code = f"import sys, {modules}; sys.exit('numpy' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_flush_exceeds_the_cache_of_a_device():
+    device = RunOptions(last_level_cache_bytes=256 * 2**20)
+    assert timing_settings(device).flush_bytes > 256 * 2**20
+    assert timing_settings(RunOptions(last_level_cache_bytes=2**28, flush_bytes=0)).flush_bytes == 0
+
+
+def test_flush_exceeds_the_last_level_cache():
+    assert timing_settings(RunOptions()).flush_bytes == 2 * last_level_cache_bytes()
+    assert timing_settings(RunOptions(cache=CacheMode.WARM)).flush_bytes == 0

@@ -31,7 +31,7 @@ from .summing_kernels import (
     cut_off,
     nearest,
 )  # fmt: skip
-from .test_planted_faults import FLOAT8, TYPES
+from .verify.test_exact import FLOAT8, TYPES
 
 pytestmark = pytest.mark.compiler
 

@@ -255,3 +255,13 @@ def test_more_kernels_than_a_seed_could_order_by_chance():
     assert Counter(
         visit.cell for visit in device.visits if visit.round == 1 and not visit.reference
     ) == Counter(range(50))
+
+
+def test_the_leaders_get_as_many_rounds_as_there_are_processes():
+    assert RoundOptions(sessions=5).least_rounds == 5
+    assert RoundOptions(sessions=2).least_rounds == 3
+    assert RoundOptions(sessions=2, exhaustive=True).least_rounds == 10
+    assert (RoundOptions().processes, RoundOptions(min_rounds=2, max_rounds=2).processes) == (3, 2)
+    assert RoundOptions(sessions=1).shares is None
+    with pytest.raises(UsageError, match=r"sessions is 5, expected 1 to the 4 of max_rounds"):
+        RoundOptions(sessions=5, max_rounds=4)

@@ -9,6 +9,7 @@ from scipy import stats
 from ckprof.errors import UsageError
 from ckprof.measure.stopping import CRITERIA, SamplingEnd, make_criterion
 from ckprof.measure.worker.sampling import TimingSettings
+from ckprof.model.outcome import LEFT_EARLY, SETTLED
 
 
 def samples_until_finished(criterion, samples):
@@ -190,3 +191,9 @@ def test_a_sample_that_would_exceed_the_timeout_is_not_begun():
     assert ended([(1.0, 1, 9.8), (1.0, 1, 9.85), (1.0, 1, 9.95)], budget_s=10.0, **never) == (3, "timeout")
     assert ended([(1.0, 1, 9.0)] * 9, budget_s=10.0, last_s=1.5, **never) == (1, "timeout")
     assert ended([(1.0, 1, 0.1)] * 9, budget_s=10.0, **never) is None
+
+
+def test_names_of_endings_differ_from_those_of_criteria():
+    from ckprof.measure.stopping import CRITERIA
+
+    assert not {LEFT_EARLY, SETTLED} & {*CRITERIA}

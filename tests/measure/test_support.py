@@ -7,7 +7,13 @@ from types import SimpleNamespace
 import pytest
 
 from ckprof.errors import ToolchainError
-from ckprof.measure.support import SupportReport, for_kernels, query_library, random_queries
+from ckprof.measure.support import (
+    SupportReport,
+    for_kernels,
+    query_instance_strings,
+    query_library,
+    random_queries,
+)
 from ckprof.measure.worker.messages import AbiStatus, Support, SupportQuery
 from ckprof.model.requirement import UnmetRequirement
 from ckprof_plugins.directions.fwd import Forward
@@ -93,3 +99,22 @@ def test_a_library_that_cannot_be_loaded_is_told(tmp_path):
     (query,) = random_queries(1, 2, 0, Forward())
     with pytest.raises(ToolchainError, match="cannot be asked: cannot load kernel library"):
         query_library(path, "gfx942", [SupportQuery(problem=query.problem, split_k=1)])
+
+
+@pytest.mark.compiler
+def test_kernels_answer_for_themselves(library):
+    keys = ["ok", "support_crashes", "unsupported", "missing", "slow", "ok"]
+    texts, failures = query_instance_strings(library, keys)
+    assert texts == {"ok": "FakeKernel<0>", "slow": "FakeKernel<3>"}
+    assert set(failures) == {"support_crashes", "unsupported", "missing"}
+    assert "SIGABRT" in failures["support_crashes"]
+    assert failures["unsupported"] == "no text for this one"
+
+
+def test_nothing_asked(library):
+    assert query_instance_strings(library, []) == ({}, {})
+
+
+def test_missing_library(tmp_path):
+    with pytest.raises(ToolchainError, match=r"no\.so"):
+        query_instance_strings(tmp_path / "no.so", ["ok"])

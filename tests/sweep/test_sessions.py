@@ -11,7 +11,6 @@ import pytest
 
 from ckprof.cli.fields import chosen
 from ckprof.errors import UsageError
-from ckprof.measure.round_times import turn_of
 from ckprof.measure.rounds import RoundOptions
 from ckprof.model.outcome import Status
 from ckprof.store.attempt import PROCESS, Mark
@@ -21,33 +20,6 @@ from ckprof.sweep.sweep import Stop, Watch
 
 from .bench import SimulatedBench, make_kernels, make_problems
 from .test_sweep import sweep
-
-
-@pytest.mark.parametrize(
-    ("processes", "rounds", "taken"),
-    [
-        (4, 12, [3, 3, 3, 3]),
-        (4, 10, [3, 2, 3, 2]),
-        (2, 5, [3, 2]),
-        (3, 3, [1, 1, 1]),
-        (1, 4, [4]),
-    ],
-)
-def test_rounds_are_dealt_evenly(processes, rounds, taken):
-    shares = processes, rounds
-    turns = [turn_of(index, shares) for index in range(rounds)]
-    assert [turns.count(number) for number in sorted(set(turns))] == taken
-    assert [turn_of(rounds + index, shares) for index in range(rounds)] == turns, "and so it goes on"
-
-
-def test_the_leaders_get_as_many_rounds_as_there_are_processes():
-    assert RoundOptions(sessions=5).least_rounds == 5
-    assert RoundOptions(sessions=2).least_rounds == 3
-    assert RoundOptions(sessions=2, exhaustive=True).least_rounds == 10
-    assert (RoundOptions().processes, RoundOptions(min_rounds=2, max_rounds=2).processes) == (3, 2)
-    assert RoundOptions(sessions=1).shares is None
-    with pytest.raises(UsageError, match=r"sessions is 5, expected 1 to the 4 of max_rounds"):
-        RoundOptions(sessions=5, max_rounds=4)
 
 
 def rounds_of_processes(path):

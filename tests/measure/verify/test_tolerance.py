@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ckprof.measure.verify.storage import decode, encode
 from ckprof.measure.verify.tolerance import Sums, derive_tolerance, unit_roundoff
+from ckprof.model.computation import Tolerance
 from ckprof.model.types import ComputeType, DataType, SplitSum, TypeSet
 
 magnitudes = st.floats(min_value=-(2.0**100), max_value=2.0**100, width=32)
@@ -283,3 +284,21 @@ def test_no_element_of_a_large_fp32_result_is_refused(length):
         worst = max(worst, float(error.max()) / tolerance.atol)
     # six deviations of the mean area would have been passed at two fifths
     assert 0.3 < worst < 0.9
+
+
+def test_tolerance_of_integers_that_something_is_made_of():
+    types = TypeSet.parse("int8,int8,int8")
+    sums = Sums(reduction_length=100, magnitude=1e3, deviation=200.0)
+    assert derive_tolerance(types, sums) == Tolerance(rtol=0.0, atol=0.0)
+    changed = derive_tolerance(types, replace(sums, is_changed=True))
+    assert 1 < changed.atol < 1.01
+    assert 0 < changed.rtol < 1e-5
+
+
+@pytest.mark.parametrize(("text", "smallest"), [("fp8,fp8,fp8", 2.0**-9), ("bf8,bf8,bf8", 2.0**-16)])
+def test_tolerance_next_to_zero(text, smallest):
+    """Half of the smallest number of the type, of the OCP variant and of the other one."""
+    sums = Sums(reduction_length=1, magnitude=1e-9, deviation=1e-9)
+    for ocp, least in ((True, smallest), (False, smallest / 2)):
+        found = derive_tolerance(replace(TypeSet.parse(text), ocp=ocp), sums)
+        assert found.atol == pytest.approx(least / 2, rel=1e-6)

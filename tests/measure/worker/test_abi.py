@@ -22,7 +22,7 @@ from ckprof.measure.worker.abi import (
 )
 from ckprof.model.requirement import UnmetRequirement
 
-from .fakes import ABI_FOLDER, build_library, find_compiler, make_problem
+from ..fakes import ABI_FOLDER, build_library, find_compiler, make_problem
 
 #: C name -> mirror
 MIRRORS = {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import stat
+import threading
 from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from ckprof.errors import ToolchainError
-from ckprof.measure.workers import WorkerTurns
+from ckprof.measure.workers import WorkerTurns, device_lock
 
 if TYPE_CHECKING:
     from ckprof.measure.workers import ReplacedWorker
@@ -103,3 +105,40 @@ def test_those_that_wait_make_room_once() -> None:
     turns.require()
     assert turns.end_waiting() and not turns.end_waiting()
     assert device.on == {1}
+
+
+def test_second_run_waits_for_the_first(tmp_path):
+    order = []
+    waiting = threading.Event()
+
+    def second():
+        def on_wait(event):
+            assert event.text == "waiting for another run on cpu device 0"
+            waiting.set()
+
+        with device_lock("cpu", 0, on_wait, tmp_path):
+            order.append("second")
+
+    def never(event):
+        raise AssertionError(event)
+
+    with device_lock("cpu", 0, never, tmp_path):
+        thread = threading.Thread(target=second)
+        thread.start()
+        assert waiting.wait(5)
+        order.append("first")
+    thread.join(5)
+    assert order == ["first", "second"]
+
+
+def test_devices_do_not_wait_for_each_other(tmp_path):
+    seen = []
+    with device_lock("gpu", 0, seen.append, tmp_path), device_lock("gpu", 1, seen.append, tmp_path):
+        assert seen == []
+
+
+def test_default_folder_is_private(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    with device_lock("cpu", 0, lambda _: None):
+        folder = tmp_path / "ckprof"
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700

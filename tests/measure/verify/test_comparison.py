@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckprof.measure.verify.comparison import compare, reason_of, verification_of
-from ckprof.measure.verify.storage import encode
-from ckprof.model.computation import Tolerance
+from ckprof.measure.verify.storage import decode, encode
+from ckprof.model.computation import Rounding, Tolerance
 from ckprof.model.outcome import HOST_REFERENCE
 from ckprof.model.tensor import TensorSpec
 from ckprof.model.types import DataType
@@ -118,3 +118,37 @@ def test_reason_names_count_share_and_first_element():
 def test_lengths_must_agree(length):
     with pytest.raises(ValueError, match="elements"):
         compared(np.zeros(length), np.zeros(4))
+
+
+@pytest.mark.parametrize("ocp", [False, True])
+@pytest.mark.parametrize("dtype", [DataType.FP8, DataType.BF8])
+def test_results_are_compared_with_the_nearest_number_or_the_largest(dtype, ocp):
+    codes = np.arange(256, dtype=np.uint8)
+    values = decode(codes, dtype, ocp=ocp)
+    finite = np.isfinite(values)
+    codes, values = codes[finite], values[finite]
+    exact = Tolerance(rtol=0.0, atol=0.0)
+    largest = values.max()
+    # too large sums saturate; next to a number, sums are rounded to it
+    beside = np.where(np.abs(values) == largest, values * 100, values * (1 + 2.0**-7))
+    unchanged = (values == 0) | (np.abs(values) == largest)
+    for rounding, wrong in ((Rounding.NEAREST, 0), (Rounding.NONE, values.size - unchanged.sum())):
+        seen = compare([codes], beside, dtype, exact, rounding, ocp=ocp)
+        assert seen.wrong == wrong
+    other = compare([codes], values, dtype, exact, ocp=not ocp)
+    assert other.wrong > 200
+
+
+def test_integers_of_8_bits_are_compared_by_their_low_bits():
+    sums = np.array([0.0, 127, 128, -129, 300, -300, 2.0**31 - 1, 1e5])
+    stored = encode(sums, DataType.INT8)
+    assert stored.tolist() == [0, 127, -128, 127, 44, -44, -1, -96]
+    exact = Tolerance(rtol=0.0, atol=0.0)
+    assert compare([stored], sums, DataType.INT8, exact).wrong == 0
+    for step in (1, -1, 100):
+        shifted = compare([(stored.astype(int) + step).astype(np.int8)], sums, DataType.INT8, exact)
+        assert shifted.wrong == sums.size
+    # cut towards zero on either side of where they wrap
+    fractions = np.array([127.999, 128.001, -128.001])
+    cut = Tolerance(rtol=0.0, atol=1.0)
+    assert compare([encode(fractions, DataType.INT8)], fractions, DataType.INT8, cut).wrong == 0

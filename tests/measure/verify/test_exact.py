@@ -15,9 +15,9 @@ from ckprof.model.types import ComputeType, DataType, SplitSum, TypeSet
 from ckprof_plugins.operations.gemm.operation import Gemm
 from ckprof_plugins.operations.gemm.problem import GemmProblem, types_of
 
-from .fakes import find_compiler
-from .local_worker import measured
-from .summing_kernels import (
+from ..fakes import find_compiler
+from ..local_worker import measured
+from ..summing_kernels import (
     CUT,
     LAYOUT,
     SummingKernel,

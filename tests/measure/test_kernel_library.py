@@ -20,28 +20,14 @@ from ckprof_plugins.directions._convolution.direction import EMBED_DIR
 from ckprof_plugins.directions._convolution.layout import find_layout, tensor_shape
 from ckprof_plugins.directions.bwd_weight import BackwardWeight
 from ckprof_plugins.directions.fwd import Forward
-from tests.measure.library.c_interface import ConvBwdwProblemC, ConvProblemC, CTiming, load
-from tests.measure.library.conftest import HAND
+
+from .c_interface import ConvBwdwProblemC, ConvProblemC, CTiming, load
+from .conftest import HAND, LAYOUT, LINE, PROBLEM
 
 C_COMPILER = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
 C_PROGRAM = os.path.join(os.path.dirname(__file__), "user.c")  # noqa: PTH118, PTH120
 
 pytestmark = pytest.mark.compiler
-
-PROBLEM = ConvProblem(
-    groups=2,
-    batch=2,
-    out_channels=4,
-    in_channels=3,
-    filter=(3, 3),
-    input=(9, 7),
-    strides=(2, 1),
-    dilations=(1, 1),
-    left_pads=(1, 1),
-    right_pads=(1, 1),
-)
-LINE = "2 2 2 4 3 3 3 9 7 2 1 1 1 1 1 1 1"
-LAYOUT = find_layout("nhwgc")
 
 
 def operands_of(problem, layout=LAYOUT):
@@ -207,31 +193,6 @@ def test_structs_are_those_of_the_header():
             if name.strip()
         ]
         assert declared == [name for name, _ in mirror._fields_]
-
-
-def test_call(fwd_library, fp32_2d, capsys):
-    code = main(["call", "fwd", str(fwd_library), "--problem", LINE, "--kernel", fp32_2d.name])
-    answer = json.loads(capsys.readouterr().out)
-    assert code == 0 and answer["success"] and answer["verified"]
-    assert answer["kernel"]["name"] == fp32_2d.name and answer["time_ms"] > 0
-    assert answer["result"]["shape"] == list(tensor_shape(PROBLEM, LAYOUT, "output"))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (("fwd", "none.so", "--problem", LINE), 3, "no such file, expected a kernel library"),
-        (("fwd", "LIBRARY", "--problem", LINE, "--repeat", "0"), 2, "--repeat 0: expected 1 or more"),
-        (("bwd_data", "LIBRARY", "--problem", LINE), 3, "the library computes fwd, expected bwd_data"),
-        (("fwd", "LIBRARY", "--problem", LINE, "--split-k", "2"), 1, "no kernel supports"),
-        (("fwd", "LIBRARY", "--problem", LINE, "--kernel", "nobody"), 1, "unknown kernel 'nobody'"),
-    ],
-)
-def test_wrong_calls_of_the_command(arguments, code, message, fwd_library, capsys):
-    arguments = [str(fwd_library) if part == "LIBRARY" else part for part in arguments]
-    assert main(["call", *arguments]) == code
-    out, err = capsys.readouterr()
-    assert message in (json.loads(out)["error"] if out else err)
 
 
 @pytest.mark.slow

@@ -1,0 +1,95 @@
+"""Kernels in rounds: what they share, what each is given, and what becomes of those that misbehave."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from ckprof.measure.options import RunOptions
+from ckprof.model.outcome import Status
+from ckprof.model.ranking import kernel_time
+from ckprof.model.types import DataType
+
+from .fakes import make_problem
+from .run_instances import IN_ROUNDS
+from .test_hostile import EXPECTED
+
+
+def test_every_kernel_runs_in_every_round_in_another_order(start):
+    names = ["ok", "prints", "truncates", "removes_files"]
+    outcomes, seen = start(names)
+    found = {outcome.key: outcome for outcome in outcomes}
+    assert [*found] == names, "outcomes come in the order of the list"
+    assert all(outcome.status is Status.OK for outcome in found.values())
+    # those that are surely slow may leave, and the reference runs twice
+    first = [one.outcome.key for one in seen.visits if one.visit.round == 1]
+    assert sorted(set(first)) == sorted(names) and first != names
+    rounds = [*dict.fromkeys(one.visit.round for one in seen.visits)]
+    assert rounds == [*range(1, len(rounds) + 1)] and 3 <= len(rounds) <= 7
+    for outcome in found.values():
+        visits = [one.outcome.measurement for one in seen.visits if one.outcome.key == outcome.key]
+        pooled = [sample for visit in visits for sample in visit.samples_ms]
+        assert outcome.measurement.samples == len(outcome.measurement.samples_ms)
+        assert set(outcome.measurement.samples_ms) <= set(pooled)
+        assert len(outcome.rounds) == len(visits)
+        assert outcome.measurement.median_ms == kernel_time(outcome.rounds).time_ms
+
+
+@pytest.mark.thorough
+def test_the_order_is_that_of_the_seed(start):
+    orders = []
+    for seed in (3, 3, 4):
+        outcomes, seen = start(
+            ["ok", "prints", "truncates", "removes_files", "prints_much"],
+            RunOptions(seed=seed, max_time_s=0.02),
+        )
+        list(outcomes)
+        orders.append([one.outcome.key for one in seen.visits if one.visit.round == 1][:5])
+    assert orders[0] == orders[1] != orders[2]
+
+
+def test_rounds_are_spread_over_worker_processes(start):
+    options = replace(IN_ROUNDS, rounds=4, sessions=4)
+    outcomes, seen = start(["ok", "prints"], options, [make_problem(8), make_problem(5)])
+    found = list(outcomes)
+    assert seen.losses == []
+    processes = [{one.process for one in outcome.rounds} for outcome in found if outcome.key == "ok"]
+    assert [len(of_problem) for of_problem in processes] == [4, 4]
+    assert processes[0] == processes[1], "they take turns at each problem"
+    assert all(outcome.status is Status.OK for outcome in found)
+
+
+def test_a_kernel_alone_is_spread_as_well(start):
+    (outcome,) = start(["ok"], replace(IN_ROUNDS, rounds=2, sessions=2))[0]
+    assert len({one.process for one in outcome.rounds}) == 2
+
+
+def test_after_a_crash_another_process_measures(start):
+    outcomes, _ = start(["ok", "segfault", "prints"], replace(IN_ROUNDS, sessions=1))
+    found = {outcome.key: outcome for outcome in outcomes}
+    assert found["segfault"].status is Status.RUN_ERROR
+    processes = {one.process for key in ("ok", "prints") for one in found[key].rounds}
+    assert len(processes) == 2 and "" not in processes
+
+
+#: right results, whatever else they do; a limit that another kernel has set may keep them from doing it
+HARMLESS = {"redirects", "unmaps_shared"}
+#: none of these takes its time limit
+FAST = ("forges_line", "exits_later", "only_first_run", "writes_5000_after", "claims_short", "sets_alarm")
+
+
+@pytest.mark.parametrize("kernels", [FAST, pytest.param(tuple(EXPECTED), marks=pytest.mark.slow)])
+def test_hostile_kernels_have_one_outcome_each(start, kernels):
+    options = replace(IN_ROUNDS, timeout_s=1.5, splits=(-1,), peak_flops=((DataType.FP32, 1e12),))
+    outcomes, _ = start((*kernels, "ok"), options)
+    found = list(outcomes)
+    assert sorted(outcome.key for outcome in found) == sorted((*kernels, "ok"))
+    for outcome in found:
+        statuses, reason = EXPECTED.get(outcome.key, ({Status.OK}, ""))
+        if outcome.status is Status.OK:
+            assert Status.OK in statuses or outcome.key in HARMLESS, outcome.key
+        else:
+            assert outcome.status in statuses, (outcome.key, outcome.reason)
+            assert re.search(reason, outcome.reason), outcome.reason
