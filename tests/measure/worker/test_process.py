@@ -1,4 +1,4 @@
-"""A worker process, seen by its parent: its start, also by a launcher, its replies, time limits and its end."""
+"""A worker process, seen by its parent: how it starts, also by a launcher, replies, limits and ends."""
 
 from __future__ import annotations
 
