@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from ckprof import files, paths
-from ckprof.errors import CkprofError, ToolchainError
+from ckprof.errors import ToolchainError
 from ckprof.kernels.build_dir import _make
 from ckprof.kernels.builder import build_tree
 from ckprof.measure.workers import device_lock
@@ -224,27 +224,6 @@ def test_another_user_cannot_have_root_fooled(shared, tmp_path):
     with pytest.raises(ToolchainError, match="this symbolic link belongs to another user"):
         files.write_output(shared / "a.csv", "text")
     assert (tmp_path / "mine").read_text() == "kept"
-
-
-def test_names_beside_a_file_cannot_be_foreseen(tmp_path, monkeypatch):
-    seen: list[Path] = []
-    replace = Path.replace
-
-    def noted(path: Path, target: Path) -> Path:
-        seen.append(path)
-        return replace(path, target)
-
-    monkeypatch.setattr(Path, "replace", noted)
-    for text in "ab":
-        files.write_output(tmp_path / "out.csv", text)
-        files.write_atomically(tmp_path / "memo.json", text)
-    assert len({path.name for path in seen}) == len(seen) == 4
-    monkeypatch.setattr("secrets.token_hex", lambda size: "known")
-    (tmp_path / "mine").write_text("kept")
-    (tmp_path / ".out.csv.known.tmp").symlink_to("mine")
-    with pytest.raises(CkprofError):
-        files.write_output(tmp_path / "out.csv", "c")
-    assert (tmp_path / "mine").read_text() == "kept" and (tmp_path / "out.csv").read_text() == "b"
 
 
 #: names of functions that choose a place, and texts that name one

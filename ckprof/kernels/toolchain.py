@@ -302,7 +302,7 @@ def find_compiler(requested: str | None = None, *, store: Path | None = None) ->
     """
     store = store if store is not None else probe_store()
     if requested is not None:
-        command = _split(requested, "--compiler")
+        command = words_of(requested, "--compiler")
         answer = probe(command, store)
         if isinstance(answer, RejectedCompiler):
             raise ToolchainError(
@@ -334,20 +334,25 @@ def _candidates() -> Iterator[tuple[Sequence[str], bool]]:
     """Yield commands, and whether the user expects that one to be there."""
     from_environment = os.environ.get("CXX", "").strip()
     if from_environment:
-        yield _split(from_environment, "$CXX"), True
+        yield words_of(from_environment, "$CXX"), True
     for name in _NAMES:
         yield (name,), False
     if (bundled := ziglang_executable()) is not None:
         yield (str(bundled), "c++"), True
 
 
-def _split(text: str, origin: str) -> tuple[str, ...]:
+def words_of(text: str, origin: str) -> tuple[str, ...]:
+    """Return the words of a compiler's command, with its path from anywhere.
+
+    :param origin: what names it, for messages.
+    :raises ToolchainError: it cannot be read, or there is nothing.
+    """
     try:
         words = tuple(shlex.split(text))
     except ValueError as exc:
         raise ToolchainError(f"{origin}: {text!r} cannot be read as a command: {exc}") from exc
     if not words:
-        raise ToolchainError(f"{origin} is empty; give the name or the path of a C++ compiler")
+        raise ToolchainError(f"{origin} is empty; give the name or the path of a compiler")
     if words == ("zig",) and (bundled := ziglang_executable()) is not None:
         # alone it is no C++ compiler
         return str(bundled), "c++"

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from ckprof import files as atomic_write
 from ckprof.errors import ToolchainError
 from ckprof.files import own
 from ckprof.kernels.cache import RECORD, ObjectCache
@@ -98,19 +97,6 @@ def test_staging_tells_why_it_cannot(cache, monkeypatch):
     ):
         with cache.staging():
             pass
-
-
-def test_writing_leaves_nothing_half(tmp_path, monkeypatch):
-    path = tmp_path / "file"
-    atomic_write.write_atomically(path, "old")
-
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(OSError, match="No space"):
-        atomic_write.write_atomically(path, "new")
-    assert [entry.name for entry in tmp_path.iterdir()] == ["file"] and path.read_text() == "old"
 
 
 def test_parts_do_not_run_into_each_other():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import shlex
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.errors import ToolchainError
 from ckprof.files import write_atomically
 from ckprof.kernels.keys import digest_parts
-from ckprof.kernels.toolchain import RejectedCompiler, ask, probe, probe_store
+from ckprof.kernels.toolchain import RejectedCompiler, ask, probe, probe_store, words_of
 from ckprof_plugins.targets.hip.rocm import install_advice, rocm_roots
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ def find_hip_compiler(arch: str, requested: str | None = None) -> HipCompiler:
     :raises ToolchainError: there is none; the message says what was tried and what to install.
     """
     if requested is not None:
-        answer = _usable(_split(requested, "--compiler"), arch)
+        answer = _usable(words_of(requested, "--compiler"), arch)
         if isinstance(answer, HipCompiler):
             return answer
         raise ToolchainError(
@@ -111,7 +110,7 @@ def _candidates() -> Iterator[tuple[tuple[str, ...], bool]]:
     """Yield commands, and whether the user expects that one to be there."""
     from_environment = os.environ.get("HIPCXX", "").strip()
     if from_environment:
-        yield _split(from_environment, "$HIPCXX"), True
+        yield words_of(from_environment, "$HIPCXX"), True
     for root in rocm_roots():
         if root == Path("/usr"):
             continue
@@ -122,16 +121,6 @@ def _candidates() -> Iterator[tuple[tuple[str, ...], bool]]:
         yield (name,), False
     yield ("clang++",), False
     yield ("hipcc",), False
-
-
-def _split(text: str, origin: str) -> tuple[str, ...]:
-    try:
-        words = tuple(shlex.split(text))
-    except ValueError as exc:
-        raise ToolchainError(f"{origin}: {text!r} cannot be read as a command: {exc}") from exc
-    if not words:
-        raise ToolchainError(f"{origin} is empty; give the name or the path of a compiler")
-    return words
 
 
 def _usable(command: tuple[str, ...], arch: str | None) -> HipCompiler | RejectedCompiler:

@@ -1,0 +1,119 @@
+"""Processes that end with the one that has started them."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ckprof import orphans
+
+SLEEP = ("sleep", "60")
+
+
+def ended(process: subprocess.Popen[bytes]) -> int:
+    """Return the exit status of a process that is about to end."""
+    try:
+        return process.wait(10)
+    finally:
+        process.kill()
+
+
+def test_marked_processes_are_killed_and_no_others() -> None:
+    mark = os.urandom(8).hex()
+    mine, other = (
+        subprocess.Popen(SLEEP, env={**os.environ, orphans.MARK: text}) for text in (mark, f"not-{mark}")
+    )
+    try:
+        orphans.kill_marked(mark)
+        assert ended(mine) == -signal.SIGKILL and other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
+
+
+def test_a_command_ends_with_the_process_that_wanted_it() -> None:
+    """The process in between starts the command, and ends."""
+    between = (
+        "import subprocess, sys; from ckprof.orphans import bound; from signal import SIGTERM\n"
+        "print(subprocess.Popen(bound(('sleep', '60'), SIGTERM)).pid)"
+    )
+    done = subprocess.run([sys.executable, "-c", between], capture_output=True, text=True, check=True)
+    proc, deadline = Path("/proc", done.stdout.strip()), time.monotonic() + 10
+    while proc.exists() and "\nState:\tZ" not in (proc / "status").read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_pipe_ties_a_command_that_is_no_child() -> None:
+    read, write = os.pipe()
+    command = orphans.tied(("sh", "-c", "echo begun; sleep 60 & wait"), read)
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"begun\n"
+        os.close(read)
+        os.close(write)
+        assert ended(process) == -signal.SIGKILL
+        # the command's own child held the other end
+        assert process.stdout.read() == b""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((str(os.getppid()), "0", "/no/such/command"), "/no/such/command: No such file or directory"),
+        ((str(os.getpid()), "/proc/self/fd/none", "true"), "the process that wanted this is gone"),
+    ],
+)
+def test_what_cannot_be_started_is_said(monkeypatch, words, said) -> None:
+    monkeypatch.setattr(sys, "argv", [orphans.__file__, *words])
+    with pytest.raises(SystemExit) as end:
+        runpy.run_path(orphans.__file__, run_name="__main__")
+    assert end.value.code == said
+
+
+def test_a_parent_that_is_gone_already_is_noticed() -> None:
+    got: list[int] = []
+    before = signal.signal(signal.SIGUSR1, lambda number, frame: got.append(number))
+    try:
+        orphans.end_with_parent(os.getppid(), signal.SIGUSR1)
+        assert got == []
+        orphans.end_with_parent(os.getpid(), signal.SIGUSR1)
+        assert got == [signal.SIGUSR1]
+    finally:
+        orphans.end_with_parent(os.getppid(), 0)
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_nothing_else_reaches_the_pipes_to_the_parent() -> None:
+    """What prints goes to standard error, what reads finds the end."""
+    child = (
+        "import os, sys; from ckprof.orphans import take_standard_streams\n"
+        "requests, replies = take_standard_streams()\n"
+        "print('a banner', [os.read(0, 1)], flush=True)\n"
+        "replies.write(requests.read().upper()); replies.flush()"
+    )
+    done = subprocess.run([sys.executable, "-c", child], input=b"asked", capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"ASKED", b"a banner [b'']\n")
+
+
+def test_watching_costs_a_process_nothing_while_its_parent_is_there() -> None:
+    """The watcher is no child of the one that is watched, which may wait for all that it has."""
+    child = (
+        "import os, sys; from ckprof.orphans import watch\n"
+        "watch(int(sys.argv[1]))\n"
+        "try:\n    os.wait()\nexcept ChildProcessError:\n    print('no child', flush=True)\n"
+    )
+    read, write = os.pipe()
+    command = [sys.executable, "-c", child, str(read)]
+    streams = {"stdout": subprocess.PIPE, "pass_fds": (read,), "start_new_session": True}
+    with subprocess.Popen(command, **streams) as process:
+        os.close(read)
+        assert process.stdout is not None and process.stdout.readline() == b"no child\n"
+        assert ended(process) == 0
+        os.close(write)
