@@ -94,20 +94,20 @@ def kernel_lists(names: Sequence[str]) -> tuple[KernelList, ...]:
     :param names: files, folders of them, or names of lists that ship with ckprof.
     :raises InputError: there is no such list, or it cannot be read.
     """
-    paths: list[Path] = []
+    root = conf_root()
+    # without names, those of <direction>/<set>; deeper ones have an element-wise operation, of which rows say
+    # nothing
+    paths = [] if names else sorted(root.glob("*/*/*.conf"))
     for name in names:
         folder = find_folder(name)
         paths += find_lists(folder, None) if folder is not None else [find_list(name)]
-    root = conf_root()
-    shipped = {path: path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root)}
-    if not names:
-        # those of <direction>/<set>; deeper ones have an element-wise operation, of which rows say nothing
-        paths = sorted(root.glob("*/*/*.conf"))
-        shipped = {path: path.relative_to(root).as_posix() for path in paths}
-    return tuple(read_kernel_list(path, shipped.get(path, path)) for path in paths)
+    return tuple(
+        read_kernel_list(path, path.relative_to(root).as_posix() if path.is_relative_to(root) else path)
+        for path in paths
+    )
 
 
-def read_kernel_list(path: Path, title: Path | str | None = None) -> KernelList:
+def read_kernel_list(path: Path, title: Path | str) -> KernelList:
     """Return the lines of a list that hold an instance.
 
     :param title: what messages call it.
@@ -119,7 +119,7 @@ def read_kernel_list(path: Path, title: Path | str | None = None) -> KernelList:
     lines = data.decode("utf-8-sig", errors="replace").splitlines()
     kept = ((number, line.strip()) for number, line in enumerate(lines, 1))
     return KernelList(
-        path=title or path,
+        path=title,
         lines=tuple((number, line) for number, line in kept if line and not line.startswith("#")),
     )
 

@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
             clean = write_clean(session.registry, call, file)
             if clean is not None:
                 session.console.info(f"wrote {clean}")
-    return ExitCode.OK if report.passed else ExitCode.FAILED
+    return ExitCode.FAILED if report.failed else ExitCode.OK
 
 
 SCHEMA: Final = "ckprof.audit"
@@ -175,7 +175,7 @@ def render_json(report: AuditReport) -> str:
     values = {
         "schema": SCHEMA,
         "version": VERSION,
-        "passed": report.passed,
+        "passed": not report.failed,
         "failed": report.failed,
         "lists": report.lists,
         "files": [_file_values(file) for file in report.files],

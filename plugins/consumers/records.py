@@ -146,11 +146,6 @@ class AuditReport:
         """Findings that fail the audit."""
         return sum(finding.reason in self.fail_on for one in self.files for finding in one.findings)
 
-    @property
-    def passed(self) -> bool:
-        """True if nothing was found that fails the audit."""
-        return not self.failed
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelList:

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from ckprof.errors import InputError
 from ckprof.model.types import DataType
@@ -72,23 +71,10 @@ def _size_of(spelled: str) -> int:
     return dtype.properties.size_bytes
 
 
-class FunctionStatus(Enum):
-    """What became of a function."""
-
-    #: compiled, with instances that the headers account for
-    COMPILED = "compiled"
-    #: known by its recipe alone
-    RECIPE = "recipe"
-    #: read from its source file
-    SOURCE = "source"
-    #: compiled, though it adds nothing
-    EMPTY = "empty"
-    #: declared, but not in the archive
-    NOT_COMPILED = "not-compiled"
-    #: no instance string of its class is known
-    NO_STRING = "no-string"
-    #: not in the lists that upstream ships
-    LEFT_OUT = "left-out"
+#: what became of a function: ``compiled``, with instances that the headers account for; known by its
+#: ``recipe`` alone; read from its ``source`` file; compiled ``empty``, so that it adds nothing; declared, but
+#: ``not-compiled`` into the archive; of a class with ``no-string``; ``left-out`` of upstream's shipped lists
+FunctionStatus = Literal["compiled", "recipe", "source", "empty", "not-compiled", "no-string", "left-out"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +115,7 @@ class DerivedList:
             functions=tuple(
                 ExtractedFunction(
                     name=name,
-                    status=status.value,
+                    status=status,
                     tuples=len(uses),
                     instances=sum(len(use.instances) for use in uses),
                 )
@@ -137,9 +123,7 @@ class DerivedList:
             ),
             counts=self._counts(),
             skipped=Counter(
-                status.value
-                for _, status, _ in self.functions
-                if status not in (FunctionStatus.COMPILED, FunctionStatus.RECIPE, FunctionStatus.SOURCE)
+                status for _, status, _ in self.functions if status not in ("compiled", "recipe", "source")
             ),
         )
 
@@ -193,7 +177,7 @@ class ListDeriver:
         reasons = set()
         for name in self._library.calls(key, self._engine):
             if self._shipped_selection and is_left_out(name):
-                functions.append((name, FunctionStatus.LEFT_OUT, ()))
+                functions.append((name, "left-out", ()))
                 reasons.add("not in shipped lists")
                 continue
             status, uses, reason = _function(self._library, name, key)
@@ -202,7 +186,7 @@ class ListDeriver:
             reasons.add(reason)
         ordered = self._in_order([(name, use) for name, _, uses in functions for use in uses])
         lines = tuple(self._line(name, item) for name, use in ordered for item in use.instances)
-        if all(status is FunctionStatus.NOT_COMPILED for _, status, _ in functions):
+        if all(status == "not-compiled" for _, status, _ in functions):
             return None
         if not lines:
             raise InputError(f"{key}: no instance is left: {', '.join(sorted(reasons))}")
@@ -253,7 +237,7 @@ def _function(
         # no recipes are known for most functions that do more than convolve
         uses = None if key.fused else uses_by_recipe(name, key, tuples)
         if uses is not None:
-            return FunctionStatus.RECIPE, uses, ""
+            return "recipe", uses, ""
         if name not in library.sources:
             raise InputError(
                 f"{name}: no recipe says which tuples it uses, and no source file; use a source tree, or the "
@@ -261,10 +245,10 @@ def _function(
             )
         uses = uses_of_source(name, library.sources[name], tuples, library.macros)
         refusal = _refusal(library, [item for use in uses for item in use.instances])
-        return (FunctionStatus.NO_STRING, (), refusal) if refusal else (FunctionStatus.SOURCE, uses, "")
+        return ("no-string", (), refusal) if refusal else ("source", uses, "")
     if library.compiled.member_of(name, key.shape.ndim) is None:
         if re.search(known_lists().optional, name):
-            return FunctionStatus.NOT_COMPILED, (), "declared but not compiled"
+            return "not-compiled", (), "declared but not compiled"
         raise InputError(
             f"{name}: the factory calls it, but the archive does not define it; "
             "headers and archive must be of one release",
@@ -272,16 +256,16 @@ def _function(
         )
     compiled = library.compiled_instances(name, key)
     if not compiled:
-        return FunctionStatus.EMPTY, (), "compiled, adds nothing"
+        return "empty", (), "compiled, adds nothing"
     refusal = _refusal(library, compiled)
     if refusal:
-        return FunctionStatus.NO_STRING, (), refusal
+        return "no-string", (), refusal
     # the recipe is nearly always right; it is accepted only if it gives these instances, no more and no less
     with suppress(InputError):
         expected = uses_by_recipe(name, key, tuples) or ()
         if frozenset(item for use in expected for item in use.instances) == frozenset(compiled):
-            return FunctionStatus.COMPILED, expected, ""
-    return FunctionStatus.COMPILED, joined_uses(library, name, key), ""
+            return "compiled", expected, ""
+    return "compiled", joined_uses(library, name, key), ""
 
 
 def _refusal(library: InstalledLibrary, instances: Sequence[DeviceInstance]) -> str:

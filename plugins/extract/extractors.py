@@ -228,11 +228,7 @@ class BuilderExtractor:
             ARCHS if values["arch"] == "any" else (str(values["arch"]),),
         )
         lists = {key: _printed_list(key, tuples) for key, tuples in printed.items()}
-        facts = {
-            "name": "Composable Kernel",
-            "version": tree.version,
-            "source": str(tree.root),
-        }
+        facts = {"name": "Composable Kernel", "version": tree.version, "source": str(tree.root)}
         return ExtractionReport(
             extractor=self.id,
             library={name: text for name, text in facts.items() if text},

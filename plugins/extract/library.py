@@ -23,7 +23,7 @@ from ckprof_plugins.extract.tuples import InstanceTuples
 from ckprof_plugins.extract.uses import source_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from ckprof_converters.library_lists import ListKey
@@ -68,11 +68,7 @@ class Factory:
 
         :raises InputError: a statement or a condition that cannot be evaluated.
         """
-        walk = _Walk(self._stream, key)
-        for body in self._bodies:
-            walk.position = body
-            walk.block(taken=True)
-        return tuple(walk.calls)
+        return tuple(call for body in self._bodies for call in _Walk(self._stream, key, body).block(True))
 
 
 class _Walk:
@@ -81,52 +77,50 @@ class _Walk:
     An unknown word in a condition is an error, never false.
     """
 
-    def __init__(self, stream: TokenStream, key: ListKey) -> None:
+    def __init__(self, stream: TokenStream, key: ListKey, position: int) -> None:
         self._stream = stream
         self._texts = stream.texts
         self._key = key
-        self.position = 0
-        self.calls: list[str] = []
+        self.position = position
 
-    def block(self, *, taken: bool) -> None:
-        """Walk from ``{`` to the position after its ``}``."""
+    def block(self, taken: bool) -> Iterator[str]:
+        """Walk from ``{`` to the position after its ``}``; yield the calls that are taken."""
         end = self._stream.closing(self.position)
         self.position += 1
         while self.position < end:
-            self._statement(taken)
+            piece = self._texts[self.position]
+            if piece == "{":
+                yield from self.block(taken)
+            elif piece == "if":
+                yield from self._if(taken)
+            else:
+                yield from self._statement(piece, taken)
         self.position = end + 1
 
-    def _statement(self, taken: bool) -> None:
-        piece = self._texts[self.position]
-        if piece == "{":
-            self.block(taken=taken)
-            return
-        if piece == "if":
-            self._if(taken)
-            return
+    def _statement(self, piece: str, taken: bool) -> Iterator[str]:
         is_call = piece.startswith("add_") and self._texts[self.position + 1] == "("
         if not is_call and piece not in ("static_assert", "return", "std", "using", ";"):
             raise self._stream.error(f"cannot read this statement of the factory: {piece}", self.position)
         if is_call and taken:
-            self.calls.append(piece)
+            yield piece
         try:
             self.position = self._texts.index(";", self.position) + 1
         except ValueError:
             raise self._stream.error("the statement has no end", self.position) from None
 
-    def _if(self, taken: bool) -> None:
+    def _if(self, taken: bool) -> Iterator[str]:
         while True:
             if self._texts[self.position : self.position + 2] != ["if", "constexpr"]:
                 raise self._stream.error("expected if constexpr", self.position)
             self.position += 2
             value = self._condition()
-            self.block(taken=taken and value)
+            yield from self.block(taken and value)
             taken = taken and not value
             if self._texts[self.position : self.position + 1] != ["else"]:
                 return
             self.position += 1
             if self._texts[self.position] == "{":
-                self.block(taken=taken)
+                yield from self.block(taken)
                 return
 
     def _condition(self) -> bool:

@@ -7,6 +7,7 @@ integers, ``bool`` and enumerations: the part of the Itanium C++ ABI (section 5.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ckprof.errors import InputError
@@ -220,13 +221,8 @@ def read_instance(parts: Sequence[str], enumerations: Enumerations) -> DeviceIns
 
     :raises InputError: an unknown enumerator.
     """
-
-    def name(match: re.Match[str]) -> str:
-        return enumerator(enumerations, match[1], match[2])
-
-    arguments = tuple(
-        _ENUMERATOR.sub(name, item) if item[:1] == "(" or "<" in item else item for item in parts[1:]
-    )
+    named = partial(_ENUMERATOR.sub, lambda match: enumerator(enumerations, match[1], match[2]))
+    arguments = tuple(named(item) if item[:1] == "(" or "<" in item else item for item in parts[1:])
     return DeviceInstance(parts[0], arguments)
 
 

@@ -72,8 +72,7 @@ def locate(given: Path | None, environment: Mapping[str, str]) -> Location:
 
 def _usual_places(environment: Mapping[str, str]) -> list[Path]:
     named = [Path(environment[name]) for name in ("CK_ROOT", "ROCM_PATH") if environment.get(name)]
-    versions = sorted(Path("/opt").glob("rocm*"), key=_version, reverse=True)
-    return [*named, *versions, Path("/usr")]
+    return [*named, *sorted(Path("/opt").glob("rocm*"), key=_version, reverse=True), Path("/usr")]
 
 
 def _version(path: Path) -> tuple[int, ...]:

@@ -103,13 +103,13 @@ def _format(arguments: argparse.Namespace, session: Session) -> StoreReportForma
     formats = session.registry.entries(STORE_REPORT_FORMATS)
     if arguments.format is not None:
         return formats.find(arguments.format)
-    if arguments.output is not None:
+    suffix = arguments.output.suffix if arguments.output is not None else ""
+    if suffix:
         for report_format in formats:
-            if arguments.output.suffix == report_format.suffix:
+            if suffix == report_format.suffix:
                 return report_format
-        if arguments.output.suffix:
-            names = ", ".join(report_format.suffix for report_format in formats)
-            raise UsageError(
-                f"the format of {arguments.output} is not known by its name ({names}): say it with --format"
-            )
+        names = ", ".join(report_format.suffix for report_format in formats)
+        raise UsageError(
+            f"the format of {arguments.output} is not known by its name ({names}): say it with --format"
+        )
     return formats.find("html")

@@ -53,11 +53,6 @@ class BestRow:
     roofs: tuple[Roof, ...] = ()
 
     @property
-    def lead_ratio(self) -> float | None:
-        """Runner-up time / best time."""
-        return self.runner_up.time_ms / self.best.time_ms if self.runner_up else None
-
-    @property
     def traffic_bytes(self) -> int | None:
         """Bytes of all tensors, where the input says the type."""
         return self.key.problem.traffic_bytes(DataType(self.key.dtype)) if self.key.dtype else None
@@ -123,19 +118,20 @@ def _roofs(side: Side, given: Sequence[Roof], device: DeviceKey, dtype: str) -> 
     chosen: list[Roof] = []
     for kind in RoofKind:
         by_hand = [roof for roof in given if roof.kind is kind]
-        chosen += by_hand or _highest([roof for roof in fitting if roof.kind is kind], dtype)
-    return tuple(chosen)
-
-
-def _highest(roofs: Sequence[Roof], dtype: str) -> Iterable[Roof]:
-    """Return the highest of what several sessions saw: a roof is what the device reaches undisturbed."""
-    if roofs:
-        yield Roof(
-            kind=roofs[0].kind,
-            gflops=max(roof.gflops for roof in roofs),
-            gbytes_per_s=max(roof.gbytes_per_s for roof in roofs),
-            dtype=DataType(dtype) if dtype else None,
+        of_kind = [roof for roof in fitting if roof.kind is kind]
+        if by_hand or not of_kind:
+            chosen += by_hand
+            continue
+        # the highest of what several sessions saw: a roof is what the device reaches undisturbed
+        chosen.append(
+            Roof(
+                kind=kind,
+                gflops=max(roof.gflops for roof in of_kind),
+                gbytes_per_s=max(roof.gbytes_per_s for roof in of_kind),
+                dtype=DataType(dtype) if dtype else None,
+            )
         )
+    return tuple(chosen)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +161,18 @@ def coverage(side: Side, tolerance: float) -> Coverage:
     Each step takes the kernel that serves most of the remaining problems; among equal ones, the one that is
     closer to the best on them. The greedy choice needs at most ln(problems) + 1 times the smallest number.
     """
-    served, names = _served(side, tolerance)
+    #: instance -> problem -> time / best time, where good enough with any split
+    served: dict[str, dict[ProblemKey, float]] = defaultdict(dict)
+    names: dict[str, str] = {}
+    for problem, rows in side.by_problem.items():
+        if (best := side.best(problem)) is None:
+            continue
+        for row in rows:
+            ratio = row.time_ms / best.time_ms
+            if row.ranked and ratio <= 1 + tolerance:
+                group = served[row.key.instance]
+                group[problem] = min(ratio, group.get(problem, ratio))
+                names.setdefault(row.key.instance, row.kernel.name or row.key.instance[:12])
     problems = {problem for group in served.values() for problem in group}
     remaining = set(problems)
     steps: dict[str, int] = {}
@@ -185,23 +192,6 @@ def coverage(side: Side, tolerance: float) -> Coverage:
 def _merit(group: Mapping[ProblemKey, float], remaining: set[ProblemKey], key: str) -> tuple[int, float, str]:
     ratios = [ratio for problem, ratio in group.items() if problem in remaining]
     return -len(ratios), sum(ratios), key
-
-
-def _served(side: Side, tolerance: float) -> tuple[dict[str, dict[ProblemKey, float]], dict[str, str]]:
-    """Return instance -> problem -> time / best time, where good enough with any split; and the names."""
-    served: dict[str, dict[ProblemKey, float]] = defaultdict(dict)
-    names: dict[str, str] = {}
-    for problem, rows in side.by_problem.items():
-        best = side.best(problem)
-        if best is None:
-            continue
-        for row in rows:
-            ratio = row.time_ms / best.time_ms
-            if row.ranked and ratio <= 1 + tolerance:
-                group = served[row.key.instance]
-                group[problem] = min(ratio, group.get(problem, ratio))
-                names.setdefault(row.key.instance, row.kernel.name or row.key.instance[:12])
-    return served, names
 
 
 #: characters of a reason that are shown

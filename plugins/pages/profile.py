@@ -12,7 +12,7 @@ from ckprof_plugins.pages.svg import tag
 from ckprof_plugins.pages.tables import PageTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from markupsafe import Markup
 
@@ -44,34 +44,44 @@ class ProfileContent:
     @property
     def facts(self) -> Sequence[tuple[str, str]]:
         """What is known of the launch, in words."""
-        time, profile = self.time, self.profile
+        return [*self._facts()]
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        time, profile, code = self.time, self.profile, self.function
         lanes = " x ".join(str(size) for size in profile.block if size != 1) or "1"
         rounds = -(-time.queue // time.resident) if time.resident else 0
-        return (
-            ("problem", self.problem + (f", split_k {self.split_k}" if self.split_k != 1 else "")),
-            ("device", f"{self.device} ({self.arch}), {self.compiler}"),
-            ("launch", f"{counted(time.workgroups, 'workgroup')} of {lanes} work-items"),
-            (
-                "occupancy",
-                f"{time.resident} at once on a compute unit, limited by {profile.limited_by}; "
-                f"{time.queue} on the busiest one, {counted(rounds, 'round')}",
-            ),
-            ("loop", _loop_text(profile)),
-            *self._resources,
-            *_memory_facts(profile.instructions),
+        yield "problem", self.problem + (f", split_k {self.split_k}" if self.split_k != 1 else "")
+        yield "device", f"{self.device} ({self.arch}), {self.compiler}"
+        yield "launch", f"{counted(time.workgroups, 'workgroup')} of {lanes} work-items"
+        yield (
+            "occupancy",
+            f"{time.resident} at once on a compute unit, limited by {profile.limited_by}; "
+            f"{time.queue} on the busiest one, {counted(rounds, 'round')}",
         )
+        yield "loop", _loop_text(profile)
+        if code is not None:
+            spills = code.vgpr_spills + code.sgpr_spills
+            yield "registers", f"{code.vgprs} vector (of them {code.agprs} for sums), {code.sgprs} scalar"
+            yield (
+                "memory",
+                f"{code.lds_bytes:,} bytes of LDS, {code.scratch_bytes} bytes of scratch for a lane",
+            )
+            yield "spills", str(spills) if spills else "none"
 
-    @property
-    def _resources(self) -> Sequence[tuple[str, str]]:
-        code = self.function
-        if code is None:
-            return ()
-        spills = code.vgpr_spills + code.sgpr_spills
-        return (
-            ("registers", f"{code.vgprs} vector (of them {code.agprs} for sums), {code.sgprs} scalar"),
-            ("memory", f"{code.lds_bytes:,} bytes of LDS, {code.scratch_bytes} bytes of scratch for a lane"),
-            ("spills", str(spills) if spills else "none"),
-        )
+        def total(field: str) -> float:
+            """Return what a workgroup does."""
+            return float(sum(getattr(one, field) * one.executions for one in profile.instructions))
+
+        if lds := total("lds_cycles"):
+            conflicts = percent(total("conflict_cycles") / lds)
+            yield "LDS", f"{lds:,.0f} cycles of a workgroup, {conflicts} of them bank conflicts"
+        if lines := total("lines"):
+            asked = sum(one.memory_bytes * one.executions for one in profile.instructions if one.lines)
+            yield (
+                "global memory",
+                f"{lines:,.0f} lines of a workgroup with {asked / lines:.0f} bytes asked of each; "
+                f"{percent(total('missed_lines') / lines)} of them beyond the cache",
+            )
 
 
 def _loop_text(profile: KernelProfile) -> str:
@@ -83,32 +93,6 @@ def _loop_text(profile: KernelProfile) -> str:
         f"{counted(len(loop), 'instruction')}, {counted(profile.iterations, 'iteration')}, "
         f"{profile.timeline.cycles:,.0f} cycles each; {percent(share)} of the waves' time"
     )
-
-
-def _memory_facts(instructions: Iterable[ExecutedInstruction]) -> Sequence[tuple[str, str]]:
-    """Return what a workgroup does to LDS and to global memory."""
-    all_of = [*instructions]
-
-    def total(field: str) -> float:
-        return float(sum(getattr(one, field) * one.executions for one in all_of))
-
-    facts = []
-    if lds := total("lds_cycles"):
-        conflicts = total("conflict_cycles") / lds
-        facts.append(
-            ("LDS", f"{lds:,.0f} cycles of a workgroup, {percent(conflicts)} of them bank conflicts")
-        )
-    if lines := total("lines"):
-        asked = sum(one.memory_bytes * one.executions for one in all_of if one.lines)
-        missed = total("missed_lines")
-        facts.append(
-            (
-                "global memory",
-                f"{lines:,.0f} lines of a workgroup with {asked / lines:.0f} bytes asked of each; "
-                f"{percent(missed / lines)} of them beyond the cache",
-            )
-        )
-    return facts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -260,7 +260,7 @@ def _content(
         compiler=inspection.compiler,
         time=time,
         profile=time.profile,
-        function=functions[0] if functions else None,
+        function=next(iter(functions), None),
     )
 
 

@@ -124,7 +124,7 @@ def best_columns(content: ReportContent, names: ShortNames) -> list[Column[Any]]
         number_column("GFLOP/s", lambda row: row.gflops),
         number_column("GB/s", lambda row: row.gbytes_per_s),
         number_column("of ceiling", lambda row: row.of_roof, percent),
-        number_column("runner-up", lambda row: row.lead_ratio if row.change else None, change, _lead_hint),
+        number_column("runner-up", _lead, change, _lead_hint),
         Column(
             "order",
             lambda row: row.standing.order.value,
@@ -168,6 +168,10 @@ def kernel_details(kernel: KernelRef) -> list[tuple[str, str]]:
         ("instance string", kernel.instance_string),
         ("pipeline", kernel.pipeline),
     ]
+
+
+def _lead(row: BestRow) -> float | None:
+    return row.runner_up.time_ms / row.best.time_ms if row.runner_up else None
 
 
 def _lead_hint(row: BestRow) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 #: part of a class name -> direction of its kernels
-_DIRECTIONS: Final = {"ConvFwd": "fwd", "ConvBwdData": "bwd_data", "ConvBwdWeight": "bwd_weight"}
+DIRECTIONS: Final = {"ConvFwd": "fwd", "ConvBwdData": "bwd_data", "ConvBwdWeight": "bwd_weight"}
 #: second word of a layout's name -> dimensions
 _DIMENSIONS: Final = {"nhwgc": 2, "ndhwgc": 3, "ngchw": 2, "ngcdhw": 3}
 _BRACES: Final = re.compile(r"\{([^}]*)\}")
@@ -140,7 +140,7 @@ def kernels_of(text: str, path: Path | str, number: int) -> list[tuple[Family, O
         )
         return [(family, kernel) for family in _of_file("bwd_weight", path)]
     name, _, rest = text.partition("<")
-    direction = next((id_ for part, id_ in _DIRECTIONS.items() if part in name), "")
+    direction = next((id_ for part, id_ in DIRECTIONS.items() if part in name), "")
     if not direction or not rest.endswith(">"):
         return []
     arguments = [item.text for item in split_arguments(rest, 0, len(rest) - 1)]
@@ -208,9 +208,7 @@ AUTOMATIC: Final = -1
 class Case:
     """One kernel and one problem, and whether it supports it."""
 
-    values: Mapping[str, str]
-    kind: str
-    specialization: str
+    kernel: OldKernel
     problem: ConvProblem
     dtype: str
     splits: int
@@ -223,8 +221,8 @@ class Case:
     def number(self, *names: str) -> int | None:
         """Return a parameter by any of its names; ``None``, noted, where the line does not say it."""
         for name in names:
-            if self.values.get(name, "").isdigit():
-                return int(self.values[name])
+            if self.kernel.values.get(name, "").isdigit():
+                return int(self.kernel.values[name])
         self.partial = True
         return None
 
@@ -238,15 +236,16 @@ class Case:
 
 
 def known_arch(case: Case) -> str:
-    if case.values.get("DirectLoad") in ("true", "1") and case.arch and case.arch != "gfx950":
+    if case.kernel.values.get("DirectLoad") in ("true", "1") and case.arch and case.arch != "gfx950":
         return f"direct loads need gfx950, not {case.arch}"
     if case.arch and not case.arch.startswith("gfx9"):
         return f"matrix instructions of the XDL kind are not known on {case.arch}"
     return ""
 
 
-def meets_specialization(case: Case) -> str:
-    problem, wanted = case.problem, case.specialization
+def meets_specialization(case: Case, wanted: str = "") -> str:
+    """Return what a kernel demands that the problem is not, or what some other kernels do."""
+    problem, wanted = case.problem, wanted or case.kernel.specialization
     pads = any(problem.left_pads) or any(problem.right_pads)
     if wanted in ("Filter1x1Pad0", "Filter1x1Stride1Pad0"):
         if set(problem.filter) != {1}:
@@ -265,13 +264,13 @@ def meets_specialization(case: Case) -> str:
 
 def merged_groups(case: Case) -> int:
     """Return how many groups a tile of the kernel holds."""
-    text = case.values.get("NumGroupsToMerge", "1")
+    text = case.kernel.values.get("NumGroupsToMerge", "1")
     return int(text) if text.isdigit() else 1
 
 
 def enough_steps(case: Case, length: int, splits: int, what: str) -> str:
     """Return what is wrong with the number of steps along the reduction, for pipelines that prefetch."""
-    version = case.values.get("BlkGemmPipelineVer", "")
+    version = case.kernel.values.get("BlkGemmPipelineVer", "")
     step = case.number("KPerBlock", "K0PerBlock")
     if not version or version == "v1" or step is None:
         return ""
@@ -287,9 +286,9 @@ def enough_steps(case: Case, length: int, splits: int, what: str) -> str:
 
 def _stages(case: Case, version: str) -> int | None:
     """Return the steps that a pipeline reads ahead; of ``v2`` so many that the memory is kept busy."""
-    if case.values.get("stages", "").isdigit():
-        return int(case.values["stages"])
-    if version == "v4" and case.values.get("DirectLoad") in ("true", "1"):
+    if case.kernel.values.get("stages", "").isdigit():
+        return int(case.kernel.values["stages"])
+    if version == "v4" and case.kernel.values.get("DirectLoad") in ("true", "1"):
         return 2
     if version != "v2":
         return _STAGES.get(version)

@@ -9,6 +9,7 @@ workspace was set is taken for granted.
 from __future__ import annotations
 
 import re
+from functools import partial
 from math import ceil, gcd, prod
 from operator import methodcaller
 from typing import TYPE_CHECKING, Final
@@ -57,14 +58,18 @@ def _data_vectors(case: Case) -> str:
 
 def _weight_split(case: Case) -> str:
     if case.splits == AUTOMATIC:
-        if "TwoStage" in case.kind:
+        if "TwoStage" in case.kernel.kind:
             return ""
         return "kernels with one stage do not choose the number of splits themselves"
     if case.splits < 1:
         return f"the number of splits is {case.splits}, expected at least 1, or -1 for an automatic one"
-    one_stage = "TwoStage" not in case.kind
-    always = one_stage and "V3" not in case.kind
-    if one_stage and (always or case.splits > 1) and case.values.get("WeiDataType", case.dtype) == "bf16":
+    one_stage = "TwoStage" not in case.kernel.kind
+    always = one_stage and "V3" not in case.kernel.kind
+    if (
+        one_stage
+        and (always or case.splits > 1)
+        and case.kernel.values.get("WeiDataType", case.dtype) == "bf16"
+    ):
         return has_atomics(case)
     return ""
 
@@ -97,7 +102,7 @@ def _weight_vectors(case: Case) -> str:
     problem = case.problem
     output = case.divides("K", "the output is read", "ABlockTransferSrcScalarPerVector")
     read = case.divides("C", "the input is read", "BBlockTransferSrcScalarPerVector")
-    if "TwoStage" in case.kind:
+    if "TwoStage" in case.kernel.kind:
         width = case.number("BBlockTransferSrcScalarPerVector") or 1
         unpadded = not problem.left_pads[-1] and not problem.right_pads[-1]
         if read and problem.groups == 1 and unpadded and not problem.in_channels * problem.filter[-1] % width:
@@ -109,14 +114,9 @@ def _weight_vectors(case: Case) -> str:
     return output or read or case.divides("C", *written)
 
 
-def _pointwise(case: Case) -> str:
-    case.specialization = "Filter1x1Stride1Pad0"
-    return meets_specialization(case)
-
-
 def _product(case: Case) -> str:
     """Weight gradients as a product of matrices: M = K, N = C, reduction over batch and output."""
-    problem, padding = case.problem, case.values.get("GemmSpec", "Default").removesuffix("Padding")
+    problem, padding = case.problem, case.kernel.values.get("GemmSpec", "Default").removesuffix("Padding")
     sizes = {"M": problem.out_channels, "N": problem.in_channels, "K": problem.batch * prod(problem.output)}
     splits = max(case.splits, 1)
     for axis in "MN":
@@ -167,7 +167,7 @@ def _forward_input(case: Case) -> str:
     if axis is None:
         axis = 2 if problem.in_channels % width == 0 else 1
     along_groups = (
-        axis == 1 and (problem.in_channels == 1 or merged_groups(case) == 1) and "_V3" not in case.kind
+        axis == 1 and (problem.in_channels == 1 or merged_groups(case) == 1) and "_V3" not in case.kernel.kind
     )
     if axis == 2 and problem.in_channels % width == 0:
         return ""
@@ -180,7 +180,7 @@ def _forward_input(case: Case) -> str:
 
 def _image_size(case: Case) -> str:
     """Kernels divide a batch that is too large; one image has to fit."""
-    divided = "_V3" not in case.kind
+    divided = "_V3" not in case.kernel.kind
     name = too_large(case, 1 if divided else case.problem.batch)
     if not name:
         return ""
@@ -196,7 +196,7 @@ def _two_steps(case: Case) -> str:
     """Kernels that prefetch twice need an even number of steps."""
     problem = case.problem
     step = case.number("KPerBlock", "K0PerBlock")
-    if case.values.get("NumGemmKPrefetchStage") != "2" or step is None or "Bwd" in case.kind:
+    if case.kernel.values.get("NumGemmKPrefetchStage") != "2" or step is None or "Bwd" in case.kernel.kind:
         return ""
     steps = ceil(problem.in_channels * prod(problem.filter) / step)
     return f"two stages of prefetching need an even number of steps, not {steps}" if steps % 2 else ""
@@ -205,7 +205,10 @@ def _two_steps(case: Case) -> str:
 #: part of the names of classes -> their conditions in the order of the library, each of which returns what is
 #: not met; the first part that fits holds
 _RULES: Final[Mapping[str, tuple[Callable[[Case], str], ...]]] = {
-    EXPLICIT: (known_arch, _explicit_split, _pointwise, _product, _weight_loop, addressable),
+    EXPLICIT: (
+        *(known_arch, _explicit_split, partial(meets_specialization, wanted="Filter1x1Stride1Pad0")),
+        *(_product, _weight_loop, addressable),
+    ),
     "ConvFwd": (
         *(known_arch, meets_specialization, _forward_groups, _forward_input),
         methodcaller("divides", "C", "the weight is read", "BBlockTransferSrcScalarPerVector"),
@@ -227,7 +230,7 @@ def support(kernel: OldKernel, problem: ConvProblem, dtype: str, splits: int, ar
     :param splits: parts of the reduction, or :data:`AUTOMATIC`.
     :param arch: architecture; empty where it is not known, which no condition then depends on.
     """
-    case = Case(kernel.values, kernel.kind, kernel.specialization, problem, dtype, splits, arch)
+    case = Case(kernel, problem, dtype, splits, arch)
     rules = next(rules for part, rules in _RULES.items() if part in kernel.kind)
     case.unmet = next(filter(None, (rule(case) for rule in rules)), "")
     return case

@@ -11,11 +11,12 @@ import ctypes
 import ctypes.util
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.types import DataType
-from ckprof_plugins.consumers._old_ck.kernels import index_of, kernels_of
+from ckprof_plugins.consumers._old_ck.kernels import DIRECTIONS, index_of, kernels_of
 from ckprof_plugins.consumers.records import Sighting
 from ckprof_plugins.extract.mangling import ManglingError, decode
 
@@ -178,10 +179,9 @@ def _named(name: str, index: KernelIndex) -> Sighting:
             kernels = [
                 one for one in index.find(family, kernel.names[0]) if dict(one.values) == dict(kernel.values)
             ]
-    directions = {"Fwd": "fwd", "BwdData": "bwd_data", "BwdWeight": "bwd_weight"}
     return Sighting(
         what=what,
-        direction=next(id_ for part, id_ in directions.items() if f"GroupedConv{part}" in name),
+        direction=next(id_ for part, id_ in DIRECTIONS.items() if f"Grouped{part}" in name),
         lines=tuple(kernel.source for kernel in kernels),
         note="" if kernels else "no list has it",
     )
@@ -192,14 +192,10 @@ def readable_name(mangled: str) -> str:
     """Return the readable form of a symbol; as it is where nothing can make one."""
     library = ctypes.util.find_library("stdc++") or ctypes.util.find_library("c++abi")
     if library:
-        try:
+        with suppress(OSError, AttributeError):
             demangle = ctypes.CDLL(library).__cxa_demangle
-        except (OSError, AttributeError):
-            demangle = None
-        if demangle is not None:
             demangle.restype = ctypes.c_void_p
-            status = ctypes.c_int()
-            address = demangle(mangled.encode(), None, None, ctypes.byref(status))
+            address = demangle(mangled.encode(), None, None, ctypes.byref(ctypes.c_int()))
             if address:
                 text = ctypes.string_at(address).decode(errors="replace")
                 ctypes.CDLL(None).free(ctypes.c_void_p(address))

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from ckprof_converters.library_lists import ListKey
-from ckprof_plugins.extract.extraction import FunctionStatus
 from ckprof_plugins.extract.opening import locate, open_library
 from plugins.extract.tests.conftest import Extraction, extract
 from plugins.extract.tests.tree import HALF, INSTANCES, MAIN_ALIAS, Tree, line
@@ -80,7 +79,7 @@ def test_the_source_of_a_function_says_what_it_adds(tree: Tree) -> None:
     assert not found.failures
     (listed,) = found.lists
     assert list(listed.file("profiler").texts) == [fused(256, 128, 8), fused(128, 64, 4)]
-    assert [status for _, status, _ in listed.functions] == [FunctionStatus.SOURCE]
+    assert [status for _, status, _ in listed.functions] == ["source"]
     assert (listed.key.folder, listed.key.file_name) == ("forward/bias_clamp", "nhwgc_fp16.conf")
 
 
