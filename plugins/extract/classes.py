@@ -184,16 +184,18 @@ def _printer(entry: str, device: str) -> _Printer:
     return write
 
 
+@cache
+def string_writer(name: str) -> StringWriter:
+    """Return what writes the strings of a class."""
+    return StringWriter(name)
+
+
 class StringWriter:
-    """Writes the strings of one class.
+    """Writes the strings of one class, from parameter -> value, and more such as ``stages``."""
 
-    :param names: of the parameters as the class table has them.
-    """
-
-    def __init__(self, name: str, record: ClassRecord, names: Sequence[str]) -> None:
+    def __init__(self, name: str) -> None:
         self._class = name
-        self._record = record
-        self._names = names
+        self._record = record = class_records()[name]
         self._text = [_printer(entry, name) for entry in ([record.text] if record.text else record.fields)]
         typed = [record.type_text] if record.type_text else record.type_string
         self._type_text = [_printer(entry, name) for entry in typed]
@@ -203,26 +205,23 @@ class StringWriter:
             for entry in record.fields or _BRACES.findall(record.text)
         )
 
-    def instance_string(self, arguments: Sequence[str], extra: Mapping[str, str]) -> str:
+    def instance_string(self, values: Mapping[str, str]) -> str:
         """Return the instance string.
 
-        :param extra: values that are no parameters, such as ``stages``.
         :raises InputError: no string of the class is known, or the class lacks a parameter that it prints.
         """
         record = self._record
         if record.refusal:
             raise InputError(f"{self._class}: {record.refusal}")
-        values = {**dict(zip(self._names, arguments, strict=True)), **extra}
         text = ",".join([write(values) for write in self._text])
         return text if record.text else f"{record.name or self._class}<{text}>"
 
-    def type_string(self, arguments: Sequence[str], extra: Mapping[str, str]) -> str:
+    def type_string(self, values: Mapping[str, str]) -> str:
         """Return the shorter string of ``GetTypeString``; empty where none is known.
 
         :raises InputError: the class lacks a parameter that the string prints.
         """
         record = self._record
-        values = {**dict(zip(self._names, arguments, strict=True)), **extra}
         text = ", ".join([write(values) for write in self._type_text])
         if record.type_text or not self._type_text:
             return text

@@ -187,6 +187,16 @@ class TokenStream:
         """Return an error that points at a token."""
         return InputError(message, self.path, self.line_of(index))
 
+    def following(self, piece: str, index: int, message: str) -> int:
+        """Return the position of the next such piece.
+
+        :raises InputError: there is none, which the message says.
+        """
+        try:
+            return self.texts.index(piece, index)
+        except ValueError:
+            raise self.error(message, min(index, len(self.texts) - 1)) from None
+
     def closing(self, index: int) -> int:
         """Return the position of the bracket that closes the one at ``index``; ``<`` counts as one.
 

@@ -13,7 +13,7 @@ from ckprof.errors import InputError
 from ckprof.model.types import DataType
 from ckprof_converters.library_lists import ListKey, known_lists
 from ckprof_converters.lines import annotation_of
-from ckprof_plugins.extract.classes import StringWriter
+from ckprof_plugins.extract.classes import string_writer
 from ckprof_plugins.extract.headers import combined
 from ckprof_plugins.extract.lists import ExtractedFile, ExtractedFunction, ExtractedLine, ExtractedList
 from ckprof_plugins.extract.uses import (
@@ -166,7 +166,6 @@ class ListDeriver:
         self._shipped_selection = shipped_selection
         self._factory_order = factory_order
         self._computed_stages = computed_stages
-        self._writers: dict[str, StringWriter] = {}
 
     def derive(self, key: ListKey) -> DerivedList | None:
         """Return a list; ``None`` if the library has, or has compiled, none of its functions.
@@ -208,22 +207,19 @@ class ListDeriver:
     def _line(self, function: str, instance: DeviceInstance) -> DerivedLine:
         """Return the line of an instance."""
         device = self._library.classes(instance.device)
-        if instance.device not in self._writers:
-            self._writers[instance.device] = StringWriter(device.name, device.record, device.names)
-        writer = self._writers[instance.device]
+        writer = string_writer(instance.device)
         values = dict(zip(device.names, instance.arguments, strict=True))
-        extra = {}
         if "{stages}" in device.record.text:
-            extra["stages"] = prefetch_stages(values) if self._computed_stages else FIXED_STAGES
+            values["stages"] = prefetch_stages(values) if self._computed_stages else FIXED_STAGES
         opaque = [combined()[text] for text in instance.arguments if text in combined()]
-        said = [combined()[text][0] if text in combined() else text for text in instance.arguments]
+        said = {name: combined()[text][0] if text in combined() else text for name, text in values.items()}
         remark = annotation_of({"elementwise_op": opaque[-1][1]}) if opaque else ""
         return DerivedLine(
             function=function,
             device=instance.device,
-            text=writer.instance_string(said, extra) + remark,
-            type_text=writer.type_string(said, extra),
-            fields={**values, **extra},
+            text=writer.instance_string(said) + remark,
+            type_text=writer.type_string(said),
+            fields=values,
             field_names=writer.field_names,
         )
 

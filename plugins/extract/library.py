@@ -103,10 +103,7 @@ class _Walk:
             raise self._stream.error(f"cannot read this statement of the factory: {piece}", self.position)
         if is_call and taken:
             yield piece
-        try:
-            self.position = self._texts.index(";", self.position) + 1
-        except ValueError:
-            raise self._stream.error("the statement has no end", self.position) from None
+        self.position = self._stream.following(";", self.position, "the statement has no end") + 1
 
     def _if(self, taken: bool) -> Iterator[str]:
         while True:

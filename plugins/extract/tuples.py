@@ -62,15 +62,8 @@ class InstanceHeader:
             else:
                 position += 1
 
-    def _end_of_statement(self, position: int) -> int:
-        texts = self.stream.texts
-        try:
-            return texts.index(";", position)
-        except ValueError:
-            raise self.stream.error("the declaration has no end", min(position, len(texts) - 1)) from None
-
     def _name(self, name: str, position: int) -> int:
-        end = self._end_of_statement(position)
+        end = self.stream.following(";", position, "the declaration has no end")
         reader = ExprReader(self.stream, position)
         value = reader.expression()
         if reader.position == end:
@@ -84,7 +77,7 @@ class InstanceHeader:
             return after
         name = texts[after + 1]
         body = after + 3
-        end = self._end_of_statement(body)
+        end = self.stream.following(";", body, "the declaration has no end")
         if texts[body : body + 4] == ["std", "::", "tuple", "<"]:
             self.tuples[name] = parameters
             self._bodies[name] = body + 3

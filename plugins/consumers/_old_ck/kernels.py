@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from math import ceil, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.strings.grammar import split_arguments
-from ckprof_plugins.extract.classes import StringWriter, class_records
+from ckprof_plugins.extract.classes import class_records, string_writer
 from ckprof_plugins.pipelines.vocabulary import mem_prefetch_stages
 
 if TYPE_CHECKING:
@@ -145,11 +145,11 @@ def kernels_of(text: str, path: Path | str, number: int) -> list[tuple[Family, O
         return []
     arguments = [item.text for item in split_arguments(rest, 0, len(rest) - 1)]
     for kind, record in class_records().items():
-        writer, count = _writer(kind), len(record.fields)
-        if writer is not None and name == (record.name or kind) and len(arguments) in (count, count + 1):
+        count = len(record.fields) if record.type_string else 0
+        if count and name == (record.name or kind) and len(arguments) in (count, count + 1):
             values = dict(zip(map(_parameter, record.fields), arguments, strict=False))
             types = [value for key, value in values.items() if key.endswith("DataType") and "Ds" not in key]
-            printed = writer.type_string([values[key] for key in _names(kind)], {})
+            printed = string_writer(kind).type_string(values)
             kernel = kernel_of(names=(printed,), kind=kind, values=values, complete=True)
             ndim = values.get("NDimSpatial", "")
             return [((direction, int(ndim), types[0]), kernel)] if ndim.isdigit() and types else []
@@ -176,18 +176,6 @@ def _parameter(entry: str) -> str:
     """Return the parameter that an entry of the class table prints."""
     inner = _BRACES.search(entry)
     return re.split("[:|]", inner[1] if inner else entry)[0]
-
-
-@cache
-def _names(kind: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(map(_parameter, class_records()[kind].fields)))
-
-
-@cache
-def _writer(kind: str) -> StringWriter | None:
-    """Return what writes the type strings of a class; ``None`` for one that has none."""
-    record = class_records()[kind]
-    return StringWriter(kind, record, _names(kind)) if record.type_string and record.fields else None
 
 
 #: bytes of an element

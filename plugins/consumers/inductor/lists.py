@@ -309,11 +309,10 @@ class Inductor:
             if number not in wrong:
                 kept.append(line)
             elif not line.rstrip().endswith(",") and "//" not in line:
-                last = next((at for at in range(len(kept) - 1, -1, -1) if _is_element(kept[at])), None)
+                ends = [at for at, one in enumerate(kept) if one.rstrip().endswith(">,")]
+                last = max(
+                    (at for at in ends if any(f"{name}<" in kept[at] for name in CLASSES)), default=None
+                )
                 if last is not None:
                     kept[last] = kept[last].rstrip().removesuffix(",")
         return "\n".join(kept).encode()
-
-
-def _is_element(line: str) -> bool:
-    return line.rstrip().endswith(">,") and any(f"{name}<" in line for name in CLASSES)

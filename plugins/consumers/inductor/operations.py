@@ -188,8 +188,8 @@ class OfferedClass:
     #: folder of its lists below a library folder
     folder: str
     operation: type[CKGroupedConvFwdOp] | type[CKGemmOperation]
-    #: positions of fields that lists of the class leave out, with what they are
-    inserted: Mapping[int, tuple[()]]
+    #: positions of fields that lists of the class leave out, which are empty
+    inserted: tuple[int, ...] = ()
     #: values of parameters behind those that the operation has, without which it cannot say the instance
     rest: tuple[str, ...] = ()
 
@@ -200,15 +200,14 @@ CLASSES: Final[Mapping[str, OfferedClass]] = {
     "DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle_V3": OfferedClass(
         folder=f"include/ck/library/{_GPU}/grouped_conv_fwd",
         operation=CKGroupedConvFwdOp,
-        inserted={},
         # merged groups
         rest=("1",),
     ),
     "DeviceGemm_Xdl_CShuffleV3": OfferedClass(
-        folder=f"src/{_GPU}/gemm_universal", operation=CKGemmOperation, inserted={2: (), 6: ()}
+        folder=f"src/{_GPU}/gemm_universal", operation=CKGemmOperation, inserted=(2, 6)
     ),
     "DeviceBatchedGemmMultiD_Xdl_CShuffle_V3": OfferedClass(
-        folder=f"src/{_GPU}/gemm_universal_batched", operation=CKBatchedGemmOperation, inserted={}
+        folder=f"src/{_GPU}/gemm_universal_batched", operation=CKBatchedGemmOperation
     ),
 }
 #: what lists and instance strings say -> what torch's sources declare
@@ -247,8 +246,8 @@ def operation_of(kind: str, arguments: Sequence[str]) -> InductorOperation:
     device = CLASSES[kind]
     columns = fields(device.operation)
     values: list[Any] = list(arguments)
-    for position, value in device.inserted.items():
-        values.insert(position, value)
+    for position in device.inserted:
+        values.insert(position, ())
     least = sum(column.default is MISSING for column in columns)
     if len(values) < least:
         raise InputError(f"has {len(arguments)} arguments, expected {least - len(device.inserted)} or more")
