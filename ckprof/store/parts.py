@@ -54,17 +54,25 @@ def _problem(text: str) -> Problem:
     values = msgspec.json.decode(text)
     if not isinstance(values, dict):
         raise ValueError("Expected `object`")
-    problem = problem_from(values)
-    return problem
+    return problem_from(values)
 
 
-#: table -> how the text of a part of a key is decoded
+def _canonical(decode: Callable[[str], KeyPart]) -> Callable[[str], KeyPart]:
+    def decode_part(text: str) -> KeyPart:
+        part = decode(text)
+        canonical(part)
+        return part
+
+    return decode_part
+
+
+#: table -> how the text of a part of a key is decoded, which has a canonical one
 _DECODERS: Final[Mapping[str, Callable[[str], KeyPart]]] = {
-    "operations": msgspec.json.Decoder(OperationKey).decode,
-    "problems": _problem,
-    "devices": msgspec.json.Decoder(DeviceKey).decode,
-    "toolchains": msgspec.json.Decoder(ToolchainKey).decode,
-    "methods": msgspec.json.Decoder(MethodKey).decode,
+    "operations": _canonical(msgspec.json.Decoder(OperationKey).decode),
+    "problems": _canonical(_problem),
+    "devices": _canonical(msgspec.json.Decoder(DeviceKey).decode),
+    "toolchains": _canonical(msgspec.json.Decoder(ToolchainKey).decode),
+    "methods": _canonical(msgspec.json.Decoder(MethodKey).decode),
 }
 
 
@@ -206,7 +214,7 @@ class PartReader:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._parts: dict[tuple[str, int], Any] = {}
+        self._parts: dict[tuple[str, int, object], Any] = {}
         self._keys: dict[int, tuple[MeasurementKey, KernelRef]] = {}
 
     def text(self, number: int | None) -> str:
@@ -237,13 +245,7 @@ class PartReader:
         :raises DamagedRow: it is not what was stored, or has no canonical text.
         :raises InputError: no plugin knows such a problem.
         """
-
-        def decode(text: str) -> KeyPart:
-            part = _DECODERS[table](text)
-            canonical(part)
-            return part
-
-        return self._body(table, number, decode)
+        return self._body(table, number, _DECODERS[table])
 
     def measurement(self, number: int) -> tuple[MeasurementKey, KernelRef]:
         """Return the key of a measurement and its kernel.
@@ -294,7 +296,7 @@ class PartReader:
             (_, body), damage = self._suspect(table, row)
             return self._decoded(table, row, body, decode, damage)
 
-        return self._once(table, number, read)
+        return self._once(table, number, read, decode)
 
     @staticmethod
     def _decoded(
@@ -336,10 +338,14 @@ class PartReader:
         described = self._decoded("instances", instance_id, instance.body, _KERNEL.decode, damage)
         return KernelKey(instance=instance.key, object_digest=object_digest), described
 
-    def _once(self, table: str, number: int, read: Callable[[int], T]) -> T:
-        part: T | None = self._parts.get((table, number))
+    def _once(self, table: str, number: int, read: Callable[[int], T], meaning: object = None) -> T:
+        """Return a part that was read before, or read it.
+
+        :param meaning: of a text, which may stand for several things: a reason may read as marks do.
+        """
+        part: T | None = self._parts.get((table, number, meaning))
         if part is None:
             if len(self._parts) >= _MOST_TEXTS:
                 self._parts.clear()
-            part = self._parts[table, number] = read(number)
+            part = self._parts[table, number, meaning] = read(number)
         return part

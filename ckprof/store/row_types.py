@@ -227,9 +227,9 @@ def row_digest(table: str, cells: tuple[Any, ...]) -> int | None:
 
 
 def cells_of(row: AttemptRow) -> tuple[Any, ...]:
-    """Return the cells of a row as SQLite will give them back: it makes NULL of NaN."""
+    """Return the cells of a row as SQLite will give them back."""
     cells = msgspec.structs.astuple(row)
-    return tuple(cell.value if isinstance(cell, Status) else None if cell != cell else cell for cell in cells)
+    return tuple(cell.value if isinstance(cell, Status) else cell for cell in cells)
 
 
 def store_digest(connection: sqlite3.Connection, table: str, number: int) -> None:

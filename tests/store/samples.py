@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import sqlite3
+import statistics
+from collections import Counter
 from dataclasses import replace
 
+import pytest
 from hypothesis import strategies as st
 
 from ckprof.model.kernel import KernelRef
 from ckprof.model.outcome import Conditions, Measurement, Status, Verification
 from ckprof.model.types import DataType
+from ckprof.plugin.protocols.converters import ImportHints
 from ckprof.store.attempt import Attempt, Mark, Session
 from ckprof.store.key import DeviceKey, KernelKey, MeasurementKey, MethodKey, OperationKey, ToolchainKey
+from ckprof.store.query import StoreQuery
+from ckprof.store.schema import create_tables, transaction
+from ckprof.store.store import Store
+from ckprof.store.writer import AttemptRows, StoreWriter
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 
@@ -162,3 +171,68 @@ def attempts(draw, max_kernels: int = 4) -> Attempt:
         marks=tuple(mark for mark in Mark if draw(st.booleans())),
         conditions=draw(conditions),
     )
+
+
+def fill(path, *added):
+    with StoreWriter(path) as writer:
+        writer.append_many(added)
+
+
+def check_summaries(store, expected):
+    """Compare the store's figures with those of the attempts, computed the plain way."""
+    by_key: dict[object, list] = {}
+    for attempt in expected:
+        by_key.setdefault(attempt.key, []).append(attempt)
+    summaries = list(store.measurements())
+    assert [summary.key for summary in summaries] == list(by_key)
+    for summary in summaries:
+        own = sorted(by_key[summary.key], key=latest)
+        count = len(own)
+        own = [one for one in own if Mark.NOT_LAUNCHED not in one.marks] or own
+        times = [one.measurement.median_ms for one in own if one.ranked]
+        failed = own[-1].status.is_failure
+        time_ms, least_ms = (None, None) if failed or not times else plain_time(own)
+        assert (summary.status, summary.reason) == (own[-1].status, own[-1].reason)
+        assert (summary.attempts, summary.ranked_attempts) == (count, len(times))
+        assert summary.median_ms == (time_ms if time_ms is None else pytest.approx(time_ms))
+        assert summary.min_ms == (least_ms if least_ms is None else pytest.approx(least_ms))
+
+
+def latest(attempt):
+    return attempt.conditions.started, attempt.session.uid, attempt.sequence
+
+
+def plain_time(attempts):
+    """Return the time of attempts of one kernel, and that of its fastest round."""
+    ranked = [one for one in attempts if one.ranked]
+    certain = [one for one in ranked if not {Mark.DRIFT, Mark.SLOW_DEVICE} & {*one.marks}]
+    steady = [one for one in certain if Mark.PART not in one.marks] or certain or ranked
+    rounds = {}
+    for number, one in enumerate(steady):
+        place = (one.session.uid, one.conditions.round) if one.conditions.round else number
+        rounds.setdefault(place, []).append(one.measurement.median_ms)
+    times = sorted(statistics.geometric_mean(some) for some in rounds.values())
+    return times[(len(times) - 1) // 4], times[0]
+
+
+def make_store(*added):
+    """Return a store with attempts, for reading; it is in memory, as no test of disks needs it elsewhere."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    create_tables(connection)
+    rows = AttemptRows(connection)
+    with transaction(connection):
+        for attempt in added:
+            rows.add(attempt)
+        rows.sum_up_changed()
+    return Store("memory", connection)
+
+
+def check_format(form, folder, added):
+    """Have a format that says everything write attempts and read them again."""
+    file = folder / f"it's{form.suffixes[0]}"
+    with make_store(*added) as store:
+        expected = list(store)
+        result = form.write(store, StoreQuery(), file)
+    assert (result.rows, result.left_out) == (len(expected), Counter())
+    assert form.recognises(file.read_bytes())
+    assert list(form.read(file, ImportHints())) == expected

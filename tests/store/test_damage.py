@@ -8,7 +8,6 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
@@ -18,7 +17,6 @@ from ckprof.store.attempt import Attempt, Mark
 from ckprof.store.errors import StoreError
 from ckprof.store.maintenance import LOST_TEXT, check, recover
 from ckprof.store.query import SharedKey
-from ckprof.store.row_types import ROW_TYPES, columns_of
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from tests.measured import SESSION, Made, attempts
@@ -226,17 +224,6 @@ def test_what_was_written_wrong_is_found(tmp_path: Path) -> None:
     assert len(findings) == 2
     assert "row 1, column median_ms: " in findings[0] and "is outside of its raw samples" in findings[0]
     assert "row 2, column min_ms: " in findings[1] and "is above its median" in findings[1]
-
-
-@pytest.mark.parametrize("table", ROW_TYPES)
-def test_every_column_has_a_type_and_a_digest(sound: Path, table: str) -> None:
-    connection = sqlite3.connect(sound / "plain.db")
-    columns = [name for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))]
-    connection.close()
-    assert columns == [*columns_of(table), "digest"]
-    kind = ROW_TYPES[table]
-    assert len(columns) - 1 == len(get_args(kind) or kind.__struct_fields__)
-    assert columns[:-1] == [*getattr(kind, "__struct_fields__", columns_of(table))]
 
 
 #: of two hundred stores, those that every change is held against

@@ -13,8 +13,7 @@ from ckprof.store.maintenance import check, prune, recover
 from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
-
-from .samples import make_attempt, make_problem, make_session
+from tests.store.samples import make_attempt, make_problem, make_session
 
 COUNT = 400
 

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from ckprof.model.outcome import Status
 from ckprof.store.attempt import Mark
 from ckprof.store.errors import NewerStoreError, NotAStoreError, StoreError, StoreFullError
-from ckprof.store.shard import BadLine, ShardWriter, find_shards, merge, read_lines
+from ckprof.store.shard import FORMAT, BadLine, ShardWriter, find_shards, merge, read_lines
 from ckprof.store.writer import StoreWriter
-
-from .samples import attempts, make_attempt, make_session
+from tests.store.samples import attempts, check_format, make_attempt, make_session
 
 
 def write_shard(folder, *added):
@@ -27,10 +26,11 @@ def write_shard(folder, *added):
 
 
 @given(added=st.lists(attempts(), max_size=8))
-@settings(max_examples=30)
+@settings(max_examples=10)
 def test_attempts_come_back_as_they_were_appended(tmp_path_factory, added):
-    path = write_shard(tmp_path_factory.mktemp("shards"), *added)
-    assert [line.attempt for line in read_lines(path)] == added
+    folder = tmp_path_factory.mktemp("shards")
+    assert [line.attempt for line in read_lines(write_shard(folder, *added))] == added
+    check_format(FORMAT, folder, added)
 
 
 @given(added=st.lists(attempts(), max_size=10), cut=st.integers(0, 10), times=st.integers(1, 3))

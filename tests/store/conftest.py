@@ -1,0 +1,10 @@
+"""Where the tests of stores have their store."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "results.db"

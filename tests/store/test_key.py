@@ -1,0 +1,54 @@
+"""What makes another measurement, and what does not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, fields, replace
+
+from ckprof.store.key import DeviceKey, canonical
+from tests.store.samples import make_attempt, make_key, make_problem, make_session, make_store
+
+PARTS = ("operation", "problem", "kernel", "device", "toolchain", "method")
+ANOTHER = {str: lambda text: f"{text}x", int: lambda number: number + 1, tuple: lambda texts: (*texts, "x")}
+
+
+def test_any_field_of_any_part_of_the_key_makes_another_measurement():
+    key = make_key()
+    variants = [key, replace(key, split_k=2), replace(key, problem=make_problem(9))]
+    for name in (name for name in PARTS if name != "problem"):
+        part = getattr(key, name)
+        for field in fields(part):
+            value = getattr(part, field.name)
+            changed = replace(part, **{field.name: ANOTHER[type(value)](value)})
+            variants.append(replace(key, **{name: changed}))
+    assert len(variants) == 3 + 2 + 2 + 8 + 5 + 6
+    assert len({one.digest for one in variants}) == len(variants)
+    base = make_attempt()
+    with make_store(*(replace(base, key=one, sequence=n) for n, one in enumerate(variants))) as store:
+        assert [summary.key for summary in store.measurements()] == variants
+        assert [one.key for one in store] == variants
+
+
+def test_the_digest_is_that_of_json_with_sorted_names():
+    """Stores of other machines, and of earlier releases, have it."""
+    key = replace(make_key(), split_k=-1)
+    texts = [
+        json.dumps(asdict(getattr(key, name)), sort_keys=True, separators=(",", ":")).encode()
+        for name in PARTS
+    ]
+    assert [canonical(getattr(key, name)) for name in PARTS] == texts
+    expected = hashlib.blake2b(b"\0".join([b"1", b"-1", *texts]), digest_size=16).digest()
+    assert key.digest == expected == replace(key).digest
+
+
+def test_evidence_does_not_split_a_measurement():
+    elsewhere = make_attempt(0, 0, 2.1, session=make_session(7, host="elsewhere"))
+    with make_store(make_attempt(0, 0, 2.0), elsewhere) as store:
+        (summary,) = store.measurements()
+        assert (summary.attempts, summary.median_ms) == (2, 2.0)
+
+
+def test_what_computes_for_an_emulated_device_makes_it_one():
+    assert DeviceKey(target="hip", host="2 cores").is_emulated
+    assert not DeviceKey(target="hip").is_emulated

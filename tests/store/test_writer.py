@@ -1,0 +1,122 @@
+"""What is added to a store is on the disk when that returns, and its figures are those of its attempts."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ckprof.store.attempt import Mark
+from ckprof.store.errors import NotAStoreError, StoreError, StoreFullError
+from ckprof.store.maintenance import check as check_store
+from ckprof.store.store import Store
+from ckprof.store.writer import StoreWriter
+from tests.store.samples import attempts, check_summaries, fill, make_attempt
+
+
+def integrity(path) -> str:
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute("PRAGMA integrity_check").fetchone()[0]
+    finally:
+        connection.close()
+
+
+@settings(max_examples=10)
+@given(added=st.lists(attempts(), max_size=12))
+def test_attempts_come_back_as_they_were_added(tmp_path_factory, added):
+    path = tmp_path_factory.mktemp("store") / "results.db"
+    first: dict[tuple[str, int], object] = {}
+    with StoreWriter(path) as writer:
+        for attempt in added:
+            identity = (attempt.session.uid, attempt.sequence)
+            assert writer.append(attempt) == (identity not in first)
+            first.setdefault(identity, attempt)
+    with Store(path) as store:
+        assert list(store) == list(first.values())
+        assert len(store) == len(first)
+        without = [attempt.measurement for attempt in store.attempts(samples=False)]
+        assert all(not measurement.samples_ms for measurement in without if measurement)
+        check_summaries(store, list(first.values()))
+
+
+def test_marks_are_added_to_what_is_stored(path):
+    attempt = make_attempt(marks=(Mark.NOISY,))
+    fill(path, attempt)
+    with StoreWriter(path) as writer:
+        writer.add_marks([(attempt.session.uid, 0, Mark.DROPPED), (attempt.session.uid, 99, Mark.DROPPED)])
+        writer.add_marks([(attempt.session.uid, 0, Mark.DROPPED)])
+    with Store(path) as store:
+        assert [one.marks for one in store] == [(Mark.DROPPED, Mark.NOISY)]
+
+
+def test_marks_that_come_later_change_the_time_that_is_stored(path):
+    rounds = [make_attempt(0, number, time, round=number + 1) for number, time in enumerate((1.0, 2.0, 2.0))]
+    fill(path, *rounds, make_attempt(1, 3, 1.5, round=3))
+    with Store(path) as store:
+        before = {one.kernel.name: one.median_ms for one in store.measurements()}
+        assert before["kernel_0"] < 2.0 and [one.kernel.name for one in store.best()] == ["kernel_0"]
+    with StoreWriter(path) as writer:
+        writer.add_marks([(rounds[0].session.uid, 0, Mark.DRIFT)])
+    with Store(path) as store:
+        after = {one.kernel.name: one.median_ms for one in store.measurements()}
+        assert after == {"kernel_0": 2.0, "kernel_1": before["kernel_1"]}
+        assert [one.kernel.name for one in store.best()] == ["kernel_1"]
+    assert check_store(path) == []
+
+
+def test_a_reader_sees_what_a_writer_adds(path):
+    with StoreWriter(path) as writer, Store(path) as store:
+        writer.append(make_attempt())
+        assert len(store) == len(writer.reader) == 1
+
+
+def test_a_full_disk_keeps_what_was_stored(path):
+    fill(path, make_attempt())
+    with StoreWriter(path) as writer:
+        pages = writer.connection.execute("PRAGMA page_count").fetchone()[0]
+        writer.connection.execute(f"PRAGMA max_page_count = {pages + 3}")
+        added = 0
+        with pytest.raises(StoreFullError, match="disk is full"):
+            for added in range(1, 10_000):
+                writer.append(make_attempt(0, added, reason="x" * 500 + str(added)))
+        writer.connection.execute("PRAGMA max_page_count = 1000000")
+        assert writer.append(make_attempt(0, added, reason="again"))
+    assert integrity(path) == "ok"
+    with Store(path) as store:
+        assert [attempt.sequence for attempt in store] == list(range(added + 1))
+
+
+def test_a_transaction_with_what_no_store_can_hold_adds_nothing(path):
+    """Also the numbers of its texts and keys are forgotten."""
+    timing = make_attempt().measurement
+    wrong = make_attempt(1, 1, measurement=replace(timing, median_ms=-1.0))
+    with StoreWriter(path) as writer:
+        for attempts in ([wrong, make_attempt(0, 2, reason="a")], [make_attempt(0, 2, reason="a"), wrong]):
+            with pytest.raises(StoreError) as caught:
+                writer.append_many(attempts)
+            where = f"table attempts, row {1 + attempts.index(wrong)}, column median_ms"
+            said = (
+                f"attempt 1 of session {0:032x} cannot be stored: {where}: Expected `float` > 0.0, found -1.0"
+            )
+            assert str(caught.value) == said
+            assert len(writer.reader) == 0
+        assert (
+            writer.append_many([make_attempt(0, 3, reason="a"), make_attempt(1, 4), make_attempt(0, 3)]) == 2
+        )
+    assert check_store(path) == []
+
+
+def test_a_writer_that_cannot_open_its_store_leaves_it_to_others(path):
+    path.write_text("no store")
+    for _ in range(2):
+        with pytest.raises(NotAStoreError):
+            StoreWriter(path)
+    path.unlink()
+    writer = StoreWriter(path)
+    writer.close()
+    writer.close()
+    fill(path.parent / "made" / "folders" / "r.db", make_attempt())
