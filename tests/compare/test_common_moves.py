@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from ckprof.compare.change import (
     Change,
@@ -15,11 +16,13 @@ from ckprof.compare.change import (
     estimate_changes,
     judge,
 )
+from ckprof.compare.common_moves import common_shift, placed_moves, problem_moves, without_process_effects
 from ckprof.compare.options import ChangePolicy
 from ckprof.compare.row_times import RowTimes
 from tests.compare.noise import (
     FALSE,
     KINDS,
+    Array,
     Shape,
     judged,
     row_times,
@@ -168,3 +171,103 @@ def test_a_problem_that_moved_as_a_whole_is_no_change_of_its_kernels() -> None:
     got = verdicts(old, new, shape)
     assert got.pop(4) is Verdict.SLOWER
     assert set(FALSE).isdisjoint(got)
+
+
+@pytest.mark.parametrize(("beside", "alike", "shared"), [(2.5, 70, True), (-1.5, 70, True), (2.5, 54, False)])
+def test_a_shift_is_shared_by_four_of_five_rows(beside: float, alike: int, shared: bool) -> None:
+    """Half of 200 rows fill a length of 1, some are beside it within three sigmas, the others far off.
+
+    The stretch has a standard deviation of 0.5 / 0.6745: three of them reach from -1.72 to 2.72.
+    """
+    far = 100 - alike
+    rows = [*np.linspace(0, 1, 100), *[beside] * alike, *[-100.0] * (far // 2), *[100.0] * (far - far // 2)]
+    found = common_shift((np.array(rows) + 20) / 1000, np.full(200, 1e-12), ChangePolicy())
+    assert found is not None
+    assert (found.shared, found.removed) == (shared, shared)
+    assert found.log_ratio == pytest.approx((np.median(rows) + 20) / 1000)
+
+
+def test_limits_of_shifts() -> None:
+    still, policy = np.full(10, 1e-6), ChangePolicy(max_shift=0.25)
+    assert common_shift(np.full(9, 0.1), still[:9], policy) is None
+    for ratio, removed in ((1.249, True), (1.251, False)):
+        found = common_shift(np.full(10, math.log(ratio)), still, policy)
+        assert found is not None and found.shared and found.removed is removed
+        assert found.ratio == pytest.approx(ratio)
+    none = common_shift(np.zeros(10), still, policy)
+    assert none is not None and not none.shared
+
+
+def rows_of(problems: dict[str, list[float]], processes: int = 1) -> tuple[list[RowTimes], Array]:
+    """Return rows by what each changed by."""
+    sides = {str(number): [0.0] for number in range(processes)}
+    rows = [RowTimes(old=sides, new=sides, problem=name) for name, own in problems.items() for _ in own]
+    return rows, np.array([value for own in problems.values() for value in own])
+
+
+def test_moves_of_problems_beside_what_the_others_moved_by() -> None:
+    near = [-0.02, -0.01, 0.0, 0.01, 0.02]
+    # the median of the distances from the middle one is 0.01
+    error = 1.25 * (0.01 / 0.6745) / math.sqrt(5)
+    sizes = {"a": 0.3, "b": -0.3, "c": 5.0, "d": 0.01}
+    rows, changes = rows_of(
+        {name: [size + one for one in near] for name, size in sizes.items()} | {"few": [0.4] * 4}
+    )
+    moves, spread = problem_moves(rows, changes, np.full(len(rows), 1e-8), np.ones(len(rows), dtype=bool))
+    usual = {
+        name: sum(size**2 - error**2 for other, size in sizes.items() if other != name)
+        / sum(other != name for other in sizes)
+        for name in (*sizes, "few")
+    }
+    reach = {name: math.sqrt(usual[name]) * stats.t(3).ppf(1 - 1e-5) for name in sizes}
+    assert reach["c"] > 5.0, "three others do not say that this is too much"
+    expected = {
+        "a": (0.3, 0.0),
+        "b": (-0.3, 0.0),
+        "c": (5.0, 0.0),
+        "d": (0.0, 0.0),
+        "few": (0.0, usual["few"]),
+    }
+    for row, move, square in zip(rows, moves, spread, strict=True):
+        assert (move, square) == pytest.approx(expected[row.problem]), row.problem
+
+
+def test_a_problem_that_moved_more_than_others_make_likely_is_a_change() -> None:
+    quiet = {name: [size] * 5 for name, size in (("a", 0.001), ("b", -0.001), ("c", 0.001))}
+    limit = 0.001 * stats.t(3).ppf(1 - 1e-5)
+    assert limit < math.log(1.08)
+    for size, moved in ((0.07, True), (0.08, False)):
+        rows, changes = rows_of({**quiet, "x": [size] * 5})
+        moves, spread = problem_moves(rows, changes, np.full(20, 1e-8), np.ones(20, dtype=bool))
+        assert moves[-1] == (size if moved else 0) and spread[-1] == pytest.approx(0.0 if moved else 1e-6)
+    moves, _ = problem_moves(rows, changes, np.full(20, 1e-8), np.zeros(20, dtype=bool))
+    assert not moves.any(), "rows with several processes are not these"
+
+
+def test_moves_of_problems_with_several_processes_as_far_as_these_make_them_likely() -> None:
+    """Two processes on each side: the variance of the difference of two means is twice half of one's."""
+    limit = stats.t(20).ppf(1 - 1e-5) * 0.01
+    for count, size, placement, moved in (
+        (10, 0.99 * limit, 1e-4, True),
+        (10, 1.01 * limit, 1e-4, False),
+        (9, 0.99 * limit, 1e-4, False),
+        (10, 0.99 * limit, 0.0, False),
+    ):
+        rows, changes = rows_of({"x": [-size] * count}, processes=2)
+        moves = placed_moves(rows, changes, np.ones(count, dtype=bool), placement, 20)
+        assert moves.tolist() == [-size if moved else 0.0] * count
+
+
+@pytest.mark.parametrize(("problems", "each", "told"), [(3, 4, True), (2, 5, False), (3, 3, False)])
+def test_what_a_process_does_to_all_rows_is_taken_out(problems: int, each: int, told: bool) -> None:
+    """Of ten rows and three problems at least; the mean of the processes stays."""
+    rows = [
+        RowTimes(old={"p": [0.1, 0.1], "q": [-0.1]}, new={"r": [0.3]}, problem=number % problems)
+        for number in range(problems * each)
+    ]
+    times, placement, _ = without_process_effects(rows)
+    expected = {"p": [0.0, 0.0], "q": [0.0]} if told else {"p": [0.1, 0.1], "q": [-0.1]}
+    for row in times:
+        assert row.old == {name: pytest.approx(own) for name, own in expected.items()}
+        assert row.new == {"r": [0.3]}
+    assert placement == 0.0

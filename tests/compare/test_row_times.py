@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import fmean, variance
 
 import numpy as np
 import pytest
@@ -14,7 +15,14 @@ from ckprof.compare.change import (
     estimate_changes,
 )
 from ckprof.compare.options import ChangePolicy
-from ckprof.compare.row_times import RowTimes, location
+from ckprof.compare.row_times import (
+    RowTimes,
+    location,
+    middle_of,
+    row_errors,
+    variation_of_processes,
+    variation_of_rounds,
+)
 from tests.compare.noise import (
     FALSE,
     KINDS,
@@ -114,3 +122,67 @@ def test_the_side_with_fewer_processes_and_rounds_counts() -> None:
     two, five = ({f"s{n}": [0.0] * 3 for n in range(count)} for count in (2, 5))
     for old, new in ((two, five), (five, two)):
         assert (RowTimes(old=old, new=new).processes, RowTimes(old=old, new=new).rounds) == (2, 6)
+
+
+def test_where_rounds_are_and_how_much_they_vary() -> None:
+    """Two rounds say nothing of their variance; of three or more the slow ones are left out."""
+    for times, where, weight, kept in (
+        ([0.3], 0.3, 1.0, []),
+        ([0.3, 0.1], 0.1, 1.0, []),
+        ([0.3, 0.1, 0.2], 0.2, 0.45, [0.1, 0.2, 0.3]),
+        # the median is 0.25, the lower half lies 0.1 below it: from 0.75 on they are disturbed
+        ([0.1, 0.2, 0.3, 0.74], 0.335, 1.1 / 4, [0.1, 0.2, 0.3, 0.74]),
+        ([0.1, 0.2, 0.3, 0.76], 0.2, 1.1 / 3, [0.1, 0.2, 0.3]),
+    ):
+        factor = 0.9 if len(times) > 3 else 1.0
+        square, freedom = (variance(kept), factor * (len(kept) - 1)) if kept else (0.0, 0.0)
+        assert location(times) == pytest.approx(where)
+        assert variation_of_rounds(times) == pytest.approx((weight, square, freedom))
+
+
+def test_processes_are_summed_up_like_rounds_where_there_are_many() -> None:
+    few = [0.1, 0.2, 0.2, 0.3, 0.4, 0.5, 3.0]
+    for some in (few, few[:2]):
+        assert middle_of(some) == pytest.approx(fmean(some))
+        assert variation_of_processes(some) == pytest.approx((1 / len(some), variance(some), len(some) - 1))
+    assert variation_of_processes([0.1]) == (1.0, 0.0, 0.0)
+    many = [*few, 0.35]
+    assert middle_of(many) == pytest.approx(fmean(sorted(many)[:-1]))
+    assert variation_of_processes(many) == variation_of_rounds(many)
+
+
+def test_the_difference_of_both_sides() -> None:
+    def row(old: dict[str, list[float]], new: dict[str, list[float]], **how: bool) -> RowTimes:
+        return RowTimes(old=old, new=new, **how)
+
+    one = row({"a": [0.1, 0.3, 0.2]}, {"b": [1.0, 1.4]})
+    assert (
+        one.single
+        and one.log_ratio == pytest.approx(1.0 - 0.2)
+        and one.disturbed == pytest.approx((0.0, 0.0025))
+    )
+    several = row({"a": [0.1, 0.3], "b": [0.2]}, {"c": [1.0]})
+    assert not several.single and several.log_ratio == pytest.approx(1.0 - 0.15)
+    assert several.sides == ([0.1, 0.2], [1.0]) and several.disturbed == (0.0, 0.0)
+    pairs = row({"a": [0.1], "b": [0.5], "c": [9.0]}, {"a": [0.3], "b": [0.9]}, paired=True)
+    assert pairs.sides == (pytest.approx([0.2, 0.4]),) and pairs.log_ratio == pytest.approx(0.3)
+    assert not pairs.single and (pairs.processes, pairs.rounds) == (2, 2)
+
+
+@pytest.mark.parametrize("processes", [1, 4])
+def test_errors_are_as_large_as_they_are(processes: int) -> None:
+    """Their variance is that of differences of two sides that changed nothing, rounded up."""
+    shape = Shape(processes=processes, rounds=6 // processes + 3, rows=600)
+    for sigma in (0.004, 0.05):
+        generator = np.random.default_rng(5)
+        old, new = (side(generator, shape, INDEPENDENT, sigma) for _ in range(2))
+        rows = row_times(old, new, shape)
+        errors = row_errors(rows, POLICY)
+        real = np.var([row.log_ratio for row in rows])
+        assert real < np.mean(errors.variance) < 1.5 * real
+        wider = errors.widened(np.full(len(rows), 1e-3))
+        assert wider.variance == pytest.approx(errors.variance + 1e-3)
+        # two sigmas: 0.0228, of variances that are rounded up more
+        tails = errors.tail(np.full(len(rows), 2 * math.sqrt(real)))
+        assert 0.02 < np.mean(tails) < 0.05
+        assert np.all(wider.tail(np.full(len(rows), 0.01)) > errors.tail(np.full(len(rows), 0.01)))
