@@ -177,7 +177,7 @@ def test_a_problem_that_moved_as_a_whole_is_no_change_of_its_kernels() -> None:
 def test_a_shift_is_shared_by_four_of_five_rows(beside: float, alike: int, shared: bool) -> None:
     """Half of 200 rows fill a length of 1, some are beside it within three sigmas, the others far off.
 
-    The stretch has a standard deviation of 0.5 / 0.6745: three of them reach from -1.72 to 2.72.
+    That length has a standard deviation of 0.5 / 0.6745: three of them reach from -1.72 to 2.72.
     """
     far = 100 - alike
     rows = [*np.linspace(0, 1, 100), *[beside] * alike, *[-100.0] * (far // 2), *[100.0] * (far - far // 2)]

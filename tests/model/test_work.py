@@ -1,15 +1,12 @@
-"""Operations of a problem, and what durations mean for them."""
+"""Operations of a problem: those inside of the image are counted."""
 
 from __future__ import annotations
 
 from itertools import product
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckprof.model.roof import rates_of
-from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 
@@ -50,13 +47,3 @@ def test_real_operations_are_those_inside_the_image(problem):
             )
     per_place = 2 * problem.groups * problem.batch * problem.out_channels * problem.in_channels
     assert problem.real_flop == per_place * inside <= problem.flop
-
-
-def test_rates():
-    problem = ConvProblem(
-        groups=1, batch=2, out_channels=3, in_channels=5, filter=(1,), input=(7,), strides=(1,),
-        dilations=(1,), left_pads=(0,), right_pads=(0,),
-    )  # fmt: skip
-    gflops, gbytes = rates_of(problem, DataType.FP16, 2.0)
-    assert gflops == pytest.approx(2 * 2 * 3 * 5 * 7 / 2e-3 / 1e9)
-    assert gbytes == pytest.approx(2 * (2 * 5 * 7 + 3 * 5 + 2 * 3 * 7) / 2e-3 / 1e9)

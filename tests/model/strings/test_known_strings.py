@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
-from ckprof.model.strings.grammar import StringGrammar
 from ckprof.model.strings.kind import find_revision
-from ckprof_converters.old_strings import KINDS as OLD_KINDS
-from ckprof_plugins.directions._convolution.string_kinds import KINDS as TILE_KINDS
+from tests.cases import Cases
 
-GRAMMAR = StringGrammar([*OLD_KINDS, *TILE_KINDS])
+from .samples import GRAMMAR
 
 KNOWN = [
     (
@@ -151,11 +147,12 @@ KNOWN = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "revisions", "text"), KNOWN)
-def test_known_strings_come_back(kind: str, revisions: list[str], text: str) -> None:
-    parsed = GRAMMAR.parse(text)
-    assert parsed.kind_id == kind
-    assert revisions
-    for name in revisions:
-        assert GRAMMAR.parse(text, find_revision(name)) == parsed
-        assert GRAMMAR.render(parsed, find_revision(name)) == text
+def test_known_strings_come_back() -> None:
+    with Cases() as cases:
+        for kind, revisions, text in KNOWN:
+            with cases.case(text):
+                parsed = GRAMMAR.parse(text)
+                assert parsed.kind_id == kind and revisions
+                for name in revisions:
+                    assert GRAMMAR.parse(text, find_revision(name)) == parsed
+                    assert GRAMMAR.render(parsed, find_revision(name)) == text

@@ -1,0 +1,5 @@
+"""The small run that reports are tested with."""
+
+from __future__ import annotations
+
+from tests.report.conftest import results  # noqa: F401 - a fixture

@@ -1,0 +1,57 @@
+"""Results of runs and of batches: what succeeded, what is best, what was counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ckprof.model.outcome import BaselineOutcome, Status
+from ckprof.model.results import BatchResults, ListResult, ListVerdict, RunResults, status_counts
+from ckprof.model.types import DataType
+from tests.report.conftest import PROBLEM
+
+
+def of(results: RunResults, *keys: str) -> RunResults:
+    """Return the run with these outcomes alone."""
+    return replace(results, outcomes=tuple(one for one in results.outcomes if one.key in keys))
+
+
+def test_a_run_succeeds_if_nothing_failed_and_every_problem_was_served(results: RunResults) -> None:
+    unsupported = next(one.key for one in results.outcomes if one.status is Status.UNSUPPORTED)
+    assert of(results, "k1", "k3", unsupported).succeeded
+    assert not of(results, "k1", "k0").succeeded, "one computes wrong numbers"
+    assert not of(results, unsupported).succeeded, "none serves the problem"
+    assert not replace(of(results, "k1"), problems=(PROBLEM, PROBLEM)).succeeded
+    failed = BaselineOutcome(
+        baseline="b", description="", layout="", dtype=DataType.FP16, outcome=results.outcomes[0]
+    )
+    assert not replace(of(results, "k1"), baselines=(failed,)).succeeded
+
+
+def test_the_best_is_the_fastest_verified_one_of_its_problem(results: RunResults) -> None:
+    assert [one.key for one in results.of_problem(0)[:3]] == ["k2", "k1", "k3"]
+    assert [one.rank for one in results.ranking(0)[:3]] == [1, 2, None]
+    best = results.best(0)
+    assert best is not None and best.key == "k2"
+    assert results.best(1) is None and results.of_problem(1) == []
+    assert of(results, "k0", "k3").best(0) is None
+    moved = replace(results, outcomes=tuple(replace(one, problem_index=1) for one in results.outcomes))
+    assert moved.best(0) is None and moved.best(1) is not None
+    assert results.standing(0).processes == of(results, "k2").standing(0).processes
+
+
+def test_counts_stand_in_the_order_of_statuses() -> None:
+    counts = {Status.WRONG_RESULT: 1, Status.OK: 40, Status.RUN_ERROR: 0, Status.UNSUPPORTED: 13}
+    assert status_counts(counts) == "40 ok, 13 unsupported, 1 wrong_result"
+    assert status_counts({}) == ""
+
+
+def test_a_batch_counts_its_lists_and_their_outcomes(results: RunResults) -> None:
+    run = ListResult(name="a", direction="fwd", verdict=ListVerdict.FAILED, results=results)
+    broken = ListResult(name="b", direction="", verdict=ListVerdict.BROKEN)
+    batch = BatchResults(root="", set_name="", found=3, lists=(run, broken, run))
+    assert batch.verdicts == {ListVerdict.FAILED: 2, ListVerdict.BROKEN: 1}
+    assert (run.counts[Status.OK], batch.counts[Status.OK], batch.counts[Status.RUN_ERROR]) == (3, 6, 2)
+    assert broken.counts == {} and [one for one in ListVerdict if one.is_broken] == [ListVerdict.BROKEN]
+    assert batch.finished and not replace(batch, found=4).finished
+    partial = replace(run, results=replace(results, partial=True))
+    assert not replace(batch, lists=(run, broken, partial)).finished
