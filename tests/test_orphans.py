@@ -90,6 +90,12 @@ def test_a_parent_that_is_gone_already_is_noticed() -> None:
         signal.signal(signal.SIGUSR1, before)
 
 
+def test_systems_without_such_signals_are_left_alone(monkeypatch) -> None:
+    monkeypatch.setattr("ctypes.CDLL", lambda name: object())
+    # the parent is another one, and nothing happens
+    orphans.end_with_parent(os.getpid(), signal.SIGKILL)
+
+
 def test_nothing_else_reaches_the_pipes_to_the_parent() -> None:
     """What prints goes to standard error, what reads finds the end."""
     child = (

@@ -17,7 +17,7 @@ import ckprof
 import ckprof.profiler
 import ckprof_plugins.directions._convolution.problem
 from ckprof.compare.change import Verdict
-from ckprof.errors import InputError, UsageError
+from ckprof.errors import InputError, NothingLeftError, UsageError
 from ckprof.measure.options import CacheMode
 from ckprof.parity.request import ParityRequest
 from tests.measured import SLOW, Made, stored
@@ -118,6 +118,34 @@ def test_wrong_lines():
         ckprof.Problem.parse("2 1 4 32", direction="sideways")
 
 
+def test_problems_of_lines_and_files(profiler, tmp_path):
+    (tmp_path / "p.txt").write_text("# layers\n2 1 2 8 4 1 1 7 6 1 1 1 1 0 0 0 0\n")
+    given = ["conv -n 4 -c 64 -H 28 -W 28 -k 32 -y 3 -x 3 -p 1 -q 1 -F 1"]
+    first, second = profiler.problems("forward", given, files=[tmp_path / "p.txt"])
+    assert (first.problem.batch, second.problem.batch, second.problem.in_channels) == (4, 2, 4)
+    with pytest.raises(InputError, match="-F 2 does not ask for fwd"):
+        profiler.problems("fwd", [given[0].replace("-F 1", "-F 2")])
+
+
+def test_sources_are_written_and_kernels_become_a_list_again(profiler, tmp_path):
+    chosen = profiler.instances(ckprof.InstanceQuery(conf=LIST, indices=(2, 9), arch="gfx942"))
+    tree, rejected = profiler.generate(chosen, ckprof.BuildOptions(build_dir=tmp_path / "out"))
+    assert (len(tree.kernels), rejected, tree.root) == (2, [], tmp_path / "out")
+    again = tmp_path / "nhwgc_fp16.conf"
+    again.write_text(profiler.list_text(chosen, [chosen.candidates[1].name]).text)
+    (found,) = profiler.instances(ckprof.InstanceQuery(conf=again)).candidates
+    assert found.instance.key == chosen.candidates[1].instance.key
+    with pytest.raises(InputError, match="no_such_kernel"):
+        profiler.list_text(chosen, ["no_such_kernel"])
+
+
+def test_files_that_are_not_there_are_named(profiler, tmp_path):
+    with pytest.raises(InputError, match="no such file, expected a kernel library"):
+        profiler.call(tmp_path / "none.so", "fwd", "2 1 1 16 16 1 1 6 5 1 1 1 1 0 0 0 0")
+    with pytest.raises(InputError, match="none"):
+        list(profiler.batch(tmp_path / "none"))
+
+
 def test_one_line_is_explained(profiler):
     assert profiler.explain(f"{LIST}:3").record
 
@@ -132,15 +160,10 @@ def test_targets_report_what_they_find(profiler):
     assert {target for target, _ in profiler.doctor()} == set(profiler.registry.targets.ids)
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    if COMPILER is None:
-        pytest.skip("no C++ compiler found")
-    os.environ["CKPROF_WORK_DIR"] = str(tmp_path_factory.mktemp("work"))
-    try:
-        profiler = ckprof.Profiler()
-    finally:
-        del os.environ["CKPROF_WORK_DIR"]
+@pytest.mark.compiler
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found")
+def test_iteration_is_by_problem_best_first(tmp_path, monkeypatch):
+    monkeypatch.setenv("CKPROF_WORK_DIR", str(tmp_path))
     query = ckprof.InstanceQuery(
         rule_set="tiny",
         directions="fwd",
@@ -148,15 +171,11 @@ def results(tmp_path_factory):
         filters='tile_m <= 64 and dtype == "fp16" and ndim == 2',
     )
     lines = ["2 1 1 16 16 1 1 6 5 1 1 1 1 0 0 0 0", "2 1 1 16 3 1 1 6 5 1 1 1 1 0 0 0 0"]
-    return profiler.profile(
+    results = ckprof.Profiler().profile(
         query,
         [lines[0], ckprof.Problem.parse(lines[1], direction="fwd")],
         run=ckprof.RunOptions(cache=CacheMode.WARM, max_time_s=0.02),
     )
-
-
-@pytest.mark.compiler
-def test_iteration_is_by_problem_best_first(results):
     rows = list(results)
     assert len(rows) == len(results) == 2 * len(results.data.instances)
     assert [row.problem_index for row in rows] == sorted(row.problem_index for row in rows)
@@ -168,33 +187,10 @@ def test_iteration_is_by_problem_best_first(results):
         assert [row.time_ms for row in group] == sorted(row.time_ms for row in group)
 
 
-@pytest.mark.compiler
-def test_best_and_filter(results):
-    best = results.best()
-    assert best.rank == 1 and best.status.value == "ok" and best.gflops > 0
-    assert results.best(best.problem).name == best.name
-    chosen = results.filter(lambda one: one.name == best.name, status="ok")
-    assert {one.name for one in chosen} == {best.name}
-    with pytest.raises(ValueError, match="not in"):
-        results.best(ckprof.Problem.parse("2 1 9 16 16 1 1 6 5 1 1 1 1 0 0 0 0"))
-
-
-@pytest.mark.compiler
-def test_dictionaries_have_the_columns_of_the_csv_report(results):
-    rows = results.to_dicts()
-    header = results.render(ckprof.Profiler().registry.formats.find("csv")).splitlines()[0]
-    assert ",".join(rows[0]) == header and len(rows) == len(results)
-
-
-@pytest.mark.compiler
-def test_pandas_only_when_asked(results):
-    pandas = pytest.importorskip("pandas")
-    frame = results.to_pandas()
-    assert isinstance(frame, pandas.DataFrame) and len(frame) == len(results)
-
-
 def test_measurements_are_compared(profiler, tmp_path):
     old, slow = stored(tmp_path / "old.db", Made(seed=1, noise=0.004)), stored(tmp_path / "slow.db", SLOW)
     assert profiler.compare(old, slow).verdicts[Verdict.SLOWER] == 1
     options = ckprof.CompareOptions(policy=ckprof.ChangePolicy(min_change=0.5), direction="fwd")
     assert profiler.compare(old, slow, options).verdicts[Verdict.SLOWER] == 0
+    with pytest.raises(NothingLeftError, match="measure in several"):
+        profiler.self_test(old)

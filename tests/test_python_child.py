@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import os
 import subprocess
 import sys
@@ -61,6 +62,32 @@ def test_a_child_has_the_modules_of_its_parent_and_no_others(trap, tmp_path, mon
     command = python_child.python_command("of_parent", "a", "b c")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("__main__ ['a', 'b c']\n", "")
+
+
+@pytest.mark.parametrize(
+    ("number", "launcher", "text"),
+    [
+        (errno.ENOENT, ("tool", "-x"), "the launcher tool cannot be started: No such file or directory"),
+        (errno.EACCES, ("tool",), "the launcher tool cannot be started: Permission denied"),
+        (errno.ENOENT, (), "No such file or directory; see whether /usr/bin/python is still there"),
+        # no fault of the launcher
+        (errno.EMFILE, ("tool",), "Too many open files; raise 'ulimit -n'"),
+        (errno.ENOMEM, (), "Cannot allocate memory; end what takes the memory of this machine"),
+        (errno.EIO, (), "Input/output error"),
+    ],
+)
+def test_what_keeps_a_process_from_starting_has_a_remedy(monkeypatch, number, launcher, text):
+    monkeypatch.setattr(sys, "executable", "/usr/bin/python")
+    said = python_child.start_failure(OSError(number, os.strerror(number)), launcher)
+    assert said == (text if text.startswith("the launcher") else f"no worker process can be started: {text}")
+
+
+def test_a_folder_that_is_gone_is_no_current_folder(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    monkeypatch.setattr(sys, "path", ["/a", "/b", "/a"])
+    assert python_child.module_folders() == [str(ROOT), "/a", "/b"]
 
 
 def test_the_current_folder_counts_if_it_is_named(trap, monkeypatch):

@@ -72,3 +72,52 @@ def test_what_became_worse_fails_the_command(ckprof):
 @pytest.mark.usefixtures("reports")
 def test_wrong_calls(ckprof, arguments, code, message):
     ckprof("inspect", *arguments).fails_with(code, message)
+
+
+INSPECT = ("inspect", "fwd", "--conf", "forward/tests/nhwgc_fp16.conf", "--instance", "0")
+
+PLUGIN = """
+from ckprof import hookimpl
+from ckprof.errors import UsageError
+from ckprof.plugin.protocols import InspectionView
+
+
+@hookimpl
+def ckprof_add_arguments(command, parser):
+    if command == "inspect":
+        parser.add_argument("--mine")
+
+
+def prepare(arguments, session, selection, problems):
+    if arguments.mine == "usage":
+        raise UsageError(f"{len(selection.candidates)} instances, {len(problems)} problems")
+    if arguments.mine == "hostile":
+        raise ValueError("boom")
+    return 3
+
+
+@hookimpl
+def ckprof_register(registry):
+    registry.add(InspectionView(id="mine", label="mine", options=("mine",), prepare=prepare))
+"""
+
+
+@pytest.mark.parametrize(
+    ("mine", "code", "said"),
+    [
+        ("usage", 2, "1 instances, 0 problems"),
+        ("hostile", 4, "plugin mine.py: view of inspections 'mine': prepare raised ValueError: boom"),
+        ("number", 4, "prepare returned an object of type int, expected"),
+    ],
+)
+def test_inspections_ask_views_before_kernels_are_built(ckprof, tmp_path, mine, code, said) -> None:
+    (tmp_path / "mine.py").write_text(PLUGIN)
+    ckprof(*INSPECT, "--mine", mine, "--plugin", "mine.py").fails_with(code, said)
+
+
+def test_options_of_views_go_with_kernels_that_are_built(ckprof, tmp_path) -> None:
+    (tmp_path / "mine.py").write_text(PLUGIN)
+    (tmp_path / "build").mkdir()
+    ckprof("inspect", "build", "--mine", "x", "--plugin", "mine.py").fails_with(
+        2, "--mine goes with a direction whose instances are built, not with build"
+    )

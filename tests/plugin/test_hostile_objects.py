@@ -183,7 +183,7 @@ def test_objects_of_every_kind_are_hostile():
         "conf family",
         # a record of an id and a path: no command calls anything of it
         "problem set",
-        # tests/report/test_views.py calls these
+        # test_results.py and test_cmd_inspect.py call these
         "view of results",
         "view of inspections",
     }
