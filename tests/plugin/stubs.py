@@ -1,11 +1,17 @@
-"""Objects that fulfil their contracts and do nothing."""
+"""Objects that fulfil their contracts and do nothing, and registries of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from ckprof.model.instance import Instance
+from ckprof.model.types import DataType
+from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import LibraryInterface
+from ckprof.plugin.registry import Registry
+from ckprof.testing.plugins import Registering
+from ckprof_plugins.directions._convolution.layout import LAYOUTS
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 
@@ -137,3 +143,29 @@ class StubConverter:
 
     def use_families(self, families):
         self.families = families
+
+
+class Making(StubPipeline):
+    """A pipeline with instances."""
+
+    def make_instance(self, catalog: Any, direction: str, record: Any) -> Instance:
+        return Instance(id=record.id, direction=direction, ndim=2, layout=LAYOUTS[0], dtype=DataType.FP16)
+
+
+def providing(*ids: str) -> Registering:
+    """Return a plugin that provides pipelines with these ids."""
+    return Registering(*map(Making, ids))
+
+
+def registry_of(**plugins: object) -> Registry:
+    manager = PluginManager()
+    for name, plugin in plugins.items():
+        manager.register(plugin, name)
+    return Registry(manager).check_all()
+
+
+@dataclass(frozen=True)
+class Tool:
+    """What a plugin knows and ckprof does not."""
+
+    id: str

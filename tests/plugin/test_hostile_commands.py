@@ -18,7 +18,7 @@ from ckprof.store.writer import StoreWriter
 from tests.measured import Made, attempts
 
 from . import hostile
-from .test_hostile_plugins import KIND_OF
+from .test_boundary import KIND_OF
 
 pytestmark = pytest.mark.thorough
 

@@ -13,6 +13,8 @@ from ckprof.plugin.registry import KINDS
 from ckprof.testing.plugins import Registering
 from tests.cases import Cases
 
+from .stubs import registry_of
+from .test_boundary import provided, registered
 from .test_hostile_commands import (  # noqa: F401 - a fixture
     CASES,
     KIND_OF,
@@ -21,8 +23,6 @@ from .test_hostile_commands import (  # noqa: F401 - a fixture
     is_record,
     member_of,
 )
-from .test_hostile_plugins import provided, registered
-from .test_registry import registry_of
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 

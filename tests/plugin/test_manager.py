@@ -1,18 +1,24 @@
-"""Loading of plugins: isolation, order, disabling, and errors with an owner."""
+"""Loading of plugins: isolation, order, disabling; hooks, and errors with an owner."""
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
+import inspect
 from pathlib import Path
 
 import pytest
 
 from ckprof import hookimpl
-from ckprof.errors import InputError, PluginError
+from ckprof.errors import ExitCode, InputError, PluginError
 from ckprof.model.instance import Instance
 from ckprof.model.types import DataType
+from ckprof.plugin import hookspecs
 from ckprof.plugin.manager import DISABLE_VARIABLE, TRACE_VARIABLE, Origin, PluginManager
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
+from tests.cases import Cases
+
+from .test_boundary import RAISED, Odd
 
 GOOD = """
 from ckprof import hookimpl
@@ -187,3 +193,55 @@ def test_hook_calls_can_be_traced(
     manager.register(_Reporter(), "reporter")
     manager.call("ckprof_after_report", command="run", exit_code=0)
     assert "ckprof_after_report" in capsys.readouterr().err
+
+
+HOOKS = [name for name, _ in inspect.getmembers(hookspecs, inspect.isfunction) if name.startswith("ckprof_")]
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_whatever_a_hook_raises_is_reported(hook):
+    with Cases() as cases:
+        for misbehaviour, (function, said) in RAISED.items():
+            with cases.case(misbehaviour):
+                with pytest.raises(PluginError) as caught:
+                    call(hook, function)
+                assert str(caught.value).startswith(f"plugin hostile: {hook} {said}")
+                assert caught.value.exit_code is ExitCode.PLUGIN
+
+
+@pytest.mark.parametrize(
+    "hook", [hook for hook in HOOKS if hook.startswith(("ckprof_register", "ckprof_make"))]
+)
+def test_whatever_a_hook_returns_wrongly_is_reported(hook):
+    for value in (3, "text", Odd(), {1: 2}):
+        with pytest.raises(PluginError, match=f"plugin hostile: {hook} returned an object of type"):
+            call(hook, lambda value=value: value)
+
+
+def test_a_hook_may_change_a_list_but_not_spoil_it():
+    with pytest.raises(
+        PluginError,
+        match=r"ckprof_modify_instances left something else in instances, expected list\[Instance\]",
+    ):
+        call("ckprof_modify_instances", lambda instances=(): None, spoil=True)
+
+
+def call(hook, function, spoil=False):
+    names = inspect.signature(getattr(hookspecs, hook)).parameters
+    given = ["instances"] if spoil else []
+
+    def implementation(self, *values):
+        if spoil:
+            values[0].append("no instance")
+        return function()
+
+    scope = {"implementation": implementation}
+    exec(  # noqa: S102 - a hook is recognised by the names of its parameters
+        f"def {hook}(self{''.join(', ' + name for name in given)}): "
+        f"return implementation(self{''.join(', ' + name for name in given)})",
+        scope,
+    )
+    manager = PluginManager()
+    manager.register(type("Hostile", (), {hook: hookimpl(scope[hook])})(), "hostile")
+    arguments = {name: [] if name == "instances" else None for name in names}
+    manager.call(hook, **arguments)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,22 +15,23 @@ from ckprof.errors import InputError, PluginError, UsageError
 from ckprof.model.catalog import CatalogRecord
 from ckprof.model.instance import Instance
 from ckprof.model.problem_types import problem_from
-from ckprof.model.types import DataType
-from ckprof.plugin.additions import Additions, Kind
+from ckprof.plugin.additions import Kind
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.members import offers
-from ckprof.plugin.protocols import CatalogVariant, Observer, Operation, RuleSet, Target
+from ckprof.plugin.protocols import CatalogVariant, Operation, RuleSet, Target
 from ckprof.plugin.registry import Registry
 from ckprof.testing.plugins import Registering
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 from ckprof_plugins.directions.fwd import Forward
 from tests.plugin.stubs import (
+    Making,
     StubConverter,
-    StubObserver,
     StubOperation,
     StubPipeline,
     StubProblem,
-    StubRuleSet,
+    Tool,
+    providing,
+    registry_of,
 )
 
 
@@ -41,145 +41,12 @@ class WideRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True):
     wide: bool
 
 
-class Making(StubPipeline):
-    """A pipeline with instances."""
-
-    def make_instance(self, catalog: Any, direction: str, record: Any) -> Instance:
-        return Instance(id=record.id, direction=direction, ndim=2, layout=LAYOUTS[0], dtype=DataType.FP16)
-
-
 class Claiming(Making):
     """A pipeline that takes even records of others' variants."""
 
     def claims(self, variant: str, record: Any) -> bool:
         assert variant in ("plain", "by field")
         return record.wide
-
-
-def providing(*ids: str) -> Registering:
-    """Return a plugin that provides pipelines with these ids."""
-    return Registering(*map(Making, ids))
-
-
-def registry_of(**plugins: object) -> Registry:
-    manager = PluginManager()
-    for name, plugin in plugins.items():
-        manager.register(plugin, name)
-    return Registry(manager).check_all()
-
-
-@dataclass(frozen=True)
-class Tool:
-    """What a plugin knows and ckprof does not."""
-
-    id: str
-
-
-LAZY = [StubRuleSet("mine")]
-
-
-def test_objects_are_imported_when_their_kind_is_first_used_and_once() -> None:
-    asked = []
-
-    class Asked:
-        @hookimpl
-        def ckprof_register(self, registry: Additions) -> None:
-            asked.append("everything")
-            registry.add_lazy(RuleSet, f"{__name__}:LAZY")
-            registry.add_lazy(Target, "no_such_module:Target")
-
-    manager = PluginManager()
-    manager.register(Asked(), "asked")
-    registry = Registry(manager)
-    assert not asked
-    assert registry.rule_sets is registry.rule_sets
-    assert registry.rule_sets.ids == ("mine",) and asked == ["everything"]
-    message = "plugin asked: target at no_such_module:Target raised ModuleNotFoundError"
-    with pytest.raises(PluginError, match=message):
-        _ = registry.targets
-
-
-def test_a_place_is_of_a_kind_that_there_is() -> None:
-    class Wrong:
-        @hookimpl
-        def ckprof_register(self, registry: Additions) -> None:
-            registry.add_lazy(Forward, f"{__name__}:LAZY")
-
-    with pytest.raises(
-        PluginError, match="plugin one: ckprof_register: add_lazy: Forward is no protocol of a"
-    ):
-        registry_of(one=Wrong())
-
-
-def test_entries_are_sorted_whatever_the_load_order() -> None:
-    assert registry_of(one=providing("wave", "tile"), two=providing("apex")).pipelines.ids == (
-        "apex",
-        "tile",
-        "wave",
-    )
-
-
-def test_a_duplicate_id_names_both_providers() -> None:
-    with pytest.raises(PluginError, match="'tile': one and two"):
-        registry_of(one=providing("tile"), two=providing("tile"))
-
-
-def test_an_unknown_id_suggests_the_nearest() -> None:
-    registry = registry_of(one=providing("depthwise", "tile"))
-    with pytest.raises(
-        UsageError, match=r"'deptwise'; did you mean 'depthwise'\? \(known: depthwise, tile\)"
-    ):
-        registry.pipelines.find("deptwise")
-
-
-def test_one_hook_registers_objects_of_all_kinds() -> None:
-    registry = registry_of(one=Registering(StubRuleSet("mine"), StubPipeline("tile")))
-    assert registry.rule_sets.ids == ("mine",)
-    assert registry.pipelines.ids == ("tile",)
-
-
-def test_what_has_no_protocol_as_a_whole_is_reported_with_the_nearest_kind() -> None:
-    half = SimpleNamespace(id="tile", claims=None, make_instance=None)
-    with pytest.raises(PluginError, match=r"plugin one: pipeline 'tile': lacks .*render\(instance"):
-        registry_of(one=Registering(half))
-    # other kinds can be used
-    manager = PluginManager()
-    manager.register(Registering(half, StubRuleSet("mine")), "one")
-    assert Registry(manager).rule_sets.ids == ("mine",)
-    with pytest.raises(PluginError, match="added an object of type int, which has no member of any kind"):
-        registry_of(one=Registering(3))
-
-
-def test_what_has_two_protocols_says_which_one_is_meant() -> None:
-    def both(*bases: type) -> object:
-        return type(
-            "Both", (StubRuleSet, StubObserver, *bases), {"id": "both", "__init__": object.__init__}
-        )()
-
-    assert registry_of(one=Registering(both())).rule_sets.ids == ("both",)
-    assert registry_of(one=Registering(both(Observer))).observers.ids == ("both",)
-
-
-def test_a_plugin_brings_a_kind_of_objects() -> None:
-    kind = Kind("tool", Tool, "")
-    registry = registry_of(one=Registering(Tool("hammer")), two=Registering(kind))
-    assert registry.entries(kind).ids == ("hammer",)
-    assert registry.entries(kind).provider("hammer") == "one"
-    with pytest.raises(
-        PluginError, match=r"type Tool, 'hammer', which is of no kind; nearest: observer .lacks observe"
-    ):
-        registry_of(one=Registering(Tool("hammer")))
-
-
-def test_a_rule_set_is_found_by_its_id() -> None:
-    registry = registry_of(one=Registering(StubRuleSet("mine"), StubRuleSet("handful")))
-    assert registry.rule_sets.ids == ("handful", "mine")
-    with pytest.raises(UsageError, match="unknown rule set 'mime'; did you mean 'mine'"):
-        registry.rule_sets.find("mime")
-
-
-def test_the_provider_is_known() -> None:
-    assert registry_of(one=providing("tile")).pipelines.provider("tile") == "one"
 
 
 def test_an_entry_without_an_id_is_rejected() -> None:

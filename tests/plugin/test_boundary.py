@@ -1,31 +1,24 @@
-"""Every member of every kind of objects, and every hook, misbehaving: always one error that says where.
+"""Every member of every kind of objects, misbehaving: always one error that says where.
 
 The cases are made from the contracts themselves, so that a new member is covered as soon as it is declared.
 """
 
 from __future__ import annotations
 
-import ast
 import dataclasses
-import importlib
-import inspect
-import pkgutil
 from functools import cache
 from itertools import product
 from pathlib import Path
 
 import pytest
 
-import ckprof.model
-import ckprof.plugin
 from ckprof import hookimpl
 from ckprof.errors import ExitCode, InputError, PluginError
-from ckprof.plugin import hookspecs
 from ckprof.plugin.additions import objects_of
 from ckprof.plugin.boundary import Boundary, has_member, traceback_lines
 from ckprof.plugin.hookspecs import Command
 from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.members import _STRUCTURAL, check_of, function_result, members_of, protocol_named
+from ckprof.plugin.members import check_of, function_result, members_of, protocol_named
 from ckprof.plugin.protocols import (
     InspectionView,
     NamedDevice,
@@ -39,8 +32,7 @@ from ckprof.testing.plugins import Registering
 from tests.cases import Cases
 
 from .hostile import MyDevice
-from .stubs import StubObserver, StubOperation
-from .test_registry import registry_of
+from .stubs import StubObserver, StubOperation, registry_of
 
 
 class Unexpected(BaseException):
@@ -340,74 +332,6 @@ def test_things_that_are_no_such_objects_are_rejected(kind):
                     registered(kind, item)
                 with pytest.raises(PluginError, match=of_no_kind):
                     registry_of(hostile=Registering(item))
-
-
-def test_every_annotation_names_something_that_can_be_recognised():
-    """Protocols have no instances that derive from them; a class is there under the name that is written."""
-    modules = [
-        importlib.import_module(module.name)
-        for package in (ckprof.model, ckprof.plugin)
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
-    ]
-    for kind, name in (*FUNCTIONS, *ATTRIBUTES):
-        for node in ast.walk(ast.parse(returned_by(kind, name))):
-            of_module = protocol_named(ast.unparse(node), member_of(kind, name).module)
-            if isinstance(node, ast.Name) and node.id not in _STRUCTURAL and of_module is None:
-                classes = {vars(module)[node.id] for module in modules if node.id in vars(module)}
-                assert not any(getattr(one, "_is_protocol", False) for one in classes), node.id
-                assert all(one.__name__ == node.id for one in classes if isinstance(one, type))
-
-
-HOOKS = [name for name, _ in inspect.getmembers(hookspecs, inspect.isfunction) if name.startswith("ckprof_")]
-
-
-@pytest.mark.parametrize("hook", HOOKS)
-def test_whatever_a_hook_raises_is_reported(hook):
-    with Cases() as cases:
-        for misbehaviour, (function, said) in RAISED.items():
-            with cases.case(misbehaviour):
-                with pytest.raises(PluginError) as caught:
-                    call(hook, function)
-                assert str(caught.value).startswith(f"plugin hostile: {hook} {said}")
-                assert caught.value.exit_code is ExitCode.PLUGIN
-
-
-@pytest.mark.parametrize(
-    "hook", [hook for hook in HOOKS if hook.startswith(("ckprof_register", "ckprof_make"))]
-)
-def test_whatever_a_hook_returns_wrongly_is_reported(hook):
-    for value in (3, "text", Odd(), {1: 2}):
-        with pytest.raises(PluginError, match=f"plugin hostile: {hook} returned an object of type"):
-            call(hook, lambda value=value: value)
-
-
-def test_a_hook_may_change_a_list_but_not_spoil_it():
-    with pytest.raises(
-        PluginError,
-        match=r"ckprof_modify_instances left something else in instances, expected list\[Instance\]",
-    ):
-        call("ckprof_modify_instances", lambda instances=(): None, spoil=True)
-
-
-def call(hook, function, spoil=False):
-    names = inspect.signature(getattr(hookspecs, hook)).parameters
-    given = ["instances"] if spoil else []
-
-    def implementation(self, *values):
-        if spoil:
-            values[0].append("no instance")
-        return function()
-
-    scope = {"implementation": implementation}
-    exec(  # noqa: S102 - a hook is recognised by the names of its parameters
-        f"def {hook}(self{''.join(', ' + name for name in given)}): "
-        f"return implementation(self{''.join(', ' + name for name in given)})",
-        scope,
-    )
-    manager = PluginManager()
-    manager.register(type("Hostile", (), {hook: hookimpl(scope[hook])})(), "hostile")
-    arguments = {name: [] if name == "instances" else None for name in names}
-    manager.call(hook, **arguments)
 
 
 def test_errors_that_a_docstring_allows_pass_through():
