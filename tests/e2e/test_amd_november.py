@@ -161,7 +161,10 @@ def compare(folder: Path, instances: list[ImplicitGemmInstance], problems: int) 
     return yes
 
 
-@pytest.mark.parametrize("direction", VARIANTS)
+@pytest.mark.parametrize(
+    "direction",
+    [pytest.param(one, marks=() if one == "bwd_weight" else pytest.mark.slow) for one in VARIANTS],
+)
 def test_model_answers_as_the_headers_do(direction, tmp_path):
     """Support by kernel and launcher, grid, sizes of the product, widths of accesses, threads and names."""
     instances = chosen(direction, FEW)
@@ -190,7 +193,7 @@ def write_catalog(path: Path, direction: str, changes: list[dict[str, object]]) 
     [
         # the gate compiles and runs others of forward: test_elementwise.py
         pytest.param("fwd", "gfx942", 3, marks=pytest.mark.slow),
-        ("bwd_data", "gfx942", 3),
+        pytest.param("bwd_data", "gfx942", 3, marks=pytest.mark.slow),
         ("bwd_weight", "gfx90a", 6),
     ],
 )

@@ -255,7 +255,9 @@ SLOW = pytest.mark.slow
 #: list, its direction, kernel -> names of the device functions and what one of them must have
 COMPILED = [
     ("fwd", "forward/tests/nhwgc_bf16.conf", "compv4.*128x128x32_2x2x1.*dsb$", "hopper_gemm", "HGMMA"),
-    ("bwd_data", "backward_data/tests/nhwgc_fp16.conf", "64x16x32", "implicit_gemm", "HMMA"),
+    pytest.param(
+        "bwd_data", "backward_data/tests/nhwgc_fp16.conf", "64x16x32", "implicit_gemm", "HMMA", marks=SLOW
+    ),
     ("bwd_weight", "backward_weight/tests/nhwgc_fp32_streamk.conf", "64x64x64", "stream_k_gemm", ""),
     ("fwd", "forward/tests/ngchw_depthwise.conf", "bf16.*32x32_f5", "depthwise", ""),
     (
@@ -315,7 +317,7 @@ def test_kernels_compile(
 
 #: list of an operation and kernel -> the engine that it is fused into
 OPERATIONS = [
-    ("bias_clamp/tests/nhwgc_bf16", "128x128x64.*dsb_AddClamp", "hopper_gemm"),
+    pytest.param("bias_clamp/tests/nhwgc_bf16", "128x128x64.*dsb_AddClamp", "hopper_gemm", marks=SLOW),
     pytest.param(
         "bias_bnorm_clamp/tests/nhwgc_fp16",
         "compv1.*_128x64x32_2x2x1.*8_Bias",
@@ -347,7 +349,7 @@ BYTES = [
     pytest.param("scaleadd_scaleadd_relu/tests/ndhwgc_int8", "64x64x32", "gfx942", marks=SLOW),
     pytest.param("convscale/tests/ndhwgc_bf8_fp8", "64x64x32", "gfx942", marks=SLOW),
     pytest.param("convscale_add/tests/ndhwgc_fp8", "64x64x32", "gfx950", marks=SLOW),
-    ("convscale_relu/tests/ndhwgc_fp8_fp32", "64x64x32", "gfx942"),
+    pytest.param("convscale_relu/tests/ndhwgc_fp8_fp32", "64x64x32", "gfx942", marks=SLOW),
 ]
 
 
@@ -392,7 +394,7 @@ TF32_COMPILED = [
     ("fwd", "hopper_gemm", "HGMMA.TF32"),
     pytest.param("fwd", "implicit_gemm", "HMMA.TF32", marks=SLOW),
     pytest.param("bwd_data", "implicit_gemm", "HMMA.TF32", marks=SLOW),
-    ("bwd_weight", "implicit_gemm", "HMMA.TF32"),
+    pytest.param("bwd_weight", "implicit_gemm", "HMMA.TF32", marks=SLOW),
 ]
 TF32_RECORD = {
     **{"id": 0, "tile_m": 128, "tile_n": 64, "tile_k": 32, "warp_m": 2, "warp_n": 2, "warp_k": 1},
@@ -424,12 +426,12 @@ def test_kernels_of_tf32_compile(direction: str, function: str, product: str, tm
 
 #: type and layout of products, modelled device, function and its matrix instruction
 PRODUCTS = [
-    ("bf16", "rcr", "gfx942", "hopper_gemm", "HGMMA"),
+    pytest.param("bf16", "rcr", "gfx942", "hopper_gemm", "HGMMA", marks=SLOW),
     pytest.param("fp16", "crr", "gfx942", "hopper_gemm", "HGMMA", marks=SLOW),
     ("fp8", "rcr", "gfx950", "hopper_gemm", "QGMMA"),
     pytest.param("int8", "rcr", "gfx942", "hopper_gemm", "IGMMA", marks=SLOW),
     pytest.param("fp8", "rcr", "gfx942", "matrix_gemm", "HMMA", marks=SLOW),
-    ("bf8", "rrr", "gfx950", "matrix_gemm", "HMMA"),
+    pytest.param("bf8", "rrr", "gfx950", "matrix_gemm", "HMMA", marks=SLOW),
     pytest.param("int8", "ccr", "gfx942", "matrix_gemm", "HMMA", marks=SLOW),
     ("fp32", "rcr", "gfx942", "matrix_gemm", ""),
 ]
@@ -468,7 +470,12 @@ def test_products_compile(
     "source,kernels_of,blocks",
     [
         # three types, sizes, two strides; two types with boxes
-        ("depthwise_weight", {"depthwise_weightI": 18, "depthwise_weight_boxesI": 6, "add_partsI": 3}, 4),
+        pytest.param(
+            "depthwise_weight",
+            {"depthwise_weightI": 18, "depthwise_weight_boxesI": 6, "add_partsI": 3},
+            4,
+            marks=SLOW,
+        ),
         pytest.param("depthwise_image", {"depthwise_imageI": 27}, 4, marks=SLOW),
         # two types, with and without boxes
         ("group_weight", {"group_weight": 4, "add_partsI": 3}, 1),
@@ -507,6 +514,7 @@ def test_few_channels_compile(source: str, kernels_of: dict[str, int], blocks: i
 
 
 @pytest.mark.cuda
+@SLOW
 @pytest.mark.usefixtures("has_nvcc")
 def test_patches_compile(tmp_path: Path) -> None:
     """Tiles of 64 columns have two more kernels of engine W, whose pipeline is no part of their code."""

@@ -82,6 +82,7 @@ def test_both_ways_through_the_tree_agree(ckprof, tmp_path):
     assert "343 matched, 0 missing, 0 extra" in done.out
 
 
+@pytest.mark.slow
 def test_backward_weight_prints_its_first_generation(ckprof):
     lines = printed(ckprof, "--direction", "bwd_weight", "--dtype", "fp32")
     shipped = (conf_root() / "backward_weight/profiler/nhwgc_fp32.conf").read_text().splitlines()

@@ -102,6 +102,7 @@ def test_stores_of_emulated_times(ckprof, catalog, tmp_path):
     assert trained.code == 3, trained.err
 
 
+@pytest.mark.slow
 def test_tune(ckprof, catalog, tmp_path):
     called = ckprof(
         *("tune", "fwd", "--conf", catalog, *TARGET, "--device", "emulated", "--problem", PROBLEM),

@@ -59,6 +59,7 @@ def test_kernels_are_ranked_by_predicted_times(ckprof, catalog, tmp_path):
     assert refused.code == 3, refused.err
 
 
+@pytest.mark.slow
 def test_products_hot_instructions_and_tables(ckprof, catalog):
     fewer = _predicted(ckprof, catalog, "--problem", LARGER, "--gpu", "MI308X", "--hot", "5")
     usual = _predicted(ckprof, catalog, "--problem", LARGER)
