@@ -17,7 +17,22 @@ from tests.places import left_out
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
 LISTS = ROOT / "conf"
 
-RUN = [path for path in DOCUMENTS if any(one.has_commands and not one.reason_not_run for one in blocks(path))]
+#: pages whose commands compile and measure for long: the nightly part runs them
+LONG = {
+    "compare.md",
+    "epilogues.md",
+    "gemm.md",
+    "plugin-guides.md",
+    "rule-sets.md",
+    "store.md",
+    "sweep.md",
+    "tune.md",
+}
+RUN = [
+    pytest.param(path, id=path.name, marks=pytest.mark.slow if path.name in LONG else ())
+    for path in DOCUMENTS
+    if path.name != "README.md" and any(one.has_commands and not one.reason_not_run for one in blocks(path))
+]
 PROGRAMS = [
     one for path in DOCUMENTS for one in blocks(path) if one.kind == "python" and not one.reason_not_run
 ]
@@ -56,7 +71,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.thorough
 @pytest.mark.compiler
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found")
-@pytest.mark.parametrize("path", [one for one in RUN if one.name != "README.md"], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", RUN)
 def test_commands_work(path: Path, folder: Path) -> None:
     environment = {
         **os.environ,

@@ -157,8 +157,9 @@ LAYERS = "".join(
 SWEEP = ("--problems", "layers.txt", "--min-samples", "2", "--min-rounds", "1", "--max-rounds", "2")
 
 
+@pytest.mark.slow
 @pytest.mark.compiler
-@pytest.mark.parametrize("width", [80, pytest.param(120, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("width", [80, 120])
 def test_what_measures_fits_the_terminal(shown: Shown, tmp_path: Path, short_list: Path, width: int) -> None:
     (tmp_path / "layers.txt").write_text(LAYERS)
     run = ("run", "fwd", "--conf", short_list, "--problems", "layers.txt", *RUN[2:])

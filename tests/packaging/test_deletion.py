@@ -1,4 +1,4 @@
-"""A feature package can be taken away: in a copy without it its commands are gone, and nothing else is.
+"""Feature packages can be taken away: in a copy without one its commands are gone, and nothing else is.
 
 The wheel that the copy gives is installed away from the checkout and used; of the tests of the copy a few run
 here, and all with ``-m slow``.
@@ -20,6 +20,7 @@ from tests.called import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = [name for name in FEATURE_PACKAGES if (ROOT / "plugins" / name).is_dir()]
+EACH = [pytest.param([name], id=name, marks=pytest.mark.slow) for name in PACKAGES]
 
 #: tests of what looks at all commands, options, objects and documents
 OF_ALL = (
@@ -51,13 +52,13 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Copy:
-    """A checkout without a package, and an environment with the wheel that it gives.
+    """A checkout without some packages, and an environment with the wheel that it gives.
 
     Dependencies are taken from the running environment, without its .pth files: an editable ckprof is out of
     reach.
     """
 
-    def __init__(self, checkout: Path, folder: Path, package: str) -> None:
+    def __init__(self, checkout: Path, folder: Path, packages: list[str]) -> None:
         self.root = folder / "checkout"
         shutil.copytree(
             checkout,
@@ -65,7 +66,7 @@ class Copy:
             symlinks=True,
             # files are not written, only read and replaced
             copy_function=os.link,
-            ignore=lambda parent, names: [package] if Path(parent) == checkout / "plugins" else [],
+            ignore=lambda parent, names: packages if Path(parent) == checkout / "plugins" else [],
         )
         venv.create(folder / "fresh", with_pip=False)
         self.python = folder / "fresh" / "bin" / "python"
@@ -101,18 +102,18 @@ class Copy:
 
 @pytest.fixture
 def without(checkout: Path, tmp_path: Path):
-    return lambda package: Copy(checkout, tmp_path, package)
+    return lambda packages: Copy(checkout, tmp_path, packages)
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("package", PACKAGES)
-def test_a_package_can_be_taken_away(without, package: str) -> None:
-    copy = without(package)
+@pytest.mark.parametrize("packages", [*EACH, pytest.param(PACKAGES, id="all")])
+def test_packages_can_be_taken_away(without, packages: list[str]) -> None:
+    copy = without(packages)
     place = copy.call("-c", "import ckprof, ckprof_plugins; print(ckprof.__file__, ckprof_plugins.__file__)")
     assert str(ROOT) not in place and str(copy.root) not in place
-    help_text = copy.ckprof("--help")
+    help_text, owners = copy.ckprof("--help"), [f"ckprof_plugins.{name}" for name in packages]
     for command in COMMANDS:
-        assert (f"\n  {command.name} " in help_text) == (command.owner != f"ckprof_plugins.{package}")
+        assert (f"\n  {command.name} " in help_text) == (command.owner not in owners)
     line = "conv -n 1 -c 64 -H 14 -W 14 -k 64 -y 3 -x 3 -p 1 -q 1 -F 1"
     job = ("run", "fwd", "--conf", "forward/tests/nhwgc_fp16", "--instance", "3", "--problem", line)
     assert "1 ok" in copy.ckprof(*job, "--max-time", "0.02", "--store", "results.db")
@@ -120,8 +121,8 @@ def test_a_package_can_be_taken_away(without, package: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("packages", EACH)
 @pytest.mark.timeout(3600)
-def test_all_other_tests_pass_without_a_package(without, package: str) -> None:
-    ran = without(package).pytest("-n", "auto")
-    assert f"plugins/{package}/" not in ran
+def test_all_other_tests_pass_without_a_package(without, packages: list[str]) -> None:
+    ran = without(packages).pytest("-n", "auto")
+    assert f"plugins/{packages[0]}/" not in ran

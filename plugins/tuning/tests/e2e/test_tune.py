@@ -182,7 +182,8 @@ SEVERAL = "".join(
 )
 
 
-@pytest.mark.parametrize("which", ["all", pytest.param("the first", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("which", ["all", "the first"])
 def test_a_slow_baseline_stays_within_the_budget_but_for_one_problem(
     ckprof: Ckprof, arguments, tmp_path: Path, which: str
 ) -> None:
