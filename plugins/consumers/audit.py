@@ -162,6 +162,11 @@ def _known(registry: Registry) -> str:
     return "; ".join(f"{one.id}: {one.label}" for one in registry.entries(CONSUMERS))
 
 
+def ids_with(registry: Registry, member: Callable[..., Any]) -> str:
+    """Return the ids of the programs that offer something."""
+    return ", ".join(one.id for one in registry.entries(CONSUMERS) if offers(one, member))
+
+
 def owned_files(registry: Registry, call: AuditCall) -> Iterator[tuple[Path, Consumer]]:
     """Yield each file that was named, or that a program owns in a folder that was named.
 

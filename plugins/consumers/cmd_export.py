@@ -16,7 +16,7 @@ from ckprof.plugin.members import offers
 from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
 from ckprof.wording import counted
-from ckprof_plugins.consumers.audit import FileUse, candidates_by_line, kernel_lists
+from ckprof_plugins.consumers.audit import FileUse, candidates_by_line, ids_with, kernel_lists
 from ckprof_plugins.consumers.protocols import CONSUMERS, Consumer
 from ckprof_plugins.consumers.records import IMPORTED, ConsumerFiles, ExportRequest, TunedKernel
 
@@ -61,7 +61,7 @@ def export(registry: Registry, call: ExportCall) -> ConsumerFiles:
     """
     consumer = registry.entries(CONSUMERS).find(call.consumer)
     if not offers(consumer, Consumer.export):
-        writers = ", ".join(one.id for one in registry.entries(CONSUMERS) if offers(one, Consumer.export))
+        writers = ids_with(registry, Consumer.export)
         raise UsageError(f"nothing can be written for {call.consumer}; for {writers} it can")
     left_out: Counter[str] = Counter()
     with Store(call.store) as store:

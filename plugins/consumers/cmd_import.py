@@ -14,7 +14,7 @@ from ckprof.plugin.members import offers
 from ckprof.plugin.protocols.converters import ImportHints
 from ckprof.store.attempt import Attempt
 from ckprof.wording import counted
-from ckprof_plugins.consumers.audit import AuditCall, required_consumer
+from ckprof_plugins.consumers.audit import AuditCall, ids_with, required_consumer
 from ckprof_plugins.consumers.protocols import CONSUMERS, Consumer
 
 if TYPE_CHECKING:
@@ -41,9 +41,7 @@ def attempts_of(
     """
     owner = required_consumer(registry, path, consumer)
     if not offers(owner, Consumer.measurements):
-        readers = ", ".join(
-            one.id for one in registry.entries(CONSUMERS) if offers(one, Consumer.measurements)
-        )
+        readers = ids_with(registry, Consumer.measurements)
         raise UsageError(f"{path}: files of {owner.id} hold no times of kernels; those of {readers} do")
     trusted = Verification(
         max_error=0.0, wrong_elements=0, elements=0, rtol=0.0, atol=0.0, reference=f"{TRUSTED} {path.name}"

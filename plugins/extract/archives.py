@@ -80,19 +80,16 @@ def read_symbols(data: IO[bytes], path: str) -> tuple[list[str], list[str], list
         strings = _read(data, names[4], names[5], path)
         first = min(section[7] * _SYMBOL.size, section[5])  # local symbols stand first
         size = (section[5] - first) // _SYMBOL.size * _SYMBOL.size
-        _sort(_read(data, section[4] + first, size, path), strings, functions, needed, tables)
+        symbols = _read(data, section[4] + first, size, path)
+        for start, info, _, place, _, _ in _SYMBOL.iter_unpack(symbols):
+            if strings.startswith(FUNCTION_PREFIX, start):
+                target = needed if place == _UNDEFINED else functions
+            elif info == (_WEAK << 4 | _OBJECT) and place and strings.startswith(TABLE_PREFIX, start):
+                target = tables
+            else:
+                continue
+            target.append(strings[start : strings.index(b"\0", start)].decode("ascii"))
     return functions, needed, tables
-
-
-def _sort(symbols: bytes, strings: bytes, functions: list[str], needed: list[str], tables: list[str]) -> None:
-    for start, info, _, section, _, _ in _SYMBOL.iter_unpack(symbols):
-        if strings.startswith(FUNCTION_PREFIX, start):
-            target = needed if section == _UNDEFINED else functions
-        elif info == (_WEAK << 4 | _OBJECT) and section and strings.startswith(TABLE_PREFIX, start):
-            target = tables
-        else:
-            continue
-        target.append(strings[start : strings.index(b"\0", start)].decode("ascii"))
 
 
 def _read(data: IO[bytes], offset: int, size: int, path: str) -> bytes:

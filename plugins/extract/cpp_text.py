@@ -228,25 +228,29 @@ class ExprReader:
 
     def error(self, expected: str) -> InputError:
         """Return an error about the present token."""
-        got = self._texts[self.position] if self.position < len(self._texts) else "the end"
+        got = self._piece or "the end"
         return self._stream.error(
             f"expected {expected}, got {got}", min(self.position, max(len(self._texts) - 1, 0))
         )
 
-    def _is(self, piece: str) -> bool:
-        return self.position < len(self._texts) and self._texts[self.position] == piece
+    @property
+    def _piece(self) -> str:
+        """The present token; empty at the end."""
+        return self._texts[self.position] if self.position < len(self._texts) else ""
+
+    def _take(self, piece: str) -> bool:
+        taken = self._piece == piece
+        self.position += taken
+        return taken
 
     def arguments(self) -> tuple[Expr, ...]:
         """Read ``<`` ... ``>``."""
         self.position += 1
         arguments: list[Expr] = []
-        while not self._is(">"):
-            if arguments:
-                if not self._is(","):
-                    raise self.error("a comma or >")
-                self.position += 1
+        while not self._take(">"):
+            if arguments and not self._take(","):
+                raise self.error("a comma or >")
             arguments.append(self.expression())
-        self.position += 1
         return tuple(arguments)
 
     def expression(self) -> Expr:
@@ -254,45 +258,34 @@ class ExprReader:
 
         :raises InputError: it is no name, number, template or call without arguments.
         """
-        sign = ""
-        if self._is("-"):
-            sign = "-"
-            self.position += 1
-        if self.position >= len(self._texts):
-            raise self.error("a template argument")
-        piece = self._texts[self.position]
-        if piece[0].isdigit():
+        sign = "-" if self._take("-") else ""
+        piece = self._piece
+        if piece[:1].isdigit():
             self.position += 1
             return Expr(sign + piece.rstrip("uUlL"))
         if sign or not (_WORD.fullmatch(piece) or piece == "::"):
             raise self.error("a template argument")
         name = self._name()
-        args = self.arguments() if self._is("<") else None
-        if self._is("(") and self._texts[self.position + 1 : self.position + 2] == [")"]:
+        args = self.arguments() if self._piece == "<" else None
+        if self._texts[self.position : self.position + 2] == ["(", ")"]:
             self.position += 2
-        elif self._is("::"):
+        elif self._take("::"):
             # what is nested in a template has the template as its scope
-            self.position += 1
             return self.expression()
-        if self._is("..."):
-            self.position += 1
+        self._take("...")
         return Expr(name, args)
 
     def _name(self) -> str:
-        if self._is("::"):
-            self.position += 1
+        self._take("::")
         words = [self._word()]
-        while words[-1] in _COMPOUND and not _COMPOUND.isdisjoint(
-            self._texts[self.position : self.position + 1]
-        ):
+        while words[-1] in _COMPOUND and self._piece in _COMPOUND:
             words.append(self._word())
-        while self._is("::"):
-            self.position += 1
+        while self._take("::"):
             words = [self._word()]
         return " ".join(words)
 
     def _word(self) -> str:
-        piece = self._texts[self.position] if self.position < len(self._texts) else ""
+        piece = self._piece
         if not _WORD.fullmatch(piece):
             raise self.error("a name")
         self.position += 1

@@ -39,6 +39,9 @@ _TYPES: Final = {
 #: suffix of a literal's number, as demanglers print it
 _SUFFIXES: Final = {"j": "u", "l": "l", "m": "ul", "x": "ll", "y": "ull"}
 _STANDARD: Final = {"t": "std", "a": "std::allocator", "b": "std::basic_string", "s": "std::string"}
+#: how the virtual table of a class begins, mangled and readable
+_TABLE: Final = "_ZTV"
+_PREFIX: Final = "vtable for "
 _LENGTH: Final = re.compile(r"\d+")
 _DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -52,12 +55,9 @@ def decode(mangled: str) -> str:
 
     :raises ManglingError: the name has a part that is not known.
     """
-    if mangled.startswith("_ZTV"):
-        decoder = _Decoder(mangled, 4)
-        text = f"vtable for {decoder.type()}"
-    else:
-        decoder = _Decoder(mangled, 2 if mangled.startswith("_Z") else 0)
-        text = decoder.type()
+    is_table = mangled.startswith(_TABLE)
+    decoder = _Decoder(mangled, len(_TABLE) if is_table else 2 if mangled.startswith("_Z") else 0)
+    text = f"{_PREFIX if is_table else ''}{decoder.type()}"
     if decoder.position != len(mangled):
         raise decoder.error()
     return text
@@ -186,7 +186,6 @@ class _Decoder:
         return f"({kind}){number}"
 
 
-_PREFIX: Final = "vtable for "
 _QUALIFIER: Final = re.compile(r"(?:[A-Za-z_]\w*::)+")
 _SEQUENCE: Final = re.compile(r"\bSequence<([-\d, ]*)>")
 _ENUMERATOR: Final = re.compile(r"\((\w+)\)(-?\d+)")

@@ -133,9 +133,7 @@ def _roots(prefix: Path) -> tuple[Path, ...]:
 
 def _below(prefix: Path) -> Location | None:
     roots = _roots(prefix)
-    if not roots:
-        return None
-    return Location(path=prefix, roots=roots, archive=_archive_below(prefix))
+    return Location(path=prefix, roots=roots, archive=_archive_below(prefix)) if roots else None
 
 
 def _archive_below(prefix: Path) -> Path | None:

@@ -77,7 +77,9 @@ def best_first(
     counts = Counter(int(prediction.kernel) for prediction in ranked)
     leaders: dict[tuple[object, ...], int] = {}
     for position in counts:
-        leaders.setdefault(_kind(operations[position]), position)
+        one = operations[position]
+        tile = one.m_per_block, one.n_per_block, one.k_per_block
+        leaders.setdefault((*tile, one.block_gemm_pipeline_version), position)
     firsts = set(leaders.values())
     ordered = [*(one for one in counts if one in firsts), *(one for one in counts if one not in firsts)]
     chosen: list[int] = []
@@ -88,11 +90,6 @@ def best_first(
             break
         chosen.append(position)
     return chosen
-
-
-def _kind(operation: InductorOperation) -> tuple[object, ...]:
-    tile = operation.m_per_block, operation.n_per_block, operation.k_per_block
-    return (*tile, operation.block_gemm_pipeline_version)
 
 
 @cache
