@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.ranking import Interval, Standing
     from ckprof.session import Session
-    from ckprof.store.key import DeviceKey, MeasurementKey
+    from ckprof.store.key import DeviceKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,8 +216,9 @@ def _facts(side: Side) -> Iterable[tuple[str, str]]:
     yield from _listed("compiler", (key.toolchain.compiler for key in measured))
     yield from _listed("flags", (" ".join(key.toolchain.flags) for key in measured))
     yield from _listed("driver", (key.toolchain.driver for key in measured))
-    yield from _listed("operands", (_operands(key) for key in measured))
-    yield from _listed("timing", (f"{key.method.clock} clock, {key.method.cache} cache" for key in measured))
+    methods = [key.method for key in measured]
+    yield from _listed("operands", (f"{m.init}, seed {m.seed}" if m.seed else m.init for m in methods))
+    yield from _listed("timing", (f"{m.clock} clock, {m.cache} cache" for m in methods))
     yield from _listed("launches checked", [checked_text(rows)])
     lost = [(display_name(row), row.devices_lost) for row in rows if row.devices_lost]
     if lost:
@@ -239,13 +240,11 @@ def _facts(side: Side) -> Iterable[tuple[str, str]]:
     yield from _listed("tags", (tag for session in sessions for tag in session.tags))
     yield from _listed("imported from", (session.origin for session in sessions))
     if sessions:
-        first, last = (_time(session.started) for session in (sessions[0], sessions[-1]))
+        first, last = (
+            datetime.fromtimestamp(session.started, tz=timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+            for session in (sessions[0], sessions[-1])
+        )
         yield "sessions", f"{len(sessions)}, started {first}" + (f" to {last}" if last != first else "")
-
-
-def _operands(key: MeasurementKey) -> str:
-    init, seed = key.method.init, key.method.seed
-    return f"{init}, seed {seed}" if seed else init
 
 
 def _listed(name: str, values: Iterable[str]) -> Iterable[tuple[str, str]]:
@@ -253,10 +252,6 @@ def _listed(name: str, values: Iterable[str]) -> Iterable[tuple[str, str]]:
     if distinct:
         shown = ", ".join(distinct[:4])
         yield name, shown + (f" and {len(distinct) - 4} more" if len(distinct) > 4 else "")
-
-
-def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, tz=timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _failures(rows: Iterable[MeasuredRow]) -> Mapping[tuple[Status, str], Sequence[MeasuredRow]]:
@@ -325,11 +320,6 @@ class ReportContent:
             f"{counted(len(self.heat.instances), 'instance')}, "
             f"{counted(len(self.side.rows), 'kernel')} on problems: {', '.join(statuses)}"
         )
-
-    @property
-    def kinds(self) -> int:
-        """Return how many combinations of direction, type and layout there are."""
-        return len({(key.direction, key.dtype, key.layout) for key in self.side.by_problem})
 
     @property
     def title(self) -> str:

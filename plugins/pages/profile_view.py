@@ -101,9 +101,7 @@ def _signs(profile: KernelProfile) -> Mapping[tuple[bool, str], str]:
     """Return (waiting, id) -> a sign: letters for units."""
     signs: dict[tuple[bool, str], str] = {}
     for id_, name in profile.units.items():
-        free = (
-            letter.upper() for letter in name if letter.isalpha() and letter.upper() not in signs.values()
-        )
+        free = (letter for letter in name.upper() if letter.isalpha() and letter not in signs.values())
         signs[False, id_] = next(free, "?")
     return signs | {(True, id_): sign for id_, sign in zip(profile.waits, _WAITS, strict=False)}
 

@@ -105,6 +105,7 @@ def best_columns(content: ReportContent, names: ShortNames) -> list[Column[Any]]
     :param names: what shortens names of kernels.
     """
     layers = content.layers.values()
+    kinds = {(key.direction, key.dtype, key.layout) for key in content.side.by_problem}
     kind: Column[BestRow] = Column(
         "kind", lambda row: f"{row.key.direction} {row.key.dtype} {row.key.layout}"
     )
@@ -113,7 +114,7 @@ def best_columns(content: ReportContent, names: ShortNames) -> list[Column[Any]]
     device: Column[BestRow] = Column("device", lambda row: row.key.device)
     columns: list[Column[BestRow]] = [
         Column("#", lambda row: row.number, align="right", text=lambda row: f"P{row.number}"),
-        *([kind] if content.kinds > 1 else []),
+        *([kind] if len(kinds) > 1 else []),
         *([layer] if any(known.name for known in layers) else []),
         *([count] if any(known.count > 1 for known in layers) else []),
         problem_column(lambda row: row.key.problem),

@@ -79,19 +79,16 @@ class KernelIndex:
         for one in lists:
             for number, text in one.lines:
                 for family, kernel in kernels_of(text, one.path, number):
-                    self._add(family, kernel)
-
-    def _add(self, family: Family, kernel: OldKernel) -> None:
-        names = self._families.setdefault(family, {})
-        for name in kernel.names:
-            known = names.setdefault(name, [])
-            if kernel.complete:
-                # the same kernel, of a list of type strings
-                known[:] = [other for other in known if other.complete]
-                if all(other.line != kernel.line for other in known):
-                    known.append(kernel)
-            elif not known:
-                known.append(kernel)
+                    names = self._families.setdefault(family, {})
+                    for name in kernel.names:
+                        known = names.setdefault(name, [])
+                        if kernel.complete:
+                            # the same kernel, of a list of type strings
+                            known[:] = [other for other in known if other.complete]
+                            if all(other.line != kernel.line for other in known):
+                                known.append(kernel)
+                        elif not known:
+                            known.append(kernel)
 
     @property
     def families(self) -> tuple[Family, ...]:

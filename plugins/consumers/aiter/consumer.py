@@ -119,10 +119,9 @@ def _rows(text: str, header: list[str]) -> Iterator[TunedRow]:
             yield TunedRow(number, {}, stripped, "the row cannot be read as CSV")
             continue
         problem = ""
-        if len(cells) > len(header):
-            problem = f"{len(cells)} cells, the header has {len(header)}: pandas rejects the whole table"
-        elif len(cells) < len(header):
+        if len(cells) != len(header):
             problem = f"{len(cells)} cells, the header has {len(header)}"
+            problem += ": pandas rejects the whole table" if len(cells) > len(header) else ""
         yield TunedRow(number, dict(zip(header, cells, strict=False)), stripped, problem)
 
 
@@ -291,14 +290,6 @@ def _unmet(cells: Mapping[str, str], name: str) -> str:
     return ""
 
 
-#: id of the operation
-_PRODUCT: Final = "gemm"
-#: all products have A by rows and B by columns
-_LAYOUT: Final = "rcr"
-#: beginning of a kernel's name -> type of its operands
-_TYPES: Final = {"bf16_": DataType.BF16}
-
-
 class Aiter:
     """Tables of tuned matrix products, of both generations; times of its other tables."""
 
@@ -362,9 +353,8 @@ class Aiter:
             share = _number(cells.get("errRatio", "0"))
             wrong = share is not None and share > _MOST_WRONG
             exponent = _integer(cells.get("splitK", "0")) or 0
-            dtype = hints.dtype or next(
-                (one for start, one in _TYPES.items() if name.startswith(start)), None
-            )
+            # the beginning of a kernel's name says the type of its operands; other ones are of several types
+            dtype = hints.dtype or (DataType.BF16 if name.startswith("bf16_") else None)
             yield imported_attempt(
                 session,
                 sequence,
@@ -374,12 +364,13 @@ class Aiter:
                     arch=hints.arch or cells.get("gfx", "") or _DEVICES.get(units, ""),
                     compute_units=units,
                 ),
-                _PRODUCT,
+                "gemm",
                 GemmProblem(m=m, n=n, k=k, batch=batch),
                 name,
                 dtype=dtype,
                 spelled_type=dtype.value if dtype else "",
-                layout=hints.layout or _LAYOUT,
+                # all products have A by rows and B by columns
+                layout=hints.layout or "rcr",
                 time_ms=time_us / 1e3,
                 split_k=1 << min(max(exponent, 0), 20),
                 wrong=f"{share:.1%} of the elements were wrong when it was tuned" if wrong else "",
