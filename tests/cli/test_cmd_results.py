@@ -1,16 +1,21 @@
-"""What ``ckprof results show`` says of a store."""
+"""``ckprof results``: what stores hold, files and shards, damage, and what is removed."""
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from ckprof.model.outcome import Status
 from ckprof.model.problem_case import ProblemCase
-from ckprof.store.attempt import DEVICE_LOST, Mark
+from ckprof.store.attempt import DEVICE_LOST, Attempt, Mark
+from ckprof.store.shard import ShardWriter
+from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.evidence import layer_evidence
-from tests.measured import SESSION, Made, attempts, problems
+from tests.measured import SESSION, Made, attempts, problems, stored
 from tests.store.test_baselines import measured
 
 
@@ -88,3 +93,95 @@ def test_results_show_sums_networks_up(ckprof, tmp_path):
     # the second problem occurs twice, the first has no baseline
     assert " 5 " in rows["baseline vendor"] and "2 of 3" in rows["baseline vendor"]
     assert "P1" in rows["baseline vendor"]
+
+
+#: eight outcomes
+SMALL = Made(problems=2, instances=2, rounds=2, session=replace(SESSION, tags=("nightly",)))
+
+
+@pytest.fixture
+def store(tmp_path):
+    return stored(tmp_path / "a.db", SMALL)
+
+
+def outcomes(path: Path) -> list[Attempt]:
+    with Store(path) as store:
+        return list(store)
+
+
+@pytest.mark.usefixtures("store")
+def test_outcomes_survive_a_file_and_are_added_once(ckprof, tmp_path):
+    assert ckprof("results", "export", "a.db", "-o", "a.ndjson") == (0, "", "a.ndjson: 8 rows\n")
+    for told in ("8 outcomes added, 0 were there already", "0 outcomes added, 8 were there already"):
+        called = ckprof("results", "import", "a.ndjson", "--store", "b.db", "--wait")
+        assert called == (0, "", f"a.ndjson: {told}\n")
+    assert outcomes(tmp_path / "b.db") == outcomes(tmp_path / "a.db")
+    # a wrong file changes nothing, though a good one stands before it
+    (tmp_path / "wrong.ndjson").write_text("{}\n")
+    called = ckprof("results", "import", "a.ndjson", "wrong.ndjson", "--store", "c.db")
+    called.fails_with(3, "wrong.ndjson")
+    assert not (tmp_path / "c.db").exists()
+
+
+def test_shards_are_merged_and_bad_lines_are_named(ckprof, tmp_path):
+    with ShardWriter(tmp_path / "shards") as shard:
+        for attempt in attempts(SMALL):
+            shard.append(attempt)
+    for told in ("8 outcomes added, 0 were there already", "0 outcomes added, 8 were there already"):
+        assert ckprof("results", "merge", "shards", "--store", "b.db")[:2] == (0, f"1 shard: {told}\n")
+    # a line that was cut at the end is what a killed writer leaves; another one is damage
+    whole = shard.path.read_bytes()
+    shard.path.write_bytes(whole + b'{"key": ')
+    code, _, err = ckprof("results", "merge", "shards", "--store", "b.db")
+    assert code == 0 and f"warning: {shard.path.relative_to(tmp_path)}:" in err
+    lines = whole.splitlines(keepends=True)
+    shard.path.write_bytes(b"".join([*lines[:2], b"[]\n", *lines[2:]]))
+    code, _, err = ckprof("results", "merge", "shards", "--store", "b.db")
+    assert code == 1 and f"{shard.path.relative_to(tmp_path)}:3: " in err
+
+
+def test_a_damaged_store_is_found_and_what_is_readable_is_saved(ckprof, store, tmp_path):
+    assert ckprof("results", "check", "a.db") == (0, "a.db: sound\n", "")
+    assert ckprof("results", "recover", "a.db", "-o", "b.db") == (0, "b.db: 8 outcomes saved, 0 lost\n", "")
+    connection = sqlite3.connect(store, isolation_level=None)
+    connection.execute("UPDATE attempts SET round = -3 WHERE id = 1")
+    connection.close()
+    code, out, err = ckprof("results", "check", "a.db", "b.db")
+    assert code == 1 and "a.db: table attempts, row 1" in out and out.endswith("b.db: sound\n")
+    assert err == "save what is readable with 'ckprof results recover a.db --output NEW'\n"
+    code, out, err = ckprof("results", "recover", "a.db", "-o", "c.db")
+    assert (code, out) == (1, "c.db: 7 outcomes saved, 1 lost, the raw samples of 1\n")
+    assert "row 1, column round" in err
+    assert outcomes(tmp_path / "c.db") == outcomes(tmp_path / "b.db")[1:]
+
+
+def test_pruning_says_what_it_would_remove_first(ckprof, store):
+    code, out, _ = ckprof("results", "prune", "a.db", "--tag", "nightly")
+    assert code == 0 and out.startswith("would remove 8 outcomes and ") and "; add --yes to do it\n" in out
+    assert len(outcomes(store)) == 8
+    _, out, _ = ckprof("results", "prune", "a.db", "--samples-only", "--yes")
+    assert out.startswith("removed 0 outcomes and 368 bytes")
+    assert [one.measurement.samples_ms for one in outcomes(store)] == [()] * 8
+    assert ckprof("results", "prune", "a.db", "--tag", "weekly", "--yes").out.startswith("removed 0 outcomes")
+    assert ckprof("results", "prune", "a.db", "--tag", "nightly", "--yes").code == 0
+    assert "nothing that fits" in ckprof("results", "show", "a.db").out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("export", "a.db"), 2, "results export: add --output FILE"),
+        (("export", "a.db", "-o", "a.txt"), 2, "a.txt"),
+        (("import", "a.ndjson"), 2, "results import: add --store FILE, the store to add to"),
+        (("merge", "a"), 2, "results merge: add --store FILE"),
+        (("recover", "a.db"), 2, "results recover: add --output FILE, a new store"),
+        (("show", "a.db", "b.db"), 2, "results show: one store at a time"),
+        (("prune", "a.db"), 2, "say which outcomes, e.g. with --tag, --before or --status"),
+        (("show", "a.db", "--tag", "a", "--tag", "b"), 2, "--tag: one tag at a time"),
+        (("shw", "a.db"), 2, "did you mean 'show'?"),
+        (("show", "none.db"), 3, "none.db"),
+    ],
+)
+@pytest.mark.usefixtures("store")
+def test_wrong_calls(ckprof, words, code, message):
+    ckprof("results", *words).fails_with(code, message)
