@@ -6,13 +6,14 @@ import pytest
 
 from ckprof.errors import CkprofError
 from ckprof.testing import check_contract
+from ckprof.testing.plugins import Registering
 from ckprof_plugins.tuning.strategies import Search, SearchStrategy
 from tests.places import TESTS
 from tests.plugin import hostile
 from tests.plugin import test_hostile_commands as commands
 from tests.plugin import test_hostile_objects as objects
 from tests.plugin.test_hostile_commands import ACTS, command, named  # noqa: F401 - a fixture
-from tests.testing.test_plugin_check import LIST, Registering
+from tests.testing.conftest import LIST
 
 pytestmark = pytest.mark.thorough
 
