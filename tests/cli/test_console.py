@@ -1,14 +1,18 @@
-"""How far something is: one line on a terminal, few lines elsewhere."""
+"""Where text goes, and how far something is: one line on a terminal, few lines elsewhere."""
 
 from __future__ import annotations
 
 import io
+import json
 import re
+from collections.abc import Callable
 
 import pytest
 
 from ckprof.cli import console
-from ckprof.cli.console import ProgressLine
+from ckprof.cli.console import Console, ProgressLine
+from ckprof.errors import InputError
+from ckprof.report.table import Column, Table
 
 NAME = "grouped_conv_fwd_fp16_nhwgc_2d_compv3_cshuffle_intrawave_256x256x32_filter1x1_stride1_pad0"
 
@@ -74,3 +78,52 @@ def test_what_is_over_soon_is_not_worth_a_line() -> None:
     assert stream.getvalue() == "", "the summary follows"
     line.show_bar("build", 9, 10, NAME, eta_s=90)
     assert stream.getvalue() == "build: 9/10, at most 2 min left\n"
+
+
+def printed(verbosity: int, do: Callable[[Console], None]) -> tuple[str, str]:
+    """Return what is printed on standard output and standard error."""
+    out, err = io.StringIO(), io.StringIO()
+    do(Console(verbosity, out=out, err=err))
+    return out.getvalue(), err.getvalue()
+
+
+def test_results_and_messages_go_where_they_belong() -> None:
+    def say(console: Console) -> None:
+        console.detail("detail")
+        console.info("info")
+        console.warning("warn\x1bed")
+        console.error("failed")
+        console.progress.show("half way")
+        console.result("a\x1b[2J")
+        console.result_in("json", {"a": [1]}, "shown")
+        console.result_in("table", {"a": [1]}, "shown")
+
+    out = 'a\\u001b[2J\n{\n "a": [\n  1\n ]\n}\nshown\n'
+    quiet = "warning: warn\\u001bed\nckprof: failed\n"
+    assert printed(-1, say) == (out, quiet)
+    assert printed(0, say) == (out, f"info\n{quiet}half way\n")
+    assert printed(1, say) == (out, f"detail\ninfo\n{quiet}half way\n")
+
+
+def test_a_table_has_its_raw_values_in_json_and_results_are_collected() -> None:
+    table = Table([Column("ms", lambda row: row, align="decimal", form=".2g")], [1.2345])
+    out, _ = printed(0, lambda console: console.table(table, "json"))
+    assert json.loads(out) == [{"ms": 1.2345}]
+    assert printed(0, lambda console: console.table(table, "table"))[0].split() == ["ms", "----", "1.2"]
+
+    def collect(console: Console) -> None:
+        with console.collected() as parts:
+            console.result("inside")
+        console.result(f"collected {parts.getvalue()}")
+
+    assert printed(0, collect) == ("collected inside\n", "")
+
+
+def test_a_full_disk_is_an_error_of_results_but_not_of_messages() -> None:
+    full = io.TextIOWrapper(io.FileIO("/dev/full", "w"), write_through=True)
+    console = Console(out=full, err=full)
+    console.info("nobody reads this")
+    with pytest.raises(InputError, match="standard output: cannot write: No space left on device"):
+        console.exact("result")
+    # what is written from now on is lost, and no further error
+    full.close()

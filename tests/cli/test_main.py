@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+import signal
 from pathlib import Path
 
 import pytest
 
 from ckprof.cli.commands import schemas
+from ckprof.cli.main import StopSignals
+from ckprof.errors import Interrupted
 from ckprof.store.schema import SCHEMA_VERSION
 from ckprof.version import __version__
 from tests.called import COMMANDS
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @pytest.mark.parametrize("command", [command.name for command in COMMANDS])
@@ -76,3 +81,59 @@ def test_a_plugin_of_the_settings_has_a_command(ckprof, plugin: Path, tmp_path: 
     (tmp_path / "ckprof.toml").write_text('plugins = "no list"\n')
     assert "\n  run " in ckprof("--help").out
     assert ckprof("dig").code == 3
+
+
+@pytest.fixture
+def signals():
+    """Heed signals, also where the tests themselves are run in the background."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in ENDING}
+    with StopSignals() as heeded:
+        yield heeded
+    assert all(signal.getsignal(number) is signal.default_int_handler for number in ENDING)
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_a_signal_ends_the_command_and_further_ones_change_nothing_but_ctrl_c(signals) -> None:
+    signals.check()
+    assert (signals.requested, signals.exit_code) == (False, 0)
+    with pytest.raises(Interrupted, match="SIGHUP"):
+        signal.raise_signal(signal.SIGHUP)
+    # a closed terminal sends several
+    signal.raise_signal(signal.SIGTERM)
+    with pytest.raises(Interrupted, match="SIGINT"):
+        signal.raise_signal(signal.SIGINT)
+    assert (signals.received, signals.exit_code) == (signal.SIGHUP, 129)
+    signals.finish()
+    signal.raise_signal(signal.SIGINT)
+
+
+def test_the_first_signal_is_a_request_once_something_has_begun(signals) -> None:
+    said: list[str] = []
+    signals.begin(said.append)
+    signals.begin(pytest.fail)
+    signal.raise_signal(signal.SIGTERM)
+    assert said == ["SIGTERM: ending after the kernel that is measured now; once more to end at once"]
+    with pytest.raises(Interrupted, match="SIGTERM"):
+        signals.check()
+    with pytest.raises(Interrupted, match="SIGTERM"):
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_what_must_be_done_as_a_whole_is_interrupted_by_the_second_signal_alone(signals) -> None:
+    with signals.deferred():
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(Interrupted):
+            signal.raise_signal(signal.SIGINT)
+    with pytest.raises(Interrupted):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_signals_that_are_ignored_stay_so() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with StopSignals() as signals:
+            signal.raise_signal(signal.SIGHUP)
+        assert not signals.requested and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from ckprof.cli.main import main
 from ckprof.cli.parser import typed_words
 
 LIST = "forward/tests/nhwgc_fp16"
@@ -74,45 +75,62 @@ def test_ranges_of_instances(ckprof):
     assert (called.code, called.out) == (0, "5\n"), called.err
 
 
-@pytest.fixture
-def complete(tmp_path):
-    def call(line: str) -> list[str]:
-        answer = tmp_path / "answer"
-        done = subprocess.run(
-            [sys.executable, "-m", "ckprof"],
-            env={
-                **os.environ,
-                "_ARGCOMPLETE": "1",
-                "_ARGCOMPLETE_STDOUT_FILENAME": str(answer),
-                "_ARGCOMPLETE_IFS": "\n",
-                "COMP_LINE": line,
-                "COMP_POINT": str(len(line)),
-            },
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-        )
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-        return [word.strip() for word in answer.read_text().split("\n")]
-
-    return call
+def test_a_shell_is_told_what_can_follow(tmp_path):
+    """As argcomplete's scripts ask; nothing may be printed between the words of a line."""
+    line, answer = "ckprof run bwd_", tmp_path / "answer"
+    asked = {"_ARGCOMPLETE_STDOUT_FILENAME": str(answer), "COMP_LINE": line, "COMP_POINT": str(len(line))}
+    done = subprocess.run(
+        [sys.executable, "-m", "ckprof"],
+        env={**os.environ, "_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", **asked},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert [word.strip() for word in answer.read_text().split("\n")] == ["bwd_data", "bwd_weight"]
 
 
 @pytest.mark.parametrize(
-    ("line", "expected"),
+    ("line", "words"),
     [
-        ("ckprof ru", ["run"]),
-        ("ckprof run bwd_", ["bwd_data", "bwd_weight"]),
-        ("ckprof build fwd --target cp", ["cpu"]),
-        ("ckprof -v generate fwd --rule-set ti", ["tiny"]),
+        ("ckprof run fwd --ta", ["run", "fwd"]),
+        ("ckprof -v generate fwd --rule-set ti", ["-v", "generate", "fwd", "--rule-set"]),
+        ("ckprof build ", ["build"]),
+        ("ck", []),
     ],
 )
-def test_words_that_can_follow(complete, line, expected):
-    assert complete(line) == expected
+def test_words_in_front_of_the_one_to_be_completed(monkeypatch, line, words):
+    for further in ("", " and more"):
+        monkeypatch.setenv("COMP_LINE", line + further)
+        monkeypatch.setenv("COMP_POINT", str(len(line)))
+        assert typed_words() == words
 
 
-def test_options_of_the_command_are_offered(complete):
-    assert {"--rounds", "--json", "--verbose"} <= {*complete("ckprof run fwd --")}
+@pytest.mark.parametrize(
+    ("line", "dest", "prefix", "names"),
+    [
+        ("ckprof run bwd_", "direction", "bwd_", ["bwd_data", "bwd_weight"]),
+        ("ckprof build fwd --target cp", "target", "cp", ["cpu"]),
+        ("ckprof -v generate fwd --rule-set ti", "rule_set", "ti", ["tiny"]),
+        ("ckprof generate fwd --arch gfx94", "arch", "gfx94", ["gfx942"]),
+    ],
+)
+def test_options_whose_values_have_names_are_completed(monkeypatch, line, dest, prefix, names):
+    """argcomplete ends the process; what it is given is looked at instead."""
+    given = []
+
+    def autocomplete(parser, **_):
+        given.extend(parser.all_actions())
+        raise SystemExit
+
+    monkeypatch.setattr("argcomplete.autocomplete", autocomplete)
+    for name, value in (("_ARGCOMPLETE", "1"), ("COMP_LINE", line), ("COMP_POINT", str(len(line)))):
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit):
+        main([])
+    (action,) = (action for action in given if action.dest == dest)
+    assert action.completer(prefix=prefix, parsed_args=None) == names
+    assert {"--target", "--verbose"} <= {option for one in given for option in one.option_strings}
 
 
 def test_without_argcomplete_nothing_is_printed(monkeypatch, capsys):
