@@ -71,29 +71,6 @@ def test_events_tell_what_is_read():
 
 
 @pytest.mark.parametrize(
-    ("query", "message"),
-    [
-        (ckprof.InstanceQuery(), "no instances"),
-        (ckprof.InstanceQuery(conf=LIST, rule_set="tiny"), "contradict"),
-        (ckprof.InstanceQuery(conf=LIST, directions=("fwd", "bwd_data")), "one direction"),
-        (ckprof.InstanceQuery(rule_set="tiny", directions=("fwd", "forward")), "named twice"),
-        (ckprof.InstanceQuery(conf=LIST, ndims=(2,)), "--ndim"),
-        (ckprof.InstanceQuery(conf=LIST, pipelines="nothing"), "nothing"),
-        (ckprof.InstanceQuery(conf=LIST, filters="tile_m >= "), "filter"),
-    ],
-)
-def test_contradictory_queries(profiler, query, message):
-    with pytest.raises(UsageError, match=message):
-        profiler.instances(query)
-
-
-def test_several_directions_have_no_single_one(profiler):
-    selection = profiler.instances(ckprof.InstanceQuery(rule_set="tiny", arch="gfx942"))
-    with pytest.raises(UsageError, match="expected those of one direction"):
-        _ = selection.direction
-
-
-@pytest.mark.parametrize(
     ("line", "direction"),
     [
         ("conv -n 4 -c 64 -H 28 -W 28 -k 32 -y 3 -x 3 -p 1 -q 1 -F 1", "fwd"),

@@ -13,10 +13,8 @@ import pytest
 
 from ckprof.errors import UsageError
 from ckprof.kernels.build_dir import BuildDir
-from ckprof.kernels.jinja import render, render_cached
 from ckprof.kernels.manifest import RECORD_FILE
 from ckprof.kernels.source_tree import generate_tree
-from ckprof.model.architecture import LATEST_API_LEVEL
 from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily
 from ckprof_plugins.directions.fwd import Forward
 from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
@@ -165,15 +163,6 @@ def test_stale_files_go_by_the_manifest(generate, instances):
 def test_a_chunk_holds_a_kernel(recipe):
     with pytest.raises(UsageError, match="a chunk of 0 kernels"):
         BuildDir(root=Path(), direction=Forward(), target=None, arch="", recipe=recipe, chunk_size=0)
-
-
-def test_filling_is_rendering(make_instance):
-    for changes in ({}, {"pipeline": "wavelet"}, {"dtype": "fp32", "tile_m": 256}, {"split_image": True}):
-        instance = make_instance(**changes)
-        header = PIPELINE.header_of(instance, Forward.operation, "a_kernel", "gfx942", LATEST_API_LEVEL)
-        package = "ckprof_plugins.pipelines"
-        filled = render_cached(package, header.template, header, header.literal_fields)
-        assert filled == render(package, header.template, p=header)
 
 
 @pytest.mark.compiler

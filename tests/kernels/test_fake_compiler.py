@@ -15,16 +15,12 @@ import psutil
 import pytest
 
 from ckprof.errors import ToolchainError
-from ckprof.kernels import compile_step, plan
+from ckprof.kernels import compile_step
 from ckprof.kernels.cache import ObjectCache
-from ckprof.kernels.step import error_lines
 from ckprof.model.outcome import Status
+from tests.kernels.toys import compiled
 
 HANG = 'if any("kernel_1.cpp" in a for a in args): time.sleep(60)'
-
-
-def compiled(calls) -> list[str]:
-    return sorted(word for line in calls() for word in line.split() if word.endswith((".cpp", ".hpp")))
 
 
 def no_processes_of(folder: Path) -> bool:
@@ -87,45 +83,6 @@ def test_a_timeout_ends_the_children_of_a_driver(make_tree, make_recipe, fake_co
     with pytest.raises(ToolchainError, match=r"library\.cpp failed"):
         build(tree, recipe, timeout_s=0.5)
     assert no_processes_of(child)
-
-
-@pytest.mark.parametrize(
-    ("behaviour", "message"),
-    [
-        (
-            "print('k.hpp:1: error: one', 'note', 'b: error: two', sep='\\n', file=sys.stderr); sys.exit(1)",
-            "k.hpp:1: error: one\nb: error: two\n",
-        ),
-        ("print('went wrong', file=sys.stderr); sys.exit(4)", "went wrong\n"),
-        ("sys.exit(4)", "exit status 4 and no message"),
-        ("os.kill(os.getpid(), 9)", "ended by signal 9, probably for want of memory"),
-        ("os.abort()", "ended by signal 6"),
-    ],
-)
-def test_the_message_tells_what_went_wrong(make_tree, make_recipe, fake_compiler, build, behaviour, message):
-    tree = make_tree(2)
-    recipe = make_recipe(fake_compiler(f"if any('kernel_1.cpp' in a for a in args):\n    {behaviour}"))
-    status, said = build(tree, recipe).failures[tree.kernels[1].key]
-    assert status is Status.COMPILE_ERROR
-    assert message in said
-    assert Path(said.partition("full log: ")[2]).is_file()
-
-
-def test_an_uncompilable_prefix_header_is_read_as_text(make_tree, make_recipe, fake_compiler, build, calls):
-    recipe = make_recipe(fake_compiler("if 'c++-header' in args: sys.exit(1)"))
-    result = build(make_tree(4), recipe)
-    assert result.failures == {} and result.summary.compiled == 4
-    lines = calls()
-    assert sum("c++-header" in line for line in lines) == 1
-    assert all("-include" in line for line in lines if "kernels/" in line)
-
-
-def test_a_compiler_that_cannot_precompile_is_not_asked_to(
-    make_tree, make_recipe, fake_compiler, build, calls
-):
-    recipe = make_recipe(replace(fake_compiler(), precompiles=False))
-    assert build(make_tree(4), recipe).summary.compiled == 4
-    assert not any("c++-header" in line for line in calls())
 
 
 def test_an_interrupted_build_ends_everything_and_goes_on_later(
@@ -235,38 +192,3 @@ def test_two_builds_at_once_share_a_cache(make_tree, make_recipe, fake_compiler,
         thread.join()
     assert len(results) == 3
     assert all(result.failures == {} and result.library.is_file() for result in results.values())
-
-
-def test_a_library_of_unknown_content_is_linked_again(make_tree, make_recipe, fake_compiler, build, calls):
-    tree, recipe = make_tree(1), make_recipe(fake_compiler())
-    built = build(tree, recipe).library
-    assert plan.LibraryFile(build.work_dir, "tiny").path == built
-    (build.work_dir / "libtiny.key.json").unlink()
-    calls()
-    assert build(tree, recipe).summary.from_cache == 1
-    assert compiled(calls) == []
-
-
-def test_keys_hold_whatever_changes_an_object(make_tree, make_recipe, fake_compiler, build):
-    tree, compiler = make_tree(2), fake_compiler()
-    recipe = make_recipe(compiler)
-    build(tree, recipe)
-    changed = [
-        replace(recipe, compile_flags=(*recipe.compile_flags, "-DX")),
-        replace(recipe, kernel_flags=("-DX",)),
-        replace(recipe, machine_identity="another"),
-        replace(recipe, prefix_header="// another\n"),
-        replace(recipe, compiler=replace(compiler, identity="another")),
-    ]
-    for other in changed:
-        assert build(tree, other).summary.compiled == 2
-    assert build(tree, replace(recipe, link_flags=("-lm",))).summary.compiled == 0
-
-
-def test_flags_with_line_breaks_are_rejected(make_tree, make_recipe, fake_compiler, build):
-    with pytest.raises(ToolchainError, match="line break"):
-        build(make_tree(1), make_recipe(fake_compiler(), compile_flags=("-DX=\n",)))
-
-
-def test_error_lines_of_a_missing_log(tmp_path):
-    assert error_lines(tmp_path / "none") == []

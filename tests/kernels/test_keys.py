@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from ckprof.kernels.keys import FolderDigests, Keys, code_flags
-
-from .test_linker import RECIPE
+from tests.kernels.toys import RECIPE
 
 #: variables that compilers read, and one that the recipe names
 VARIABLES = (
@@ -80,3 +79,19 @@ def test_sources_headers_and_names_are_in_the_key_of_an_object(source: Path, tmp
 def test_what_only_links_or_locates_is_not_in_the_key_of_an_object(source: Path, tmp_path: Path) -> None:
     plain = keys_of(source)
     assert keys_of(source, link_flags=("-ltwo",), location_flags=(f"-I{tmp_path}",), arch="other") == plain
+
+
+def test_keys_hold_whatever_changes_an_object(make_tree, make_recipe, fake_compiler, build):
+    tree, compiler = make_tree(2), fake_compiler()
+    recipe = make_recipe(compiler)
+    build(tree, recipe)
+    changed = [
+        replace(recipe, compile_flags=(*recipe.compile_flags, "-DX")),
+        replace(recipe, kernel_flags=("-DX",)),
+        replace(recipe, machine_identity="another"),
+        replace(recipe, prefix_header="// another\n"),
+        replace(recipe, compiler=replace(compiler, identity="another")),
+    ]
+    for other in changed:
+        assert build(tree, other).summary.compiled == 2
+    assert build(tree, replace(recipe, link_flags=("-lm",))).summary.compiled == 0

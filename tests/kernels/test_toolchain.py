@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import logging
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from ckprof.errors import ExitCode, ToolchainError
 from ckprof.kernels import toolchain
-from ckprof.kernels.toolchain import RejectedCompiler, find_compiler, parse_version, search_compilers
+from ckprof.kernels.toolchain import RejectedCompiler, ask, find_compiler, parse_version, search_compilers
 from ckprof.model.recipe import Compiler, CompilerFamily
 
 GCC = "{name} (Debian 12.2.0-14+deb12u1) {version}\nCopyright (C) 2022 Free Software Foundation, Inc.\n"
@@ -228,3 +229,14 @@ def test_the_real_compiler_answers_quickly_the_second_time(tmp_path):
     started = time.monotonic()
     assert find_compiler(store=tmp_path) == first
     assert time.monotonic() - started < 0.05
+
+
+def test_answers_come_with_their_exit_status():
+    code = "import sys; print(repr(sys.stdin.read())); sys.stderr.buffer.write(b'\\xff'); sys.exit(3)"
+    done = ask((sys.executable, "-c", code), 30)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "''\n", "\ufffd")
+
+
+def test_silence_ends():
+    with pytest.raises(subprocess.TimeoutExpired):
+        ask((sys.executable, "-c", "import time; time.sleep(60)"), 0.2)

@@ -60,13 +60,10 @@ int main()
 }
 """
 
-pytestmark = [
-    pytest.mark.compiler,
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake found"),
-]
 
-
+@pytest.mark.compiler
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake found")
 def test_two_directions_in_one_program(tmp_path, capsys):
     for direction in ("fwd", "bwd_data"):
         assert main(["generate", direction, *HAND, "--build-dir", str(tmp_path / direction)]) == 0

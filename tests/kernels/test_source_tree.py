@@ -4,39 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
-import sys
-from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import ClassVar
 
 import pytest
 
-import ckprof
-from ckprof.errors import InputError, PluginError, UsageError
+from ckprof.errors import InputError, PluginError
 from ckprof.kernels import manifest
-from ckprof.kernels.build_dir import BuildDir
 from ckprof.kernels.c_interface import kernel_symbol
-from ckprof.kernels.candidates import Candidate, KernelNames, entry_candidates
+from ckprof.kernels.candidates import Candidate, KernelNames
 from ckprof.kernels.source_tree import generate_tree
-from ckprof.model.instance import Instance
-from ckprof.model.types import DataType
-from ckprof.plugin.protocols import KernelSource, RuleSetEntry
-from ckprof_plugins.directions._convolution.layout import find_layout
-from ckprof_plugins.directions.fwd import Forward
-from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
-from tests.candidates import candidates_of
-
-PIPELINES = {"implicit_gemm": ImplicitGemmPipeline()}
-
-
-def build_dir_at(root):
-    recipe = SimpleNamespace(api_level="2026-06", target="")
-    return BuildDir(root=root, direction=Forward(), target=None, arch="gfx942", recipe=recipe)
-
-
-def generate(root, instances, pipelines=PIPELINES):
-    return generate_tree(build_dir_at(root), candidates_of(instances, pipelines))
+from tests.kernels.toys import PIPELINES, OldPipeline, ToyPipeline, build_dir_at, generate, toy
 
 
 def contents(root):
@@ -59,21 +36,6 @@ def test_files_of_a_tree(tmp_path, make_instance, golden):
     assert kernel.symbol == kernel_symbol(instance.key) == f"ckprof_kernel_{instance.key}"
     assert set(tree.written) == {kernel.header, kernel.entry, tree.manifest}
     golden(f"kernels/{kernel.name}.cpp", kernel.entry.read_text())
-
-
-def test_manifest(tmp_path, make_instance):
-    instance = make_instance()
-    tree = generate(tmp_path, [instance])
-    content = json.loads(tree.manifest.read_text())
-    assert (content["schema"], content["version"]) == ("ckprof-source-tree", 1)
-    assert (content["library"], content["direction"]) == ("ckprof_conv_fwd", "fwd")
-    assert (content["arch"], content["api_level"]) == ("gfx942", "2026-06")
-    (kernel,) = content["kernels"]
-    assert kernel["key"] == instance.key
-    assert kernel["id"] == 7
-    assert kernel["instance"] == instance.identity()
-    assert kernel["instance_string"].startswith("GroupedConvolutionForwardKernel<2,")
-    assert kernel["files"] == [f"kernels/{kernel['name']}.hpp", f"kernels/{kernel['name']}.cpp"]
 
 
 def test_no_file_names_the_folder(tmp_path, make_instance):
@@ -109,29 +71,6 @@ def test_stale_kernels_are_removed_and_nothing_else(tmp_path, make_instance):
     assert generate(tmp_path, []).removed == (kept.header, kept.entry)
 
 
-@pytest.mark.parametrize("name", ["../outside.txt", "/outside.txt"])
-def test_a_manifest_cannot_reach_outside(name, tmp_path):
-    outside = tmp_path / "outside.txt"
-    outside.write_text("mine")
-    root = tmp_path / "tree"
-    tree = generate(root, [])
-    content = json.loads(tree.manifest.read_text())
-    listed = name if name.startswith("..") else str(outside)
-    content["kernels"] = [{"files": [listed]}]
-    tree.manifest.write_text(json.dumps(content))
-    assert generate(root, []).removed == ()
-    assert outside.exists()
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "ckprof-source-tree", "version": 2}', "\xff"])
-def test_an_unreadable_manifest_is_replaced(text, tmp_path, make_instance):
-    first = generate(tmp_path, [make_instance()])
-    good = first.manifest.read_text()
-    first.manifest.write_text(text, encoding="latin-1")
-    assert generate(tmp_path, [make_instance()]).removed == ()
-    assert first.manifest.read_text() == good
-
-
 def test_equal_instances_are_one_kernel(tmp_path, make_instance):
     tree = generate(tmp_path, [make_instance(id=1), make_instance(id=2)])
     assert [kernel.instance.id for kernel in tree.kernels] == [1]
@@ -152,66 +91,10 @@ def test_library_source(tmp_path, make_instance, golden):
     tree.write_library_source([])
 
 
-def test_an_instance_without_pipeline():
-    with pytest.raises(UsageError, match="toy"):
-        entry_candidates([RuleSetEntry(toy(1))], ckprof.Profiler().registry, "test")
-
-
 def test_a_root_that_is_a_file(tmp_path, make_instance):
     (tmp_path / "root").write_text("")
     with pytest.raises(InputError, match="cannot write"):
         generate(tmp_path / "root", [make_instance()])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Toy(Instance):
-    pipeline: ClassVar[str] = "toy"
-
-    number: int
-
-
-class ToyPipeline:
-    """Gives all its kernels the same name."""
-
-    id = "toy"
-
-    def kernel_name(self, instance):
-        return "toy"
-
-    def instance_string(self, instance):
-        return f"Toy<{instance.number}>"
-
-    def render(self, instance, arch, api_level):
-        return self.render_named(instance, "toy", arch, api_level)
-
-    def render_named(self, instance, name, arch, api_level):
-        header = f'#include "toy.hpp"\nstruct {name}_Launcher {{ /* a toy */ }};\n'
-        return KernelSource(name=name, header=header, launcher=f"{name}_Launcher")
-
-
-class OldPipeline:
-    """A pipeline that knows nothing of names that are given to it."""
-
-    id = "toy"
-
-    def __init__(self, *parts):
-        self.parts = parts
-
-    def kernel_name(self, instance):
-        return "_".join(["toy", *(str(getattr(instance, part)) for part in self.parts)])
-
-    def instance_string(self, instance):
-        return f"Toy<{instance.number}>"
-
-    def render(self, instance, arch, api_level):
-        name = self.kernel_name(instance)
-        return KernelSource(name=name, header=f"struct {name} {{}};\n", launcher=name)
-
-
-def toy(number):
-    return Toy(
-        id=number, direction="fwd", ndim=2, layout=find_layout("nhwgc"), dtype=DataType.FP16, number=number
-    )
 
 
 def test_equal_names_of_different_instances(tmp_path):
@@ -285,10 +168,3 @@ def test_the_key_of_an_instance_is_computed_once(tmp_path, monkeypatch):
         tree = generate(tmp_path, instances, {"toy": ToyPipeline()})
         assert len({kernel.instance.key for kernel in tree.kernels}) == 5
     assert len(computed) == len(set(computed)) == 5
-
-
-def test_jinja_is_loaded_on_first_use():
-    modules = "sys, ckprof.kernels, ckprof_plugins.pipelines.gemm_families"
-    code = f"import {modules}; print('jinja2' in sys.modules)"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout == "False\n"

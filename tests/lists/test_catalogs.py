@@ -10,10 +10,12 @@ import pytest
 
 from ckprof.errors import SHOWN, Diagnostic, ExitCode, InputError, ListError
 from ckprof.files import write_output
-from ckprof.lists.catalogs import read_catalog, render_catalog, write_catalog
+from ckprof.lists import catalogs as writer
+from ckprof.lists.catalogs import differences, read_catalog, render_catalog, write_catalog
 from ckprof.model.catalog import Catalog
 from ckprof.model.types import DataType
 from ckprof.plugin.protocols import CatalogVariant
+from ckprof_converters.records import DepthwiseRecord
 from ckprof_plugins.directions._convolution.layout import LAYOUTS, find_layout
 
 PATH = Path("x.json")
@@ -144,3 +146,93 @@ def test_a_list_error_shows_the_first_diagnostics():
     assert lines[-1] == "... and 3 more"
     assert (error.path, error.line, error.column, error.message) == (PATH, 1, 2, "m")
     assert str(ListError(diagnostics[:1])) == "x.json:1:2: m"
+
+
+DEPTHWISE = Catalog(
+    variant="forward_depthwise",
+    ndim=2,
+    layout=find_layout("ngchw"),
+    dtype=DataType.FP16,
+    records=(
+        DepthwiseRecord(0, 8, 8, 3, 1, 1, 1, 1, 1, 4, 4, 8, 8),
+        DepthwiseRecord(3, 16, 16, 3, 1, 1, 1, 1, 1, 4, 4, 8, 8),
+    ),
+)
+
+
+DEPTHWISE_TEXT = render_catalog(DEPTHWISE)
+
+
+def found(change):
+    document = json.loads(DEPTHWISE_TEXT)
+    change(document)
+    return [str(item) for item in differences(json.dumps(document, indent=2).encode(), DEPTHWISE)]
+
+
+def test_the_very_bytes_do_not_differ():
+    assert differences(DEPTHWISE_TEXT.encode(), DEPTHWISE) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda d: d.update(datatype="bf16"), ['datatype: is "bf16", expected "fp16"']),
+        (lambda d: d["instances"][1].update(tile_h=8), ["instances[id 3].tile_h: is 8, expected 16"]),
+        (lambda d: d["instances"][1].update(tile_h=True), ["instances[id 3].tile_h: is true, expected 16"]),
+        (lambda d: d["instances"][1].pop("tile_h"), ["instances[id 3].tile_h: is missing, expected 16"]),
+        (lambda d: d["instances"][0].update(x=1), ["instances[id 0].x: is 1, expected no such key"]),
+        (lambda d: d["instances"].pop(), ["instances[id 3]: is missing"]),
+        (
+            lambda d: d["instances"][1].update(id=4),
+            ["instances[id 3]: is missing", "instances[id 4]: is not in the list"],
+        ),
+        (
+            lambda d: d["instances"].append(d["instances"][0]),
+            ["instances[2]: repeats the id 0"],
+        ),
+        (lambda d: d["instances"].append(7), ["instances[2]: has no id"]),
+        (lambda d: d.update(instances=None), ["instances: is no list of records"]),
+        (lambda d: d.pop("layout"), ['layout: is missing, expected "ngchw"']),
+        (
+            lambda d: d["instances"].reverse(),
+            ["same values in another order or spacing, first at line 8 column 13"],
+        ),
+    ],
+)
+def test_each_difference_is_named(change, expected):
+    assert found(change) == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (
+            DEPTHWISE_TEXT.encode() + b"\n",
+            "same values in another order or spacing, first at line 38 column 2",
+        ),
+        (b"", "not valid JSON: "),
+        (b"\xff", "not valid JSON: "),
+        (b"[" * 100_000, "not valid JSON: "),
+        (b"[]", "not a JSON object, expected a catalog"),
+    ],
+)
+def test_files_that_are_no_such_catalog(data, expected):
+    (difference,) = differences(data, DEPTHWISE)
+    assert str(difference).startswith(expected)
+
+
+@pytest.mark.parametrize("count", [4, 5, 6, 8, 9])
+def test_pieces_make_the_same_text(tmp_path, monkeypatch, count):
+    monkeypatch.setattr(writer, "_RECORDS_AT_ONCE", 4)
+    catalog = Catalog(
+        variant="forward_depthwise",
+        ndim=2,
+        layout=find_layout("ngchw"),
+        dtype=DataType.FP16,
+        records=tuple(DepthwiseRecord(id_, *[8] * 12) for id_ in range(count)),
+    )
+    path = tmp_path / "x.json"
+    assert write_catalog(path, catalog)
+    assert path.read_text() == render_catalog(catalog)
+    assert not write_catalog(path, catalog)
+    assert [item.name for item in tmp_path.iterdir()] == ["x.json"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import jinja2
@@ -10,8 +12,10 @@ from jinja2 import nodes
 
 import ckprof
 import ckprof_plugins
-from ckprof.kernels.c_interface import boolean, string_literal
-from ckprof.kernels.jinja import render
+from ckprof.kernels.jinja import render, render_cached
+from ckprof.model.architecture import LATEST_API_LEVEL
+from ckprof_plugins.directions.fwd import Forward
+from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
 
 TEMPLATES = sorted(
     path for package in (ckprof, ckprof_plugins) for path in Path(package.__path__[0]).glob("**/*.j2")
@@ -48,13 +52,19 @@ def test_templates_of_unknown_packages_are_errors():
         render("ckprof.kernels", "x.j2")
 
 
-def test_booleans():
-    assert (boolean(True), boolean(False)) == ("true", "false")
+def test_filling_is_rendering(make_instance):
+    for changes in ({}, {"pipeline": "wavelet"}, {"dtype": "fp32", "tile_m": 256}, {"split_image": True}):
+        instance = make_instance(**changes)
+        header = ImplicitGemmPipeline().header_of(
+            instance, Forward.operation, "a_kernel", "gfx942", LATEST_API_LEVEL
+        )
+        package = "ckprof_plugins.pipelines"
+        filled = render_cached(package, header.template, header, header.literal_fields)
+        assert filled == render(package, header.template, p=header)
 
 
-@pytest.mark.parametrize(
-    ("text", "literal"),
-    [("gfx942", '"gfx942"'), ('a"b\\', '"a\\"b\\\\"'), ("\n1", '"\\0121"'), ("é", '"\\303\\251"')],
-)
-def test_string_literals(text, literal):
-    assert string_literal(text) == literal
+def test_jinja_is_loaded_on_first_use():
+    modules = "sys, ckprof.kernels, ckprof_plugins.pipelines.gemm_families"
+    code = f"import {modules}; print('jinja2' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "False\n"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 
 import ckprof
 from ckprof.errors import UsageError
-from ckprof.kernels.candidates import with_unfused
+from ckprof.kernels.candidates import check_validity, entry_candidates, with_unfused
+from ckprof.model.architecture import LATEST_API_LEVEL
+from ckprof.model.requirement import UnmetRequirement
+from ckprof.plugin.protocols import RuleSetEntry
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.problem import GemmProblem, MultiDProblem
 from ckprof_plugins.pipelines.universal_gemm.instance import MultiDGemmInstance
+from tests.kernels.toys import toy
 
 FUSED = "forward/bias_clamp/tests/nhwgc_fp16"
 PLAIN = "forward/tests/nhwgc_fp16"
@@ -74,3 +78,35 @@ def test_products_with_further_matrices_have_it_too():
         m=4, n=5, k=6, stride_a=7, elementwise_op=ElementwiseOp.MULTI_D_ADD, strides_d=(9,)
     )
     assert problem.unfused == GemmProblem(m=4, n=5, k=6, stride_a=7)
+
+
+@pytest.fixture(scope="module")
+def candidates():
+    query = ckprof.InstanceQuery(conf="forward/tests/nhwgc_fp16")
+    return ckprof.Profiler().instances(query).candidates
+
+
+def test_what_pipelines_reject_is_invalid_with_every_reason(candidates):
+    valid, invalid = check_validity(candidates, "gfx942", LATEST_API_LEVEL)
+    assert valid and len(valid) + len(invalid) == len(candidates)
+    for one in invalid:
+        expected = one.candidate.pipeline.unmet_requirements(
+            one.candidate.instance, "gfx942", LATEST_API_LEVEL
+        )
+        assert one.unmet_requirements == tuple(expected)
+    valid, invalid = check_validity(candidates, "gfx1201", LATEST_API_LEVEL)
+    assert not valid and all(one.reason.endswith(")") for one in invalid)
+
+
+def test_a_known_defect_comes_first(candidates):
+    valid = check_validity(candidates, "gfx942", LATEST_API_LEVEL)[0]
+    defect = UnmetRequirement(rule="known-wrong", message="reads beyond its tile")
+    known = [replace(valid[0], defect=defect), valid[1]]
+    fine, invalid = check_validity(known, "gfx942", LATEST_API_LEVEL)
+    assert fine == (valid[1],)
+    assert invalid[0].reason == "reads beyond its tile (known-wrong)"
+
+
+def test_an_instance_without_pipeline():
+    with pytest.raises(UsageError, match="toy"):
+        entry_candidates([RuleSetEntry(toy(1))], ckprof.Profiler().registry, "test")
