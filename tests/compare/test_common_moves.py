@@ -205,41 +205,32 @@ def rows_of(problems: dict[str, list[float]], processes: int = 1) -> tuple[list[
     return rows, np.array([value for own in problems.values() for value in own])
 
 
+NEAR = np.array([-0.02, -0.01, 0.0, 0.01, 0.02])
+#: of the middle one of five rows: the median of their distances from it is 0.01
+ERROR = 1.25 * (0.01 / 0.6745) / math.sqrt(5)
+
+
 def test_moves_of_problems_beside_what_the_others_moved_by() -> None:
-    near = [-0.02, -0.01, 0.0, 0.01, 0.02]
-    # the median of the distances from the middle one is 0.01
-    error = 1.25 * (0.01 / 0.6745) / math.sqrt(5)
-    sizes = {"a": 0.3, "b": -0.3, "c": 5.0, "d": 0.01}
-    rows, changes = rows_of(
-        {name: [size + one for one in near] for name, size in sizes.items()} | {"few": [0.4] * 4}
-    )
+    sizes = {"a": 0.3, "b": -0.3, "c": 4.5, "d": 3.4 * ERROR, "e": 3.6 * ERROR}
+    rows, changes = rows_of({**{name: [*(size + NEAR)] for name, size in sizes.items()}, "few": [0.4] * 4})
     moves, spread = problem_moves(rows, changes, np.full(len(rows), 1e-8), np.ones(len(rows), dtype=bool))
-    usual = {
-        name: sum(size**2 - error**2 for other, size in sizes.items() if other != name)
-        / sum(other != name for other in sizes)
-        for name in (*sizes, "few")
-    }
-    reach = {name: math.sqrt(usual[name]) * stats.t(3).ppf(1 - 1e-5) for name in sizes}
-    assert reach["c"] > 5.0, "three others do not say that this is too much"
-    expected = {
-        "a": (0.3, 0.0),
-        "b": (-0.3, 0.0),
-        "c": (5.0, 0.0),
-        "d": (0.0, 0.0),
-        "few": (0.0, usual["few"]),
-    }
+    # four others do not say that 4.5 is too much; 3.4 errors may be chance; four rows are too few
+    assert math.sqrt(0.09 * 2 / 4) * stats.t(4).ppf(1 - 1e-5) > 4.5
+    expected = {name: (0.0 if name == "d" else size, 0.0) for name, size in sizes.items()}
+    expected["few"] = (0.0, sum(size**2 - ERROR**2 for size in sizes.values()) / 5)
     for row, move, square in zip(rows, moves, spread, strict=True):
         assert (move, square) == pytest.approx(expected[row.problem]), row.problem
 
 
 def test_a_problem_that_moved_more_than_others_make_likely_is_a_change() -> None:
-    quiet = {name: [size] * 5 for name, size in (("a", 0.001), ("b", -0.001), ("c", 0.001))}
-    limit = 0.001 * stats.t(3).ppf(1 - 1e-5)
-    assert limit < math.log(1.08)
-    for size, moved in ((0.07, True), (0.08, False)):
-        rows, changes = rows_of({**quiet, "x": [size] * 5})
+    quiet = {name: [*(size + NEAR / 2000)] for name, size in (("a", 0.001), ("b", -0.001), ("c", 0.001))}
+    assert 0.001 * stats.t(3).ppf(1 - 1e-5) < math.log(1.08)
+    usual = 0.001**2 - (ERROR / 2000) ** 2
+    for size, moved in ((0.0769, True), (0.077, False)):
+        rows, changes = rows_of({**quiet, "x": [*(size + NEAR / 2000)]})
         moves, spread = problem_moves(rows, changes, np.full(20, 1e-8), np.ones(20, dtype=bool))
-        assert moves[-1] == (size if moved else 0) and spread[-1] == pytest.approx(0.0 if moved else 1e-6)
+        assert moves[-1] == pytest.approx(size if moved else 0)
+        assert spread[-1] == pytest.approx(0.0 if moved else usual, rel=1e-8)
     moves, _ = problem_moves(rows, changes, np.full(20, 1e-8), np.zeros(20, dtype=bool))
     assert not moves.any(), "rows with several processes are not these"
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from ckprof.compare.change import (
     Verdict,
@@ -16,6 +17,7 @@ from ckprof.compare.change import (
 )
 from ckprof.compare.options import ChangePolicy
 from ckprof.compare.row_times import (
+    Errors,
     RowTimes,
     location,
     middle_of,
@@ -169,20 +171,68 @@ def test_the_difference_of_both_sides() -> None:
     assert not pairs.single and (pairs.processes, pairs.rounds) == (2, 2)
 
 
-@pytest.mark.parametrize("processes", [1, 4])
-def test_errors_are_as_large_as_they_are(processes: int) -> None:
-    """Their variance is that of differences of two sides that changed nothing, rounded up."""
+#: variances are rounded up to the next of 60 steps from 1e-8 to 4
+STEP = 4e8 ** (1 / 59)
+
+
+@pytest.mark.parametrize(("processes", "noisier"), [(1, 1.0), (4, 1.0), (1, 10.0)])
+def test_errors_are_as_large_as_they_are(processes: int, noisier: float) -> None:
+    """Their variance is that of differences of two sides that changed nothing."""
     shape = Shape(processes=processes, rounds=6 // processes + 3, rows=600)
-    for sigma in (0.004, 0.05):
-        generator = np.random.default_rng(5)
-        old, new = (side(generator, shape, INDEPENDENT, sigma) for _ in range(2))
-        rows = row_times(old, new, shape)
-        errors = row_errors(rows, POLICY)
-        real = np.var([row.log_ratio for row in rows])
-        assert real < np.mean(errors.variance) < 1.5 * real
-        wider = errors.widened(np.full(len(rows), 1e-3))
-        assert wider.variance == pytest.approx(errors.variance + 1e-3)
-        # two sigmas: 0.0228, of variances that are rounded up more
-        tails = errors.tail(np.full(len(rows), 2 * math.sqrt(real)))
-        assert 0.02 < np.mean(tails) < 0.05
-        assert np.all(wider.tail(np.full(len(rows), 0.01)) > errors.tail(np.full(len(rows), 0.01)))
+    generator = np.random.default_rng(5)
+    old, new = (side(generator, shape, INDEPENDENT, sigma) for sigma in (0.01, 0.01 * noisier))
+    rows = row_times(old, new, shape)
+    errors = row_errors(rows, POLICY)
+    real = np.var([row.log_ratio for row in rows])
+    assert real < np.mean(errors.variance) < STEP * real
+    wider = errors.widened(np.full(len(rows), 1e-3))
+    assert wider.variance == pytest.approx(errors.variance + 1e-3)
+    # two sigmas: 0.0228, of variances that are rounded up more
+    tails = errors.tail(np.full(len(rows), 2 * math.sqrt(real)))
+    assert 0.02 < np.mean(tails) < 0.05
+    assert np.all(wider.tail(np.full(len(rows), 0.01)) > errors.tail(np.full(len(rows), 0.01)))
+
+
+def test_a_row_that_says_nothing_has_what_is_assumed() -> None:
+    """A standard deviation of 5 %, whose logarithm has one of 0.7: it is distributed log-normally."""
+    errors = row_errors([alone((0.0, 0.1), (0.0, 0.1))], ChangePolicy(round_noise=0.05))
+    expected = 2 * 0.05**2 * math.exp(2 * 0.7**2)
+    assert expected < errors.variance[0] < STEP * expected
+
+
+def test_rows_of_a_problem_that_share_what_disturbs_them_count_as_one() -> None:
+    """One problem of sixty disturbed rows among nine quiet ones hardly says what to expect of another."""
+
+    def variance_of_another(*, together: bool) -> float:
+        generator = np.random.default_rng(2)
+        rows = []
+        for problem, (count, sigma) in enumerate([(60, 0.2), *[(10, 0.001)] * 9]):
+            for number in range(count):
+                # of the same variance
+                times = [sigma * one for one in generator.permutation([-1.0, 0.0, 1.0])]
+                name = problem if together else (problem, number)
+                rows.append(RowTimes(old={"a": times}, new={"b": times[::-1]}, problem=name))
+        rows.append(RowTimes(old={"a": [0.0]}, new={"b": [0.0]}, problem="another"))
+        return float(row_errors(rows, POLICY).variance[-1])
+
+    # what is expected, which the median row says, counts as four more: the square of 0.2 is that of one in 14
+    # problems, and of sixty in 154 rows
+    assert variance_of_another(together=True) == pytest.approx(2 * 0.04 / 14, rel=0.3)
+    assert variance_of_another(together=False) == pytest.approx(2 * 0.04 * 60 / 154, rel=0.3)
+
+
+def test_quantiles_and_tails_of_mixtures() -> None:
+    """A tenth of what has a standard deviation of 0.001 has one of 0.1 besides."""
+    weights, variances = np.ones((1, 1)), np.full((1, 1), 1e-6)
+    errors = Errors.mixture(weights, variances)
+    sigma = math.sqrt(errors.variance[0])
+    assert 0.001 <= sigma < 0.001 * math.sqrt(STEP)
+    for share in (0.025, 0.16):
+        assert errors.quantile(share)[0] == pytest.approx(stats.norm.isf(share) * sigma, rel=2e-3)
+    size = np.array([3 * sigma])
+    assert errors.tail(size)[0] == pytest.approx(stats.norm.sf(3), rel=1e-3)
+    mixed = errors.contaminated(np.array([0.1]), 0.1)
+    assert mixed.tail(size)[0] == pytest.approx(0.9 * stats.norm.sf(3) + 0.1 * 0.488, rel=0.02)
+    assert errors.widened(np.array([3e-6])).quantile(0.025)[0] == pytest.approx(
+        1.96 * math.sqrt(sigma**2 + 3e-6), rel=2e-3
+    )
