@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ckprof import hookimpl
-from ckprof.errors import InputError, PluginError
+from ckprof.errors import InputError
 from ckprof.model.conversion import ConversionRequest
 from ckprof.model.parity import BuilderList, BuilderString
 from ckprof.model.strings import argument_kinds as kinds
@@ -16,10 +16,8 @@ from ckprof.model.strings.fields import Field, number
 from ckprof.model.strings.kind import StringKind, default_revision
 from ckprof.parity.side import builder_side, read_builder
 from ckprof.plugin.additions import Kind
-from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import ParityFormat
-from ckprof.plugin.registry import Registry
-from ckprof.testing.plugins import Registering
+from ckprof.testing import registry_with
 
 WINOGRAD = StringKind(
     id="winograd",
@@ -72,18 +70,9 @@ class Plugin:
         registry.add(WINOGRAD, self.reader, COUNT, FAMILIES, FAMILY)
 
 
-def registry_of(*plugins, shipped=False):
-    manager = PluginManager()
-    if shipped:
-        manager.load_all()
-    for number_, plugin in enumerate(plugins):
-        manager.register(plugin, f"plugin{number_}")
-    return Registry(manager).check_all()
-
-
 def test_a_plugin_brings_strings_reader_and_format():
     plugin = Plugin()
-    registry = registry_of(plugin)
+    registry = registry_with(plugin, builtins=False)
     assert registry.strings.parse("WinogradKernel<4,1>").values == ("4", "1")
     assert registry.parity_formats.ids == ("count",)
     request = ConversionRequest(path=Path("x.txt"), data=b"winograd 4\nwinograd 8")
@@ -92,17 +81,8 @@ def test_a_plugin_brings_strings_reader_and_format():
     assert plugin.reader.families == (FAMILY,)
 
 
-def test_two_plugins_with_the_same_kind_or_reader_are_an_error():
-    with pytest.raises(PluginError, match="two plugins provide the kind of instance string 'winograd'"):
-        _ = registry_of(Registering(WINOGRAD), Registering(WINOGRAD)).strings
-    with pytest.raises(PluginError, match="two plugins provide the builder reader 'winograd'"):
-        registry_of(Registering(Reader()), Registering(Reader()))
-    with pytest.raises(PluginError, match="two plugins provide the parity format 'count'"):
-        registry_of(Registering(COUNT), Registering(COUNT))
-
-
 def test_content_that_no_reader_knows_is_rejected():
-    registry = registry_of(Plugin())
+    registry = registry_with(Plugin(), builtins=False)
     request = ConversionRequest(path=Path("x.txt"), data=b"hello")
     with pytest.raises(InputError, match=r"x\.txt: no instance list .*winograd: Winograd lists"):
         read_builder(request, registry, default_revision())
