@@ -137,6 +137,7 @@ def test_targets_report_what_they_find(profiler):
     assert {target for target, _ in profiler.doctor()} == set(profiler.registry.targets.ids)
 
 
+@pytest.mark.thorough
 @pytest.mark.compiler
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found")
 def test_iteration_is_by_problem_best_first(tmp_path, monkeypatch):

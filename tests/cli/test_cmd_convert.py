@@ -37,6 +37,7 @@ def test_upstreams_folder_gives_upstreams_catalogs(ckprof, tmp_path, upstream_li
     assert ckprof("convert", upstream_lists, "-o", "out", "--check").code == 0
 
 
+@pytest.mark.thorough
 def test_the_lists_that_ship_are_converted(ckprof):
     called = ckprof("convert", "conf", "-o", "out")
     assert called.code == 0, called.err
@@ -238,6 +239,7 @@ def readme_commands():
     return block[1].splitlines()
 
 
+@pytest.mark.thorough
 def test_the_examples_of_the_readme_work(ckprof, tmp_path):
     commands = readme_commands()
     assert len(commands) > 8

@@ -131,6 +131,8 @@ def test_a_tree_has_a_line_for_each_list_and_goes_on_after_a_broken_one(ckprof, 
     (tree / "forward" / "tests" / "wrong_fp16.conf").unlink()
     assert ckprof(*call).code == 1
     assert ckprof("run", "bwd_weight", "--tree", "lists").code == 1, "nothing was run"
+    measuring({(0, 0): Status.UNSUPPORTED})
+    assert "no instance supports problem 0: 2D " in ckprof("run", "--tree", "lists", "--format", "md").out
 
 
 def test_plans_are_printed_without_being_carried_out(ckprof, tree):
@@ -155,6 +157,7 @@ def test_plans_are_printed_without_being_carried_out(ckprof, tree):
         (("--tree", "conf", "--epilogue-cost"), "--epilogue-cost and --tree do not go together"),
         (("--tree", "conf", "--store", "a.db"), "--store and --tree do not go together"),
         (("--tree", "conf"), "--conf and --tree contradict each other"),
+        (("--split-k", "many"), "--split-k"),
         (("--set", "tests"), "--set belongs to --tree"),
         (("--tag", "nightly", "--problem", ONE), "--tag names outcomes in a store: it requires --store"),
     ],
@@ -162,3 +165,20 @@ def test_plans_are_printed_without_being_carried_out(ckprof, tree):
 def test_wrong_usage(ckprof, options, part):
     called = ckprof("run", "fwd", "--conf", LIST, *options)
     assert called.code == 2 and part in called.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "part"),
+    [
+        (("--tree", "lists", "--instance", "3"), 2, "use --filter with --tree"),
+        (("--tree", "lists", "--filter", "("), 2, "not a regular expression"),
+        (("--rule-set", "tiny"), 2, "no DIRECTION given (bwd_data, bwd_weight, fwd, gemm)"),
+        (("fwd",), 2, "give --conf FILE"),
+        (("--tree", "nowhere"), 3, "no such folder"),
+        (("--tree", "lists", "--set", "x"), 3, "tests"),
+        (("--tree", "lists", "--problem", "conv -n"), 3, "needs a value"),
+    ],
+)
+@pytest.mark.usefixtures("tree")
+def test_nothing_is_run_of_what_cannot_be_meant(ckprof, words, code, part):
+    ckprof("run", *words).fails_with(code, part)

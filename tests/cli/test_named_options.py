@@ -70,9 +70,11 @@ def _texts(path: Path) -> Iterator[tuple[int, str]]:
             if called is None or called[1] in known:
                 yield number, line
         return
-    tree = ast.parse(path.read_text())
-    parts = {part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
+    content = path.read_text()
+    # what names no option need not be parsed
+    nodes = [*ast.walk(ast.parse(content))] if OPTION.search(content) else []
+    parts = {part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
         text = text_of(node)
         if text is not None and node not in parts:
             yield from ((node.lineno + index, line) for index, line in enumerate(text.splitlines()))

@@ -18,6 +18,7 @@ LIST = "forward/tests/nhwgc_fp16"
 @pytest.mark.parametrize(
     ("call", "parts"),
     [
+        (("run", "fwd", "--conf", LIST, "--prob", "x"), ("unknown option '--prob'",)),
         (("rnu",), ("unknown command 'rnu'; did you mean 'run'?", "'ckprof --help'")),
         (
             ("run", "fwd", "--conf", LIST, "--probelm", "x"),

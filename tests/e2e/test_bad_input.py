@@ -17,21 +17,6 @@ pytestmark = pytest.mark.thorough
 GOOD = (LISTS / "forward" / "tests" / "nhwgc_fp16.conf").read_text().splitlines()[0]
 
 
-def test_unknown_option(ckprof: Ckprof, short_list: Path) -> None:
-    ckprof("run", "fwd", "--conf", short_list, "--nonsense").fails_with(
-        ExitCode.USAGE, "--nonsense", "--help"
-    )
-
-
-def test_unknown_command_and_no_command(ckprof: Ckprof) -> None:
-    ckprof("profile").fails_with(ExitCode.USAGE, "profile", "run")
-    assert ckprof().code == ExitCode.USAGE
-
-
-def test_abbreviated_options_are_not_guessed(ckprof: Ckprof, short_list: Path) -> None:
-    ckprof("run", "fwd", "--conf", short_list, "--prob", "x").fails_with(ExitCode.USAGE, "--prob")
-
-
 @pytest.mark.parametrize(
     ("option", "value", "part"),
     [
@@ -57,11 +42,6 @@ def test_abbreviated_options_are_not_guessed(ckprof: Ckprof, short_list: Path) -
 def test_wrong_values(ckprof: Ckprof, short_list: Path, option: str, value: str, part: str) -> None:
     called = ckprof("run", "fwd", "--conf", short_list, "--dry-run", f"{option}={value}")
     called.fails_with(ExitCode.USAGE, part)
-
-
-def test_unknown_direction(ckprof: Ckprof, short_list: Path) -> None:
-    called = ckprof("run", "foward", "--conf", short_list)
-    called.fails_with(ExitCode.USAGE, "unknown direction 'foward'")
 
 
 def test_missing_file_and_directory(ckprof: Ckprof, tmp_path: Path) -> None:

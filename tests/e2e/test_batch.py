@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import shutil
@@ -58,50 +56,6 @@ def test_every_list_and_a_grand_total(ckprof: Ckprof, tree: Path, tmp_path: Path
     ]
     assert report["stops"][2]["report"]["direction"] == "bwd_data"
     assert report["stops"][2]["report"]["problems"][0]["outcomes"][0]["verification"]["passed"]
-
-
-def test_one_direction_in_csv(ckprof: Ckprof, tree: Path) -> None:
-    called = ckprof("run", "fwd", "--tree", tree, *QUICK, "--format", "csv", "--filter", "compv[34]", "-q")
-    assert called.code == ExitCode.INPUT  # a broken list might be one of the direction
-    rows = {row["list"]: row for row in csv.DictReader(io.StringIO(called.out))}
-    assert rows["forward/tests/nhwgc_fp16.conf"]["verdict"] == "fine"
-    assert rows["backward_data/profiler/nhwgc_fp16.conf"]["reason"] == "a list of bwd_data"
-
-
-def test_failures_are_told_in_full(ckprof: Ckprof, tree: Path) -> None:
-    odd = PROBLEM.replace("16 16", "16 3")
-    called = ckprof("run", "--tree", tree / "forward", "--problem", odd, "--format", "md")
-    assert called.code == ExitCode.FAILED, called.err
-    assert "no instance supports problem 0: 2D G1 N1 K16 C3" in called.out
-
-
-def test_dry_run_and_instances_build_nothing(ckprof: Ckprof, tree: Path) -> None:
-    planned = ckprof("run", "--tree", tree / "forward", "--dry-run", "--problem", PROBLEM)
-    assert planned.code == 0 and "would build 4 fwd kernels" in planned.out
-    listed = ckprof("run", "--tree", tree / "forward", "--list-instances")
-    assert listed.code == 0 and "Total: 4 instances" in listed.out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--tree", "tree", "--conf", "x.conf"), "contradict each other"),
-        (("--tree", "tree", "--instance", "3"), "--filter"),
-        (("--tree", "tree", "--filter", "("), "not a regular expression"),
-        (("--tree", "tree", "--split-k", "many"), "--split-k"),
-        (("--set", "tests", "--conf", "x.conf"), "--set belongs to --tree"),
-        (("--rule-set", "tiny"), "no DIRECTION given (bwd_data, bwd_weight, fwd, gemm)"),
-        (("fwd",), "give --conf FILE"),
-    ],
-)
-def test_usage(ckprof: Ckprof, tree: Path, arguments: tuple[str, ...], words: str) -> None:
-    ckprof("run", *arguments).fails_with(ExitCode.USAGE, words)
-
-
-def test_bad_input(ckprof: Ckprof, tree: Path) -> None:
-    ckprof("run", "--tree", "nowhere").fails_with(ExitCode.INPUT, "no such folder")
-    ckprof("run", "--tree", tree, "--set", "x").fails_with(ExitCode.INPUT, "profiler, tests")
-    ckprof("run", "--tree", tree, "--problem", "conv -n").fails_with(ExitCode.INPUT, "needs a value")
 
 
 def test_interrupt_reports_what_is_done(tree: Path, tmp_path: Path) -> None:

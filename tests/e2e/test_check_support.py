@@ -27,11 +27,6 @@ def test_the_model_gives_the_answers_of_the_real_headers(ckprof, tmp_path, direc
     assert found["api_level"] == "2025-07"
 
 
-def test_bad_calls(ckprof, tmp_path):
-    case = write_case(tmp_path, "forward", FORWARD[:1])
-    ckprof("check-support", "fwd", *case[:2]).fails_with(2, "nothing to ask")
-
-
 def test_wrong_tails_of_splits_are_rejected(ckprof, tmp_path):
     """compv4 of July 2025: ceil(GemmK / (split * 32)) blocks along K, of which 1 and 3 are wrong."""
     case = write_case(tmp_path, "bwd_weight", (({**V4, "vector_size_a": 8, "vector_size_b": 8}, ""),))

@@ -85,19 +85,6 @@ def test_a_target_that_reads_no_machine_code_says_so(ckprof):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "part"),
-    [
-        ((), 2, "name a direction"),
-        (("nowhere",), 3, "nowhere"),
-        (("--diff", "a.json", "b.json"), 3, "a.json"),
-        (("fwd", "--diff", "a.json", "b.json"), 2, "--diff takes two builds"),
-    ],
-)
-def test_wrong_calls_of_inspect(ckprof, arguments, code, part):
-    ckprof("inspect", *arguments).fails_with(code, part)
-
-
-@pytest.mark.parametrize(
     ("arguments", "parts"),
     [
         (("--ck-root", "nowhere"), ("--ck-root nowhere", "no ck_tile/core.hpp")),

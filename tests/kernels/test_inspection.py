@@ -153,15 +153,12 @@ def test_a_damaged_folder_is_refused(folder, told, damage, message):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("fdw",), ExitCode.INPUT, "fdw: is neither a direction (bwd_data, "),
         (("out",), ExitCode.USAGE, "target cpu builds no code objects that could be inspected"),
         (("out", "--problem", "conv"), ExitCode.USAGE, "--problem goes with a direction whose instances"),
-        (("out", "--rule-set", "tiny"), ExitCode.USAGE, "--rule-set goes with a direction"),
         ((".",), ExitCode.INPUT, "expected a folder of 'ckprof build --build-dir', or a report"),
         (("out/manifest.json",), ExitCode.USAGE, "target cpu builds no code objects"),
         (("out/CMakeLists.txt",), ExitCode.INPUT, "not a report of 'ckprof inspect --format json'"),
         (("--diff", "out", "nothere"), ExitCode.USAGE, "target cpu builds no code objects"),
-        ((), ExitCode.USAGE, "name a direction with instances to build"),
     ],
 )
 @pytest.mark.usefixtures("folder")
