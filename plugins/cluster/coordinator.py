@@ -13,7 +13,6 @@ import uuid
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
-from enum import Enum
 from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
@@ -49,17 +48,6 @@ _AHEAD_SHARE: Final = 64
 _MOST_LOOKS: Final = 64
 
 
-class _State(Enum):
-    """What is expected of a task that was handed out."""
-
-    WANTED = "wanted"
-    #: wanted, though its worker is a suspected straggler: another device was asked once for a speculative
-    #: copy. A unit that ends its workers shall not end one after the other
-    SUSPECTED = "suspected"
-    #: its lease is over: whatever comes of it is welcome, but nobody waits for it
-    ABANDONED = "abandoned"
-
-
 class _InFlight:
     """A task that was handed out.
 
@@ -71,7 +59,11 @@ class _InFlight:
         self.id = task.id
         self.open = unit
         self.objects = objects
-        self.state = _State.WANTED
+        #: its worker is a suspected straggler: another device was asked once for a speculative copy. A unit
+        #: that ends its workers shall not end one after the other
+        self.suspected = False
+        #: its lease is over: whatever comes of it is welcome, but nobody waits for it
+        self.abandoned = False
         #: the same unit on another device: the first one to finish counts
         self.copy: _InFlight | None = None
         #: shard of its worker, and its size at the last look
@@ -81,14 +73,10 @@ class _InFlight:
         #: ids of devices that were found slow meanwhile: what one of them had measured of the unit is marked
         self.slow_on: set[str] = set()
 
-    @property
-    def abandoned(self) -> bool:
-        return self.state is _State.ABANDONED
-
     def pair(self, other: _InFlight) -> None:
         """Have another device do the same: the first one to finish counts."""
         self.copy, other.copy = other, self
-        self.state = other.state = _State.SUSPECTED
+        self.suspected = other.suspected = True
 
     def part(self) -> bool:
         """Be the only one again; say whether another device does the same."""
@@ -185,7 +173,7 @@ class Coordinator:
         suspects = (
             sent
             for sent in self._in_flight.values()
-            if sent.state is _State.WANTED
+            if not (sent.suspected or sent.abandoned)
             and not self._leases.is_waiting(sent.id)
             and sent.seen <= silent_since
         )
@@ -288,7 +276,7 @@ class Coordinator:
 
     def _abandon(self, sent: _InFlight) -> None:
         self._leases.end(sent.id)
-        sent.state = _State.ABANDONED
+        sent.abandoned = True
 
     def _send_objects(self, sent: _InFlight, reply: Reply) -> None:
         """Have a worker that lacks something get it with the task."""
@@ -298,7 +286,7 @@ class Coordinator:
                 self._units.fail(sent.open, "a worker did not get what it was sent")
         else:
             again = self._submit(sent.open, wanted, (self._devices.quarantined, self._devices.suspected))
-            again.state = sent.state
+            again.suspected = sent.suspected
             if sent.copy is not None:
                 again.pair(sent.copy)
 

@@ -7,6 +7,7 @@ import uuid
 from concurrent.futures import wait
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -33,14 +34,13 @@ from ckprof_plugins.cluster.merging import Merger
 from ckprof_plugins.cluster.messages import (
     End,
     Job,
+    Loaded,
     Reply,
     Task,
     Unit,
     answer_of,
-    architecture_files,
     decode_reply,
     encode,
-    loose_plugins,
 )
 from ckprof_plugins.cluster.partial import MergePool, default_processes
 from ckprof_plugins.cluster.pool_build import BUILD_HANDLER, build_missing
@@ -128,25 +128,6 @@ def choose_engine(
     )
 
 
-def describe_sweep(
-    session: Session, request: RunRequest, options: SweepOptions, runner: EngineRunner
-) -> list[str]:
-    """Return what is left to do, and the tasks, bytes and hours that it takes on an engine, for people.
-
-    :raises CkprofError: as :func:`choose_engine`, or the store cannot be read.
-    """
-    engine, engine_request = choose_engine(session, request, options, runner)
-    cpus = cpus_per_worker(available_cpus(), len(runner.devices))
-    plan = plan_sweep(session, request, options, cpus=cpus, counting=rankings_of_one_device)
-    pools = possible_pools(engine, engine_request)
-    devices = pools.get(Pool.RUN, 0)
-    parts = part_counts(plan.open_rankings, options.rounds, devices)
-    return [
-        *describe(plan),
-        *describe_cost(plan, parts, build_slots=pools.get(Pool.BUILD, 0), run_slots=devices),
-    ]
-
-
 def describe_cost(plan: Plan, parts: Sequence[int], *, build_slots: int, run_slots: int) -> list[str]:
     """Return an estimate of what is left of a plan, in a few lines for people.
 
@@ -196,19 +177,11 @@ _MOST_PROBES: Final = 3
 _LOOK_S: Final = 0.5
 
 
-def run_on_engine(
-    session: Session, request: RunRequest, options: SweepOptions, runner: EngineRunner
-) -> SweepResult:
-    """Build what is missing, hand what is left to an engine's workers, and merge what they measure.
+class EngineSweep:
+    """One sweep on an engine.
 
-    :raises CkprofError: the store cannot be written, no toolchain, the engine cannot be used, or no worker
-        can measure anything.
+    :raises CkprofError: as :func:`choose_engine`, or the engine cannot be used.
     """
-    return _Sweep(session, request, options, runner).run()
-
-
-class _Sweep:
-    """One sweep on an engine."""
 
     def __init__(
         self, session: Session, request: RunRequest, options: SweepOptions, runner: EngineRunner
@@ -220,8 +193,25 @@ class _Sweep:
         self._settings = self._asked.settings or ClusterSettings()
         self._folder = SweepFolder(self._asked.folder)
 
+    def describe(self) -> list[str]:
+        """Return what is left to do, and the tasks, bytes and hours that it takes, for people.
+
+        :raises CkprofError: the store cannot be read.
+        """
+        cpus = cpus_per_worker(available_cpus(), len(self._asked.devices))
+        plan = plan_sweep(
+            self._session, self._request, self._options, cpus=cpus, counting=rankings_of_one_device
+        )
+        devices = self._pools.get(Pool.RUN, 0)
+        parts = part_counts(plan.open_rankings, self._options.rounds, devices)
+        slots = self._pools.get(Pool.BUILD, 0)
+        return [*describe(plan), *describe_cost(plan, parts, build_slots=slots, run_slots=devices)]
+
     def run(self) -> SweepResult:
-        """Build what is missing, and have the engine's workers measure."""
+        """Build what is missing, hand what is left to the engine's workers, and merge what they measure.
+
+        :raises CkprofError: the store cannot be written, no toolchain, or no worker can measure anything.
+        """
         session, request, options, folder = self._session, self._request, self._options, self._folder
         with ExitStack() as stack:
             writer = open_sink(session, options.store, wait=options.wait)
@@ -235,8 +225,7 @@ class _Sweep:
                 pool = MergePool(
                     writer.path.with_name(f"{writer.path.name}.merging"),
                     processes,
-                    plugins=loose_plugins(session),
-                    architectures=architecture_files(session),
+                    Loaded.of(session),
                 )
                 stack.enter_context(pool)
             merger = Merger(writer, folder.shards, folder.merged, pool)
@@ -343,24 +332,18 @@ class _Sweep:
                 uid="",
                 started=0.0,
             ),
-            plugins=loose_plugins(session),
-            architectures=architecture_files(session),
+            loaded=Loaded.of(session),
         )
 
     def _reference_unit(self, kernels: Sequence[SelectedKernel]) -> bytes:
         """Return the encoded problem of middling work with kernels: it is measured on every device."""
-
-        def fits(kernel: SelectedKernel, run: ProblemCase) -> bool:
-            return kernel.ndim == run.problem.ndim and run.takes(kernel)
-
-        problems = [
-            problem for problem in self._request.problems if any(fits(kernel, problem) for kernel in kernels)
-        ]
-        if not problems:
+        fitting: list[tuple[ProblemCase, SelectedKernel]] = []
+        for run in sorted(self._request.problems, key=lambda run: run.problem.real_flop):
+            fits = (one for one in kernels if one.ndim == run.problem.ndim and run.takes(one))
+            fitting += [(run, kernel) for kernel in islice(fits, 1)]
+        if not fitting:
             return b""
-        ordered = sorted(problems, key=lambda problem: problem.problem.real_flop)
-        chosen = ordered[len(ordered) // 2]
-        kernel = next(kernel for kernel in kernels if fits(kernel, chosen))
+        chosen, kernel = fitting[len(fitting) // 2]
         unit = Unit(
             id="reference",
             problem=chosen.problem,

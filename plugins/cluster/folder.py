@@ -205,14 +205,13 @@ class LeaseTable:
         self._policy = policy
         self._journal = journal
         #: task -> its unit, and until when by the clock of the caller; ``None`` before a sign of life
-        self._units: dict[str, str] = {}
-        self._until: dict[str, float | None] = {}
+        self._leases: dict[str, tuple[str, float | None]] = {}
         #: ends the line that a coordinator was killed in
         self._line_end = b"\n"
 
     def give(self, unit: str, task: str) -> None:
         """Note that a unit was handed out; its time begins with the worker's first sign of life."""
-        self._units[task], self._until[task] = unit, None
+        self._leases[task] = unit, None
 
     def renew(self, task: str, now: float, wall: float) -> None:
         """Note a sign of life.
@@ -220,28 +219,27 @@ class LeaseTable:
         :param now: seconds of any steady clock.
         :param wall: seconds since the epoch, for a coordinator that comes later.
         """
-        if task not in self._units:
+        if task not in self._leases:
             return
+        unit, until = self._leases[task]
+        self._leases[task] = unit, now + self._policy.silence_s
         # not for each outcome: within a quarter of its time it makes no difference
-        until = self._until[task]
-        fresh = until is None or until - now < 0.75 * self._policy.silence_s
-        self._until[task] = now + self._policy.silence_s
-        if fresh:
-            self._note(JournalLine(unit=self._units[task], task=task, until=wall + self._policy.silence_s))
+        if until is None or until - now < 0.75 * self._policy.silence_s:
+            self._note(JournalLine(unit=unit, task=task, until=wall + self._policy.silence_s))
 
     def end(self, task: str) -> None:
         """Note that a worker has answered."""
-        unit, until = self._units.pop(task, ""), self._until.pop(task, None)
+        unit, until = self._leases.pop(task, ("", None))
         if until is not None:
             self._note(JournalLine(unit=unit, task=task))
 
     def is_waiting(self, task: str) -> bool:
         """Say whether the worker of a task has given no sign of life yet."""
-        return task in self._units and self._until[task] is None
+        return self._leases.get(task, ("", 0.0))[1] is None
 
     def expired(self, now: float) -> list[str]:
         """Return the tasks whose workers are silent for too long."""
-        return [task for task, until in self._until.items() if until is not None and until <= now]
+        return [task for task, (_, until) in self._leases.items() if until is not None and until <= now]
 
     def _note(self, line: JournalLine) -> None:
         with system_errors(StoreError, "cannot note a lease", self._journal):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -200,17 +201,13 @@ class Ingest:
     def count(self, merged: Merged) -> None:
         """Count what was merged, and notify the caller of it."""
         reader, on_attempt = self._writer.reader, self._watch.on_attempt
-        for numbers in merged.copied:
-            for session, status, count in reader.counts(numbers.start, numbers.stop):
-                self._counters.statuses[status] += count
-                self._sessions.setdefault(session.device_id, set()).add(session.uid)
-            if on_attempt is not None:
-                for attempt in reader.added(numbers.start, numbers.stop):
-                    on_attempt(attempt)
-        for attempt in merged.added:
-            self._counters.statuses[attempt.status] += 1
-            self._sessions.setdefault(attempt.session.device_id, set()).add(attempt.session.uid)
-            if on_attempt is not None:
+        copied = [(numbers.start, numbers.stop) for numbers in merged.copied]
+        added = ((attempt.session, attempt.status, 1) for attempt in merged.added)
+        for session, status, count in chain(*(reader.counts(*numbers) for numbers in copied), added):
+            self._counters.statuses[status] += count
+            self._sessions.setdefault(session.device_id, set()).add(session.uid)
+        if on_attempt is not None:
+            for attempt in chain(*(reader.added(*numbers) for numbers in copied), merged.added):
                 on_attempt(attempt)
         for bad in merged.bad:
             self._watch.warn(f"{bad.path}:{bad.line}: {bad.reason}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from enum import Enum
@@ -57,6 +57,33 @@ class ReferencePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """What a coordinator has loaded, and its workers load as well."""
+
+    #: module names and files of plugins that another process finds nowhere else
+    plugins: tuple[str, ...] = ()
+    #: files with further architectures
+    architectures: tuple[str, ...] = ()
+    version: str = __version__
+
+    @classmethod
+    def of(cls, session: ProfilerSession) -> Loaded:
+        """Return what a session has loaded, wherever a worker looks for it."""
+        loose = (one.location for one in session.manager.plugins if one.is_loose and not one.error)
+        return cls(
+            plugins=tuple(_absolute(name) if name.endswith(".py") or "/" in name else name for name in loose),
+            architectures=tuple(map(_absolute, session.settings.architectures)),
+        )
+
+    def load(self) -> PluginManager:
+        """Load the same here."""
+        use_files(Path(name) for name in self.architectures)
+        manager = PluginManager()
+        manager.load_all(configured=self.plugins)
+        return manager
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """Everything that workers need beside their unit. It travels once per worker, by its digest."""
 
@@ -79,11 +106,7 @@ class Job:
     reference: ReferencePolicy = field(default_factory=ReferencePolicy)
     #: what the sessions of all workers have in common
     session: Session
-    #: module names and files
-    plugins: tuple[str, ...] = ()
-    #: files with further architectures
-    architectures: tuple[str, ...] = ()
-    version: str = __version__
+    loaded: Loaded = field(default_factory=Loaded)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,9 +282,7 @@ class BuildTask:
     timeout_s: float
     #: folder that workers and coordinator see; empty if there is none
     folder: str = ""
-    plugins: tuple[str, ...] = ()
-    architectures: tuple[str, ...] = ()
-    version: str = __version__
+    loaded: Loaded = field(default_factory=Loaded)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,41 +320,21 @@ decode_build_reply: Final = msgspec.msgpack.Decoder(BuildReply).decode
 decode_entry: Final = msgspec.msgpack.Decoder(PackedEntry).decode
 
 
-def loose_plugins(session: ProfilerSession) -> tuple[str, ...]:
-    """Return the plugins that another process finds nowhere else."""
-    loose = (plugin.location for plugin in session.manager.plugins if plugin.is_loose and not plugin.error)
-    return tuple(_absolute(name) if name.endswith(".py") or "/" in name else name for name in loose)
-
-
-def architecture_files(session: ProfilerSession) -> tuple[str, ...]:
-    """Return the files with further architectures, wherever a worker looks for them."""
-    return tuple(map(_absolute, session.settings.architectures))
-
-
 def _absolute(name: str) -> str:
     return str(Path(name).expanduser().absolute())
 
 
-def load_plugins(plugins: Sequence[str], architectures: Sequence[str]) -> PluginManager:
-    """Load in a worker what its coordinator has loaded."""
-    use_files(Path(name) for name in architectures)
-    manager = PluginManager()
-    manager.load_all(configured=plugins)
-    return manager
-
-
-def worker_session(message: Job | BuildTask) -> ProfilerSession:
+def worker_session(loaded: Loaded) -> ProfilerSession:
     """Return a session of a worker.
 
     :raises ToolchainError: the coordinator has another version.
     """
-    if message.version != __version__:
+    if loaded.version != __version__:
         raise ToolchainError(
-            f"this worker has ckprof {__version__}, the coordinator {message.version}: install the same "
+            f"this worker has ckprof {__version__}, the coordinator {loaded.version}: install the same "
             "version"
         )
-    manager = load_plugins(message.plugins, message.architectures)
-    return ProfilerSession(settings=Settings(), manager=manager, tell=ignore)
+    return ProfilerSession(settings=Settings(), manager=loaded.load(), tell=ignore)
 
 
 def encode(message: Message) -> bytes:

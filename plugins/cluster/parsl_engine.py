@@ -26,7 +26,7 @@ from ckprof_plugins.cluster.engines import Pool
 from ckprof_plugins.cluster.settings import LAUNCHERS, PROVIDERS, read_parsl_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from concurrent.futures import Future
 
     from ckprof_plugins.cluster.engines import EngineRequest
@@ -277,25 +277,6 @@ def make_executor(pool: Pool, settings: ParslSettings, folder: Path, alive: int)
     return executor
 
 
-def _start(pools: Sequence[Pool], settings: ParslSettings, folder: Path, alive: int) -> Any:
-    """Start Parsl with an executor for each pool."""
-    from parsl.config import Config
-    from parsl.dataflow.dflow import DataFlowKernel
-
-    # others must not read keys, nor the scripts of jobs
-    private_folder(folder).chmod(0o700)
-    return DataFlowKernel(
-        Config(
-            executors=[make_executor(pool, settings, folder / "keys", alive) for pool in pools],
-            run_dir=str(folder),
-            # the coordinator decides what is done again
-            retries=0,
-            strategy_period=_STRATEGY_PERIOD_S,
-            initialize_logging=False,
-        )
-    )
-
-
 class ParslSession:
     """A running Parsl.
 
@@ -312,7 +293,20 @@ class ParslSession:
         folder = request.folder.absolute() / "parsl"
         pools = [pool for pool in request.wanted if settings.pool(pool) is not None]
         try:
-            self._kernel = _start(pools, settings, folder, self._watched)
+            from parsl.config import Config
+            from parsl.dataflow.dflow import DataFlowKernel
+
+            # others must not read keys, nor the scripts of jobs
+            private_folder(folder).chmod(0o700)
+            config = Config(
+                executors=[make_executor(pool, settings, folder / "keys", self._watched) for pool in pools],
+                run_dir=str(folder),
+                # the coordinator decides what is done again
+                retries=0,
+                strategy_period=_STRATEGY_PERIOD_S,
+                initialize_logging=False,
+            )
+            self._kernel = DataFlowKernel(config)
         except BaseException as exc:
             self._end_processes()
             if isinstance(exc, CkprofError) or not isinstance(exc, Exception):

@@ -6,7 +6,6 @@ away.
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 from collections import Counter
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import msgspec
 
 from ckprof.errors import ToolchainError, system_errors
+from ckprof.kernels.units import available_cpus
 from ckprof.private_folders import checked, private_folder
 from ckprof.store.attempt import Mark
 from ckprof.store.baselines import add_baseline
@@ -30,7 +30,7 @@ from ckprof.store.shard import BadLine, decode_lines
 from ckprof.store.writer import AttemptRows
 from ckprof_plugins.cluster.engines import Pool, Slot
 from ckprof_plugins.cluster.local import LocalSession
-from ckprof_plugins.cluster.messages import load_plugins
+from ckprof_plugins.cluster.messages import Loaded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -289,12 +289,11 @@ class ReadTask(msgspec.Struct, frozen=True, kw_only=True):
 
     target: str
     pieces: dict[str, tuple[int, int]]
-    #: plugins and files of architectures whose problems and kernels there may be
-    plugins: tuple[str, ...] = ()
-    architectures: tuple[str, ...] = ()
+    #: by what its problems and kernels may be known
+    loaded: Loaded = Loaded()
 
 
-_opened: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+_opened: Loaded | None = None
 
 
 def handle(payload: bytes, slot: Slot) -> bytes:
@@ -302,16 +301,15 @@ def handle(payload: bytes, slot: Slot) -> bytes:
     del slot
     global _opened
     task = msgspec.json.decode(payload, type=ReadTask)
-    if _opened != (task.plugins, task.architectures):
-        load_plugins(task.plugins, task.architectures)
-        _opened = task.plugins, task.architectures
+    if _opened != task.loaded:
+        task.loaded.load()
+        _opened = task.loaded
     return msgspec.json.encode(write_partial(Path(task.target), task.pieces))
 
 
 def default_processes() -> int:
     """Return how many processes may read shards on this machine: all CPUs but the one that copies."""
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(MOST_PROCESSES, cpus - 1)
+    return min(MOST_PROCESSES, available_cpus() - 1)
 
 
 class MergePool:
@@ -319,19 +317,11 @@ class MergePool:
 
     :param folder: for partial stores, on a local disk; made again, and removed in the end.
     :param processes: at least 1.
-    :param plugins: see :class:`ReadTask`.
+    :param loaded: see :class:`ReadTask`.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        processes: int,
-        *,
-        plugins: tuple[str, ...] = (),
-        architectures: tuple[str, ...] = (),
-    ) -> None:
-        self._folder, self._processes = folder, processes
-        self._plugins, self._architectures = plugins, architectures
+    def __init__(self, folder: Path, processes: int, loaded: Loaded = Loaded()) -> None:  # noqa: B008
+        self._folder, self._processes, self._loaded = folder, processes, loaded
         self._session: LocalSession | None = None
         self._reading: dict[Future[bytes], ReadTask] = {}
         self._numbers = count()
@@ -417,7 +407,6 @@ class MergePool:
         task = ReadTask(
             target=str(self._folder / f"{next(self._numbers)}.db"),
             pieces=pieces,
-            plugins=self._plugins,
-            architectures=self._architectures,
+            loaded=self._loaded,
         )
         self._reading[self._session.submit(Pool.RUN, msgspec.json.encode(task))] = task

@@ -29,19 +29,18 @@ from ckprof_plugins.cluster.messages import (
     BuildReply,
     BuildTask,
     KernelText,
+    Loaded,
     PackedEntry,
     answer_of,
-    architecture_files,
     decode_build_reply,
     decode_build_task,
     decode_entry,
     encode,
-    loose_plugins,
     worker_session,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
     from concurrent.futures import Future
 
     from ckprof.kernels.units import Unit
@@ -72,110 +71,95 @@ def build_missing(
 
     :param folder: what workers and coordinator see; ``None`` if everything travels through the engine.
     """
-    build = PoolBuild(session, request, folder)
-    tasks = build.missing()
-    if not tasks:
+    missing = missing_kernels(session, request, folder)
+    if not missing.kernels:
         return
     engine = open_engine()
     try:
-        build.run(tasks, engine, should_stop)
+        compile_in_pool(session, folder, missing, engine, should_stop)
     finally:
         session.tell(ProgressEnded())
         engine.close(now=True)
 
 
-class PoolBuild:
-    """The kernels of a sweep that the cache of this machine lacks.
+def missing_kernels(session: Session, request: RunRequest, folder: SweepFolder | None) -> BuildTask:
+    """Return what has to be compiled."""
+    cache = ObjectCache(object_cache_dir())
+    candidates = request.selection.candidates
+    build_dir = build_dir_for(session, candidates, request.build, Purpose.RUN)
+    recipe = build_dir.recipe
+    with build_dir.lock:
+        valid, _ = request.selection.checked_for(build_dir.arch, recipe.api_level)
+        tree = generate_tree(build_dir, valid)
+        keys = Keys(recipe, FolderDigests(cache.folder_digests))
+        units = [kernel_unit(kernel, tree.root, keys) for kernel in tree.kernels]
+        compiled = locate(units, cache, recipe.product)
+        texts = tuple(_text(unit) for unit in units if unit.key not in compiled)
+    return BuildTask(
+        target=recipe.target,
+        arch=recipe.arch,
+        api_level=recipe.api_level,
+        compiler=request.build.compiler or session.settings.compiler or "",
+        ck_root=str(request.build.ck_root.absolute()) if request.build.ck_root else "",
+        device=request.build.device,
+        library_name=tree.library_name,
+        kernels=texts,
+        timeout_s=request.build.compile_timeout_s or session.settings.compile_timeout,
+        folder=str(folder.root) if folder is not None else "",
+        loaded=Loaded.of(session),
+    )
+
+
+def compile_in_pool(
+    session: Session,
+    folder: SweepFolder | None,
+    missing: BuildTask,
+    engine: EngineSession,
+    should_stop: Callable[[], bool],
+) -> None:
+    """Have the pool compile, and put what it made into the cache of this machine.
 
     What cannot be compiled by the pool is left to the build that follows, which also says why.
 
-    :param folder: what workers and coordinator see; ``None`` if everything travels through the engine.
+    :raises Interrupted: a stop was requested; what came until then is in the cache.
     """
-
-    def __init__(self, session: Session, request: RunRequest, folder: SweepFolder | None) -> None:
-        self._session = session
-        self._request = request
-        self._folder = folder
-        self._cache = ObjectCache(object_cache_dir())
-
-    def missing(self) -> list[BuildTask]:
-        """Return what has to be compiled, one task per kernel."""
-        session, request = self._session, self._request
-        candidates = request.selection.candidates
-        build_dir = build_dir_for(session, candidates, request.build, Purpose.RUN)
-        recipe = build_dir.recipe
-        with build_dir.lock:
-            valid, _ = request.selection.checked_for(build_dir.arch, recipe.api_level)
-            tree = generate_tree(build_dir, valid)
-            keys = Keys(recipe, FolderDigests(self._cache.folder_digests))
-            units = [kernel_unit(kernel, tree.root, keys) for kernel in tree.kernels]
-            compiled = locate(units, self._cache, recipe.product)
-            texts = [_text(unit) for unit in units if unit.key not in compiled]
-        return [
-            BuildTask(
-                target=recipe.target,
-                arch=recipe.arch,
-                api_level=recipe.api_level,
-                compiler=request.build.compiler or session.settings.compiler or "",
-                ck_root=str(request.build.ck_root.absolute()) if request.build.ck_root else "",
-                device=request.build.device,
-                library_name=tree.library_name,
-                kernels=(text,),
-                timeout_s=request.build.compile_timeout_s or session.settings.compile_timeout,
-                folder=str(self._folder.root) if self._folder is not None else "",
-                plugins=loose_plugins(session),
-                architectures=architecture_files(session),
-            )
-            for text in texts
-        ]
-
-    def run(self, tasks: Sequence[BuildTask], engine: EngineSession, should_stop: Callable[[], bool]) -> None:
-        """Have the pool compile, and put what it made into the cache of this machine.
-
-        :raises Interrupted: a stop was requested; what came until then is in the cache.
-        """
-        slots = max(1, engine.slots(Pool.BUILD))
-        waiting = deque((task, 1) for task in combined(tasks, slots))
-        workers, split = counted(slots, "worker"), counted(len(waiting), "task")
-        self._session.tell(Message(f"{counted(len(tasks), 'kernel')} are compiled by {workers} in {split}"))
-        sent: dict[Future[bytes], tuple[BuildTask, int]] = {}
-        done = 0
-        while waiting or sent:
-            if should_stop():
-                raise Interrupted
-            while waiting and len(sent) <= slots:
-                task, attempt = waiting.popleft()
-                sent[engine.submit(Pool.BUILD, encode(task))] = task, attempt
-            wait(sent, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
-            for future in [future for future in sent if future.done()]:
-                task, attempt = sent.pop(future)
-                reply = answer_of(future, decode_build_reply)
-                if isinstance(reply, BuildReply) and not reply.message:
-                    self._keep(reply)
-                    done += len(task.kernels)
-                    name = task.kernels[-1].name
-                    self._session.tell(Progress(what="build", done=done, total=len(tasks), name=name))
-                elif attempt < _ATTEMPTS:
-                    waiting.append((task, attempt + 1))
-                else:
-                    why = reply if isinstance(reply, str) else reply.message
-                    left = f"{counted(len(task.kernels), 'kernel')} left to this machine: {why}"
-                    self._session.tell(Message(left, Level.WARNING))
-
-    def _keep(self, reply: BuildReply) -> None:
-        unpack(self._cache, reply.entries)
-        if self._folder is not None:
-            entries = (self._folder.objects.get(digest) for digest in reply.kept)
-            unpack(self._cache, (decode_entry(data) for data in entries if data is not None))
+    slots, cache = max(1, engine.slots(Pool.BUILD)), ObjectCache(object_cache_dir())
+    total, done = len(missing.kernels), 0
+    waiting = deque((task, 1) for task in divided(missing, slots))
+    workers, split = counted(slots, "worker"), counted(len(waiting), "task")
+    session.tell(Message(f"{counted(total, 'kernel')} are compiled by {workers} in {split}"))
+    sent: dict[Future[bytes], tuple[BuildTask, int]] = {}
+    while waiting or sent:
+        if should_stop():
+            raise Interrupted
+        while waiting and len(sent) <= slots:
+            task, attempt = waiting.popleft()
+            sent[engine.submit(Pool.BUILD, encode(task))] = task, attempt
+        wait(sent, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
+        for future in [future for future in sent if future.done()]:
+            task, attempt = sent.pop(future)
+            reply = answer_of(future, decode_build_reply)
+            if isinstance(reply, BuildReply) and not reply.message:
+                unpack(cache, reply.entries)
+                if folder is not None:
+                    entries = (folder.objects.get(digest) for digest in reply.kept)
+                    unpack(cache, (decode_entry(data) for data in entries if data is not None))
+                done += len(task.kernels)
+                name = task.kernels[-1].name
+                session.tell(Progress(what="build", done=done, total=total, name=name))
+            elif attempt < _ATTEMPTS:
+                waiting.append((task, attempt + 1))
+            else:
+                why = reply if isinstance(reply, str) else reply.message
+                left = f"{counted(len(task.kernels), 'kernel')} left to this machine: {why}"
+                session.tell(Message(left, Level.WARNING))
 
 
-def combined(tasks: Sequence[BuildTask], slots: int) -> list[BuildTask]:
-    """Put kernels together, such that each worker gets some tasks and none of them is large."""
-    size = min(_MOST_KERNELS, max(1, math.ceil(len(tasks) / (slots * _TASKS_PER_WORKER))))
-    parts = [tasks[start : start + size] for start in range(0, len(tasks), size)]
-    return [
-        replace(part[0], kernels=tuple(kernel for task in part for kernel in task.kernels)) for part in parts
-    ]
+def divided(task: BuildTask, slots: int) -> list[BuildTask]:
+    """Divide kernels, such that each worker gets some tasks and none of them is large."""
+    count = len(task.kernels)
+    size = min(_MOST_KERNELS, max(1, math.ceil(count / (slots * _TASKS_PER_WORKER))))
+    return [replace(task, kernels=task.kernels[start : start + size]) for start in range(0, count, size)]
 
 
 def _text(unit: Unit) -> KernelText:
@@ -209,7 +193,7 @@ def handle(payload: bytes, slot: Slot) -> bytes:
 
 
 def _compile(task: BuildTask) -> BuildReply:
-    session = worker_session(task)
+    session = worker_session(task.loaded)
     recipe = session.recipe(
         session.target(task.target),
         BuildRequest(

@@ -41,20 +41,20 @@ class EngineRunner:
     def describe(self, session: Session, request: RunRequest, options: SweepOptions) -> list[str]:
         """Return what is left to do, and the tasks, bytes and hours that it takes on the engine.
 
-        :raises CkprofError: as for :func:`~ckprof_plugins.cluster.engine_sweep.choose_engine`.
+        :raises CkprofError: as for :class:`~ckprof_plugins.cluster.engine_sweep.EngineSweep`.
         """
-        from ckprof_plugins.cluster.engine_sweep import describe_sweep
+        from ckprof_plugins.cluster.engine_sweep import EngineSweep
 
-        return describe_sweep(session, request, options, self)
+        return EngineSweep(session, request, options, self).describe()
 
     def run(self, session: Session, request: RunRequest, options: SweepOptions) -> SweepResult:
         """Build what is missing, have the engine's workers measure what is left, and merge what they leave.
 
-        :raises CkprofError: as for :func:`~ckprof_plugins.cluster.engine_sweep.run_on_engine`.
+        :raises CkprofError: as for :meth:`~ckprof_plugins.cluster.engine_sweep.EngineSweep.run`.
         """
-        from ckprof_plugins.cluster.engine_sweep import run_on_engine
+        from ckprof_plugins.cluster.engine_sweep import EngineSweep
 
-        return run_on_engine(session, request, options, self)
+        return EngineSweep(session, request, options, self).run()
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final, TypeVar, cast
 
 import msgspec
@@ -193,31 +192,27 @@ class ProviderForm:
     required: tuple[str, ...] = ()
 
 
-PROVIDERS: Final[Mapping[str, ProviderForm]] = MappingProxyType(
-    {
-        "local": ProviderForm(cls="LocalProvider", walltime=False, local=True),
-        "slurm": ProviderForm(cls="SlurmProvider", queue="partition", account="account", launcher="srun"),
-        "pbspro": ProviderForm(cls="PBSProProvider", queue="queue", account="account", launcher="mpiexec"),
-        "lsf": ProviderForm(cls="LSFProvider", queue="queue", account="project", launcher="jsrun"),
-        "gridengine": ProviderForm(cls="GridEngineProvider", queue="queue"),
-        "kubernetes": ProviderForm(
-            cls="KubernetesProvider", walltime=False, carries_keys=True, required=("image",)
-        ),
-    }
-)
+PROVIDERS: Final[Mapping[str, ProviderForm]] = {
+    "local": ProviderForm(cls="LocalProvider", walltime=False, local=True),
+    "slurm": ProviderForm(cls="SlurmProvider", queue="partition", account="account", launcher="srun"),
+    "pbspro": ProviderForm(cls="PBSProProvider", queue="queue", account="account", launcher="mpiexec"),
+    "lsf": ProviderForm(cls="LSFProvider", queue="queue", account="project", launcher="jsrun"),
+    "gridengine": ProviderForm(cls="GridEngineProvider", queue="queue"),
+    "kubernetes": ProviderForm(
+        cls="KubernetesProvider", walltime=False, carries_keys=True, required=("image",)
+    ),
+}
 
 #: id -> class in ``parsl.launchers``
-LAUNCHERS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "single": "SingleNodeLauncher",
-        "simple": "SimpleLauncher",
-        "srun": "SrunLauncher",
-        "mpiexec": "MpiExecLauncher",
-        "mpirun": "MpiRunLauncher",
-        "jsrun": "JsrunLauncher",
-        "aprun": "AprunLauncher",
-    }
-)
+LAUNCHERS: Final[Mapping[str, str]] = {
+    "single": "SingleNodeLauncher",
+    "simple": "SimpleLauncher",
+    "srun": "SrunLauncher",
+    "mpiexec": "MpiExecLauncher",
+    "mpirun": "MpiRunLauncher",
+    "jsrun": "JsrunLauncher",
+    "aprun": "AprunLauncher",
+}
 
 
 class PoolTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -200,7 +200,6 @@ class UnitRunner:
             and kernel.types == unit.types
             and kernel.layout == unit.layout
         ]
-        same_device = unit.device == self.device.id
         wanted = frozenset(unit.cells)
         plan = make_plan(
             PlanRequest(
@@ -209,29 +208,24 @@ class UnitRunner:
                 splits=unit.splits,
                 shared=shared,
                 rounds=self.job.rounds,
-                fresh=unit.fresh or not same_device,
+                fresh=unit.fresh or unit.device != self.device.id,
                 retry_failed=unit.retry_failed,
                 takes=(lambda problem, cell: cell in wanted) if wanted else None,
             ),
             lambda shared, problem: unit.past,
         )
-        rankings = [replace(ranking, problem_index=unit.problem_index) for ranking in plan.rankings]
-        if unit.part:
-            rounds = part_rounds(self.job.rounds)
-            rankings = [
-                replace(
-                    ranking,
-                    ranking=Ranking(ranking.ranking.cells, rounds, rounds_before=unit.rounds_before),
-                    shares=rounds.shares,
-                )
-                for ranking in rankings
-            ]
+        rounds, rankings = part_rounds(self.job.rounds), []
+        for planned in plan.rankings:
+            planned = replace(planned, problem_index=unit.problem_index)
+            if unit.part:
+                ranking = Ranking(planned.ranking.cells, rounds, rounds_before=unit.rounds_before)
+                planned = replace(planned, ranking=ranking, shares=rounds.shares)
+            rankings.append(planned)
         return replace(plan, rankings=rankings)
 
     def _open_shard(self, folder: SweepFolder | None) -> ShardWriter:
         if self._shard is None:
-            folder_of_shards = folder.shards if folder is not None else self._own_shards
-            self._shard = ShardWriter(folder_of_shards, sync_s=SYNC_S)
+            self._shard = ShardWriter(folder.shards if folder else self._own_shards, sync_s=SYNC_S)
         return self._shard
 
     def _unsent(self, shard: ShardWriter) -> bytes:
@@ -410,7 +404,7 @@ def _open(task: Task, slot: Slot, stack: ExitStack) -> UnitRunner:
         library = own.find(job.library, shared, task.objects)
         if library is None:
             raise _MissingObjects(task.job, job.library)
-    session = worker_session(job)
+    session = worker_session(job.loaded)
     if job.cpu_model and job.cpu_model != cpu_model():
         raise ToolchainError(
             f"the kernels were built for {job.cpu_model}, this worker runs on {cpu_model()}: use machines "

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
-    from ckprof.kernels.emit import EmittedList
+    from ckprof.kernels.choose import Selection
     from ckprof.measure.options import RunOptions
     from ckprof.model.problem import Problem
     from ckprof_plugins.tuning.search.result import TuneResult
@@ -106,9 +106,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     plan = chosen_plan(arguments, session, _usual(session))
     request = planned_run(arguments, session, shared_options.chosen_directions(arguments, session), plan)
     result = tune_planned(session.profiler, request, _options(arguments, session))
-    _show(result, arguments, session)
-    if arguments.emit is not None:
-        _emit(result, session.profiler.list_text(request.selection, result.chosen), arguments, session)
+    _show(result, request.selection, arguments, session)
     if result.comparison is not None and result.comparison.failure and not session.signals.requested:
         return ExitCode.FAILED
     return session.signals.exit_code
@@ -164,25 +162,24 @@ def _replay(arguments: argparse.Namespace, session: Session) -> ExitCode:
             counts=tuple(counts.items()),
         ),
     )
-    _show(result, arguments, session)
-    if arguments.emit is not None and selection is not None:
-        _emit(result, session.profiler.list_text(selection, result.chosen), arguments, session)
+    _show(result, selection, arguments, session)
     return ExitCode.OK
 
 
-def _show(result: TuneResult, arguments: argparse.Namespace, session: Session) -> None:
+def _show(
+    result: TuneResult, selection: Selection | None, arguments: argparse.Namespace, session: Session
+) -> None:
+    """Show what was found, and write the chosen kernels if they are wanted."""
+    from ckprof.files import write_output
     from ckprof_plugins.tuning.tune_report import tune_document, tune_values
 
     session.console.progress.clear()
     session.console.result_in(arguments.format, tune_values(result), tune_document(result))
-
-
-def _emit(result: TuneResult, emitted: EmittedList, arguments: argparse.Namespace, session: Session) -> None:
-    """Write the chosen kernels."""
-    from ckprof.files import write_output
-
+    if arguments.emit is None or selection is None:
+        return
     if not result.chosen:
         raise InputError("nothing was measured: there is no kernel to write", arguments.emit)
+    emitted = session.profiler.list_text(selection, result.chosen)
     for path, content in emitted.files(arguments.emit).items():
         state = "written" if write_output(path, content) else "unchanged"
         what = f"{counted(emitted.kernels, 'kernel')}"

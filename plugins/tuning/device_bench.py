@@ -20,8 +20,6 @@ from ckprof.model.device import DeviceIdentity
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import kernel_time
 from ckprof.model.recipe import Purpose
-from ckprof.plugin.members import offers
-from ckprof.plugin.protocols import Pipeline
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.evidence import layer_evidence
 from ckprof.sweep.identity import new_session, shared_key
@@ -29,7 +27,7 @@ from ckprof.sweep.plan import PlanRequest, make_plan
 from ckprof.sweep.recording import Recorder, is_shard_folder, open_sink
 from ckprof.sweep.sweep import Sweep, Watch, as_stored, open_library, sweep_run_options
 from ckprof_plugins.tuning.kernel_build import KernelBuild
-from ckprof_plugins.tuning.model_use import KernelKind, device_of, executed_traits, runs_elsewhere
+from ckprof_plugins.tuning.model_use import KernelKind, ran_on, traits_of
 from ckprof_plugins.tuning.search.loop import MeasuredPair
 from ckprof_plugins.tuning.search.observations import (
     Costs,
@@ -113,13 +111,7 @@ class DeviceBench:
             self._shared = as_stored(sink.reader, self._shared)
         #: what the times of kernels depend on here
         self.kind = self._kind(recipe.arch)
-        traits = {
-            candidate.name: executed_traits(
-                session.registry, self.kind, candidate.pipeline, candidate.instance.fields()
-            )
-            for candidate in candidates
-            if offers(candidate.pipeline, Pipeline.traits)
-        }
+        traits = traits_of(session.registry, self.kind, candidates)
         by_name = {candidate.name: candidate for candidate in candidates}
         #: kernels, in the order of the space: of equal predictions the preferred ones come first
         self._candidates = [
@@ -139,7 +131,6 @@ class DeviceBench:
         self._asked: set[int] = set()
         self._stack = ExitStack()
         self._library: OpenedLibrary | None = None
-        self._library_stack = self._stack.enter_context(ExitStack())
         self._recorder: Recorder | None = None
         #: kernels that did not compile and whose failure is not stored yet
         self._unstored: list[int] = []
@@ -161,13 +152,13 @@ class DeviceBench:
         self._remembers = self._remember(sink.reader)
 
     def _kind(self, arch: str) -> KernelKind:
-        registry, target, device = self._session.registry, self._target.id, self._shared.device
-        instance, emulated = self._request.selection.candidates[0].instance, device.is_emulated
+        device, instance = self._shared.device, self._request.selection.candidates[0].instance
+        target, name = ran_on(self._session.registry, device, arch)
         return KernelKind(
             direction=instance.direction,
             dtype=instance.dtype.value,
-            target=target if runs_elsewhere(registry, target, emulated=emulated) else "",
-            device=device_of(registry, target, device.model, arch, emulated=emulated),
+            target=target,
+            device=name,
             compute_units=device.compute_units,
         )
 
@@ -261,9 +252,8 @@ class DeviceBench:
         build, kernels, self._build = self._build, self._building, None
         library = build.wait()
         waited_s = time.monotonic() - started
-        self._library_stack.close()
-        self._library_stack = self._stack.enter_context(ExitStack())
-        self._library = self._library_stack.enter_context(
+        self._stack.close()
+        self._library = self._stack.enter_context(
             open_library(self._session, library, self._run, observers(self._session))
         )
         if self._library.shared != self._shared and self._remembers:

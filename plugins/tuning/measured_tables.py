@@ -15,7 +15,7 @@ from ckprof.model.problem import Problem, TableProblem
 from ckprof.model.problem_types import OPERATION_COLUMN, problem_of_cells
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Pipeline
-from ckprof_plugins.tuning.model_use import KernelKind, device_of, executed_traits, runs_elsewhere
+from ckprof_plugins.tuning.model_use import KernelKind, executed_traits, ran_on
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged, usual_times
 
 if TYPE_CHECKING:
@@ -278,14 +278,14 @@ def _of_store(registry: Registry, path: Path, kind: KernelKind) -> Measurements:
     if not times:
         raise InputError(f"it holds no verified time of {kind.direction} {kind.dtype}".rstrip(), path)
     device = _only_device(devices, path)
-    target, emulated = device.target, device.is_emulated
+    target, arch = ran_on(registry, device, device.arch)
     return Measurements(
         sources=(path.name,),
         problems=tuple(problems),
         kernels=kernels,
         times=usual_times(times),
-        arch=device_of(registry, target, device.model, device.arch, emulated=emulated),
-        target=target if runs_elsewhere(registry, target, emulated=emulated) else "",
+        arch=arch,
+        target=target,
         compute_units=device.compute_units or None,
         dropped=tuple(dropped),
         unserved=tuple(problem for problem in tried if problem not in problems),

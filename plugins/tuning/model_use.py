@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, Any
 from ckprof.errors import InputError, UsageError
 from ckprof.model.types import DataType
 from ckprof.plugin.members import offers
-from ckprof.plugin.protocols import Operation, TimedKernel
+from ckprof.plugin.protocols import Operation, Pipeline, TimedKernel
 from ckprof_plugins.tuning.time_model.formula import sizes_of_product
 from ckprof_plugins.tuning.time_model.model_file import read_model
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from ckprof.kernels.candidates import Candidate
     from ckprof.model.gemm_work import KernelTraits
-    from ckprof.plugin.protocols import Pipeline
     from ckprof.plugin.registry import Registry
     from ckprof.session import Session
+    from ckprof.store.key import DeviceKey
     from ckprof_plugins.tuning.time_model.formula import GemmSizes
     from ckprof_plugins.tuning.time_model.model import TimeModel
 
@@ -76,28 +77,36 @@ def executed_traits(
     )
 
 
-def runs_elsewhere(registry: Registry, target: str, *, emulated: bool = False) -> bool:
+def traits_of(registry: Registry, kind: KernelKind, kernels: Iterable[Candidate]) -> dict[str, KernelTraits]:
+    """Return name -> what kernels do where they run; those of families without a time model are left out."""
+    return {
+        one.name: executed_traits(registry, kind, one.pipeline, one.instance.fields())
+        for one in kernels
+        if offers(one.pipeline, Pipeline.traits)
+    }
+
+
+def runs_elsewhere(registry: Registry, target: str) -> bool:
     """Say whether a target's times are not those of the architecture that is named.
 
     :param target: its id; empty for the architecture itself.
-    :param emulated: they are those of a device that the target brings along.
     """
-    if emulated:
-        return True
     if not target or target not in registry.targets.ids:
         return False
     registered = registry.targets.find(target)
     return registered.embedded or registered.models_arch
 
 
-def device_of(registry: Registry, target: str, model: str, arch: str, *, emulated: bool = False) -> str:
-    """Return what a model of measured times is of.
+def ran_on(registry: Registry, device: DeviceKey, arch: str) -> tuple[str, str]:
+    """Return the target and the device that a model of measured times is of, as :class:`KernelKind` has them.
 
-    :param model: name of the device that ran the kernels.
+    :param device: what ran the kernels.
     :param arch: architecture that was named.
-    :param emulated: as for :func:`runs_elsewhere`.
     """
-    return (model or arch) if runs_elsewhere(registry, target, emulated=emulated) else arch
+    # a device that the target brings along is none of the architecture either
+    if device.is_emulated or runs_elsewhere(registry, device.target):
+        return device.target, device.model or arch
+    return "", arch
 
 
 def load_model(path: Path, direction: str | None = None) -> TimeModel:

@@ -82,7 +82,15 @@ def read_predicted(
     fields: dict[str, Mapping[str, Any]] = {}
     tables = []
     for path in paths:
-        document = _read(path)
+        document = read_versioned(
+            path, _Document, SCHEMA, VERSION, made_by="predicted times of 'ckprof predict --format json'"
+        )
+        if document.calibration.get("measured_times"):
+            raise InputError(
+                "measured times have corrected these already, which would count twice: predict without "
+                "--measured, and give the measured times to 'ckprof train'",
+                path,
+            )
         if document.direction != kind.direction or kind.dtype not in document.dtypes:
             of = f"{document.direction} {', '.join(document.dtypes)}"
             raise InputError(f"these times are of {of}, not of {kind.direction} {kind.dtype}", path)
@@ -95,19 +103,6 @@ def read_predicted(
         )
         raise InputError(f"the predicted times are of several devices: {names}", paths[0])
     return merged(tuple(tables)), fields
-
-
-def _read(path: Path) -> _Document:
-    document = read_versioned(
-        path, _Document, SCHEMA, VERSION, made_by="predicted times of 'ckprof predict --format json'"
-    )
-    if document.calibration.get("measured_times"):
-        raise InputError(
-            "measured times have corrected these already, which would count twice: predict without "
-            "--measured, and give the measured times to 'ckprof train'",
-            path,
-        )
-    return document
 
 
 def _table(registry: Registry, document: _Document, kind: KernelKind, path: Path) -> Measurements:
@@ -180,8 +175,18 @@ def with_predicted(
     here, there = measured.target or measured.arch, predicted.arch
     if measured.target or (measured.arch and measured.arch != there):
         raise InputError(f"these times are predicted for {there}, the others are measured on {here}", path)
-    alike = named_alike(registry, measured.kernels, fields)
-    named = _renamed(measured, alike, predicted)
+    alike = {name: name for name in measured.kernels} | {**named_alike(registry, measured.kernels, fields)}
+    # under the names that the predicted ones have
+    named = replace(
+        measured,
+        kernels={
+            alike[name]: predicted.kernels.get(alike[name], traits)
+            for name, traits in measured.kernels.items()
+        },
+        times={
+            (index, alike[name], splits): time_us for (index, name, splits), time_us in measured.times.items()
+        },
+    )
     times = _by_problem(named)
     calibration = calibration_of(times, known)
     corrected = {key: time_us * calibration.factor(key[1]) for key, time_us in predicted.times.items()}
@@ -193,21 +198,6 @@ def _by_problem(table: Measurements) -> Times:
         (table.problems[index], name, splits): time_us
         for (index, name, splits), time_us in table.times.items()
     }
-
-
-def _renamed(measured: Measurements, alike: Mapping[str, str], predicted: Measurements) -> Measurements:
-    """Return measured times under the names that the predicted ones have."""
-    return replace(
-        measured,
-        kernels={
-            alike.get(name, name): predicted.kernels.get(alike.get(name, name), traits)
-            for name, traits in measured.kernels.items()
-        },
-        times={
-            (index, alike.get(name, name), splits): time_us
-            for (index, name, splits), time_us in measured.times.items()
-        },
-    )
 
 
 def _half(measured: Times, predicted: Times) -> float:

@@ -15,11 +15,11 @@ from ckprof.plugin.protocols import Pipeline
 from ckprof.wording import counted
 from ckprof_plugins.tuning.model_use import (
     KernelKind,
-    executed_traits,
     gemm_sizes_of,
     load_model,
     require_use,
     runs_elsewhere,
+    traits_of,
 )
 from ckprof_plugins.tuning.time_model.selector import Selector
 
@@ -76,11 +76,7 @@ def select(session: Session, options: SelectOptions) -> KernelChoice:
     if not options.force:
         require_use(session.registry, model, target.id, arch, options.model)
     listed, warnings = _predictable(selection, model, options)
-    kind = KernelKind.of(model)
-    traits = {
-        name: executed_traits(session.registry, kind, kernel.pipeline, kernel.instance.fields())
-        for name, kernel in listed.items()
-    }
+    traits = traits_of(session.registry, KernelKind.of(model), listed.values())
     selector = Selector(
         model, traits, gemm_sizes_of(session.registry, model.direction, model.dtype), boost=options.boost
     )

@@ -21,7 +21,6 @@ from ckprof_plugins.tuning.time_model.selector import Selector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from ckprof.model.problem import Problem
     from ckprof.session import Session
@@ -163,12 +162,8 @@ def validate(session: Session, options: ValidateOptions) -> Validation:
     :raises InputError: a file is wrong, or the model is of another device and not forced.
     """
     model = load_model(options.model)
-
-    def read(paths: tuple[Path, ...]) -> Measurements:
-        kind = KernelKind(direction=model.direction, dtype=model.dtype, target=model.target)
-        return read_tables(session.registry, paths, kind)
-
-    table = read(options.files)
+    kind, training = KernelKind.of(model), options.training
+    table = read_tables(session.registry, options.files, kind)
     if not options.force:
         require_target(model, table.target, options.model)
         require_device(model, table.arch, options.model)
@@ -176,7 +171,7 @@ def validate(session: Session, options: ValidateOptions) -> Validation:
         model,
         table,
         gemm_sizes_of(session.registry, model.direction, model.dtype),
-        training=read(options.training) if options.training else None,
+        training=read_tables(session.registry, training, kind) if training else None,
         top=options.top,
         boost=options.boost,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -20,21 +21,24 @@ from ckprof_plugins.cluster.messages import (
     decode_build_task,
     encode,
 )
-from ckprof_plugins.cluster.pool_build import PoolBuild, combined
+from ckprof_plugins.cluster.pool_build import compile_in_pool, divided
 
 
-def make_task(number):
-    text = KernelText(
-        instance=f"i{number}",
-        object_key=f"k{number}",
-        name=f"kernel_{number}",
-        symbol=f"s{number}",
-        weight=1,
-        header=(f"kernels/{number}.hpp", "// header"),
-        entry=(f"kernels/{number}.cpp", "// entry"),
+def make_task(*numbers):
+    texts = tuple(
+        KernelText(
+            instance=f"i{number}",
+            object_key=f"k{number}",
+            name=f"kernel_{number}",
+            symbol=f"s{number}",
+            weight=1,
+            header=(f"kernels/{number}.hpp", "// header"),
+            entry=(f"kernels/{number}.cpp", "// entry"),
+        )
+        for number in numbers
     )
     return BuildTask(
-        target="cpu", arch="gfx942", api_level="2026-06", library_name="x", kernels=(text,), timeout_s=1.0
+        target="cpu", arch="gfx942", api_level="2026-06", library_name="x", kernels=texts, timeout_s=1.0
     )
 
 
@@ -42,7 +46,7 @@ def make_task(number):
     ("kernels", "slots", "sizes"), [(4, 2, [1] * 4), (100, 4, [7] * 14 + [2]), (3000, 8, [32] * 93 + [24])]
 )
 def test_every_worker_gets_some_tasks_and_none_is_large(kernels, slots, sizes):
-    tasks = combined([make_task(number) for number in range(kernels)], slots)
+    tasks = divided(make_task(*range(kernels)), slots)
     assert [len(task.kernels) for task in tasks] == sizes
     assert [one.instance for task in tasks for one in task.kernels] == [f"i{n}" for n in range(kernels)]
 
@@ -72,8 +76,7 @@ class Pools:
 def build_with(tmp_path, monkeypatch, folder=None):
     monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path / "cache"))
     events = []
-    build = PoolBuild(SimpleNamespace(tell=events.append), SimpleNamespace(), folder)
-    return build, events
+    return partial(compile_in_pool, SimpleNamespace(tell=events.append), folder), events
 
 
 def test_lost_tasks_are_handed_out_again_and_then_left(tmp_path, monkeypatch):
@@ -88,7 +91,7 @@ def test_lost_tasks_are_handed_out_again_and_then_left(tmp_path, monkeypatch):
         return BuildReply()
 
     pools = Pools(answer)
-    build.run([make_task(number) for number in range(4)], pools, lambda: False)
+    build(make_task(*range(4)), pools, lambda: False)
     names = [task.kernels[0].name for task in pools.tasks]
     assert [names.count(f"kernel_{number}") for number in range(4)] == [2, 1, 1, 3]
     assert [event.done for event in events if isinstance(event, Progress)] == [1, 2, 3]
@@ -100,14 +103,14 @@ def test_lost_tasks_are_handed_out_again_and_then_left(tmp_path, monkeypatch):
 
 def test_progress_ends_with_the_build_of_the_pool(tmp_path, monkeypatch):
     build, events = build_with(tmp_path, monkeypatch)
-    monkeypatch.setattr(pool_build, "PoolBuild", lambda *_: build)
-    monkeypatch.setattr(build, "missing", lambda: [make_task(0)])
+    session = build.args[0]
+    monkeypatch.setattr(pool_build, "missing_kernels", lambda *_: make_task(0))
     pools = Pools(lambda task: BuildReply())
     monkeypatch.setattr(pools, "close", lambda now: None, raising=False)
-    pool_build.build_missing(build._session, None, None, lambda: pools, lambda: False)
+    pool_build.build_missing(session, None, None, lambda: pools, lambda: False)
     assert isinstance(events[-1], ProgressEnded)
     with pytest.raises(Interrupted):
-        pool_build.build_missing(build._session, None, None, lambda: pools, lambda: True)
+        pool_build.build_missing(session, None, None, lambda: pools, lambda: True)
     assert isinstance(events[-1], ProgressEnded)
 
 
@@ -125,11 +128,11 @@ def test_objects_come_through_the_shared_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "ckprof_plugins.cluster.pool_build.unpack", lambda cache, entries: unpacked.extend(entries)
     )
-    build.run([make_task(0)], Pools(answer), lambda: False)
+    build(make_task(0), Pools(answer), lambda: False)
     assert unpacked == [entry]
 
 
 def test_a_stop_ends_the_build(tmp_path, monkeypatch):
     build, _ = build_with(tmp_path, monkeypatch)
     with pytest.raises(Interrupted):
-        build.run([make_task(0)], Pools(lambda task: BuildReply()), lambda: True)
+        build(make_task(0), Pools(lambda task: BuildReply()), lambda: True)

@@ -95,8 +95,6 @@ class SearchProgress(StatusLine):
     """A batch is measured: how far the search is."""
 
     seconds: float
-    #: seconds of planning so far
-    planning_s: float
     #: pairs with a time
     measured: int
     #: kernels that are built, or were in an earlier session
@@ -289,7 +287,6 @@ class TuneLoop:
         counts = np.array(observations.space.counts)
         progress = SearchProgress(
             seconds=self.bench.seconds(),
-            planning_s=self.planning_s,
             measured=int(observations.measured.sum()),
             built=int(observations.tried.sum()),
             problems=int(timed.sum()),

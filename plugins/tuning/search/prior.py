@@ -44,11 +44,8 @@ def prior_of(
     together = stacked(sizes)
     times = np.ones(space.shape)
     scale = np.ones(len(space.choices))
-    kernels: dict[int, ModelKernel | None] = {}
+    kernels = [None if one.traits is None else used.kernel(one.name, one.traits) for one in space.kernels]
     for choice, (number, splits) in enumerate(space.choices):
-        if number not in kernels:
-            listed = space.kernels[number]
-            kernels[number] = None if listed.traits is None else used.kernel(listed.name, listed.traits)
         kernel = kernels[number]
         if kernel is None:
             # nothing is known of its family: as fast as the usual kernel, within wide limits

@@ -85,12 +85,11 @@ class RandomSearch:
 
     def propose(self, observations: Observations) -> Sequence[Pair]:
         """Return a random open choice of each problem."""
-        batch = []
-        for problem, row in enumerate(observations.open):
-            left = np.flatnonzero(row)
-            if len(left):
-                batch.append(Pair(problem, int(self._chance.choice(left))))
-        return batch
+        return [
+            Pair(problem, int(self._chance.choice(np.flatnonzero(row))))
+            for problem, row in enumerate(observations.open)
+            if row.any()
+        ]
 
 
 class StrategySearch:

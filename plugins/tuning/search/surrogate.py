@@ -66,9 +66,7 @@ LOG_TIMES: Final = np.dtype([("problem", np.int64), ("choice", np.int64), ("log_
 
 def log_times(problem: Places, choice: Places, log_us: Array) -> LogTimes:
     """Return measured times as rows of :data:`LOG_TIMES`."""
-    rows = np.empty(len(problem), LOG_TIMES)
-    rows["problem"], rows["choice"], rows["log_us"] = problem, choice, log_us
-    return rows
+    return np.array([*zip(problem.tolist(), choice.tolist(), log_us.tolist(), strict=True)], LOG_TIMES)
 
 
 def draws(mean: Array, covariance: Array, used: NDArray[np.bool_], count: int, seed: int) -> Array:
@@ -190,11 +188,9 @@ class Surrogate:
             return means
         square = self._scale**2
         alpha = square * self._weights * self._scales[seen["problem"], seen["choice"]]
-        similar, own = self._similarity(seen["choice"], np.arange(len(self._kernel_of)))
-        everywhere = alpha @ (_SIMILAR**2 * similar + _OWN**2 * own)
-        on_like = (self._like[: len(means), seen["problem"]] * alpha) @ (
-            _SIMILAR_ON_LIKE**2 * similar + _OWN_ON_LIKE**2 * own
-        )
+        everywhere, on_like = self._similarity(seen["choice"], np.arange(len(self._kernel_of)))
+        everywhere = alpha @ everywhere
+        on_like = (self._like[: len(means), seen["problem"]] * alpha) @ on_like
         offset = _COMMON**2 * self._weights.sum() + _PROBLEM**2 * np.bincount(
             seen["problem"], self._weights, minlength=len(means)
         )
@@ -250,8 +246,8 @@ class Surrogate:
         """Return problems x places x places -> covariance without measurements."""
         flat, kinds = np.unique(choices, return_inverse=True)
         kinds = kinds.reshape(choices.shape)
-        similar, own = self._similarity(flat, flat)
-        both = (_SIMILAR**2 + _SIMILAR_ON_LIKE**2) * similar + (_OWN**2 + _OWN_ON_LIKE**2) * own
+        everywhere, on_like = self._similarity(flat, flat)
+        both = everywhere + on_like
         scale = self._scales[problems[:, None], choices]
         lead = _TRUST * self._lead[problems[:, None], choices]
         parts = both[kinds[:, :, None], kinds[:, None, :]] + (self._roughness * _PAIR) ** 2 * np.eye(
@@ -268,10 +264,8 @@ class Surrogate:
         flat, kinds = np.unique(choices, return_inverse=True)
         kinds = kinds.reshape(choices.shape)
         scale = self._scales[problems[:, None], choices]
-        similar, own = self._similarity(seen["choice"], flat)
-        everywhere = (_SIMILAR**2 * similar + _OWN**2 * own)[:, kinds]
-        on_like = (_SIMILAR_ON_LIKE**2 * similar + _OWN_ON_LIKE**2 * own)[:, kinds]
-        cross = everywhere + self._like[seen["problem"]][:, problems, None] * on_like
+        everywhere, on_like = self._similarity(seen["choice"], flat)
+        cross = everywhere[:, kinds] + self._like[seen["problem"]][:, problems, None] * on_like[:, kinds]
         cross *= self._scales[seen["problem"], seen["choice"]][:, None, None] * scale[None]
         lead = _TRUST**2 * self._lead[seen["problem"], seen["choice"]]
         cross += lead[:, None, None] * self._lead[problems[:, None], choices][None]
@@ -297,9 +291,10 @@ class Surrogate:
         return _COMMON**2 + _PROBLEM**2 * same, smooth, rough
 
     def _similarity(self, rows: Places, columns: Places) -> tuple[Array, Array]:
-        """Return how similar two choices are, and by how much more if they are the same kernel."""
+        """Return what two choices share on all problems, and what they share on similar ones."""
         similar, own = self._alike(rows, columns)
-        return similar, self._roughness**2 * own
+        own *= self._roughness**2
+        return _SIMILAR**2 * similar + _OWN**2 * own, _SIMILAR_ON_LIKE**2 * similar + _OWN_ON_LIKE**2 * own
 
     def _alike(self, rows: Places, columns: Places) -> tuple[Array, Array]:
         """Return how similar two choices are, and whether they are the same kernel."""

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 from ckprof.errors import UsageError
 from ckprof.events import Level, Message
 from ckprof.kernels.jinja import render
-from ckprof.plugin.members import offers
-from ckprof.plugin.protocols import KernelRanking, Pipeline
+from ckprof.plugin.protocols import KernelRanking
 from ckprof.version import __version__
 from ckprof_plugins.tuning.model_use import (
     KernelKind,
-    executed_traits,
     gemm_sizes_of,
     load_model,
     require_use,
+    traits_of,
 )
 from ckprof_plugins.tuning.time_model.program import form_of
 from ckprof_plugins.tuning.time_model.selector import Selector
@@ -110,18 +109,14 @@ def predicted_ranking(
     if model.basis:
         session.tell(Message(f"--model: {model.basis}", Level.WARNING))
     forms = {ndim: form_of(problem) for ndim, problem in operation.default_problem.items()}
-    sizes, kind = gemm_sizes_of(session.registry, direction, model.dtype), KernelKind.of(model)
-    pipelines = {kernel.instance.pipeline: kernel.pipeline for kernel in listed}
+    sizes = gemm_sizes_of(session.registry, direction, model.dtype)
+    known = traits_of(session.registry, KernelKind.of(model), listed)
 
     def rendered(kernels: Sequence[KernelFiles]) -> str:
-        traits = {
-            kernel.name: executed_traits(session.registry, kind, pipeline, kernel.instance.fields())
-            for kernel in kernels
-            if offers(pipeline := pipelines[kernel.instance.pipeline], Pipeline.traits)
-        }
+        names = [kernel.name for kernel in kernels]
+        traits = {name: known[name] for name in names if name in known}
         if not traits:
             raise UsageError("--model: no time of these kernel families can be predicted")
-        names = [kernel.name for kernel in kernels]
         by_values = operation.interface.by_values
         return render_cpp(Selector(model, traits, sizes), names, forms, by_values=by_values)
 

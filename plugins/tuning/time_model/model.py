@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import takewhile
 from math import exp, hypot, log, log2, prod
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Final
@@ -334,11 +335,8 @@ def distance(kernel: KernelTraits, other: KernelTraits) -> float:
     )
     total += (_STAGE_STEP * log2(kernel.lds_stages / other.lds_stages)) ** 2
     if kernel.labels != other.labels:
-        equal = 0
-        for a, b in zip(kernel.labels, other.labels, strict=False):
-            if a != b:
-                break
-            equal += 1
+        pairs = zip(kernel.labels, other.labels, strict=False)
+        equal = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         total += (_LABEL_STEP / (1 + equal)) ** 2
     return float(total**0.5)
 
