@@ -46,11 +46,6 @@ class DeviceState:
     #: why it is quarantined; empty if it is not
     quarantine: str = ""
 
-    @property
-    def reference_ms(self) -> float | None:
-        """Least time of the latest check in milliseconds."""
-        return min(self.check.times_ms) if self.check else None
-
 
 class DeviceTable:
     """All devices of a sweep.
@@ -257,8 +252,8 @@ class Counters(Summary):
         for device in self.devices:
             parts = [f"device {device.device.id}: {counted(device.units, 'ranking')}"]
             parts[0] += f", {counted(device.attempts, 'outcome')}"
-            if device.reference_ms is not None:
-                parts.append(f"reference kernel {device.reference_ms:.4g} ms")
+            if device.check is not None:
+                parts.append(f"reference kernel {min(device.check.times_ms):.4g} ms")
             if device.quarantine:
                 parts.append(f"quarantined: {device.quarantine}")
             lines.append("; ".join(parts))

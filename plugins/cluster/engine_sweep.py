@@ -51,7 +51,7 @@ from ckprof_plugins.cluster.sweep_worker import HANDLER
 from ckprof_plugins.cluster.units import ClusterWatch, Units, Work, last_line, part_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ckprof.kernels.library import BuiltLibrary
     from ckprof.measure.options import RunOptions
@@ -76,14 +76,6 @@ ATTEMPT_BYTES: Final = 2_600
 KERNEL_BYTES: Final = 150_000
 #: bytes of a kernel in the description of a job; measured
 _JOB_KERNEL_BYTES: Final = 900
-
-
-def possible_pools(engine: Engine, request: EngineRequest) -> Mapping[Pool, int]:
-    """Return how many workers each pool of an engine has at most.
-
-    :raises CkprofError: the engine cannot be used.
-    """
-    return {pool: possible(engine, count) for pool, count in engine.pools(request).items()}
 
 
 def possible(engine: Engine, workers: int) -> int:
@@ -189,7 +181,8 @@ class EngineSweep:
         self._session, self._request, self._options = session, request, options
         self._engine, self._asked = choose_engine(session, request, options, runner)
         # what is wrong with the settings shows before anything is built
-        self._pools = possible_pools(self._engine, self._asked)
+        pools = self._engine.pools(self._asked)
+        self._pools = {pool: possible(self._engine, count) for pool, count in pools.items()}
         self._settings = self._asked.settings or ClusterSettings()
         self._folder = SweepFolder(self._asked.folder)
 

@@ -135,10 +135,9 @@ class SweepFolder:
 
     def read_start(self, task: str) -> str:
         """Return the name of the shard of the worker that has begun a task; empty if none has."""
-        try:
+        with suppress(OSError):
             return self.started_file(task).read_text()
-        except OSError:
-            return ""
+        return ""
 
     def remove(self) -> None:
         """Remove everything; what cannot be removed stays."""
@@ -243,12 +242,9 @@ class LeaseTable:
 
     def _note(self, line: JournalLine) -> None:
         with system_errors(StoreError, "cannot note a lease", self._journal):
-            descriptor = os.open(self._journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-            try:
-                os.write(descriptor, self._line_end + msgspec.json.encode(line) + b"\n")
-                self._line_end = b""
-            finally:
-                os.close(descriptor)
+            with self._journal.open("ab", buffering=0) as stream:
+                stream.write(self._line_end + msgspec.json.encode(line) + b"\n")
+            self._line_end = b""
 
 
 def read_journal(path: Path, wall: float) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -109,10 +110,9 @@ class Merger:
 
     def size(self, name: str) -> int:
         """Return the bytes of a shard, merged or not; 0 if it is not there."""
-        try:
+        with suppress(OSError):
             return (self._shards / name).stat().st_size
-        except OSError:
-            return 0
+        return 0
 
     def merge_bytes(self, data: bytes, name: str) -> Merged:
         """Add what a worker sent of its shard."""
@@ -123,10 +123,8 @@ class Merger:
     def save(self) -> None:
         """Note how much was merged, so that a later coordinator need not read it again."""
         state = MergedState(attempts=len(self._writer.reader), offsets=self._offsets)
-        try:
+        with suppress(OSError):  # it only costs time
             write_atomically(self._state, msgspec.json.encode(state).decode())
-        except OSError:
-            return  # only costs time
 
     def _merge_file(self, path: Path, merged: Merged, most: int | None) -> int:
         """Add what is new in a shard; return how many bytes that was."""

@@ -10,7 +10,7 @@ import shutil
 import sqlite3
 from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -215,8 +215,7 @@ def write_partial(path: Path, pieces: Pieces) -> Partial:
     ends: dict[str, int] = {}
     path.unlink(missing_ok=True)
     with store_errors(path):
-        connection = sqlite3.connect(path, isolation_level=None)
-        try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = OFF")
             connection.execute("PRAGMA synchronous = OFF")
             create_tables(connection)
@@ -235,8 +234,6 @@ def write_partial(path: Path, pieces: Pieces) -> Partial:
                         elif line.mark is not None:
                             marks.append((line.mark.session, line.mark.sequence, line.mark.mark))
                 rows.sum_up_changed()
-        finally:
-            connection.close()
     return Partial(path=str(path), marks=tuple(marks), bad=tuple(bad), ends=ends)
 
 

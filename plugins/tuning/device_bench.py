@@ -110,7 +110,15 @@ class DeviceBench:
         if not self._target.embedded:
             self._shared = as_stored(sink.reader, self._shared)
         #: what the times of kernels depend on here
-        self.kind = self._kind(recipe.arch)
+        device, instance = self._shared.device, candidates[0].instance
+        target, name = ran_on(session.registry, device, recipe.arch)
+        self.kind = KernelKind(
+            direction=instance.direction,
+            dtype=instance.dtype.value,
+            target=target,
+            device=name,
+            compute_units=device.compute_units,
+        )
         traits = traits_of(session.registry, self.kind, candidates)
         by_name = {candidate.name: candidate for candidate in candidates}
         #: kernels, in the order of the space: of equal predictions the preferred ones come first
@@ -144,23 +152,11 @@ class DeviceBench:
         self._build_options = replace(request.build, jobs=jobs)
         self.observations = Observations(self.space, self._costs(recipe))
         # choices whose number of splits a problem does not ask for
-        for number, case in enumerate(cases):
-            for choice, (_, splits) in enumerate(self.space.choices):
-                if case.splits and splits not in case.splits:
-                    self.observations.possible[number, choice] = False
+        self.observations.possible[:] = [
+            [not case.splits or splits in case.splits for _, splits in self.space.choices] for case in cases
+        ]
         #: measurements of earlier sessions count
         self._remembers = self._remember(sink.reader)
-
-    def _kind(self, arch: str) -> KernelKind:
-        device, instance = self._shared.device, self._request.selection.candidates[0].instance
-        target, name = ran_on(self._session.registry, device, arch)
-        return KernelKind(
-            direction=instance.direction,
-            dtype=instance.dtype.value,
-            target=target,
-            device=name,
-            compute_units=device.compute_units,
-        )
 
     def _costs(self, recipe: BuildRecipe) -> Costs:
         """Return what the target declares, for as many compilers as the build will run."""

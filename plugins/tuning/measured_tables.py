@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from contextlib import suppress
 from dataclasses import MISSING, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
@@ -230,11 +231,10 @@ def read_tables(registry: Registry, paths: tuple[Path, ...], kind: KernelKind) -
 
 
 def _is_store(path: Path) -> bool:
-    try:
-        with path.open("rb") as stream:
-            return stream.read(len(_SQLITE)) == _SQLITE
-    except OSError:
-        return False  # the reader of tables says why
+    # the reader of tables says why it cannot be read
+    with suppress(OSError), path.open("rb") as stream:
+        return stream.read(len(_SQLITE)) == _SQLITE
+    return False
 
 
 def _only_device(devices: Iterable[DeviceKey], path: Path) -> DeviceKey:

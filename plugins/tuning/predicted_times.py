@@ -206,12 +206,12 @@ def _half(measured: Times, predicted: Times) -> float:
     problems = {problem for problem, _, _ in both}
     if len(both) < _LEAST_PAIRS or len(problems) < _LEAST_PROBLEMS:
         return USUAL_HALF
-    errors = []
+    errors: list[float] = []
     for left_out in problems:
         others = {key: time_us for key, time_us in both.items() if key[0] != left_out}
         factors = calibration_of(others, predicted)
-        for key, time_us in both.items():
-            if key[0] == left_out:
-                errors.append(abs(log(time_us / (predicted[key] * factors.factor(key[1])))))
-    errors.sort()
-    return errors[min(len(errors) - 1, ceil(_COVERED * (len(errors) + 1)) - 1)]
+        left = {key: time_us for key, time_us in both.items() if key[0] == left_out}
+        errors += [
+            abs(log(time_us / (predicted[key] * factors.factor(key[1])))) for key, time_us in left.items()
+        ]
+    return sorted(errors)[min(len(errors) - 1, ceil(_COVERED * (len(errors) + 1)) - 1)]

@@ -6,7 +6,6 @@ import math
 import time
 from copy import deepcopy
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -173,9 +172,13 @@ def replay(session: Session, options: ReplayOptions) -> TuneResult:
     kind = kind_of_tables(session, direction.id, options.dtype, options.target)
     table = read_tables(session.registry, options.files, kind).without_glitches()
     if options.selection is not None:
-        table = _restricted(
-            table, {candidate.name for candidate in options.selection.candidates}, options.files[0]
-        )
+        names, path = {candidate.name for candidate in options.selection.candidates}, options.files[0]
+        kernels = {name: traits for name, traits in table.kernels.items() if name in names}
+        if not kernels:
+            raise InputError("it has no time of the kernels of the list: their names differ", path)
+        times = {key: time_us for key, time_us in table.times.items() if key[1] in kernels}
+        left = tuple(sorted({index for index, _, _ in times}))
+        table = replace(table, kernels=kernels, times=times).subset(left)
     space = replay_space(table, dict(options.counts))
     bench = ReplayBench(table, space, options)
     known = architectures().get(table.arch)
@@ -318,13 +321,3 @@ def _transfer_data(session: Session, options: SearchOptions, kind: KernelKind) -
             options.transfer_data[0],
         )
     return transfer_data
-
-
-def _restricted(table: Measurements, names: set[str], path: Path) -> Measurements:
-    """Return the part of a table that is about some kernels."""
-    kernels = {name: traits for name, traits in table.kernels.items() if name in names}
-    if not kernels:
-        raise InputError("it has no time of the kernels of the list: their names differ", path)
-    times = {key: time for key, time in table.times.items() if key[1] in kernels}
-    left = tuple(sorted({index for index, _, _ in times}))
-    return replace(table, kernels=kernels, times=times).subset(left)

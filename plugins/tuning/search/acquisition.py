@@ -198,15 +198,13 @@ def _transfer_data(request: SearchRequest) -> tuple[LogTimes, tuple[Problem, ...
             (space.kernels[kernel].name, splits): i for i, (kernel, splits) in enumerate(space.choices)
         }
         per_problem = min(_TRANSFERRED, max(2, _MOST_TRANSFERRED // max(1, len(table.problems))))
-        numbers = {problem: number for number, problem in enumerate(space.problems)}
-        for index, problem in enumerate(table.problems):
-            times = {numbers_of[entry]: us for entry, us in table.rows[index].items() if entry in numbers_of}
-            if problem in numbers or not times:
+        for problem, row in zip(table.problems, table.rows, strict=True):
+            times = {numbers_of[entry]: us for entry, us in row.items() if entry in numbers_of}
+            if problem in problems or not times:
                 continue
-            number = len(problems)
+            best = sorted(times, key=times.__getitem__)[:per_problem]
+            rows += [(len(problems), choice, float(np.log(times[choice]))) for choice in best]
             problems[problem] = None
-            for choice in sorted(times, key=times.__getitem__)[:per_problem]:
-                rows.append((number, choice, float(np.log(times[choice]))))
     return np.array(rows, LOG_TIMES), tuple(problems)
 
 

@@ -87,7 +87,13 @@ class _Batch:
     ) -> None:
         self._choices, self._draws, self._pending = posterior.choices, posterior.draws, posterior.pending
         self._weights, self._least, self._costs = weights, least, observations.costs
-        self._now = _present(posterior, observations)
+        draws = np.where(np.isfinite(posterior.draws), posterior.draws, -np.inf)
+        slowest = draws.max(axis=(0, 2), initial=-np.inf) + _FIRST
+        best = observations.best_log_us
+        coming = np.where(posterior.pending[None], posterior.draws, np.inf).min(axis=2, initial=np.inf)
+        #: draws x problems -> logarithm of the time when all that is pending is measured; where nothing was
+        #: measured, it is worse than all choices
+        self._now: Array = np.minimum(np.where(np.isfinite(best), best, slowest)[None], coming)
         self._built = observations.built.copy()
         self._kernel_of = observations.space.kernel_of[self._choices]
         self._gains = self._expected_gains()
@@ -138,20 +144,6 @@ class _Batch:
         gains: Array = np.where(counts, saved, 0.0).mean(axis=0) * self._weights[:, None]
         gains[self._pending] = 0.0
         return gains
-
-
-def _present(posterior: Posterior, observations: Observations) -> Array:
-    """Return draws x problems -> logarithm of the time when all that is pending is measured.
-
-    It is worse than all choices where nothing was measured.
-    """
-    draws = np.where(np.isfinite(posterior.draws), posterior.draws, -np.inf)
-    slowest = draws.max(axis=(0, 2), initial=-np.inf) + _FIRST
-    best = observations.best_log_us
-    now = np.where(np.isfinite(best), best, slowest)
-    coming = np.where(posterior.pending[None], posterior.draws, np.inf).min(axis=2, initial=np.inf)
-    present: Array = np.minimum(now[None], coming)
-    return present
 
 
 def _best_group(

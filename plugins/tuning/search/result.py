@@ -217,14 +217,9 @@ def _unbuilt(
         elif not np.isfinite(lead[number]):
             reason = f"the search ended before it ({stop.value})"
         else:
-            slower = float(np.expm1(lead[number]))
-            reason = (
-                f"expected to be at least {percent(slower, 0)} slower than the best found on every problem"
-            )
+            share = percent(abs(float(np.expm1(lead[number]))), 0)
+            reason = f"expected to be at least {share} slower than the best found on every problem"
             if lead[number] < 0:
-                reason = (
-                    f"expected to be {percent(-slower, 0)} faster on some problem; the search ended "
-                    f"({stop.value})"
-                )
+                reason = f"expected to be {share} faster on some problem; the search ended ({stop.value})"
         unbuilt[kernel.name] = reason
     return unbuilt

@@ -221,17 +221,15 @@ class Surrogate:
         :param choices: some positions, the same for every problem.
         :param problems: how many problems, the first ones.
         """
-        rows = [self._variances(problem, choices) for problem in range(problems)]
+        rows = []
+        for problem in range(problems):
+            places = np.array([problem]), choices[None]
+            variances: Array = self._unlearned(*places)[0].diagonal()
+            if self._seen is not None:
+                variances = variances - (self._explained(*places)[:, 0] ** 2).sum(axis=0)
+            rows.append(variances)
         errors: Array = self._doubt * np.sqrt(np.maximum(np.array(rows).reshape(problems, -1), 0.0))
         return errors
-
-    def _variances(self, problem: int, choices: Places) -> Array:
-        variances: Array = self._unlearned(np.array([problem]), choices[None])[0].diagonal()
-        if self._seen is not None:
-            variances = variances - (self._explained(np.array([problem]), choices[None])[:, 0] ** 2).sum(
-                axis=0
-            )
-        return variances
 
     def covariance(self, choices: Places) -> Array:
         """Return problems x places x places -> covariance of some choices of the first problems."""
@@ -306,9 +304,7 @@ class Surrogate:
 
 
 def _with_noise(covariance: Array) -> Array:
-    noisy: Array = covariance.copy()
-    noisy[np.diag_indices(len(noisy))] += _NOISE**2
-    return noisy
+    return covariance + _NOISE**2 * np.eye(len(covariance))
 
 
 def _likeness(rows: Array, columns: Array, length: float) -> Array:

@@ -35,10 +35,11 @@ from ckprof_plugins.tuning.time_model.least_squares import solve
 from ckprof_plugins.tuning.time_model.model import NEAR, ModelKernel, distance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from ckprof.model.gemm_work import KernelTraits
     from ckprof_plugins.tuning.time_model.formula import GemmSizes, KernelWork
     from ckprof_plugins.tuning.time_model.least_squares import Block
     from ckprof_plugins.tuning.time_model.measurements import Measurements
@@ -121,12 +122,14 @@ class Fit:
         #: group of problems that was left out -> what a fit to the others says about it
         self.refits = {group: self._refit(vector, group) for group in left_out}
         self.shared, own = self._parameters(vector)
-        kernels = {
-            kernel.name: kernel
-            for number in range(len(self.pools))
-            for kernel in self._kernels(table, number, own[number])
+        fitted = [asdict(self._kernel_parameters(row)) for row in own]
+        #: one object for the kernels of a pool
+        parameters = [KernelParameters(**{one: float(value) for one, value in of.items()}) for of in fitted]
+        self.kernels = {
+            name: self._kernel(name, table.kernels[name], home[name], parameters[home[name]])
+            for name in table.kernels
+            if name in home
         }
-        self.kernels = {name: kernels[name] for name in table.kernels if name in kernels}
 
     def _pulls_to(self, start: Array) -> tuple[Array, Array]:
         """Return what pulls parameters towards their starting values, and similar kernels together."""
@@ -282,20 +285,19 @@ class Fit:
             for row in np.flatnonzero(held & known[self._owner])
         }
 
-    def _kernels(self, table: Measurements, pool: int, own: Array) -> Iterator[ModelKernel]:
-        """Yield the kernels of a pool, with one object of parameters and without a spread of their own."""
-        fitted = asdict(self._kernel_parameters(own))
-        parameters = KernelParameters(**{name: float(value) for name, value in fitted.items()})
-        for name in self.pools[pool]:
-            traits, computed = table.kernels[name], self._traits[pool]
-            yield ModelKernel(
-                name=name,
-                traits=traits,
-                others=None if computed == traits else computed,
-                parameters=parameters,
-                spread=1.0,
-                rows=int((self._owner == pool).sum()),
-            )
+    def _kernel(
+        self, name: str, traits: KernelTraits, pool: int, parameters: KernelParameters
+    ) -> ModelKernel:
+        """Return a kernel of a pool, without a spread of its own."""
+        computed = self._traits[pool]
+        return ModelKernel(
+            name=name,
+            traits=traits,
+            others=None if computed == traits else computed,
+            parameters=parameters,
+            spread=1.0,
+            rows=int((self._owner == pool).sum()),
+        )
 
 
 def guess_units(table: Measurements, gemm_sizes: GemmSizes, numbers: Sequence[int]) -> tuple[int, float]:

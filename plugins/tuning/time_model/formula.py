@@ -91,14 +91,14 @@ def work(traits: KernelTraits, sizes: Sizes, splits: int, compute_units: int) ->
     :param units: compute units of the device.
     """
     if traits.schedule is Schedule.WINDOW:
-        return _windows(traits, sizes, compute_units)
-    tiles, depth = tiles_of(traits, sizes)
-    if traits.schedule is Schedule.STREAM:
-        return _stream(traits, sizes, tiles, depth, compute_units)
-    loops = ceil_div(depth, splits)
-    groups = tiles * splits
-    extra, launches = _meeting(traits, sizes, splits)
-    chunks = traits.chunks
+        groups, loops = _windows(traits, sizes), 1.0
+        extra, launches, chunks = 0.0, 1, None
+    else:
+        tiles, depth = tiles_of(traits, sizes)
+        if traits.schedule is Schedule.STREAM:
+            return _stream(traits, sizes, tiles, depth, compute_units)
+        loops, groups, chunks = ceil_div(depth, splits), tiles * splits, traits.chunks
+        extra, launches = _meeting(traits, sizes, splits)
     return KernelWork(
         load=groups / compute_units,
         rounds=ceil_div(groups, compute_units),
@@ -156,17 +156,10 @@ def _misaligned(run: Value, size: int) -> Value:
     return sum(ceil_div(run, part) - run // part for part in parts) / len(parts)
 
 
-def _windows(traits: KernelTraits, sizes: Sizes, compute_units: int) -> KernelWork:
+def _windows(traits: KernelTraits, sizes: Sizes) -> Value:
     rows, columns, images = traits.tile
     windows = ceil_div(sizes.rows, rows) * ceil_div(sizes.columns, columns)
-    groups = windows * ceil_div(sizes.images, images) * sizes.channels
-    return KernelWork(
-        load=groups / compute_units,
-        rounds=ceil_div(groups, compute_units),
-        loops=1.0,
-        steps=1.0,
-        tensor_bytes=sizes.tensor_bytes,
-    )
+    return windows * ceil_div(sizes.images, images) * sizes.channels
 
 
 def _stream(traits: KernelTraits, sizes: Sizes, tiles: Value, depth: Value, compute_units: int) -> KernelWork:

@@ -72,15 +72,9 @@ def beyond(ranges: Mapping[str, tuple[float, float]], sizes: Sizes) -> tuple[flo
     gaps = []
     for axis, value in extents(sizes).items():
         least, most = ranges[axis]
-        below = log2(value / least) if value < least else 0.0
-        above = log2(value / most) if value > most else 0.0
-        gaps.append(below + above if abs(below + above) > _NOTHING else 0.0)
+        gap = log2(value / min(max(value, least), most))
+        gaps.append(gap if abs(gap) > _NOTHING else 0.0)
     return tuple(gaps)
-
-
-def squared_gap(place: Sequence[float], other: Sequence[float]) -> float:
-    """Return the square of the distance between two points."""
-    return dist(place, other) ** 2
 
 
 #: Share of measured times that lie in an interval.
@@ -139,25 +133,21 @@ class Trials:
 
     def nearest(self, place: Sequence[float]) -> float:
         """Return the distance of a place to the nearest trained problem."""
-        return sqrt(min(squared_gap(place, other) for other in self.places))
+        return min(dist(place, other) for other in self.places)
 
     def reach(self, place: Sequence[float], beyond: Sequence[float]) -> float:
         """Return how many scales of a kernel an interval reaches to either side on a new problem.
 
         :param beyond: how far the problem is outside of the trained range.
         """
-        gaps = [squared_gap(place, other) for other in self.places]
-        nearest = sqrt(min(gaps))
-        ranked = sorted(
-            (
-                gaps[trial.problem]
-                + _NEAREST_WEIGHT * (nearest - trial.nearest) ** 2
-                + squared_gap(beyond, trial.beyond),
-                number,
-            )
-            for number, trial in enumerate(self.trials)
-        )[:_NEIGHBOURS]
-        alike = [self.trials[number] for _, number in ranked]
+        gaps = [dist(place, other) for other in self.places]
+        nearest = min(gaps)
+
+        def gap(trial: Trial) -> float:
+            apart = gaps[trial.problem] ** 2 + _NEAREST_WEIGHT * (nearest - trial.nearest) ** 2
+            return apart + dist(beyond, trial.beyond) ** 2
+
+        alike = sorted(self.trials, key=gap)[:_NEIGHBOURS]
         usual = sum(_length(trial.beyond) for trial in alike) / len(alike)
         growth = 1.0 + _GROWTH * max(0.0, _length(beyond) - usual)
         return growth * _quantile(alike)
@@ -178,10 +168,5 @@ def _quantile(trials: Sequence[Trial]) -> float:
 
 def _length(gaps: Sequence[float]) -> float:
     """Return how far outside of a range gaps along :data:`RANGE_AXES` are together."""
-    return sqrt(
-        sum(
-            (_SHORTER * gap if axis in _RUNS and gap < 0 else gap) ** 2
-            for axis, gap in enumerate(gaps)
-            if gap
-        )
-    )
+    counted = (_SHORTER * gap if axis in _RUNS and gap < 0 else gap for axis, gap in enumerate(gaps))
+    return sqrt(sum(gap**2 for gap in counted))

@@ -43,11 +43,6 @@ class Equations(Protocol):
         """Return the residuals of all rows at a point."""
 
 
-def soft_cost(residuals: Array, scale: float) -> float:
-    """Return half the soft-L1 loss: quadratic below ``scale``, linear above it."""
-    return float((scale**2 * (np.sqrt(1 + (residuals / scale) ** 2) - 1)).sum())
-
-
 def solve(
     equations: Equations, pulls: tuple[Array, Array], start: Array, *, scale: float, steps: int
 ) -> tuple[Array, float]:
@@ -65,8 +60,10 @@ def solve(
         return gaps
 
     def cost_of(vector: Array) -> float:
+        # half the soft-L1 loss: quadratic below the scale, linear above it
+        loss = scale**2 * (np.sqrt(1 + (equations.residuals(vector) / scale) ** 2) - 1)
         gaps = gaps_at(vector)
-        return soft_cost(equations.residuals(vector), scale) + 0.5 * float(gaps @ gaps)
+        return float(loss.sum()) + 0.5 * float(gaps @ gaps)
 
     vector, cost = start.copy(), cost_of(start)
     pulled: Array = np.einsum("ri,rj->ij", matrix_of_pulls, matrix_of_pulls)

@@ -291,13 +291,13 @@ def derived(model: TimeModel, name: str, traits: KernelTraits) -> ModelKernel:
         return msgspec.structs.replace(
             similar, name=name, traits=traits, others=similar.computes, spread=spread, rows=0, gap=gap
         )
-    totals = dict.fromkeys(KernelParameters.__dataclass_fields__, 1.0)
-    for index, share in shares.items():
-        similar = measured[index]
-        for one in totals:
-            value = getattr(similar.parameters, one) / _scale(one, similar.computes)
-            totals[one] *= value**share
-    parameters = KernelParameters(**{one: value * _scale(one, traits) for one, value in totals.items()})
+
+    def shared(one: str) -> float:
+        kernels = [(measured[index], share) for index, share in shares.items()]
+        values = ((getattr(of.parameters, one) / _scale(one, of.computes)) ** share for of, share in kernels)
+        return float(prod(values) * _scale(one, traits))
+
+    parameters = KernelParameters(**{one: shared(one) for one in KernelParameters.__dataclass_fields__})
     return ModelKernel(
         name=name, traits=traits, others=None, parameters=parameters, spread=spread, rows=0, gap=gap
     )
@@ -306,13 +306,8 @@ def derived(model: TimeModel, name: str, traits: KernelTraits) -> ModelKernel:
 def _scale(field: str, traits: KernelTraits) -> float:
     """Return how a parameter grows with the tile, about: work grows faster than the time that it takes."""
     m, n, k = traits.tile
-    if field == "tile":
-        return float(m * n)
-    if field == "loop":
-        return float(prod((m, n, k)) ** 0.5)
-    if field == "latency":
-        return float(prod((m, n, k)) ** 0.25)
-    return 1.0
+    scales = {"tile": m * n, "loop": (m * n * k) ** 0.5, "latency": (m * n * k) ** 0.25}
+    return float(scales.get(field, 1.0))
 
 
 #: Kernels closer than this differ in labels alone.
