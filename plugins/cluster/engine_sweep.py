@@ -106,16 +106,16 @@ def choose_engine(
     repeated = sorted({str(device) for device in runner.devices if runner.devices.count(device) > 1})
     if repeated:
         raise UsageError(f"--devices: {', '.join(repeated)} is named more than once")
-    settings = read_settings(runner.cluster) if runner.cluster is not None else None
-    named = settings.engine if settings is not None else ""
-    engine = session.registry.entries(ENGINES).find(runner.engine or named or _DEFAULT_ENGINE)
-    shared, store = settings.folder if settings is not None else None, Path(options.store)
+    given = read_settings(runner.cluster) if runner.cluster is not None else None
+    settings, store = given or ClusterSettings(), Path(options.store)
+    engine = session.registry.entries(ENGINES).find(runner.engine or settings.engine or _DEFAULT_ENGINE)
+    shared = settings.folder
     return engine, EngineRequest(
         handler=HANDLER,
         build_handler=BUILD_HANDLER,
         devices=runner.devices,
         embedded=session.target(request.build.target).embedded or bool(request.options.device_name),
-        settings=settings,
+        settings=given,
         folder=(SweepFolder.below(shared, store) if shared else SweepFolder.beside(store)).root,
     )
 

@@ -14,7 +14,7 @@ import socket
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import CkprofError, ToolchainError, UsageError
 from ckprof.orphans import tied
@@ -193,9 +193,8 @@ def _checked(request: EngineRequest) -> ParslSettings:
 
 
 def _provider_class(table: PoolTable) -> type[Any]:
-    return cast(
-        "type[Any]", getattr(importlib.import_module("parsl.providers"), PROVIDERS[table.provider].cls)
-    )
+    kind: type[Any] = getattr(importlib.import_module("parsl.providers"), PROVIDERS[table.provider].cls)
+    return kind
 
 
 def make_provider(table: PoolTable) -> Any:
@@ -323,17 +322,15 @@ class ParslSession:
 
     def submit(self, pool: Pool, payload: bytes) -> Future[bytes]:
         """Have Parsl run a payload."""
-        return cast(
-            "Future[bytes]",
-            self._kernel.submit(
-                run_payload,
-                app_args=(self._handlers[pool], payload, pool is Pool.RUN),
-                executors=[pool.value],
-                cache=False,
-                ignore_for_cache=[],
-                app_kwargs={},
-            ),
+        future: Future[bytes] = self._kernel.submit(
+            run_payload,
+            app_args=(self._handlers[pool], payload, pool is Pool.RUN),
+            executors=[pool.value],
+            cache=False,
+            ignore_for_cache=[],
+            app_kwargs={},
         )
+        return future
 
     def close(self, *, now: bool) -> None:
         """End Parsl and its jobs, within seconds: what does not end by itself is killed."""

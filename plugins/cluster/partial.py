@@ -12,6 +12,7 @@ from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -290,17 +291,15 @@ class ReadTask(msgspec.Struct, frozen=True, kw_only=True):
     loaded: Loaded = Loaded()
 
 
-_opened: Loaded | None = None
+#: what a process has loaded is not loaded again
+_load: Final = lru_cache(maxsize=1)(Loaded.load)
 
 
 def handle(payload: bytes, slot: Slot) -> bytes:
     """Make a partial store; runs in a process of the pool."""
     del slot
-    global _opened
     task = msgspec.json.decode(payload, type=ReadTask)
-    if _opened != task.loaded:
-        task.loaded.load()
-        _opened = task.loaded
+    _load(task.loaded)
     return msgspec.json.encode(write_partial(Path(task.target), task.pieces))
 
 

@@ -62,14 +62,13 @@ def replay_space(table: Measurements, counts: Mapping[Problem, int] | None = Non
 
     :param counts: occurrences of the problems; 1 for those that are missing.
     """
-    weights = counts or {}
     splits: dict[str, list[int]] = {}
     for name, count in table.choices:
         splits.setdefault(name, []).append(count)
     names = precedence({name: table.kernels[name] for name in splits})
     return SearchSpace(
         problems=table.problems,
-        counts=tuple(weights.get(problem, 1) for problem in table.problems),
+        counts=tuple((counts or {}).get(problem, 1) for problem in table.problems),
         kernels=tuple(SearchKernel(key=name, name=name, traits=table.kernels[name]) for name in names),
         choices=tuple((kernel, count) for kernel, name in enumerate(names) for count in splits[name]),
     )

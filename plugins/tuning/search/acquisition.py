@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ckprof_plugins.tuning.search.observations import Pair, SearchSpace
+from ckprof_plugins.tuning.search.observations import Pair
 from ckprof_plugins.tuning.search.prior import choice_features, prior_of, problem_features
 from ckprof_plugins.tuning.search.result import kept_library
 from ckprof_plugins.tuning.search.surrogate import FEW, LOG_TIMES, MOST, Surrogate, draws, log_times, thinned
@@ -79,9 +79,7 @@ class Forecaster:
         space = request.space
         self._count = len(space.problems)
         self._transfer_data, problems = _transfer_data(request)
-        extended = SearchSpace(
-            problems=problems, counts=(1,) * len(problems), kernels=space.kernels, choices=space.choices
-        )
+        extended = replace(space, problems=problems, counts=(1,) * len(problems))
         sizes, element_bytes = request.gemm_sizes, request.element_bytes
         features = problem_features(problems, sizes), choice_features(space), space.kernel_of
         prior = prior_of(extended, sizes, element_bytes, request.model, request.compute_units)

@@ -148,10 +148,9 @@ class OptunaSearch:
         self._optuna: Any = optuna
         self._chance = np.random.default_rng(request.seed)
         self._parameters = _parameters(request)
-        values = [sorted({row[axis] for row in self._parameters}) for axis in range(len(self._parameters[0]))]
         self._space = {
-            f"p{axis}": optuna.distributions.CategoricalDistribution(choices)
-            for axis, choices in enumerate(values)
+            f"p{axis}": optuna.distributions.CategoricalDistribution(sorted(set(values)))
+            for axis, values in enumerate(zip(*self._parameters, strict=True))
         }
         self._choices: dict[tuple[float, ...], list[int]] = {}
         for choice, row in enumerate(self._parameters):

@@ -32,11 +32,6 @@ if TYPE_CHECKING:
     from ckprof_plugins.tuning.time_model.program import Form
 
 
-def namespace(direction: str) -> str:
-    """Return the name of the namespace, inside ``ckprof``, of a direction's model."""
-    return f"time_model_{direction}"
-
-
 def render_cpp(
     selector: Selector, kernels: Sequence[str], forms: Mapping[int, Form], *, by_values: bool
 ) -> str:
@@ -69,7 +64,7 @@ def render_cpp(
         __package__,
         "time_model.hpp.j2",
         version=__version__,
-        namespace=namespace(selector.model.direction),
+        namespace=f"time_model_{selector.model.direction}",
         direction=selector.model.direction,
         device=selector.model.device or "an unknown device",
         count=len(kernels),
@@ -117,12 +112,12 @@ def predicted_ranking(
         traits = {name: known[name] for name in names if name in known}
         if not traits:
             raise UsageError("--model: no time of these kernel families can be predicted")
-        by_values = operation.interface.by_values
-        return render_cpp(Selector(model, traits, sizes), names, forms, by_values=by_values)
+        selector = Selector(model, traits, sizes)
+        return render_cpp(selector, names, forms, by_values=operation.interface.by_values)
 
     return KernelRanking(
         header=f"ckprof_time_model_{direction}.hpp",
-        rank=f"ckprof::{namespace(direction)}::rank",
+        rank=f"ckprof::time_model_{direction}::rank",
         digest=hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest(),
         render=rendered,
     )

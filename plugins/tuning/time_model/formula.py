@@ -144,8 +144,7 @@ def _short(chunks: RunChunks, sizes: Sizes) -> Value:
 def _gathered_bytes(chunks: RunChunks, sizes: Sizes) -> Value:
     run = _run(chunks, sizes)
     # along the columns, runs are gathered for every row of the reduction
-    rows = sizes.k if chunks.axis is RunAxis.COLUMNS else sizes.m
-    axis = sizes.n if chunks.axis is RunAxis.COLUMNS else sizes.k
+    rows, axis = (sizes.k, sizes.n) if chunks.axis is RunAxis.COLUMNS else (sizes.m, sizes.k)
     padded = ceil_div(axis, run) * ceil_div(run, chunks.size) * chunks.size
     return rows * padded * sizes.batch * sizes.element_bytes
 

@@ -110,20 +110,13 @@ class Measurements:
     def subset(self, indices: tuple[int, ...]) -> Measurements:
         """Return the table of some problems, by their index, in that order."""
         positions = {index: position for position, index in enumerate(indices)}
+        keys = {key: (positions[key[0]], key[1], key[2]) for key in self.times if key[0] in positions}
         return replace(
             self,
             problems=tuple(self.problems[index] for index in indices),
-            times={
-                (positions[index], name, splits): time
-                for (index, name, splits), time in self.times.items()
-                if index in positions
-            },
+            times={new: self.times[key] for key, new in keys.items()},
             unserved=(),
-            predicted=frozenset(
-                (positions[index], name, splits)
-                for index, name, splits in self.predicted
-                if index in positions
-            ),
+            predicted=frozenset(keys[key] for key in self.predicted if key in keys),
         )
 
 
