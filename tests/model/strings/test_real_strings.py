@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from ckprof.profiler import Profiler
 from tests.cases import Cases
+from tests.places import TESTS
 
-STRINGS = (Path(__file__).parents[2] / "data" / "builder" / "2025-11.txt").read_text().splitlines()
+STRINGS = (TESTS / "data" / "builder" / "2025-11.txt").read_text().splitlines()
 
 
 @pytest.fixture(scope="module")
