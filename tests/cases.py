@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from contextlib import contextmanager
+from functools import wraps
 
 import pytest
 
@@ -37,3 +39,27 @@ class Cases:
             pytest.fail(f"{len(self._failed)} of {self.count} cases:\n\n" + "\n\n".join(self._failed))
         if error is None and not self.count:
             pytest.fail("no case")
+
+
+def each(**values):
+    """Try a test with each of the values of one of its parameters; other parameters are fixtures.
+
+    >>> @each(name=NAMES)
+    ... def test_names_are_lower(name): ...
+    """
+    ((parameter, chosen),) = values.items()
+
+    def looped(test):
+        @wraps(test)
+        def all_of_them(**fixtures):
+            with Cases() as cases:
+                for value in chosen:
+                    with cases.case(ascii(value)[:60]):
+                        test(**fixtures, **{parameter: value})
+
+        signature = inspect.signature(test)
+        others = [one for name, one in signature.parameters.items() if name != parameter]
+        all_of_them.__signature__ = signature.replace(parameters=others)
+        return all_of_them
+
+    return looped

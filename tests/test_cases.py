@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .cases import Cases
+from .cases import Cases, each
 
 
 def test_each_failure_is_named():
@@ -32,3 +32,17 @@ def test_what_ends_the_loop_passes_through():
         raise KeyboardInterrupt
     with pytest.raises(ZeroDivisionError), Cases():
         raise ZeroDivisionError
+
+
+@each(number=[1, 2])
+def test_each_value_is_tried_with_the_fixtures_of_a_test(number, tmp_path):
+    assert tmp_path.is_dir() and number in (1, 2)
+
+
+def test_values_that_fail_are_named(tmp_path):
+    @each(text=["a", "b", "\u202e"])
+    def test(text, tmp_path):
+        assert text == "b"
+
+    with pytest.raises(pytest.fail.Exception, match=r"2 of 3 cases:(.|\n)*'a': (.|\n)*'\\u202e': "):
+        test(tmp_path=tmp_path)

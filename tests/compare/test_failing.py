@@ -21,6 +21,7 @@ from ckprof.report.comparison_data import render_csv, render_json
 from ckprof.report.comparison_text import comparison_document
 from ckprof.store.attempt import Attempt
 from ckprof.store.writer import StoreWriter
+from tests.cases import each
 from tests.measured import Made, attempts, later
 from tests.report.services import obeyed
 
@@ -54,11 +55,7 @@ def change(request: pytest.FixtureRequest) -> tuple[str, Comparison]:
     return request.param, compare(old, new)
 
 
-def words(asked: tuple[FailOn, ...]) -> str:
-    return ",".join(reason.value for reason in asked) or "none"
-
-
-@pytest.mark.parametrize("asked", ASKED, ids=words)
+@each(asked=ASKED)
 def test_all_formats_say_whether_it_fails(change: tuple[str, Comparison], asked: tuple[FailOn, ...]) -> None:
     what, compared = change
     comparison = replace(compared, policy=replace(compared.policy, fail_on=asked))

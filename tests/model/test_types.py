@@ -15,6 +15,7 @@ from ckprof.model.types import (
     spellings,
     types_on,
 )
+from tests.cases import each
 
 FP8, BF8, INT8 = DataType.FP8, DataType.BF8, DataType.INT8
 NUMPY = {
@@ -28,7 +29,7 @@ NUMPY = {
 }
 
 
-@pytest.mark.parametrize("dtype", DataType)
+@each(dtype=DataType)
 def test_every_type_has_the_bits_of_its_numpy_type(dtype: DataType) -> None:
     facts, known = dtype.properties, NUMPY[dtype]
     assert facts.size_bytes == np.dtype(known).itemsize == np.dtype(facts.numpy_storage).itemsize

@@ -10,6 +10,7 @@ from scipy.optimize import linear_sum_assignment
 
 from ckprof.parity import compare as pairing
 from ckprof.parity.compare import closest_pairs
+from tests.cases import each
 
 
 def things(rng, count, fields=6, values=3, kind="k"):
@@ -24,7 +25,7 @@ def total(first, second, pairs):
     return sum(differing(first[i], second[j]) for i, j in pairs.items())
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each(seed=range(60))
 def test_no_assignment_of_few_is_better(seed):
     rng = random.Random(seed)
     first, second = (things(rng, rng.randint(1, 5)) for _ in range(2))

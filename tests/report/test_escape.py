@@ -6,7 +6,6 @@ import csv
 import io
 from xml.etree import ElementTree
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -29,6 +28,7 @@ from ckprof.report.ci import JUnit, add
 from ckprof.report.escape import csv_cell, html_text, markdown_block, markdown_cell, markdown_text, xml_text
 from ckprof.report.run_summary import render_best, terminal_document
 from ckprof.report.table import Terminal
+from tests.cases import each
 from tests.measured import Made, attempts, later
 
 from .hostile_text import (
@@ -42,7 +42,7 @@ from .hostile_text import (
 from .test_parity_text import FULL, report
 
 ALL = " ".join(PAYLOADS)
-HOSTILE = pytest.mark.parametrize("payload", [*PAYLOADS, ALL], ids=lambda text: ascii(text)[1:25])
+HOSTILE = each(payload=[*PAYLOADS, ALL])
 #: characters that some format acts upon
 SPECIAL = st.text("ab1 \n\t\\`*_{}[]()<>#+-=.!|~&;:/@$\"'\r\x00\x1b\x9b\u202e\u200b漢", max_size=30)
 
@@ -100,7 +100,7 @@ def test_csv_cells_are_texts(payload: str) -> None:
     assert csv_cell(-1.5) == -1.5
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-x", "@a", "\tx", "\rx"])
+@each(text=["=1+1", "+1", "-x", "@a", "\tx", "\rx"])
 def test_no_cell_is_a_formula(text: str) -> None:
     assert csv_cell(text) == f"'{visible(text)}"
 

@@ -15,6 +15,7 @@ from ckprof.model.strings.grammar import StringGrammar
 from ckprof.model.strings.kind import StringKind, all_revisions, default_revision
 from ckprof.model.strings.rendering import StringError, render
 from ckprof_plugins.directions._convolution import string_kinds
+from tests.cases import each
 
 from .samples import GOOD, GRAMMAR, weight
 
@@ -65,7 +66,7 @@ def test_what_is_rendered_is_parsed_again(kind: StringKind, data: st.DataObject)
     assert GRAMMAR.render(parsed, all_revisions()[-1]) == text
 
 
-@pytest.mark.parametrize("kind", GRAMMAR.kinds, ids=lambda kind: kind.id)
+@each(kind=GRAMMAR.kinds)
 def test_every_flag_takes_four_spellings(kind: StringKind, sample: dict[str, str]) -> None:
     text = sample[kind.id]
     parsed = GRAMMAR.parse(text)
@@ -140,7 +141,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("kind", GRAMMAR.kinds, ids=lambda kind: kind.id)
+@each(kind=GRAMMAR.kinds)
 def test_a_change_of_any_field_of_any_kind_is_named(kind: StringKind, sample: dict[str, str]) -> None:
     text = sample[kind.id]
     fields = _split(text)

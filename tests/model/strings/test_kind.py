@@ -8,6 +8,7 @@ from ckprof.errors import UsageError
 from ckprof.model.strings import argument_kinds as kinds
 from ckprof.model.strings.fields import Field
 from ckprof.model.strings.kind import Revision, StringKind, all_revisions, default_revision, find_revision
+from tests.cases import each
 
 from .samples import GRAMMAR
 
@@ -21,7 +22,7 @@ def test_revisions_are_found_by_name() -> None:
         find_revision("2026-05")
 
 
-@pytest.mark.parametrize("revision", all_revisions(), ids=lambda revision: revision.name)
+@each(revision=all_revisions())
 def test_revisions_name_kinds_and_fields_that_exist(revision) -> None:
     known = {kind.id: kind for kind in GRAMMAR.kinds}
     everything = {name for kind in GRAMMAR.kinds for name in kind.field_names}
