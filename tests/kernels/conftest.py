@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import shutil
 import stat
 import sys
@@ -185,3 +186,29 @@ def calls(tmp_path: Path) -> Callable[[], list[str]]:
         return lines
 
     return read
+
+
+#: writes what ninja builds: a library, or nothing
+FAKE_CMAKE = """
+folder = os.path.dirname(__file__)
+with open(os.path.join(folder, "asked"), "w") as stream:
+    stream.write("\\n".join(args))
+BEHAVIOUR
+out = args[args.index("-B") + 1]
+os.makedirs(out, exist_ok=True)
+with open(os.path.join(out, "build.ninja"), "w") as stream:
+    stream.write("rule make\\n command = MADE\\n description = making $out\\nbuild NAME: make\\n")
+"""
+
+
+@pytest.fixture
+def fake_cmake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Callable[[], list[str]]]:
+    """Make a CMake whose build files make a library by a command; return what tells its arguments."""
+
+    def make(name: str, made: str = "touch $out", behaviour: str = "pass") -> Callable[[], list[str]]:
+        body = FAKE_CMAKE.replace("BEHAVIOUR", behaviour).replace("MADE", made).replace("NAME", name)
+        path = script(tmp_path / "cmake" / "cmake", body)
+        monkeypatch.setenv("PATH", f"{path.parent}:{os.environ['PATH']}")
+        return lambda: (path.parent / "asked").read_text().splitlines()
+
+    return make
