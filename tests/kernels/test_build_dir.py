@@ -51,7 +51,9 @@ def make(profiler, candidates, tmp_path):
 
 
 @pytest.mark.compiler
-def test_everything_that_the_library_depends_on_is_in_the_name(make, candidates, profiler, tmp_path):
+def test_everything_that_the_library_depends_on_is_in_the_name(
+    make, candidates, profiler, tmp_path, monkeypatch
+):
     usual = make().root
     assert make().root == usual and usual.is_dir() and usual.parent == tmp_path
     target = profiler.target()
@@ -60,6 +62,8 @@ def test_everything_that_the_library_depends_on_is_in_the_name(make, candidates,
         make(which=candidates[:-1]).root,
         make(purpose=Purpose.SUPPORT_CHECK).root,
         make(compiler=replace(compiler, identity="another")).root,
+        make(compiler=replace(compiler, added_words=("-Og",))).root,
+        make(location_flags=("-Lsome",)).root,
         make(compile_flags=("-O1",)).root,
         make(kernel_flags=("-Og",)).root,
         make(link_flags=("-lm",)).root,
@@ -67,6 +71,8 @@ def test_everything_that_the_library_depends_on_is_in_the_name(make, candidates,
         make(include_dirs=(tmp_path,)).root,
         make(api_level="2025-07").root,
     ]
+    monkeypatch.setenv("CPATH", "/elsewhere")
+    others.append(make().root)
     assert usual not in others and len(set(others)) == len(others), others.index(usual)
 
 
