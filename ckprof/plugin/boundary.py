@@ -146,7 +146,7 @@ def guarded(item: object, boundary: Boundary, protocol: type) -> object:
         }
     for member in members:
         if member.name not in having:
-            namespace[member.name] = vars(protocol)[member.name]
+            namespace[member.name] = getattr(protocol, member.name)
             continue
         inner = boundary.member(member.name, (*boundary.allowed, *member.raises))
         read = partial(getattr, item, member.name)
@@ -267,5 +267,5 @@ def has_member(item: object, boundary: Boundary, member: Member, protocol: type)
         in_class = getattr(type(item), member.name, None)
         if in_class is not None:
             # a class that derives from the protocol inherits members without a body
-            return in_class is not vars(protocol).get(member.name)
+            return in_class is not getattr(protocol, member.name, None)
         return hasattr(item, member.name)

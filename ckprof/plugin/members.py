@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from numbers import Integral
 from types import FunctionType
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 from ckprof import errors
 from ckprof.model.problem import Problem
@@ -107,16 +107,19 @@ class Member:
 @cache
 def members_of(protocol: type) -> tuple[Member, ...]:
     """Return the members that a protocol declares, or the fields of a dataclass, in their order."""
-    module = protocol.__module__
-    annotations: Mapping[str, str] = vars(protocol).get("__annotations__", {})
-    members = [Member(name=name, annotation=text, module=module) for name, text in annotations.items()]
-    for name, value in vars(protocol).items():
-        function = value.fget if isinstance(value, property) else value
-        if name.startswith("_") or not isinstance(function, FunctionType):
+    members: dict[str, Member] = {}
+    for kind in reversed(protocol.__mro__):
+        module = kind.__module__
+        if kind in (object, Protocol, Generic):
             continue
-        code, is_method = function.__code__, function is value
-        members.append(
-            Member(
+        for name, text in vars(kind).get("__annotations__", {}).items():
+            members[name] = Member(name=name, annotation=text, module=module)
+        for name, value in vars(kind).items():
+            function = value.fget if isinstance(value, property) else value
+            if name.startswith("_") or not isinstance(function, FunctionType):
+                continue
+            code, is_method = function.__code__, function is value
+            members[name] = Member(
                 name=name,
                 parameters=(
                     code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount] if is_method else None
@@ -127,8 +130,7 @@ def members_of(protocol: type) -> tuple[Member, ...]:
                 together=_OPTIONAL.get(function, ()),
                 raises=_raised(function.__doc__) if is_method else (),
             )
-        )
-    return tuple(members)
+    return tuple(members.values())
 
 
 def required_members(protocol: type) -> list[Member]:

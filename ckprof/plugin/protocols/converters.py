@@ -54,8 +54,8 @@ class CatalogVariant:
     dtypes: tuple[DataType, ...] = SHARED_TYPES
 
 
-class Converter(Protocol):
-    """Reads one or more dialects of instance lists."""
+class ListReader(Protocol):
+    """What everything has that reads lists."""
 
     @property
     def id(self) -> str:
@@ -64,6 +64,23 @@ class Converter(Protocol):
     @property
     def label(self) -> str:
         """A few words for help texts."""
+
+    @property
+    @optional_with("use_families")
+    def family_type(self) -> type[object]:
+        """Type of the grammar tables that it reads lists with: the protocol of a kind of objects."""
+        return object
+
+    @optional_with("family_type")
+    def use_families(self, families: Sequence[Any]) -> None:
+        """Read with these tables from now on; called once, after all plugins are loaded.
+
+        :raises PluginError: a table contradicts itself.
+        """
+
+
+class Converter(ListReader, Protocol):
+    """Reads one or more dialects of instance lists."""
 
     def recognises(self, request: ConversionRequest) -> bool:
         """Say whether the content is in a dialect of this converter. Must be quick and must not raise.
@@ -84,19 +101,6 @@ class Converter(Protocol):
     def streams(self) -> bool:
         """Whether it reads large files through the request's ``stream``; others get all in ``data``."""
         return False
-
-    @property
-    @optional_with("use_families")
-    def family_type(self) -> type[object]:
-        """Type of the grammar tables that it reads lists with: the protocol of a kind of objects."""
-        return object
-
-    @optional_with("family_type")
-    def use_families(self, families: Sequence[Any]) -> None:
-        """Read with these tables from now on; called once, after all plugins are loaded.
-
-        :raises PluginError: a table contradicts itself.
-        """
 
     @optional
     def plan_tree(
@@ -130,16 +134,8 @@ class Converter(Protocol):
         return None
 
 
-class BuilderReader(Protocol):
+class BuilderReader(ListReader, Protocol):
     """Tells what a list or a log means to CK Builder, without converting it to a catalog."""
-
-    @property
-    def id(self) -> str:
-        """Name for messages and reports."""
-
-    @property
-    def label(self) -> str:
-        """A few words for help texts."""
 
     def recognises(self, request: ConversionRequest) -> bool:
         """Say whether the content is in a dialect of this reader. Must be quick and must not raise."""
@@ -153,19 +149,6 @@ class BuilderReader(Protocol):
         :param revision: the only revision of CK whose spelling the content may have; ``None`` for every
             one, recognised line by line.
         :raises InputError: a line is wrong; all wrong lines are reported at once.
-        """
-
-    @property
-    @optional_with("use_families")
-    def family_type(self) -> type[object]:
-        """Type of the grammar tables that it reads lists with: the protocol of a kind of objects."""
-        return object
-
-    @optional_with("family_type")
-    def use_families(self, families: Sequence[Any]) -> None:
-        """Read with these tables from now on; called once, after all plugins are loaded.
-
-        :raises PluginError: a table contradicts itself.
         """
 
     @optional
