@@ -1,0 +1,102 @@
+"""What a worker process does besides its session: it answers line by line, and ends with its parent."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import threading
+
+import msgspec
+import pytest
+
+from ckprof.measure.worker import child
+from ckprof.measure.worker.guards import CHUNK_BYTES, new_memory
+
+
+@pytest.fixture
+def ended(monkeypatch):
+    """Note how the process would end instead of ending it; set when it does."""
+    codes, files, over = [], [], threading.Event()
+
+    def end(code):
+        codes.append(code)
+        over.set()
+
+    def kept(descriptor, mode, fdopen=os.fdopen):
+        files.append(fdopen(descriptor, mode))
+        return files[-1]
+
+    monkeypatch.setattr(child.os, "_exit", end)
+    # the end of a process closes them
+    monkeypatch.setattr(child.os, "fdopen", kept)
+    monkeypatch.setattr(child.os, "killpg", lambda group, number: codes.append(number))
+    yield codes, over
+    for thread in threading.enumerate():
+        if thread.name == "requests":
+            thread.join(10)
+    for file in files:
+        file.close()
+    assert over.is_set(), "the thread that reads requests has ended the process"
+
+
+@pytest.fixture
+def worker(monkeypatch, ended):
+    """Return a function that has requests served, as by a worker that a launcher has started."""
+    limits = resource.getrlimit(resource.RLIMIT_CORE)
+    memory, (asked, ask), (answer, answered) = new_memory(), os.pipe(), os.pipe()
+    watched = []
+
+    def watch(descriptor):
+        watched.append(os.path.realpath(f"/proc/self/fd/{descriptor}"))
+        os.close(descriptor)
+
+    monkeypatch.setattr(child, "watch", watch)
+    # of the descriptors that it gets, the last two by their paths
+    paths = [f"/proc/self/fd/{descriptor}" for descriptor in (asked, answered)]
+    monkeypatch.setattr("sys.argv", ["child", str(memory), "/dev/null", *paths])
+
+    def serve(*lines):
+        os.write(ask, b"".join(lines))
+        code = child.main()
+        replies = os.read(answer, CHUNK_BYTES).splitlines()
+        for descriptor in (ask, asked, answer, answered):
+            os.close(descriptor)
+        return code, replies
+
+    yield serve
+    assert watched == ["/dev/null"]
+    assert resource.getrlimit(resource.RLIMIT_CORE) == (0, limits[1]), "crashes leave no core dump"
+    resource.setrlimit(resource.RLIMIT_CORE, limits)
+
+
+def test_each_line_is_answered_with_its_nonce_until_an_empty_one_comes(worker):
+    line = b'n%d {"method":"%b","arguments":[]}\n'
+    code, replies = worker(line % (0, b"release"), line % (1, b"describe"), b"\n", b"n3 never read\n")
+    assert code == 0
+    assert [reply.partition(b" ")[0] for reply in replies] == [b"n0", b"n1"]
+    bodies = [msgspec.json.decode(reply.partition(b" ")[2]) for reply in replies]
+    assert bodies[0].get("fault") is None and bodies[1]["fault"] == "call"
+    assert "the first call must open a library" in bodies[1]["reason"]
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_where_requests_end_the_worker_and_its_group_end(ended, monkeypatch, leads):
+    monkeypatch.setattr(child.os, "getpgrp", lambda: os.getpid() if leads else os.getpid() + 1)
+    asked, ask = os.pipe()
+    os.write(ask, b"a 1\nb 2\n")
+    os.close(ask)
+    lines = child._lines(os.fdopen(asked, "rb"))
+    assert [lines.get(), lines.get()] == [b"a 1\n", b"b 2\n"]
+    codes, over = ended
+    assert over.wait(10)
+    assert codes == ([signal.SIGKILL, 1] if leads else [1])
+
+
+def test_descriptors_are_numbers_or_paths(tmp_path):
+    assert child._descriptor("17", os.O_RDONLY) == 17
+    path = tmp_path / "given"
+    path.write_text("text")
+    opened = child._descriptor(str(path), os.O_RDONLY)
+    assert os.read(opened, 9) == b"text" and not os.get_inheritable(opened)
+    os.close(opened)
