@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from contextlib import closing
+from types import SimpleNamespace
 
 from ckprof.events import Message
+from ckprof.kernels.candidates import Candidate, Rejection
+from ckprof.kernels.library import BuiltLibrary
 from ckprof.measure.bench import BenchLibrary, KernelBench
 from ckprof.measure.options import CacheMode, RunOptions
 from ckprof.measure.run_outcomes import RunRounds, run_groups
 from ckprof.model.kernel import SelectedKernel
 from ckprof.model.problem_case import as_case
-from ckprof.session import ignore
+from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily
+from ckprof.model.requirement import UnmetRequirement
+from ckprof.model.results import BuildSummary
+from ckprof.plugin.manager import PluginManager
+from ckprof.session import Session, ignore
+from ckprof.settings import Settings
+
+from .fakes import ARCH, ScaleDirection, make_instance
 
 
 def selected(instance):
@@ -108,3 +118,53 @@ class Kept:
     def measured(self, left, unknown):
         self.left.append((left, unknown))
         return left, 0.0
+
+
+def built(path, kernels, refused=()):
+    """Return kernels of a fake library as what was built for the CPU.
+
+    :param refused: kernels that no rule allows.
+    """
+    pipeline = SimpleNamespace(id="fake", instance_string=lambda instance: f"Fake<{instance.kernel}>")
+    candidates = tuple(
+        Candidate(index=n, instance=make_instance(one), pipeline=pipeline, name=f"fake_{one}", source="list")
+        for n, one in enumerate((*kernels, *refused))
+    )
+    compiler = Compiler(
+        command=("c++",), family=CompilerFamily.GCC, version=(1, 0, 0), description="c++ 1", identity="c1"
+    )
+    recipe = BuildRecipe(
+        target="cpu",
+        arch=ARCH,
+        api_level="2026-06",
+        compiler=compiler,
+        compile_flags=(),
+        link_flags=(),
+        include_dirs=(),
+        prefix_header="",
+        support_sources=(),
+        machine_identity="native",
+    )
+    unmet = (UnmetRequirement(rule="tile", message="no such tile"),)
+    return BuiltLibrary(
+        direction=ScaleDirection(),
+        candidates=candidates,
+        path=path,
+        recipe=recipe,
+        built=candidates[: len(kernels)],
+        rejected=tuple(
+            Rejection(candidate=one, reason="no such tile", unmet_requirements=unmet)
+            for one in candidates[len(kernels) :]
+        ),
+        summary=BuildSummary(compiled=len(kernels)),
+        object_keys={one.instance.key: f"o{one.index}" for one in candidates[: len(kernels)]},
+    )
+
+
+def session_with(*plugins, tell=ignore):
+    """Return a session with the plugins that are installed, and some more."""
+    manager = PluginManager()
+    manager.load_all()
+    for number, plugin in enumerate(plugins):
+        manager.register(plugin, f"extra{number or ''}")
+    return Session(settings=Settings(), manager=manager, tell=tell)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from ckprof.errors import PluginError
-from ckprof.measure.observers import combine, observers
+from ckprof.measure.observers import HostObserver, combine, observers
 from ckprof.model.device import Reading
-from ckprof.plugin.manager import PluginManager
-from ckprof.session import Session
-from ckprof.settings import Settings
 from ckprof.testing.plugins import Registering
+
+from .run_instances import session_with
 
 
 class Power:
@@ -22,15 +23,8 @@ class Power:
         )
 
 
-def session_with(added):
-    manager = PluginManager()
-    manager.load_all()
-    manager.register(Registering(*added), "extra")
-    return Session(settings=Settings(), manager=manager, tell=lambda event: None)
-
-
 def test_observers_of_plugins_add_evidence():
-    found = observers(session_with([Power()]))
+    found = observers(session_with(Registering(Power())))
     # packages of targets may bring more
     assert [found[0].id, found[-1].id] == ["host", "power"]
     readings = [reading for one in found if (reading := one.observe("gpu", 3)) is not None]
@@ -42,4 +36,12 @@ def test_observers_of_plugins_add_evidence():
 
 def test_what_is_no_observer_is_reported():
     with pytest.raises(PluginError, match=r"plugin extra: .* type object, which has no member"):
-        observers(session_with([object()]))
+        observers(session_with(Registering(object())))
+
+
+def test_observers_are_combined_and_the_host_is_read():
+    host = HostObserver(frozenset({"here"})).observe("here", 0)
+    assert host.load is not None and host.cores == os.cpu_count()
+    assert HostObserver(frozenset()).observe("there", 0).clock_mhz is None
+    both = combine([Reading(load=1, extra={"a": 1}), Reading(load=2, clock_mhz=5, extra={"b": 2})])
+    assert (both.load, both.clock_mhz, both.extra) == (1, 5, {"a": 1, "b": 2})

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+from dataclasses import replace
+
 import pytest
 
 from ckprof.measure.round_times import Timing
-from ckprof.measure.rounds import KernelConfiguration, RoundOptions
+from ckprof.measure.rounds import Ending, KernelConfiguration, RoundOptions
+from ckprof.model.problem_case import ProblemCase
+from ckprof.model.types import DataType
 from ckprof.store.attempt import MOST_DEVICES_LOST, Mark
 from ckprof.store.query import PastVisit
+from ckprof.sweep.plan import announce, describe, given_up_lines
+from ckprof.wording import duration
+from tests.store.samples import make_problem
 
 from .bench import make_kernels, make_problems, plan_for
 
@@ -181,3 +189,133 @@ def test_wall_seconds_of_an_attempt_are_a_median():
     seconds = (0.1, 0.2, 9.0, None)
     visits = [visit(0, number, wall_s=wall) for number, wall in enumerate(seconds, 1)]
     assert planned(*visits).before.visit_s == 0.2
+
+
+def sweep_of(visits, problems=3, **changes):
+    """Return the plan for some problems; position of a problem -> its attempts of before."""
+    listed = make_problems(problems)
+    changes = {"rounds": ROUNDS, **changes}
+    return plan_for(KERNELS, listed, lambda shared, problem: visits.get(listed.index(problem), []), **changes)
+
+
+FAILED = {"median_ms": None, "wrong_elements": None}
+
+
+def test_a_plan_says_what_is_known_and_what_is_left():
+    visits = {
+        0: all_rounds(3, wall_s=1.0),
+        1: [visit(0, wall_s=2.0), visit(1, wall_s=4.0, status="run_error", **FAILED)],
+    }
+    plan = sweep_of(visits)
+    assert (plan.cells, plan.known, plan.failed) == (9, 5, 1)
+    assert [one.problem_index for one in plan.open_rankings] == [1, 2]
+    # the first problem is done, on the second one kernel is new and one more open, on the third all are
+    assert plan.least_visits == 1 + 3
+    most = [one.ranking.remaining_visits for one in plan.rankings]
+    assert most[0] == 0 and plan.most_visits == sum(most)
+    # an attempt took 3 s on the second problem, and 2 s on average of both
+    assert plan.usual_visit_s == 2.0
+    assert plan.estimated_s() == (3.0 * 1 + 2.0 * 3, 3.0 * most[1] + 2.0 * most[2])
+    assert [index for index, _ in plan.standings] == [0]
+    assert describe(plan) == [
+        "3 kernels x 3 problems: 9 outcomes with all splits",
+        "in the store: 5, 1 of them failed or not supported",
+        f"left: 2 of 3 rankings, 4 to {sum(most)} attempts",
+        f"estimated time: 9 s to {duration(plan.estimated_s()[1])}",
+        "finished (max-rounds): 1 ranking",
+    ]
+
+
+def test_a_plan_without_past_knows_no_time():
+    assert sweep_of({}).estimated_s() is None
+    assert describe(sweep_of({}, problems=1))[2:] == [
+        "left: 1 of 1 ranking, 3 to 9 attempts",
+        "estimated time: unknown, nothing was measured before",
+    ]
+    done = sweep_of({0: all_rounds(3)}, problems=1)
+    assert done.estimated_s() == (0.0, 0.0) and not [line for line in describe(done) if "time" in line]
+
+
+def test_what_is_not_supported_has_not_failed():
+    for status, failed in (("unsupported", False), ("run_error", True), ("wrong_result", True)):
+        visits = {0: [visit(0), visit(1), visit(2, status=status, **FAILED)]}
+        assert sweep_of(visits).has_failures is failed, status
+        assert not sweep_of(visits, retry_failed=True).has_failures
+    assert not sweep_of({0: all_rounds(3)}).has_failures
+
+
+def test_kernels_that_are_given_up_are_cells_and_named_up_to_twenty():
+    lost = {"status": "run_error", "device_lost": True, "marks": Mark.NOT_LAUNCHED.value, **FAILED}
+    killing = [visit(kernel, **lost) for kernel in (0, 1) for _ in range(MOST_DEVICES_LOST)]
+    plan = sweep_of({index: killing for index in (0, 2)}, splits=(1, 2))
+    assert plan.given_up == [(0, "kernel_0"), (0, "kernel_1"), (2, "kernel_0"), (2, "kernel_1")]
+    assert (plan.cells, plan.known) == (18, 0)
+    lines = given_up_lines(plan)
+    assert lines == [line for line in describe(plan) if line.startswith("excluded: ")] and len(lines) == 4
+    assert lines[3] == (
+        "excluded: kernel_1 on problem 2: the device failed at least 2 times while it ran, which may have "
+        "other reasons; --retry-failed tries it again"
+    )
+    for problems, last in ((10, "kernel_1 on problem 9"), (11, "2 more, which ckprof report shows")):
+        lines = given_up_lines(sweep_of(dict.fromkeys(range(problems), killing), problems))
+        assert lines[-1].startswith(f"excluded: {last}") and len(lines) == 20 + (problems > 10)
+
+
+def test_what_a_sweep_does_is_told_before_it_begins():
+    told = []
+    plan = sweep_of({})
+    announce(plan, told.append)
+    *lines, progress = told
+    assert [line.text for line in lines] == describe(plan)
+    assert (progress.what, progress.done, progress.total) == ("sweep", 0, plan.most_visits)
+
+
+def test_kernels_are_ranked_with_those_of_their_type_layout_and_dimensions():
+    kernels = [*KERNELS, *make_kernels(2, dtype=DataType.BF16), *make_kernels(1, ndim=3)]
+    plan = plan_for(kernels, [PROBLEM, make_problem(4, 3)], splits=(1, 4))
+    found = [(one.problem_index, one.shared.dtype, len(one.ranking.cells)) for one in plan.rankings]
+    assert found == [(0, DataType.FP16, 6), (0, DataType.BF16, 4), (1, DataType.FP16, 2)]
+
+
+def test_a_problem_that_is_named_twice_is_measured_once_with_the_splits_of_both():
+    cases = [ProblemCase(problem=PROBLEM, splits=(4, 1)), PROBLEM, ProblemCase(problem=PROBLEM, splits=(8,))]
+    (ranking,) = plan_for(KERNELS[:1], cases, splits=(1, 2)).rankings
+    assert [one.split_k for one in ranking.ranking.cells] == [4, 1, 2, 8] and ranking.problem_index == 0
+
+
+def test_only_cells_that_take_part_are_ranked():
+    def takes(problem, one):
+        return one.instance != KERNELS[1].key and problem.input == PROBLEM.input
+
+    plan = plan_for(KERNELS, make_problems(2), rounds=ROUNDS, takes=takes)
+    assert [len(one.ranking.cells) for one in plan.rankings] == [2, 0]
+    assert not plan.rankings[0].finished and plan.rankings[1].ranking.ending is Ending.NO_RANKING
+
+
+def test_times_and_spreads_of_before_are_those_of_the_rounds():
+    ranking = planned(visit(0, time_ms=2.0, spread_ms=0.5, min_ms=1.5), visit(1, min_ms=None, spread_ms=None))
+    times = ranking.ranking._times
+    assert times.of(cell(0)) == {1: [Timing(median_ms=2.0, min_ms=1.5, spread=0.25, process="a/0")]}
+    assert times.of(cell(1)) == {1: [Timing(median_ms=1.0, min_ms=1.0, spread=0.0, process="a/0")]}
+
+
+def test_the_collector_pauses_while_a_plan_is_made():
+    def past(shared, problem):
+        assert not gc.isenabled()
+        return []
+
+    assert gc.isenabled()
+    plan_for(KERNELS, [PROBLEM], past)
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        plan_for(KERNELS, [PROBLEM], past)
+        assert not gc.isenabled(), "who has paused it goes on"
+    finally:
+        gc.enable()
+
+
+def test_kernels_that_are_not_built_yet_are_those_of_any_build():
+    unbuilt = [replace(one, object_digest=None) for one in KERNELS]
+    plan = plan_for(unbuilt, [PROBLEM], lambda shared, problem: all_rounds(3), rounds=ROUNDS)
+    assert plan.known == 3 and not plan.open_rankings

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import subprocess
@@ -17,7 +16,6 @@ import pytest
 from ckprof.compare.side import side_of
 from ckprof.errors import ToolchainError
 from ckprof.events import Level
-from ckprof.measure.observers import HostObserver, combine
 from ckprof.measure.rounds import RoundOptions
 from ckprof.model.device import Reading
 from ckprof.model.outcome import Status
@@ -28,10 +26,9 @@ from ckprof.store.shard import ShardWriter, merge
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.plan import describe, given_up_lines
-from ckprof.sweep.recording import Recorder, is_bimodal
+from ckprof.sweep.recording import Recorder
 from ckprof.sweep.requests import SweepProgress
 from ckprof.sweep.sweep import Stop, Sweep, Watch
-from ckprof.wording import duration
 from tests.store.samples import make_problem, make_session
 
 from .bench import SHARED, SimulatedBench, make_kernels, make_problems, noting, plan_for
@@ -72,16 +69,6 @@ def test_every_cell_gets_an_outcome_and_the_second_call_has_nothing_to_do(path):
     assert (summary.attempts, again.opened, plan.known, plan.failed) == (0, [], 48, 8)
     assert plan.open_rankings == []
     assert check(path) == []
-
-
-def test_dropped_kernels_say_so_in_their_row(path):
-    _, summary = sweep(path, SimulatedBench(), make_kernels(20), make_problems(1))
-    with Store(path) as store:
-        dropped = [one for one in store if Mark.DROPPED in one.marks]
-        assert len(dropped) == summary.dropped > 5
-        assert max(one.conditions.round for one in dropped) <= 3
-        last = {one.key.kernel: one for one in store}
-        assert all(last[one.key.kernel] == one for one in dropped)
 
 
 def test_a_new_object_is_measured_anew(path):
@@ -307,48 +294,6 @@ def test_progress_and_warnings_are_reported(path):
         assert {one.conditions.load for one in store} == {9}
 
 
-def test_the_plan_is_described_with_an_estimate(path):
-    kernels, problems = make_kernels(6), make_problems(2)
-    assert "unknown" in describe(plan_for(kernels, problems))[-1]
-    sweep(path, SimulatedBench(), kernels, problems[:1])
-    with Store(path) as store:
-        unbuilt = [replace(one, object_digest=None) for one in kernels]
-        plan = plan_for(unbuilt, problems, store.past_visits)
-    assert (plan.cells, plan.known, len(plan.open_rankings)) == (12, 6, 1)
-    lines = describe(plan)
-    assert lines[0] == "6 kernels x 2 problems: 12 outcomes with all splits"
-    assert "left: 1 of 2 rankings, 6 to 60 attempts" in lines[2]
-    assert lines[3].startswith("estimated time: 0 s to")
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0, "0 s"), (59.4, "59 s"), (61, "1 min"), (3599, "1 h 00 min"), (7500, "2 h 05 min")],
-)
-def test_durations_are_for_people(seconds, text):
-    assert duration(seconds) == text
-
-
-def test_two_groups_of_samples_are_told_from_noise():
-    chance = random.Random(1)
-    one = [chance.gauss(10, 0.3) for _ in range(40)]
-    assert not is_bimodal(one)
-    assert not is_bimodal([10.0] * 30)
-    assert not is_bimodal([*one, 14.0, 15.0])
-    assert not is_bimodal([10, 11] * 4)
-    both = [chance.gauss(10, 0.1) for _ in range(20)] + [chance.gauss(11.5, 0.1) for _ in range(15)]
-    chance.shuffle(both)
-    assert is_bimodal(both)
-
-
-def test_observers_are_combined_and_the_host_is_read():
-    host = HostObserver(frozenset({"here"})).observe("here", 0)
-    assert host.load is not None and host.cores == os.cpu_count()
-    assert HostObserver(frozenset()).observe("there", 0).clock_mhz is None
-    both = combine([Reading(load=1, extra={"a": 1}), Reading(load=2, clock_mhz=5, extra={"b": 2})])
-    assert (both.load, both.clock_mhz, both.extra) == (1, 5, {"a": 1, "b": 2})
-
-
 #: sweeps with a slow bench until it is killed
 _CHILD = """
 import os, sys, time
@@ -427,3 +372,13 @@ def test_rounds_end_by_the_options(path):
     assert summary.rounds == 4
     # the reference closes the first round, opens and closes the others
     assert summary.attempts == 4 * 5 + 4
+
+
+def test_dropped_kernels_say_so_in_their_row(path):
+    _, summary = sweep(path, SimulatedBench(), make_kernels(20), make_problems(1))
+    with Store(path) as store:
+        dropped = [one for one in store if Mark.DROPPED in one.marks]
+        assert len(dropped) == summary.dropped > 5
+        assert max(one.conditions.round for one in dropped) <= 3
+        last = {one.key.kernel: one for one in store}
+        assert all(last[one.key.kernel] == one for one in dropped)

@@ -152,3 +152,9 @@ def test_integers_of_8_bits_are_compared_by_their_low_bits():
     fractions = np.array([127.999, 128.001, -128.001])
     cut = Tolerance(rtol=0.0, atol=1.0)
     assert compare([encode(fractions, DataType.INT8)], fractions, DataType.INT8, cut).wrong == 0
+
+
+def test_pieces_may_be_long():
+    numbers = np.arange(1000.0)
+    assert compared(numbers, numbers, pieces=3).wrong == 0
+    assert compared(numbers, numbers + (numbers == 700), pieces=3).first == 700
