@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from statistics import fmean, variance
 
 import numpy as np
@@ -203,22 +204,25 @@ def test_a_row_that_says_nothing_has_what_is_assumed() -> None:
 def test_rows_of_a_problem_that_share_what_disturbs_them_count_as_one() -> None:
     """One problem of sixty disturbed rows among nine quiet ones hardly says what to expect of another."""
 
-    def variance_of_another(*, together: bool) -> float:
+    def variance_of_another(name: Callable[[int, int], object]) -> float:
         generator = np.random.default_rng(2)
         rows = []
         for problem, (count, sigma) in enumerate([(60, 0.2), *[(10, 0.001)] * 9]):
             for number in range(count):
                 # of the same variance
                 times = [sigma * one for one in generator.permutation([-1.0, 0.0, 1.0])]
-                name = problem if together else (problem, number)
-                rows.append(RowTimes(old={"a": times}, new={"b": times[::-1]}, problem=name))
+                rows.append(RowTimes(old={"a": times}, new={"b": times[::-1]}, problem=name(problem, number)))
         rows.append(RowTimes(old={"a": [0.0]}, new={"b": [0.0]}, problem="another"))
         return float(row_errors(rows, POLICY).variance[-1])
 
     # what is expected, which the median row says, counts as four more: the square of 0.2 is that of one in 14
     # problems, and of sixty in 154 rows
-    assert variance_of_another(together=True) == pytest.approx(2 * 0.04 / 14, rel=0.3)
-    assert variance_of_another(together=False) == pytest.approx(2 * 0.04 * 60 / 154, rel=0.3)
+    together = variance_of_another(lambda problem, number: problem)
+    apart = variance_of_another(lambda problem, number: (problem, number))
+    assert together == pytest.approx(2 * 0.04 / 14, rel=0.3)
+    assert apart == pytest.approx(2 * 0.04 * 60 / 154, rel=0.3)
+    # where the same are dealt to ten problems alike, nothing is shared
+    assert variance_of_another(lambda problem, number: number % 10) == pytest.approx(apart)
 
 
 def test_quantiles_and_tails_of_mixtures() -> None:
