@@ -21,7 +21,6 @@ from ckprof.plugin.protocols import (
 from ckprof.plugin.protocols.converters import ExportResult
 from ckprof.store.writer import StoreWriter
 from ckprof.testing import check_contract, registry_with
-from ckprof.testing.contract import CheckVerdict
 from ckprof.testing.measurement_trials import (
     baseline_trials,
     command_trials,
@@ -31,6 +30,7 @@ from ckprof.testing.measurement_trials import (
     observer_trials,
     operation_trials,
     parity_format_trials,
+    problem_set_trials,
     report_format_trials,
     results_view_trials,
     store_format_trials,
@@ -77,13 +77,6 @@ class Inference(Forward):
     positional_form = replace(Forward.positional_form, operations=("my_inference",))
 
 
-class Flat(Inference):
-    """An operation whose reference has another shape than its problem says."""
-
-    def reference(self, problem, layout, operands):
-        return super().reference(problem, layout, operands).ravel()
-
-
 def text(*arguments):
     return "text"
 
@@ -99,24 +92,6 @@ def a_set(folder, id_="mine"):
         '"filter": [1, 1], "input": [4, 4], "strides": [1, 1], "dilations": [1, 1], "pads": [0, 0]}]}'
     )
     return ProblemSetFile(id=id_, path=folder / "set.json")
-
-
-#: kind -> an object that is fine or cannot be tried, one that is not, and what is said of it
-FAST = {
-    "observer": (lambda _: Reader(), lambda _: Reader(3), "expected Reading | None"),
-    "operation": (lambda _: Inference(), lambda _: Flat(), "the reference has the shape"),
-    "problem set": (a_set, lambda folder: a_set(folder, "yours"), "it is 'mine'"),
-}
-
-
-@pytest.mark.parametrize("kind", FAST)
-def test_an_object_of_each_kind(kind, tmp_path):
-    good, bad, said = FAST[kind]
-    checks = check_contract(Registering(good(tmp_path)), LIST)
-    assert [one.verdict for one in checks if one.what.startswith(f"{kind} ")].count(CheckVerdict.PASSED) >= 1
-    with pytest.raises(AssertionError, match=f"{kind} '.*failed: ") as caught:
-        check_contract(Registering(bad(tmp_path)), LIST)
-    assert said in str(caught.value)
 
 
 class Measured(Samples):
@@ -252,21 +227,27 @@ def test_commands_say_what_they_are_for_and_are_not_run(measured):
     assert silent["says what it is for"] == ("failed", "help has no line for it: task or summary is empty")
 
 
+def test_problem_sets_have_problems_and_the_id_that_they_are_registered_with(measured, tmp_path):
+    assert verdicts(problem_set_trials(measured, a_set(tmp_path))) == {
+        "has problems": ("passed", "1 problems")
+    }
+    with pytest.raises(PluginError, match="it is 'mine'"):
+        dict(problem_set_trials(measured, a_set(tmp_path, "yours")))["has problems"]()
+
+
 def test_operations_compute_their_default_problem(measured):
     operation = Inference()
     found = verdicts(operation_trials(measured, operation))
     assert [verdict for verdict, _ in found.values()] == ["passed"] * 3
     assert found["reads the lines that it writes"][1] == ", ".join(operation.line_forms)
-    for changes, trial, said in (
-        (
-            {"reference": lambda self, *a: np.full(Forward.reference(self, *a).shape, np.inf)},
-            "computes a reference",
-            "is not finite",
-        ),
-        ({"layouts": ()}, "computes a reference", "no layout fits its default problem"),
+    whole = Forward.reference
+    for changes, said in (
+        ({"reference": lambda self, *a: whole(self, *a) * np.inf}, "is not finite"),
+        ({"reference": lambda self, *a: whole(self, *a).ravel()}, "the reference has the shape"),
+        ({"layouts": ()}, "no layout fits its default problem"),
     ):
         other = type("Other", (Inference,), changes)()
-        verdict, detail = verdicts(operation_trials(measured, other))[trial]
+        verdict, detail = verdicts(operation_trials(measured, other))["computes a reference"]
         assert verdict == "failed" and said in detail
     empty = type("Empty", (Inference,), {"default_problem": {}})()
     with pytest.raises(PluginError, match="default_problem is empty"):
