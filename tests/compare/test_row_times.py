@@ -18,10 +18,12 @@ from ckprof.compare.change import (
 )
 from ckprof.compare.options import ChangePolicy
 from ckprof.compare.row_times import (
+    SIGMAS,
     Errors,
     RowTimes,
     location,
     middle_of,
+    posteriors,
     row_errors,
     variation_of_processes,
     variation_of_rounds,
@@ -223,6 +225,24 @@ def test_rows_of_a_problem_that_share_what_disturbs_them_count_as_one() -> None:
     assert apart == pytest.approx(2 * 0.04 * 60 / 154, rel=0.3)
     # where the same are dealt to ten problems alike, nothing is shared
     assert variance_of_another(lambda problem, number: number % 10) == pytest.approx(apart)
+
+
+def test_rows_count_by_the_correlation_of_their_variances() -> None:
+    """Of ten rows in each of six problems: (F - 1) / (F - 1 + 10) of an analysis of variance."""
+    generator = np.random.default_rng(3)
+    logs = generator.normal(0, 0.4, (6, 1)) + generator.normal(-8, 0.8, (6, 10))
+    correlation = (ratio := stats.f_oneway(*logs).statistic - 1) / (ratio + 10)
+    assert 0.1 < correlation < 0.5
+    rows = [
+        # of this variance, on both sides
+        RowTimes(old={"a": [-size, 0.0, size]}, new={"b": [size, 0.0, -size]}, problem=problem)
+        for problem, own in enumerate(np.exp(logs / 2).tolist())
+        for size in own
+    ]
+    counts, freedom = np.full(60, 1 / (1 + 9 * correlation)), np.full(60, 4.0)
+    weights = posteriors(np.exp(logs.ravel()), freedom, counts, POLICY.round_noise)
+    expected = Errors.mixture(weights, np.tile(2 * 0.45 * SIGMAS**2, (60, 1)))
+    assert row_errors(rows, POLICY).variance == pytest.approx(expected.variance, rel=1e-9)
 
 
 def test_quantiles_and_tails_of_mixtures() -> None:
