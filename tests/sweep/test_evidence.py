@@ -1,23 +1,35 @@
-"""Roofs as evidence of sweeps: measured, kept, and found again by the device they are of."""
+"""Evidence of sweeps: roofs, found again by the device they are of, and layers, by their problems."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ckprof.model.problem import Problem
+from ckprof.model.problem_case import ProblemCase
 from ckprof.model.roof import Roof, RoofKind
 from ckprof.model.types import DataType
-from ckprof.sweep.evidence import device_roofs, kept_roofs, roof_evidence
-from tests.store.samples import make_attempt, make_session
+from ckprof.sweep.evidence import (
+    LAYERS,
+    Layers,
+    SweptLayer,
+    device_roofs,
+    kept_roofs,
+    layer_evidence,
+    problem_digest,
+    roof_evidence,
+)
+from tests.store.samples import make_attempt, make_problem, make_session
 
 if TYPE_CHECKING:
     from ckprof.plugin.protocols import Target
+    from ckprof.store.attempt import Session
 
 DEVICE = make_attempt(0).key.device
 #: knows nothing of its devices
@@ -57,3 +69,71 @@ def test_roofs_are_those_of_their_device() -> None:
     assert kept_roofs(session, replace(DEVICE, model="another")) == ()
     assert kept_roofs(make_session(1), DEVICE) == ()
     assert roof_evidence(DEVICE, []) == {}
+
+
+def kept_layers(*cases: ProblemCase) -> Session:
+    return replace(make_session(1), environment=layer_evidence(cases))
+
+
+def test_layers_are_kept_only_where_a_source_says_anything() -> None:
+    plain, named = ProblemCase(problem=make_problem(5)), ProblemCase(problem=make_problem(6), name="conv1")
+    assert layer_evidence([plain]) == {}
+    often = replace(plain, count=3, dtype=DataType.FP16)
+    assert layer_evidence([plain, named, often]) == {
+        LAYERS: [
+            {"problem": problem_digest(named.problem), "name": "conv1"},
+            {"problem": problem_digest(plain.problem), "count": 3, "dtype": "fp16"},
+        ]
+    }
+    assert problem_digest(plain.problem) != problem_digest(named.problem)
+    assert not Layers([make_session(1)]) and Layers([kept_layers(named)])
+
+
+def test_a_problem_has_all_its_names_and_its_counts_together() -> None:
+    problem = make_problem(5)
+    cases = [
+        ProblemCase(problem=problem, name="a", network="one", count=2),
+        ProblemCase(problem=problem, name="b", network="one"),
+        ProblemCase(problem=problem, name="a", network="two", count=4),
+        ProblemCase(problem=problem, name="other", direction="bwd_data"),
+        ProblemCase(problem=problem, name="wide", dtype=DataType.FP32),
+    ]
+    layers = Layers([kept_layers(*cases)])
+    found = layers.of(problem, "fwd", "fp16", "nhwgc")
+    assert found is not None and (found.name, found.counts, found.count) == ("a, b", {"one": 3, "two": 4}, 7)
+    alone = Layers([kept_layers(cases[3])])
+    assert alone.of(problem, "fwd", "fp16", "nhwgc") is None
+    assert alone.of(problem, "bwd_data", "fp16", "nhwgc") == SweptLayer(name="other", counts={"": 1})
+    assert layers.of(make_problem(6), "fwd", "fp16", "nhwgc") is None
+
+
+def test_what_a_later_session_says_of_a_network_counts() -> None:
+    problem = make_problem(5)
+
+    def session(network: str, count: int) -> Session:
+        return kept_layers(
+            ProblemCase(problem=problem, name=f"{network}{count}", network=network, count=count)
+        )
+
+    layers = Layers([session("one", 2), session("two", 3), session("one", 5)])
+    found = layers.of(problem, "fwd", "fp16", "nhwgc")
+    assert found is not None and (found.name, found.counts) == ("one5, two3", {"one": 5, "two": 3})
+    # names without a network are those of the same layers
+    with_none = Layers([session("one", 2), session("", 9)])
+    found = with_none.of(problem, "fwd", "fp16", "nhwgc")
+    assert found is not None and found.counts == {"one": 2}
+    keys = [LayerKey(problem), LayerKey(make_problem(6))]
+    assert {key: layer.count for key, layer in layers.of_keys(keys).items()} == {keys[0]: 8}
+
+
+class LayerKey(NamedTuple):
+    problem: Problem
+    direction: str = "fwd"
+    dtype: str = "fp16"
+    layout: str = "nhwgc"
+
+
+@pytest.mark.parametrize("kept", [None, "x", {"problem": 1}, [3, "y", {}], [{"problem": 5, "name": "a"}]])
+def test_layers_that_another_version_wrote_are_left_out(kept: object) -> None:
+    session = replace(make_session(1), environment={LAYERS: kept})
+    assert Layers([session]).of(make_problem(5), "fwd", "fp16", "nhwgc") is None

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckprof.measure.verify.storage import decode, encode
-from ckprof.measure.verify.tolerance import Sums, derive_tolerance, unit_roundoff
+from ckprof.measure.verify.tolerance import Sums, derive_tolerance, exact_tolerance, unit_roundoff
 from ckprof.model.computation import Tolerance
 from ckprof.model.types import ComputeType, DataType, SplitSum, TypeSet
 
@@ -302,3 +302,83 @@ def test_tolerance_next_to_zero(text, smallest):
     for ocp, least in ((True, smallest), (False, smallest / 2)):
         found = derive_tolerance(replace(TypeSet.parse(text), ocp=ocp), sums)
         assert found.atol == pytest.approx(least / 2, rel=1e-6)
+
+
+U32, U16, UB, U8, UTF = 2.0**-24, 2.0**-11, 2.0**-8, 2.0**-14, 2.0**-11
+TF32 = TypeSet(
+    operands=(DataType.FP32,) * 2, acc=DataType.FP32, result=DataType.FP32, compute_type=ComputeType.TF32
+)
+
+
+def parts_of(types, length, **changes):
+    """Return ``rtol`` and what ``atol`` is of a deviation of 2, and of sums up to 3."""
+    splits = {name: changes.pop(name) for name in ("split_k", "split_sum") if name in changes}
+    sums = Sums(reduction_length=length, magnitude=3.0, deviation=2.0, **changes)
+    found = derive_tolerance(types, sums, **splits)
+    return [found.rtol, found.atol]
+
+
+def close(*values):
+    return pytest.approx(values, rel=1e-12)
+
+
+def test_each_type_has_the_terms_of_its_sums():
+    """The formulas of the module's text, with the numbers filled in."""
+    # no steps: 12 products, sqrt(12 / 3) is 2
+    assert parts_of(DataType.FP32, 12) == close(
+        U32 * (1 + 2 * 6 * math.sqrt(1 / 3 + 1 / 144)), 2 * U32 * 2 * math.sqrt(35.4025 + 36 / 12) + 2**-126
+    )
+    # steps of 8 products: 48 and 49 products take 6 and 7, sqrt(48 / 3) is 4
+    for length, steps in ((48, 6), (49, 7)):
+        root = math.sqrt(length / 3)
+        rtol = 2 * root * 6 / math.sqrt(3) + steps / 2 + 1
+        atol = 2 * (2 * root * 5.95 + 6 * steps / math.sqrt(12))
+        subnormal = 2**-14 * (1 + 3 + 6 * math.sqrt(length * 2**-13))
+        assert parts_of(DataType.FP16, length) == close(U16 + U32 * rtol, U32 * atol + subnormal)
+        # cut off, which errs by twice as much
+        assert parts_of(DataType.BF16, length) == close(2 * UB + U32 * rtol, U32 * atol + 2**-126)
+    # steps of 32 products to 14 bits, and half of the smallest number of 8 bits
+    rtol = 2 * 8 * 6 / math.sqrt(3) + 6 / 2 + 1
+    atol = 2 * (2 * 8 * 5.95 + 6 * 6 / math.sqrt(12))
+    assert parts_of(DataType.FP8, 192) == close(2**-4 + U8 * rtol, U8 * atol + 2**-10)
+    # steps of 4, and operands that err by the unit of TF32
+    rtol, steps = 2 * 2 * 6 / math.sqrt(3) + 3 / 2 + 1, 3
+    atol = 2 * (2 * 2 * 5.95 + 6 * steps / math.sqrt(12))
+    of_operands = 2 * 6 * math.sqrt(2 / 3) * UTF
+    assert parts_of(TF32, 12) == close(U32 + U32 * rtol + 2 * UTF, U32 * atol + of_operands + 2**-126)
+
+
+def test_what_splits_add_is_that_of_their_roundings():
+    for dtype, unit, cut in ((DataType.FP32, U32, 0), (DataType.FP16, U16, 0), (DataType.BF16, UB, 1)):
+        none = np.array(parts_of(dtype, 4800))
+        four = np.array(parts_of(dtype, 4800, split_k=4)) - none
+        walk = (35.4025 * 4 + 36) / 3 + cut * 36 * 16 / 12
+        expected = unit * (cut * 3 + 6 * math.sqrt(7 / 9)), 2 * unit * math.sqrt(walk)
+        assert four == pytest.approx(expected, rel=1e-9)
+        most = parts_of(dtype, 4800, split_k=1024)
+        assert most == parts_of(dtype, 4800, split_k=5000) != parts_of(dtype, 4800, split_k=1023)
+        assert parts_of(dtype, 4, split_k=9) == parts_of(dtype, 4, split_k=4) != parts_of(dtype, 4, split_k=3)
+        assert parts_of(dtype, 4800, split_k=1) == [*none]
+        assert parts_of(dtype, 4800, split_k=4, split_sum=SplitSum.ACCUMULATOR) == [*none]
+
+
+def test_each_further_rounding_adds_its_unit():
+    for dtype, rounding in ((DataType.FP32, U32), (DataType.BF16, 2 * UB)):
+        once, thrice = (np.array(parts_of(dtype, 48, roundings=count)) for count in (1, 3))
+        assert thrice - once == pytest.approx([2 * rounding, 2 * rounding * max(3.0, 6 * 2.0)])
+    large = Sums(reduction_length=48, magnitude=100.0, deviation=2.0)
+    once, twice = (derive_tolerance(DataType.FP16, replace(large, roundings=count)).atol for count in (1, 2))
+    assert twice - once == pytest.approx(U16 * 100)
+
+
+def test_integers_that_something_was_made_of_err_by_their_cut_and_roundings_in_fp32():
+    types = TypeSet.parse("int8,int8,int8")
+    assert parts_of(types, 48, is_changed=True) == close(16 * U32, 1 + 16 * U32 * 6 * 2)
+
+
+def test_exact_operands_need_a_tolerance_for_tf32_alone():
+    sums = Sums(reduction_length=12, magnitude=3.0, deviation=2.0)
+    assert exact_tolerance(TypeSet.shared(DataType.FP16), sums) == Tolerance(rtol=0.0, atol=0.0)
+    plain = derive_tolerance(replace(TF32, compute_type=None), sums)
+    found = exact_tolerance(TF32, sums)
+    assert [found.rtol, found.atol] == close(plain.rtol + 2**-16, plain.atol + 2 * 2**-16)
