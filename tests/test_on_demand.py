@@ -51,6 +51,7 @@ def elsewhere(tmp_path, monkeypatch):
     monkeypatch.setenv("CKPROF_WORK_DIR", str(tmp_path / "work"))
 
 
+@pytest.mark.thorough
 @pytest.mark.compiler
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found")
 def test_kernels_are_callable_and_cached(elsewhere, tmp_path):

@@ -83,7 +83,7 @@ def test_a_model_that_answers_differently_fails_the_command(ckprof, answering):
 
 def test_many_differences_are_counted(ckprof, answering):
     answering([[YES] * 9] * 3, [[NO] * 9] * 3)
-    out = ckprof(*ASK, "--problem", ONE, "--split-k", "1,2,3,4,5,6,7,8,9").out
+    out = ckprof(*ASK, "--problem", ONE, "--split-k", "2,3,4,5,6,7,8,9,10").out
     assert out.count("differs: ") == 20 and "\n... and 7 more\n" in out
 
 

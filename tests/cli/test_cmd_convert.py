@@ -26,6 +26,7 @@ FORWARD = line("forward")
 V3 = line("forward_v3")
 
 
+@pytest.mark.thorough
 def test_upstreams_folder_gives_upstreams_catalogs(ckprof, tmp_path, upstream_lists):
     called = ckprof("convert", upstream_lists, "-o", "out")
     assert called.code == 0, called.err
@@ -258,7 +259,7 @@ def test_the_examples_of_the_readme_work(ckprof, tmp_path):
 
 
 def test_conf_names_work_inside_and_outside_a_checkout(ckprof, monkeypatch):
-    for name in ("conf/backward_data", "backward_data", conf_root() / "backward_data"):
+    for name in ("conf/forward/scale", "forward/scale", conf_root() / "forward" / "scale"):
         assert ckprof("convert", name, "-o", "out", "-q").code == 0
 
 

@@ -172,9 +172,19 @@ def test_lists_as_rule_sets(rule_set, ckprof):
     assert {name.split("_2d_")[0].rpartition("_")[2] for name in names} == {"nhwgc", "ngchw"}
 
 
-def test_rule_sets_and_architectures_are_listed(ckprof):
-    assert "full-tests" in ckprof("list", "rule-sets")[1]
-    assert "gfx1250" in ckprof("list", "archs")[1]
+def test_everything_is_listed(ckprof):
+    for what, known in {
+        "directions": "bwd_weight",
+        "pipelines": "implicit_gemm",
+        "targets": "cpu",
+        "plugins": "ckprof_plugins.directions",
+        "lists": "forward/tests/nhwgc_fp16",
+        "rule-sets": "full-tests",
+        "archs": "gfx1250",
+    }.items():
+        rows = json.loads(ckprof("list", what, "--format", "json").out)
+        name, *_ = rows[0]
+        assert known in [row[name] for row in rows], what
 
 
 PLUGIN = """

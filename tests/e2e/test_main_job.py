@@ -188,11 +188,6 @@ def test_a_shipped_list_is_found_from_anywhere(ckprof: Ckprof) -> None:
         assert called.code == 0 and len(json.loads(called.out)) >= 50
 
 
-@pytest.mark.parametrize("what", ["directions", "pipelines", "targets", "plugins", "lists"])
-def test_lists(ckprof: Ckprof, what: str) -> None:
-    assert json.loads(ckprof("list", what, "--format", "json").out)
-
-
 def test_doctor(ckprof: Ckprof) -> None:
     called = ckprof("doctor")
     assert called.code == 0, called.out
