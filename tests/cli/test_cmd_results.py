@@ -50,23 +50,6 @@ def test_the_share_of_checked_launches_and_kernels_beside_lost_devices_are_shown
     assert "results that were checked: 190 of 200 launches (95 %) (old)" in compared
 
 
-def test_problems_that_no_kernel_serves_are_shown(ckprof, tmp_path):
-    made = Made(
-        problems=3,
-        instances=2,
-        rounds=2,
-        failing=lambda problem, _: [None, Status.UNSUPPORTED, None][problem],
-    )
-    with StoreWriter(tmp_path / "results.db") as writer:
-        for attempt in attempts(made):
-            writer.append(attempt)
-        unserved = writer.reader.problems()[1]
-    shown = ckprof("results", "show", "results.db").out.splitlines()
-    (line,) = [line for line in shown if "none:" in line]
-    assert unserved.describe() in line and line.rstrip().endswith("none: it is unsupported")
-    assert len([line for line in shown if " filter " in line]) == 3
-
-
 def test_results_show_sums_networks_up(ckprof, tmp_path):
     cases = [
         ProblemCase(problem=problem, count=number + 1, name=f"c{number}", network="net batch 1")

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from ckprof.cli.console import Console
+from ckprof.cli.main import StopSignals
+from ckprof.cli.outputs import Delivery, check_report
+from ckprof.errors import InputError, PluginError
 from ckprof.paths import conf_root
 from tests.report.services import cases, obeyed
 
@@ -138,3 +144,47 @@ def test_compare_reports_a_missing_store_and_a_wrong_one(ckprof, tmp_path):
 def test_wrong_usage_leaves_no_report(ckprof, tmp_path):
     done = ckprof("run", "fwd", "--conf", "forward/tests/nhwgc_fp16", "--set", "x", "-o", "junit=r.xml")
     assert (done.code, (tmp_path / "r.xml").exists()) == (2, False)
+
+
+def fail() -> str:
+    raise ValueError("broken format")
+
+
+@pytest.fixture
+def streams():
+    return io.StringIO(), io.StringIO()
+
+
+@pytest.fixture
+def delivery(streams) -> Delivery:
+    out, err = streams
+    return Delivery(SimpleNamespace(console=Console(out=out, err=err), signals=StopSignals()))
+
+
+def test_a_failing_format_costs_itself(delivery, streams, tmp_path) -> None:
+    assert delivery.write(tmp_path / "out.json", lambda: "{}")
+    delivery.show(fail, lambda: "the table")
+    assert (tmp_path / "out.json").read_text() == "{}"
+    out, err = streams
+    assert "the table" in err.getvalue() and not out.getvalue()
+    with pytest.raises(PluginError, match="ValueError: broken format"):
+        delivery.finish()
+
+
+def test_a_failing_file_leaves_the_table(delivery, streams, tmp_path) -> None:
+    assert not delivery.write(tmp_path / "absent" / "out.json", lambda: "{}")
+    delivery.show(lambda: "the table", fail)
+    assert "the table" in streams[0].getvalue()
+    with pytest.raises(InputError, match="make it first"):
+        delivery.finish()
+
+
+def test_reports_that_cannot_be_written_are_found_first(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no folder"):
+        check_report(tmp_path / "absent" / "out.json")
+    assert not (tmp_path / "absent").exists()
+    with pytest.raises(InputError, match="this is a folder"):
+        check_report(tmp_path)
+    check_report(tmp_path / "out.json")
+    check_report(Path("/dev/null"))
+    assert not list(tmp_path.iterdir())

@@ -17,33 +17,6 @@ pytestmark = pytest.mark.thorough
 GOOD = (LISTS / "forward" / "tests" / "nhwgc_fp16.conf").read_text().splitlines()[0]
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "part"),
-    [
-        ("--jobs", "0", "positive integer"),
-        ("--jobs", "many", "positive integer"),
-        ("--instance", "-1", "non-negative integer"),
-        ("--timeout", "nan", "timeout"),
-        ("--timeout", "-3", "timeout"),
-        ("--instance", "99", "there are 4 instances"),
-        ("--filter", "(", "--filter '(' is not a regular expression"),
-        ("--filter", "no_such_kernel", "none of the 4 instances passes"),
-        ("--pipeline", "implicit_gem", "did you mean 'implicit_gemm'?"),
-        ("--target", "gpu", "unknown target 'gpu'"),
-        ("--format", "xml", "xml"),
-        ("--criterion", "stdrell", "stdrel"),
-        ("--criterion", "stdrel:noise", "KEY=NUMBER"),
-        ("--cache", "lukewarm", "lukewarm"),
-        ("--layout", "nchw", "unknown layout"),
-        ("--dtype", "fp6", "unknown data type 'fp6'"),
-        ("--min-samples", "0", "min_samples is 0"),
-    ],
-)
-def test_wrong_values(ckprof: Ckprof, short_list: Path, option: str, value: str, part: str) -> None:
-    called = ckprof("run", "fwd", "--conf", short_list, "--dry-run", f"{option}={value}")
-    called.fails_with(ExitCode.USAGE, part)
-
-
 def test_missing_file_and_directory(ckprof: Ckprof, tmp_path: Path) -> None:
     ckprof("run", "fwd", "--conf", "nowhere.conf").fails_with(ExitCode.INPUT, "nowhere.conf: no such file")
     ckprof("run", "fwd", "--conf", tmp_path).fails_with(ExitCode.INPUT, str(tmp_path), "is a directory")
@@ -119,34 +92,6 @@ def test_file_name_and_lines_contradict(ckprof: Ckprof, tmp_path: Path) -> None:
     path = tmp_path / "nhwgc_bf16.conf"
     path.write_text(GOOD)
     ckprof("run", "fwd", "--conf", path).fails_with(ExitCode.INPUT, "bf16", "fp16")
-
-
-def test_flag_and_lines_contradict(ckprof: Ckprof, short_list: Path) -> None:
-    called = ckprof("run", "fwd", "--conf", short_list, "--dtype", "fp32")
-    called.fails_with(ExitCode.INPUT, "fp32", "fp16")
-
-
-@pytest.mark.parametrize(
-    ("problem", "part"),
-    [
-        ("conv -n 0 -c 8 -H 8 -W 8 -k 8 -y 3 -x 3", "batch is 0"),
-        ("conv -n 1 -c 8 -H -8 -W 8 -k 8 -y 3 -x 3", "input along H is -8"),
-        ("conv -n 1 -c 8 -H 2 -W 8 -k 8 -y 3 -x 3", "the output is empty along H"),
-        ("conv -n 1 -c", "-c needs a value"),
-        ("2 1 4 64", "is missing"),
-        ("convbfp16 -n 1 -c 8 -H 8 -W 8 -k 8 -y 3 -x 3", "the problem line says bf16, the list has fp16"),
-        ("", "the problem is empty"),
-    ],
-)
-def test_bad_problems(ckprof: Ckprof, short_list: Path, problem: str, part: str) -> None:
-    ckprof("run", "fwd", "--conf", short_list, "--problem", problem).fails_with(ExitCode.INPUT, part)
-
-
-def test_bad_problem_file(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
-    path = tmp_path / "problems.txt"
-    path.write_text("# one\nconv -n 1 -c 8 -H 8 -W 8 -k 8 -y 3 -x\n")
-    called = ckprof("run", "fwd", "--conf", short_list, "--problems", path)
-    called.fails_with(ExitCode.INPUT, f"{path}:2:", "-x needs a value")
 
 
 def test_no_compiler(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
