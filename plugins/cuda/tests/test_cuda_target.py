@@ -108,6 +108,7 @@ class TestRecipe:
         recipe = CudaTarget().recipe(BuildRequest(arch="gfx942"))
         assert any(flag.endswith(f"code={code}") for flag in recipe.compile_flags)
         assert f"-DCKPROF_CUDA_ENGINE_W={engine_w}" in recipe.compile_flags
+        assert recipe.variables == ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
         assert not recipe.cannot_run
 
     @pytest.mark.usefixtures("has_nvcc")
