@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from ckprof.kernels.keys import FolderDigests, Keys, code_flags
+from ckprof.errors import ToolchainError
+from ckprof.kernels.keys import (
+    FolderDigests,
+    KernelFolder,
+    KernelSources,
+    Keys,
+    abi_dir,
+    abi_version,
+    code_flags,
+    digest_parts,
+)
 from tests.kernels.toys import RECIPE
 
 #: variables that compilers read, and one that the recipe names
@@ -81,17 +94,95 @@ def test_what_only_links_or_locates_is_not_in_the_key_of_an_object(source: Path,
     assert keys_of(source, link_flags=("-ltwo",), location_flags=(f"-I{tmp_path}",), arch="other") == plain
 
 
-def test_keys_hold_whatever_changes_an_object(make_tree, make_recipe, fake_compiler, build):
-    tree, compiler = make_tree(2), fake_compiler()
-    recipe = make_recipe(compiler)
-    build(tree, recipe)
-    changed = [
-        replace(recipe, compile_flags=(*recipe.compile_flags, "-DX")),
-        replace(recipe, kernel_flags=("-DX",)),
-        replace(recipe, machine_identity="another"),
-        replace(recipe, prefix_header="// another\n"),
-        replace(recipe, compiler=replace(compiler, identity="another")),
-    ]
-    for other in changed:
-        assert build(tree, other).summary.compiled == 2
-    assert build(tree, replace(recipe, link_flags=("-lm",))).summary.compiled == 0
+def test_a_digest_tells_where_a_part_ends() -> None:
+    text = b"\x02" + bytes(7) + b"ab" + b"\x01" + bytes(7) + b"c"
+    assert digest_parts("ab", b"c") == hashlib.blake2b(text, digest_size=20).hexdigest()
+    assert len({digest_parts(*parts) for parts in (("ab", "c"), ("a", "bc"), ("abc",), ("ab", "c", ""))}) == 4
+
+
+def test_keys_of_several_kernels_and_of_libraries_have_their_order() -> None:
+    keys, linked = (Keys(replace(RECIPE, linker=words), FolderDigests(None)) for words in ((), ("ld",)))
+    assert keys.unit(["a", "b"]) == digest_parts("unit", "a", "b") != keys.unit(["b", "a"])
+    libraries = [keys.library("l.so", ["a", "b"]), keys.library("l.so", ["b", "a"])]
+    libraries += [keys.library("m.so", ["a", "b"]), linked.library("l.so", ["a", "b"])]
+    assert len(set(libraries)) == 4
+
+
+def age(folder: Path, seconds: float = 60) -> None:
+    """Have all files look as if they had been left alone for a while."""
+    then = time.time_ns() - int(seconds * 1e9)
+    for path in folder.rglob("*"):
+        os.utime(path, ns=(then, then))
+
+
+@pytest.fixture
+def headers(tmp_path: Path) -> Path:
+    folder = tmp_path / "headers"
+    (folder / "below").mkdir(parents=True)
+    (folder / "a.hpp").write_text("a")
+    (folder / "below" / "b.hpp").write_text("b")
+    return folder
+
+
+def test_a_folder_is_known_by_names_and_contents(headers: Path, tmp_path: Path) -> None:
+    def digest() -> str:
+        return FolderDigests(None).of(headers)
+
+    plain = digest()
+    assert plain == digest_parts("a.hpp", "a", "below/b.hpp", "b")
+    for name in (".git/x", "below/__pycache__/x"):
+        (headers / name).parent.mkdir()
+        (headers / name).write_text("x")
+    (headers / "dangling").symlink_to("nowhere")
+    assert digest() == plain, "nothing of that can be included"
+    (headers / "below" / "b.hpp").rename(headers / "b.hpp")
+    assert digest() != plain
+    assert FolderDigests(None).of(tmp_path / "absent") == digest_parts()
+
+
+def test_files_are_read_again_where_they_may_have_changed(headers: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    store.mkdir()
+    plain = FolderDigests(store).of(headers)
+    age(headers, 1)
+    assert FolderDigests(store).of(headers) == plain
+    assert list(store.iterdir()) == [], "a file may change again within the time that its stamp shows"
+    age(headers)
+    digests = FolderDigests(store)
+    assert digests.of(headers) == plain
+    (memo,) = store.iterdir()
+    looked = (headers / "a.hpp").stat().st_mtime_ns
+    (headers / "a.hpp").write_text("x")
+    os.utime(headers / "a.hpp", ns=(looked, looked))
+    assert FolderDigests(store).of(headers) == plain != FolderDigests(None).of(headers), "it looks the same"
+    (headers / "a.hpp").write_text("xx")
+    assert digests.of(headers) == plain, "one build looks once"
+    changed = FolderDigests(store).of(headers)
+    assert changed == FolderDigests(None).of(headers) != plain
+    for damage in ("{", "{}", "[]"):
+        memo.write_text(damage)
+        assert FolderDigests(store).of(headers) == changed
+    assert FolderDigests(tmp_path / "file" / "store").of(headers) == changed
+
+
+def test_the_interface_has_a_number(tmp_path: Path) -> None:
+    assert abi_version() == abi_version(abi_dir()) >= 1
+    header = tmp_path / "ckprof_abi.h"
+    with pytest.raises(
+        ToolchainError, match=r"ckprof_abi\.h: cannot be read \(No such .*reinstall"
+    ):
+        abi_version(tmp_path)
+    header.write_text("// #define CKPROF_ABI_VERSION 3\n")
+    with pytest.raises(ToolchainError, match="no CKPROF_ABI_VERSION; reinstall ckprof"):
+        abi_version(tmp_path)
+    header.write_text("#pragma once\n#define CKPROF_ABI_VERSION 34\n")
+    assert abi_version(tmp_path) == 34
+
+
+def test_sources_say_little_unless_they_know_more(tmp_path: Path) -> None:
+    kernel = KernelSources(key="k", name="n", header=tmp_path, entry=tmp_path, symbol="s")
+    assert (kernel.weight, kernel.device_marker, kernel.fields()) == (1, "", {})
+    folder = KernelFolder(root=tmp_path, library_name="l", kernels=(kernel,))
+    assert folder.shared_sources == ()
+    with pytest.raises(NotImplementedError, match="only whole trees are linked"):
+        folder.write_library_source(["s"])

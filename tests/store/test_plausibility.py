@@ -88,23 +88,6 @@ def test_an_attempt_that_stands_twice_is_named(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("column", ["round", "position", "started"])
-def test_negative_rounds_are_named(tmp_path: Path, column: str) -> None:
-    found = changed(stored(tmp_path / "some.db", MADE), f"UPDATE attempts SET {column} = -3 WHERE id = 6")  # noqa: S608
-    assert any(text.startswith(f"table attempts, row 6, column {column}: Expected") for text in found)
-
-
-def test_times_that_are_no_times_are_named(tmp_path: Path) -> None:
-    path = stored(tmp_path / "some.db", MADE)
-    found = changed(
-        path, "UPDATE attempts SET median_ms = 0 WHERE id = 2", "UPDATE attempts SET min_ms = 9e999"
-    )
-    assert any(
-        text.startswith("table attempts, row 2, column median_ms: Expected `float` > 0") for text in found
-    )
-    assert any(text.startswith("table attempts, row 3, column min_ms: Expected `float` <=") for text in found)
-
-
 def test_samples_that_are_no_times_are_named(tmp_path: Path) -> None:
     timing = MADE[0].measurement
     assert timing is not None

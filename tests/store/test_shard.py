@@ -34,7 +34,7 @@ def test_attempts_come_back_as_they_were_appended(tmp_path_factory, added):
 
 
 @given(added=st.lists(attempts(), max_size=10), cut=st.integers(0, 10), times=st.integers(1, 3))
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_merging_in_any_way_gives_the_same_store(tmp_path_factory, added, cut, times):
     folder = tmp_path_factory.mktemp("merge")
     shards = [write_shard(folder / "shards", *added[:cut]), write_shard(folder / "shards", *added[cut:])]

@@ -29,17 +29,19 @@ def test_a_second_writer_is_told_who_writes(path):
 def test_a_second_writer_waits_and_says_so(path):
     said = []
     script = (
-        "import sys, time; from ckprof.store.writer import StoreWriter\n"
-        "with StoreWriter(sys.argv[1]): print('open', flush=True); time.sleep(1)"
+        "import sys; from ckprof.store.writer import StoreWriter\n"
+        "with StoreWriter(sys.argv[1]): print('open', flush=True); sys.stdin.readline()"
     )
-    child = subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True)
-    try:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+
+    def let_it_end(text):
+        said.append(text)
+        child.stdin.close()
+
+    with subprocess.Popen([sys.executable, "-c", script, str(path)], **pipes) as child:
         assert child.stdout.readline() == "open\n"
-        with StoreWriter(path, wait_s=None, on_wait=said.append) as writer:
+        with StoreWriter(path, wait_s=None, on_wait=let_it_end) as writer:
             writer.append(make_attempt())
-    finally:
-        child.stdout.close()
-        child.wait()
     assert len(said) == 1
     assert f"process {child.pid} on " in said[0]
 
@@ -49,7 +51,7 @@ def test_the_lock_of_a_killed_writer_may_outlive_it_shortly(path):
         "import ctypes, os, signal, sys, time; from ckprof.store.writer import StoreWriter\n"
         "writer = StoreWriter(sys.argv[1])\n"
         "if ctypes.CDLL(None).fork() == 0:\n"
-        "    time.sleep(1)\n"
+        "    time.sleep(0.5)\n"
         "    os._exit(0)\n"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
