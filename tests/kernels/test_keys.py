@@ -168,9 +168,7 @@ def test_files_are_read_again_where_they_may_have_changed(headers: Path, tmp_pat
 def test_the_interface_has_a_number(tmp_path: Path) -> None:
     assert abi_version() == abi_version(abi_dir()) >= 1
     header = tmp_path / "ckprof_abi.h"
-    with pytest.raises(
-        ToolchainError, match=r"ckprof_abi\.h: cannot be read \(No such .*reinstall"
-    ):
+    with pytest.raises(ToolchainError, match=r"ckprof_abi\.h: cannot be read \(No such .*reinstall"):
         abi_version(tmp_path)
     header.write_text("// #define CKPROF_ABI_VERSION 3\n")
     with pytest.raises(ToolchainError, match="no CKPROF_ABI_VERSION; reinstall ckprof"):
