@@ -39,12 +39,13 @@ def times_of(table, spread=0.0):
 
 def test_a_time_is_the_first_quartile_of_the_rounds_that_count():
     table = {"a": {number: [1.0 + number] for number in range(1, 6)}, "b": {1: [2.0, 8.0]}}
-    times = times_of(table, spread=0.25)
+    times = times_of(table, spread=0.5)
     medians = [2.0, 3.0, 4.0, 5.0, 6.0]
     found = times.time("a")
     assert found.time_ms == np.quantile(medians, 0.25, method="lower") == 3.0
-    assert found.spread_ms == np.median(0.25 * np.array(medians)) == 1.0
+    assert found.spread_ms == np.median(0.5 * np.array(medians)) == 2.0
     assert times.time("a", 3).time_ms == np.quantile(medians[:3], 0.25, method="lower") == 2.0
+    assert times.time("a") is found, "it is not computed again"
     assert times.time("b").time_ms == pytest.approx(4.0), "visits of one round have their geometric mean"
     assert times.time("c") is None and times.time("a", 0) is None
 
@@ -103,8 +104,8 @@ def test_the_noise_is_what_rounds_do_not_share():
 
 
 def test_drift_is_how_far_the_reference_moved_within_a_round():
-    times = times_of({"a": {1: [2.0], 2: [2.0, 9.0, 3.0]}})
-    assert times.drift("a", 2) == pytest.approx(math.log(1.5))
+    times = times_of({"a": {1: [2.0], 2: [2.0, 9.0, 3.0], 4: [2.0, 4.0]}})
+    assert [times.drift("a", number) for number in (2, 4)] == pytest.approx([math.log(1.5), math.log(2)])
     assert times.drift("a", 1) is None and times.drift("a", 3) is None and times.drift(None, 2) is None
 
 

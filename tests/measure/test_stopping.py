@@ -55,6 +55,7 @@ def test_stdrel_threshold():
     samples = 1 + 0.01 * np.tile([1, -1], 15)
     assert samples_until_finished(make_criterion("stdrel", {"max-noise": 0.02}), samples) == 2
     assert samples_until_finished(make_criterion("stdrel", {"max-noise": 0.005}), samples) is None
+    assert samples_until_finished(make_criterion("stdrel", {}), [0.0, 0.0]) == 2
 
 
 def test_sample_count():
@@ -188,12 +189,12 @@ def test_time_ends_sampling_that_has_the_fewest_samples_and_kernel_time():
 
 def test_a_sample_that_would_exceed_the_timeout_is_not_begun():
     never = {"criterion_parameters": {"count": 99}, "max_time_s": 99.0}
-    assert ended([(1.0, 1, 9.8), (1.0, 1, 9.85), (1.0, 1, 9.95)], budget_s=10.0, **never) == (3, "timeout")
+    for start in (100.0, 3.0):
+        samples = [(1.0, 1, 9.8), (1.0, 1, 9.85), (1.0, 1, 9.95)]
+        assert ended(samples, start=start, budget_s=10.0, **never) == (3, "timeout")
     assert ended([(1.0, 1, 9.0)] * 9, budget_s=10.0, last_s=1.5, **never) == (1, "timeout")
     assert ended([(1.0, 1, 0.1)] * 9, budget_s=10.0, **never) is None
 
 
 def test_names_of_endings_differ_from_those_of_criteria():
-    from ckprof.measure.stopping import CRITERIA
-
     assert not {LEFT_EARLY, SETTLED} & {*CRITERIA}

@@ -256,9 +256,10 @@ def test_kernels_that_are_given_up_are_cells_and_named_up_to_twenty():
         "excluded: kernel_1 on problem 2: the device failed at least 2 times while it ran, which may have "
         "other reasons; --retry-failed tries it again"
     )
-    for problems, last in ((10, "kernel_1 on problem 9"), (11, "2 more, which ckprof report shows")):
-        lines = given_up_lines(sweep_of(dict.fromkeys(range(problems), killing), problems))
-        assert lines[-1].startswith(f"excluded: {last}") and len(lines) == 20 + (problems > 10)
+    three = [visit(kernel, **lost) for kernel in range(3) for _ in range(MOST_DEVICES_LOST)]
+    for problems, past, last in ((10, killing, "kernel_1 on problem 9"), (7, three, "1 more, which ckprof ")):
+        lines = given_up_lines(sweep_of(dict.fromkeys(range(problems), past), problems))
+        assert lines[-1].startswith(f"excluded: {last}") and len(lines) == 20 + (past is three)
 
 
 def test_what_a_sweep_does_is_told_before_it_begins():
