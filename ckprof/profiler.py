@@ -82,13 +82,12 @@ class Profiler(Session):
         :returns: catalogs of instances, and an account of every line.
         :raises InputError: the file cannot be read, is in no known dialect, or has wrong lines.
         """
-        from ckprof.kernels.choose import read_lists
-        from ckprof.kernels.requests import InstanceQuery
-        from ckprof.model.conversion import ListReading
+        from ckprof.kernels.choose import ListRead
+        from ckprof.lists.list_files import find_list, read_list
 
         expected = self.registry.operation(direction).id if direction else None
-        query = InstanceQuery(conf=(name,), reading=reading or ListReading())
-        (conversion,) = read_lists(self, query, expected)
+        conversion = read_list(find_list(str(name)), self.registry, direction=expected, reading=reading)
+        self.tell(ListRead(conversion=conversion))
         return conversion
 
     def instances(self, query: InstanceQuery) -> Selection:

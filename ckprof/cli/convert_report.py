@@ -247,6 +247,5 @@ def report_dropped_lines(conversion: Conversion, console: Console) -> None:
     if more:
         lines = counted(more, "more wrong line", "more wrong lines")
         console.warning(f"{conversion.path}: {lines} {agreeing(more, 'was', 'were')} left out")
-    unlisted = sum(conversion.unlisted.values())
-    if unlisted:
+    if unlisted := sum(conversion.unlisted.values()):
         console.detail(f"{conversion.path}: {unlisted} more dropped lines, counted above")

@@ -193,13 +193,12 @@ class _Build:
 
     def attempt(self, kernels: list[Unit], support: list[Unit]) -> bool:
         """Build everything of these kernels; on failure, say no and note what to do differently."""
-        links = self.links
         units = [*kernels, *support]
-        if links:
+        if self.links:
             symbols = [unit.kernel.symbol for unit in kernels if unit.kernel is not None]
             units.append(plain_unit(self._tree.write_library_source(symbols), self.keys, generated=True))
         key = self.keys.library(self._library.path.name, [unit.key for unit in units])
-        if links and self._library.is_current(key):
+        if self.links and self._library.is_current(key):
             self._linked = True
             return True
         objects_by_key = locate(units, self._cache, self._recipe.product)
@@ -221,7 +220,7 @@ class _Build:
             staging = stack.enter_context(self._cache.staging()) if missing else None
             steps = self._planner.steps(missing, staging) if staging is not None else []
             link: list[Step] = []
-            if links:
+            if self.links:
                 objects = list(dict.fromkeys(objects_by_key[unit.key] for unit in units))
                 link.append(
                     self._library.link_step(self._recipe, objects, after=[group.key for group in missing])
@@ -236,7 +235,7 @@ class _Build:
                 return False
             if not self._check(missing):
                 return False
-            if links:
+            if self.links:
                 self._require(LINK_STEP, f"linking {self._library.path.name}")
                 self._library.confirm(key)
                 self._linked = True
