@@ -77,6 +77,15 @@ def test_what_cannot_be_started_is_said(monkeypatch, words, said) -> None:
     assert end.value.code == said
 
 
+def test_what_a_pipe_shall_be_tied_to_but_cannot_be_started_is_said() -> None:
+    read, write = os.pipe()
+    words = (str(os.getpid()), f"/proc/{os.getpid()}/fd/{read}", "/no/such/command")
+    done = subprocess.run([sys.executable, orphans.__file__, *words], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "/no/such/command: No such file or directory\n")
+    os.close(read)
+    os.close(write)
+
+
 def test_a_parent_that_is_gone_already_is_noticed() -> None:
     got: list[int] = []
     before = signal.signal(signal.SIGUSR1, lambda number, frame: got.append(number))
@@ -96,16 +105,25 @@ def test_systems_without_such_signals_are_left_alone(monkeypatch) -> None:
     orphans.end_with_parent(os.getpid(), signal.SIGKILL)
 
 
-def test_nothing_else_reaches_the_pipes_to_the_parent() -> None:
+def test_nothing_else_reaches_the_pipes_to_the_parent(capfd) -> None:
     """What prints goes to standard error, what reads finds the end."""
-    child = (
-        "import os, sys; from ckprof.orphans import take_standard_streams\n"
-        "requests, replies = take_standard_streams()\n"
-        "print('a banner', [os.read(0, 1)], flush=True)\n"
-        "replies.write(requests.read().upper()); replies.flush()"
-    )
-    done = subprocess.run([sys.executable, "-c", child], input=b"asked", capture_output=True, check=True)
-    assert (done.stdout, done.stderr) == (b"ASKED", b"a banner [b'']\n")
+    (asked, ask), (answered, answer) = os.pipe(), os.pipe()
+    saved = os.dup(0), os.dup(1)
+    try:
+        os.dup2(asked, 0)
+        os.dup2(answer, 1)
+        requests, replies = orphans.take_standard_streams()
+        os.write(1, b"a banner")
+        assert os.read(0, 1) == b""
+    finally:
+        for number, before in enumerate(saved):
+            os.dup2(before, number)
+    with requests, replies:
+        os.write(ask, b"question\n")
+        replies.write(requests.readline().upper())
+    assert os.read(answered, 99) == b"QUESTION\n" and capfd.readouterr() == ("", "a banner")
+    for descriptor in (*saved, asked, ask, answered, answer):
+        os.close(descriptor)
 
 
 def test_watching_costs_a_process_nothing_while_its_parent_is_there() -> None:
