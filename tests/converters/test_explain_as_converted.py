@@ -114,7 +114,7 @@ def test_lines_that_ship(converter):
         assert_alone(converter, path, text)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_every_line_that_ships(converter):
     for text, path in shipped().items():
         assert_alone(converter, path, text)

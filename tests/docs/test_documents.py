@@ -24,6 +24,7 @@ LONG = {
     "gemm.md",
     "plugin-guides.md",
     "rule-sets.md",
+    "run.md",
     "store.md",
     "sweep.md",
     "tune.md",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow  # .ci/wheel builds, installs and uses one each time
 
 ROOT = Path(__file__).parents[2]
 
