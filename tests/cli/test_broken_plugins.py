@@ -92,24 +92,6 @@ def ckprof_register(registry):
         ("convert", LIST),
         "ckprof_register: added an object of type str, which has no member of any kind",
     ),
-    "recognises raises": (
-        """
-class Converter:
-    id, label = "aaa", "asked first"
-
-    def recognises(self, request):
-        return request.data.no_such_attribute
-
-    def convert(self, request):
-        pass
-
-@hookimpl
-def ckprof_register(registry):
-    registry.add(Converter())
-""",
-        ("list", "instances", "--conf", LIST),
-        "converter 'aaa': recognises raised AttributeError: ",
-    ),
     "recipe raises": (
         """
 class Target:
@@ -127,24 +109,6 @@ def ckprof_register(registry):
 """,
         ("build", "fwd", "--conf", LIST, "--target", "mine"),
         "target 'mine': recipe raised ZeroDivisionError: ",
-    ),
-    "findings exits": (
-        """
-class Target:
-    id, label, embedded, default_arch = "mine", "", False, "gfx942"
-
-    def findings(self):
-        raise SystemExit(0)
-
-    def recipe(self, request):
-        pass
-
-@hookimpl
-def ckprof_register(registry):
-    registry.add(Target())
-""",
-        ("doctor",),
-        "target 'mine': findings called sys.exit(0)",
     ),
     "a step of a family raises": (
         """
