@@ -242,6 +242,9 @@ def test_a_problem_that_moved_more_than_others_make_likely_is_a_change() -> None
         assert spread[-1] == pytest.approx(0.0 if moved else usual, rel=1e-8)
     moves, _ = problem_moves(rows, changes, np.full(20, 1e-8), np.zeros(20, dtype=bool))
     assert not moves.any(), "rows with several processes are not these"
+    rows, changes = rows_of({"alone": [0.08] * 5})
+    moves, spread = problem_moves(rows, changes, np.full(5, 1e-8), np.ones(5, dtype=bool))
+    assert not moves.any() and not spread.any(), "nothing says what is usual"
 
 
 def test_moves_of_problems_with_several_processes_as_far_as_these_make_them_likely() -> None:
