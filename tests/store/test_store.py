@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import sqlite3
+from dataclasses import replace
+
 import pytest
 
 from ckprof.model.outcome import Conditions, Status
 from ckprof.model.types import DataType
 from ckprof.store.attempt import SCALE, Mark
+from ckprof.store.errors import DamagedStoreError
 from ckprof.store.formats import row_columns
 from ckprof.store.query import SharedKey
 from ckprof.store.store import Store
-from tests.store.samples import fill, make_attempt, make_problem, make_session, make_store
+from tests.store.samples import fill, make_attempt, make_key, make_problem, make_session, make_store
+
+KEY = make_key()
+SHARED = SharedKey(
+    **{name: getattr(KEY, name) for name in ("operation", "device", "toolchain", "method")},
+    **{"dtype": DataType.FP16, "layout": "nhwgc"},
+)
 
 
 def test_times_of_cards_that_share_a_problem_are_scaled_where_they_are_ranked(path):
@@ -30,24 +40,14 @@ def test_times_of_cards_that_share_a_problem_are_scaled_where_they_are_ranked(pa
     with Store(path) as store:
         (summary,) = store.measurements()
         assert summary.median_ms == 1.5
-        key = attempts[0].key
-        shared = SharedKey(
-            operation=key.operation,
-            device=key.device,
-            toolchain=key.toolchain,
-            method=key.method,
-            dtype=DataType.FP16,
-            layout="nhwgc",
-        )
-        visits = store.past_visits(shared, key.problem)
+        visits = store.past_visits(SHARED, attempts[0].key.problem)
         assert [visit.scale for visit in visits] == [0.5, 1.0, None]
         assert [visit.round_time.median_ms for visit in visits] == [1.0, 1.0, 1.5]
 
 
-def test_the_best_of_a_problem_is_the_fastest_verified_one(path):
+def test_the_best_of_a_problem_is_the_fastest_verified_one():
     small, large = make_problem(4), make_problem(9)
-    fill(
-        path,
+    added = (
         make_attempt(0, 0, 5.0, problem=small),
         make_attempt(1, 1, 3.0, problem=small),
         make_attempt(2, 2, 1.0, problem=small, verified=False),
@@ -58,13 +58,13 @@ def test_the_best_of_a_problem_is_the_fastest_verified_one(path):
         make_attempt(5, 7, 99.0, problem=large),
         make_attempt(5, 8, 98.0, problem=large),
     )
-    with Store(path) as store:
+    with make_store(*added) as store:
         best = {summary.key.problem: (summary.kernel.name, summary.median_ms) for summary in store.best()}
         assert best == {small: ("kernel_1", 3.0), large: ("kernel_4", 7.0)}
         assert list(store.problems()) == [small, large]
 
 
-def test_data_frames_have_the_same_columns(tmp_path):
+def test_data_frames_have_the_same_columns():
     pandas = pytest.importorskip("pandas")
     with make_store(make_attempt(0, 0, 2.0)) as store:
         frame = store.to_pandas()
@@ -73,8 +73,125 @@ def test_data_frames_have_the_same_columns(tmp_path):
     assert frame.loc[0, "median_ms"] == 2.0
 
 
-def test_queries_by_keyword(tmp_path):
+def test_queries_by_keyword():
     failed = make_attempt(1, 1, status=Status.RUN_ERROR, session=make_session(4))
     with make_store(make_attempt(), failed) as store:
         assert list(store.query(statuses={"run_error"})) == [failed]
         assert list(store.query(tag="day4", direction="fwd")) == [failed]
+
+
+def test_of_equal_times_the_first_of_a_ranking_is_best():
+    other = replace(KEY.device, model="another")
+    added = [
+        make_attempt(7, 0, 2.0),
+        make_attempt(3, 1, 2.0, key=make_key(3, split_k=4)),
+        make_attempt(3, 2, 2.0, key=make_key(3, split_k=2)),
+        make_attempt(9, 3, 3.0, key=make_key(9, device=other)),
+        make_attempt(8, 4, 4.0, key=make_key(8, device=other)),
+    ]
+    with make_store(*added) as store:
+        best = [(one.kernel.name, one.key.split_k) for one in store.best()]
+        assert best == [("kernel_3", 2), ("kernel_9", 1)], "one per ranking"
+        assert store.devices() == [KEY.device, other]
+
+
+def test_rows_are_counted_and_read_by_their_numbers():
+    first, second = make_session(5), make_session(2)
+    attempts = [
+        make_attempt(0, 0, session=first),
+        make_attempt(1, 1, session=first, status=Status.RUN_ERROR),
+        make_attempt(0, 0, session=second),
+        make_attempt(1, 7, session=second),
+    ]
+    with make_store(*attempts) as store:
+        assert sorted(store.counts(2, 4), key=str) == sorted(
+            [(first, Status.RUN_ERROR, 1), (second, Status.OK, 1)], key=str
+        )
+        assert store.counts(3, 9) == [(second, Status.OK, 2)] and store.counts(9, 12) == []
+        assert [list(store.added(*rows)) for rows in ((2, 4), (4, 99), (5, 9))] == [
+            attempts[1:3],
+            attempts[3:],
+            [],
+        ]
+        assert store.sessions() == [second, first], "the oldest first"
+        assert list(store.attempts(samples=False)) == [one.without_samples() for one in attempts]
+        assert (store.name, len(store)) == ("memory", 4)
+
+
+def test_a_resumed_session_knows_its_numbers_on_a_problem():
+    other = make_problem(9)
+    typed = replace(make_attempt(4).kernel, dtype=None, layout="")
+    attempts = [
+        make_attempt(0, 8),
+        make_attempt(1, 2),
+        make_attempt(2, 5, problem=other),
+        make_attempt(0, 3, session=make_session(9)),
+        replace(make_attempt(4, 6), kernel=typed),
+    ]
+    uid = make_session().uid
+    with make_store(*attempts) as store:
+        assert store.sequences(uid, KEY.problem, DataType.FP16, "nhwgc") == [2, 8]
+        assert store.sequences(uid, other, DataType.FP16, "nhwgc") == [5]
+        assert store.sequences(uid, KEY.problem, None, "") == [6]
+        for absent in (
+            (uid[:-1], DataType.FP16, "nhwgc"),
+            (uid, DataType.BF16, "nhwgc"),
+            (uid, None, "nhwgc"),
+        ):
+            assert store.sequences(absent[0], KEY.problem, *absent[1:]) == []
+        assert len(store.past_visits(SHARED, KEY.problem)) == 3
+        assert len(store.past_visits(replace(SHARED, dtype=None, layout=""), KEY.problem)) == 1
+        for change in (
+            {"operation": replace(KEY.operation, api_level="")},
+            {"device": replace(KEY.device, arch="")},
+            {"toolchain": replace(KEY.toolchain, headers="")},
+            {"method": replace(KEY.method, init="")},
+            {"layout": ""},
+            {"dtype": DataType.BF16},
+        ):
+            assert store.past_visits(replace(SHARED, **change), KEY.problem) == [], change
+
+
+@pytest.mark.parametrize(
+    ("change", "use", "said"),
+    [
+        (
+            "status = 'fine'",
+            lambda store: store.past_visits(SHARED, KEY.problem),
+            "row 1: 'fine' is not a valid",
+        ),
+        ("round = 'x'", lambda store: store.past_visits(SHARED, KEY.problem), "row 1: Expected `int`"),
+        (
+            "sequence = 'x'",
+            lambda store: store.sequences(make_session().uid, KEY.problem, DataType.FP16, "nhwgc"),
+            "row 1, column sequence: Expected `int`, found 'x'",
+        ),
+        ("status = 'fine'", lambda store: store.counts(1, 2), "column status: 'fine' is not a valid Status"),
+        ("round = -1", list, "row 1, column round: Expected `int` >= 0"),
+    ],
+)
+def test_damaged_cells_are_named_by_whoever_meets_them(path, change, use, said):
+    fill(path, make_attempt())
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute(f"UPDATE attempts SET {change}")  # noqa: S608
+    connection.close()
+    with Store(path) as store, pytest.raises(DamagedStoreError) as caught:
+        use(store)
+    assert str(caught.value).startswith(f"{path}: table attempts, row ") and said in str(caught.value)
+
+
+def test_attempts_that_are_missing_are_told_of(path):
+    fill(path, make_attempt(0, 0), make_attempt(1, 1))
+    with Store(path) as store:
+        store.check_complete()
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("DELETE FROM attempts WHERE id = 2")
+    connection.close()
+    store = Store(path)
+    with pytest.raises(DamagedStoreError) as caught:
+        store.check_complete()
+    assert str(caught.value).startswith(
+        f"{path}: 2 attempts were stored, 2 of them with raw samples; there are 1 and 2; see what is damaged"
+    )
+    store.close()
+    store.close()
