@@ -13,7 +13,6 @@ from ckprof.store.baselines import BaselineAttempt
 from ckprof.store.errors import DamagedStoreError, StoreError
 from ckprof.store.maintenance import check, prune, recover
 from ckprof.store.query import StoreQuery
-from ckprof.store.shard import ShardWriter, merge
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from tests.store.samples import make_attempt, make_key, make_problem, make_session
@@ -77,19 +76,6 @@ def test_a_changed_row_is_found(path: Path) -> None:
     with pytest.raises(DamagedStoreError, match="baselines"):
         content(path)
     assert any("baselines" in finding for finding in check(path))
-
-
-def test_shards_are_merged(path: Path, tmp_path: Path) -> None:
-    with ShardWriter(tmp_path / "shards") as shard:
-        shard.append(make_attempt(1, 0))
-        shard.add_baseline(measured())
-        shard.add_baseline(FAILED)
-    merged = tmp_path / "lines.db"
-    with StoreWriter(merged) as writer:
-        for _ in range(2):
-            merge(writer, [shard.path])
-    assert content(merged) == [measured(), FAILED]
-    assert check(merged) == []
 
 
 def test_baselines_go_with_the_last_attempt_of_their_session(path: Path) -> None:

@@ -4,18 +4,36 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import platform
+import uuid
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ckprof.errors import InputError
 from ckprof.model.outcome import Status
+from ckprof.plugin.protocols.converters import ImportHints
+from ckprof.store import shard as shard_module
 from ckprof.store.attempt import Mark
 from ckprof.store.errors import NewerStoreError, NotAStoreError, StoreError, StoreFullError
-from ckprof.store.shard import FORMAT, BadLine, ShardWriter, find_shards, merge, read_lines
+from ckprof.store.maintenance import check
+from ckprof.store.shard import (
+    FORMAT,
+    BadLine,
+    ShardWriter,
+    attempt_line,
+    decode_lines,
+    find_shards,
+    header_line,
+    merge,
+    read_lines,
+)
 from ckprof.store.writer import StoreWriter
 from tests.store.samples import attempts, check_format, make_attempt, make_session
+from tests.store.test_baselines import FAILED, measured
 
 
 def write_shard(folder, *added):
@@ -129,8 +147,6 @@ def test_other_files_are_rejected(tmp_path):
 
 
 def test_a_full_disk_leaves_whole_lines(tmp_path, monkeypatch):
-    import os
-
     with ShardWriter(tmp_path) as shard:
         shard.append(make_attempt(0, 0))
         write = os.write
@@ -150,3 +166,72 @@ def test_a_full_disk_leaves_whole_lines(tmp_path, monkeypatch):
     found = list(read_lines(shard.path))
     assert not [line for line in found if isinstance(line, BadLine)]
     assert [line.attempt.sequence for line in found] == [0, 2]
+
+
+def test_what_became_of_baselines_is_merged(tmp_path):
+    first, second = make_session(3), make_session(4)
+    baselines = [measured(session=first), replace(FAILED, session=second)]
+    with ShardWriter(tmp_path / "shards") as shard:
+        for baseline in baselines:
+            assert shard.add_baseline(baseline) is True
+    with StoreWriter(tmp_path / "r.db") as writer:
+        for _ in range(2):
+            assert merge(writer, [shard.path]) == (0, 0, [])
+        assert list(writer.reader.baselines()) == baselines, "an infinite error among them"
+    assert check(tmp_path / "r.db") == []
+
+
+def test_pieces_of_a_shard_are_read_as_all_of_it(tmp_path, monkeypatch):
+    """From any line on, with the numbers of bad lines; as in turns, while others append."""
+    monkeypatch.setattr(shard_module, "_PIECE_BYTES", 64)
+    path = write_shard(tmp_path, *(make_attempt(n, n) for n in range(3)))
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert lines[0] == header_line() == b'{"schema":"ckprof.attempts","version":1}\n'
+    assert lines[1] == attempt_line(make_attempt(0, 0))
+    lines[2:2] = [b"{}x\n"]
+    path.write_bytes(b"".join(lines) + b"torn")
+    expected = list(read_lines(path))
+    assert [(one.line, one.torn) for one in expected if isinstance(one, BadLine)] == [(3, False), (6, True)]
+    data = path.read_bytes()
+    for number in range(len(lines)):
+        start = sum(map(len, lines[:number]))
+        assert list(decode_lines(data[start:], path, start)) == expected[max(0, number - 1) :], number
+
+
+def test_a_shard_is_on_the_disk_when_it_was_asked_to_be(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    for sync_s, expected in ((0.0, [1, 2, 2, 2, 2]), (1e9, [0, 0, 1, 1, 1])):
+        synced.clear()
+        shard = ShardWriter(tmp_path, sync_s=sync_s)
+        counts = [len(synced)]
+        assert shard.append(make_attempt()) is True
+        for step in (lambda: None, shard.sync, shard.sync, shard.close):
+            step()
+            counts.append(len(synced))
+        shard.close()
+        assert counts == expected, sync_s
+        assert len([*read_lines(shard.path)]) == 1
+
+
+def test_no_shard_is_written_over(tmp_path, monkeypatch):
+    monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=1))
+    first = write_shard(tmp_path / "made" / "folders")
+    assert first.name.startswith(f"{platform.node()}-{os.getpid()}-") and first.suffix == ".ndjson"
+    with pytest.raises(StoreError, match="cannot make the shard: File exists"):
+        ShardWriter(first.parent)
+    second = write_shard(tmp_path)
+    assert find_shards([second, tmp_path, first.parent, first]) == [second, first]
+
+
+def test_an_export_is_read_up_to_its_first_bad_line(tmp_path):
+    path = write_shard(tmp_path, make_attempt(0, 0), make_attempt(1, 1))
+    path.write_bytes(path.read_bytes().replace(b'"sequence":1,', b'"sequence":"x",'))
+    found = FORMAT.read(path, ImportHints())
+    assert next(found).sequence == 0
+    with pytest.raises(
+        InputError, match=r":3: .*Expected `int`.*'ckprof results merge' uses the other lines"
+    ):
+        next(found)
+    with pytest.raises(StoreError, match="cannot be read: No such file"):
+        next(FORMAT.read(tmp_path / "absent", ImportHints()))
