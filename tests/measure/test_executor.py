@@ -53,13 +53,6 @@ def test_cold_mode_flushes_and_reports_it(run, monkeypatch):
     assert len(outcomes[0].measurement.samples_ms) == outcomes[0].measurement.samples >= 5
 
 
-def test_a_workspace_that_does_not_fit_is_unsupported(run):
-    (outcome,), _, _ = run(["wants_workspace"])
-    assert outcome.status is Status.UNSUPPORTED
-    assert outcome.unmet_requirements[0].rule == "workspace"
-    assert outcome.reason == ("the kernel needs a workspace of 3.0 GiB, 2.0 GiB of memory are available")
-
-
 @pytest.mark.parametrize(("whole", "launched"), [("3", True), ("16", False)])
 def test_a_workspace_that_others_have_taken_is_no_property_of_the_kernel(run, monkeypatch, whole, launched):
     monkeypatch.setenv("FAKE_MEMORY_GIB", whole)

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,10 +15,8 @@ import pytest
 from ckprof.compare.side import side_of
 from ckprof.errors import ToolchainError
 from ckprof.events import Level
-from ckprof.measure.rounds import RoundOptions
 from ckprof.model.device import Reading
 from ckprof.model.outcome import Status
-from ckprof.model.types import DataType
 from ckprof.store.attempt import MOST_DEVICES_LOST, Mark, Session
 from ckprof.store.maintenance import check
 from ckprof.store.shard import ShardWriter, merge
@@ -29,7 +26,7 @@ from ckprof.sweep.plan import describe, given_up_lines
 from ckprof.sweep.recording import Recorder
 from ckprof.sweep.requests import SweepProgress
 from ckprof.sweep.sweep import Stop, Sweep, Watch
-from tests.store.samples import make_problem, make_session
+from tests.store.samples import make_session
 
 from .bench import SHARED, SimulatedBench, make_kernels, make_problems, noting, plan_for
 
@@ -71,17 +68,6 @@ def test_every_cell_gets_an_outcome_and_the_second_call_has_nothing_to_do(path):
     assert check(path) == []
 
 
-def test_a_new_object_is_measured_anew(path):
-    kernels, problems = make_kernels(3), make_problems(1)
-    sweep(path, SimulatedBench(), kernels, problems)
-    changed = [replace(kernels[0], object_digest="new"), *kernels[1:]]
-    bench = SimulatedBench()
-    sweep(path, bench, changed, problems, session=1)
-    assert {visit.cell.instance for _, visit in bench.visits} >= {kernels[0].key}
-    with Store(path) as store:
-        assert len(list(store.measurements())) == 4
-
-
 def test_fresh_adds_attempts_and_deletes_none(path):
     kernels, problems = make_kernels(3), make_problems(1)
     _, first = sweep(path, SimulatedBench(), kernels, problems)
@@ -103,18 +89,6 @@ def test_failures_are_tried_again_when_asked_for(path):
     plan, _ = sweep(path, bench, kernels, problems, session=2, retry_failed=True)
     assert not plan.has_failures
     assert {visit.cell.instance for _, visit in bench.visits} >= {kernels[0].key}
-
-
-def test_attempts_that_were_not_verified_do_not_count(path):
-    """What was timed without a comparison, or was wrong, is measured as if for the first time."""
-    kernels, problems, two = make_kernels(2), make_problems(1), RoundOptions(min_rounds=2, max_rounds=2)
-    plan, _ = sweep(path, SimulatedBench(), kernels, problems, rounds=two)
-    with Store(path) as store:
-        past = store.past_visits(plan.rankings[0].shared, problems[0])
-    for wrong, known, left in ((0, 2, 0), (None, 0, 2), (1, 0, 2)):
-        visits = [visit._replace(wrong_elements=wrong) for visit in past]
-        plan = plan_for(kernels, problems, lambda *_, visits=visits: visits, rounds=two)
-        assert (plan.known, plan.least_visits) == (known, left)
 
 
 def test_what_was_never_launched_is_not_measured(path):
@@ -179,15 +153,6 @@ def test_a_kernel_that_killed_devices_is_tried_again_when_asked_for(path, again)
         assert not any(one.devices_lost for one in store.measurements()), "there is an outcome"
 
 
-def test_another_build_of_a_kernel_that_killed_devices_is_measured(path):
-    problems = make_problems(1)
-    for session in range(2):
-        with pytest.raises(ToolchainError):
-            sweep(path, SimulatedBench(killing={"kernel_1"}), make_kernels(3), problems, session=session)
-    plan, _ = sweep(path, SimulatedBench(), make_kernels(3, digest="p"), problems, session=2)
-    assert not plan.given_up and plan.known == 0
-
-
 def test_all_splits_of_a_kernel_that_killed_devices_are_left_out(path):
     kernels, problems = make_kernels(2), make_problems(1)
     for session in range(2):
@@ -211,15 +176,6 @@ def test_what_was_never_launched_takes_no_times_away(path):
         side = side_of("x", store)
     assert [row.status for row in side.rows.values()] == [Status.OK] * 3
     assert all(row.ranked for row in side.rows.values())
-
-
-def test_splits_compete_and_other_dimensions_do_not_take_part(path):
-    kernels = [*make_kernels(3), *make_kernels(2, dtype=DataType.BF16), *make_kernels(2, ndim=3)]
-    plan, _ = sweep(path, SimulatedBench(), kernels, [make_problem(5), make_problem(5, 3)], splits=(1, 4))
-    assert [len(one.ranking.cells) for one in plan.rankings] == [6, 4, 4]
-    with Store(path) as store:
-        assert len(store.best()) == 3
-        assert {one.key.split_k for one in store} == {1, 4}
 
 
 def test_shards_get_the_same_outcomes(path, tmp_path):
@@ -364,14 +320,6 @@ def test_sessions_are_told_apart(path):
     with Store(path) as store:
         assert [one.uid for one in store.sessions()] == [make_session(0).uid, make_session(5).uid]
         assert isinstance(store.sessions()[0], Session)
-
-
-def test_rounds_end_by_the_options(path):
-    options = RoundOptions(exhaustive=True, max_rounds=4, max_repeats=0)
-    _, summary = sweep(path, SimulatedBench(), make_kernels(5), make_problems(1), rounds=options)
-    assert summary.rounds == 4
-    # the reference closes the first round, opens and closes the others
-    assert summary.attempts == 4 * 5 + 4
 
 
 def test_dropped_kernels_say_so_in_their_row(path):
