@@ -223,8 +223,9 @@ def test_rows_of_a_problem_that_share_what_disturbs_them_count_as_one() -> None:
     apart = variance_of_another(lambda problem, number: (problem, number))
     assert together == pytest.approx(2 * 0.04 / 14, rel=0.3)
     assert apart == pytest.approx(2 * 0.04 * 60 / 154, rel=0.3)
-    # where the same are dealt to ten problems alike, nothing is shared
+    # where the same are dealt to ten problems alike, nothing is shared; one problem alone says nothing of it
     assert variance_of_another(lambda problem, number: number % 10) == pytest.approx(apart)
+    assert variance_of_another(lambda problem, number: 0) == pytest.approx(apart)
 
 
 def test_rows_count_by_the_correlation_of_their_variances() -> None:

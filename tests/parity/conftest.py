@@ -13,7 +13,7 @@ from ckprof.kernels.candidates import list_candidates
 from ckprof.lists.list_files import read_list
 from ckprof.model.conversion import ConversionRequest
 from ckprof.model.strings.kind import default_revision
-from ckprof.parity.side import Entry, StringSide, builder_side, catalog_side, read_builder
+from ckprof.parity.side import Entry, StringSide, builder_side, read_builder
 from ckprof.paths import conf_root
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
@@ -91,16 +91,6 @@ def builder_of(registry: Registry) -> Callable[..., StringSide]:
         return builder_side([read_builder(found, registry, default_revision())], registry.strings)
 
     return read
-
-
-@pytest.fixture(scope="session")
-def catalog_of(registry: Registry) -> Callable[[Path], StringSide]:
-    """Convert a list and compute the strings of its instances."""
-
-    def compute(path: Path) -> StringSide:
-        return catalog_side([read_list(path, registry)], registry)
-
-    return compute
 
 
 @pytest.fixture(scope="session")
