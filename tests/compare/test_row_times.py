@@ -258,6 +258,9 @@ def test_quantiles_and_tails_of_mixtures() -> None:
     assert errors.tail(size)[0] == pytest.approx(stats.norm.sf(3), rel=1e-3)
     mixed = errors.contaminated(np.array([0.1]), 0.1)
     assert mixed.tail(size)[0] == pytest.approx(0.9 * stats.norm.sf(3) + 0.1 * 0.488, rel=0.02)
+    # its variance of 0.01 is rounded up
+    far = mixed.tail(np.array([0.1]))[0]
+    assert 0.1 * stats.norm.sf(1) < far < 0.1 * stats.norm.sf(1 / math.sqrt(STEP))
     assert errors.widened(np.array([3e-6])).quantile(0.025)[0] == pytest.approx(
         1.96 * math.sqrt(sigma**2 + 3e-6), rel=2e-3
     )
