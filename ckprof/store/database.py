@@ -313,20 +313,8 @@ def _reading_mode(path: Path) -> str:
 #: memory of SQLite do not work there.
 NETWORK_FILE_SYSTEMS: Final = frozenset(
     {
-        *(
-            "nfs",
-            "nfs3",
-            "nfs4",
-            "cifs",
-            "smb",
-            "smb2",
-            "smb3",
-            "smbfs",
-            "afs",
-            "auristorfs",
-            "coda",
-            "ncpfs",
-        ),
+        *("nfs", "nfs3", "nfs4", "cifs", "smb", "smb2", "smb3"),
+        *("smbfs", "afs", "auristorfs", "coda", "ncpfs"),
         *("lustre", "gpfs", "beegfs", "ceph", "glusterfs", "panfs", "pvfs2", "orangefs", "wekafs", "vastnfs"),
         *("ocfs2", "gfs2", "9p", "virtiofs", "davfs", "acfs", "quobyte", "daos", "dvs"),
         *("fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.juicefs", "fuse.s3fs", "fuse.gcsfuse"),
