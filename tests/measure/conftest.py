@@ -1,19 +1,23 @@
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import tempfile
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from ckprof import ConvProblem
 from ckprof.cli.main import main
+from ckprof.measure.worker.device_checks import DeviceChecks
 from ckprof_plugins.directions._convolution.layout import find_layout
 
 from .device_checks import build_checks
-from .fakes import ARCH, ScaleDirection, build_library, find_compiler, make_instance, make_problem
+from .fakes import ARCH, HERE, ScaleDirection, build_library, find_compiler, make_instance, make_problem
 from .run_instances import IN_ROUNDS, QUICK, Kept, run_instances
+from .summing_kernels import build_sums
 
 #: a kernel that is named by its fields
 HAND = (
@@ -39,11 +43,48 @@ LAYOUT = find_layout("nhwgc")
 
 
 @pytest.fixture(scope="session")
-def library(tmp_path_factory):
-    """The fake kernel library, compiled once."""
+def compiled(tmp_path_factory):
+    """Return a function that compiles something, once for all processes of the session."""
     if find_compiler() is None:
         pytest.skip("no C++ compiler")
-    return build_library(tmp_path_factory.mktemp("library") / "libfake.so")
+    root = tmp_path_factory.getbasetemp()
+    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+
+    def once(name, build, *given):
+        path = root / f"compiled-{name}" / f"lib{name}.so"
+        with FileLock(root / f"{name}.lock"):
+            if not path.exists():
+                path.parent.mkdir(exist_ok=True)
+                build(path, *given)
+        return path
+
+    return once
+
+
+@pytest.fixture(scope="session")
+def library(compiled):
+    """The fake kernel library."""
+    return compiled("fake", build_library)
+
+
+@pytest.fixture(scope="session")
+def checking_library(compiled):
+    """The fake kernel library with the functions that verify on devices."""
+    return compiled("checking", build_library, str(HERE / "plain_checks.cpp"))
+
+
+@pytest.fixture(scope="session")
+def checks(compiled):
+    """What devices verify with."""
+    found = DeviceChecks.of(ctypes.CDLL(str(compiled("checks", build_checks))))
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="session")
+def sums(compiled):
+    """Sums of products as kernels add them up."""
+    return ctypes.CDLL(str(compiled("sums", build_sums)))
 
 
 @pytest.fixture(scope="session")
@@ -121,10 +162,3 @@ def start(library, tmp_path, opened):
 def opened():
     """What makes outcomes of the visits of :func:`start`."""
     return []
-
-
-@pytest.fixture(scope="session")
-def checks(tmp_path_factory):
-    if find_compiler() is None:
-        pytest.skip("no C++ compiler")
-    return build_checks(tmp_path_factory.mktemp("checks"))

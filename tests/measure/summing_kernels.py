@@ -43,12 +43,10 @@ class CPlan(ctypes.Structure):
     ]
 
 
-def build_sums(folder: Path) -> ctypes.CDLL:
-    library = folder / "libsums.so"
+def build_sums(library: Path) -> None:
     source = str(HERE / "summing_kernel.cpp")
     flags = ("-std=c++20", "-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC")
     subprocess.run([find_compiler(), *flags, source, "-o", str(library)], check=True, timeout=300)
-    return ctypes.CDLL(str(library))
 
 
 def nearest(values, dtype):

@@ -14,7 +14,7 @@ from ckprof.measure.worker.messages import BaselineSource
 from ckprof.model.computation import Contraction
 from ckprof.model.outcome import DEVICE_REFERENCE, HOST_REFERENCE, Status
 
-from .fakes import ARCH, HERE, ScaleDirection, build_library, find_compiler, make_instance, make_problem
+from .fakes import ARCH, HERE, ScaleDirection, make_instance, make_problem
 from .run_instances import run_instances
 from .test_kernel_measurement import EXPECTED
 
@@ -29,14 +29,6 @@ class ContractedScale(ScaleDirection):
 
     def contraction(self, problem):
         return Contraction(summed=(("C", 1), ("Y", 1), ("X", 1)))
-
-
-@pytest.fixture(scope="module")
-def checking_library(tmp_path_factory):
-    """The fake kernel library with the functions that verify on devices."""
-    if find_compiler() is None:
-        pytest.skip("no C++ compiler")
-    return build_library(tmp_path_factory.mktemp("library") / "libfake.so", str(HERE / "plain_checks.cpp"))
 
 
 @pytest.fixture

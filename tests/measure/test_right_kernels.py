@@ -19,7 +19,6 @@ from ckprof.model.outcome import HOST_REFERENCE
 from ckprof.model.types import DataType, SplitSum
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 
-from .fakes import find_compiler
 from .summing_kernels import (
     CUT,
     FUSED,
@@ -27,7 +26,6 @@ from .summing_kernels import (
     NEAREST,
     SEPARATE,
     SummingKernel,
-    build_sums,
     cut_off,
     nearest,
 )  # fmt: skip
@@ -40,13 +38,6 @@ PRODUCTS = 100_000
 LONGEST = 1_000_000
 #: kernels that are drawn together
 RUNS = 500
-
-
-@pytest.fixture(scope="module")
-def sums(tmp_path_factory):
-    if find_compiler() is None:
-        pytest.skip("no C++ compiler")
-    return build_sums(tmp_path_factory.mktemp("sums"))
 
 
 def drawn_kernel(sums, draw, name, longest):

@@ -67,11 +67,15 @@ def test_one_sample_satisfies_no_statistical_rule():
         assert samples_until_finished(make_criterion(criterion_id, {}), [1.0]) is None
 
 
-@pytest.mark.parametrize("criterion_id", CRITERIA)
-def test_every_criterion_has_an_id_and_positive_defaults(criterion_id):
-    criterion = CRITERIA[criterion_id]
-    assert criterion.id == criterion_id
-    assert all(default > 0 for default in criterion.parameters.values())
+def test_every_criterion_has_an_id_and_the_defaults_that_are_documented():
+    assert {name: (one.id, dict(one.parameters)) for name, one in CRITERIA.items()} == {
+        "stdrel": ("stdrel", {"max-noise": 0.005, "window": 32, "max-drift": 0.05}),
+        "sample-count": ("sample-count", {"count": 100}),
+        "entropy": (
+            "entropy",
+            {"max-slope": 0.002, "max-residual": 0.1, "window": 32, "resolution": 0.01},
+        ),
+    }
 
 
 def test_unknown_criterion():

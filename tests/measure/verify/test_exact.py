@@ -15,14 +15,12 @@ from ckprof.model.types import ComputeType, DataType, SplitSum, TypeSet
 from ckprof_plugins.operations.gemm.operation import Gemm
 from ckprof_plugins.operations.gemm.problem import GemmProblem, types_of
 
-from ..fakes import find_compiler
 from ..local_worker import measured
 from ..summing_kernels import (
     CUT,
     LAYOUT,
     SummingKernel,
     away_from_zero,
-    build_sums,
     cut_off,
     tf32_cut_off,
 )  # fmt: skip
@@ -120,13 +118,6 @@ CASES = [
     for fault, kernel, length, names, found_by in FAULTS
     for types in names
 ]
-
-
-@pytest.fixture(scope="module")
-def sums(tmp_path_factory):
-    if find_compiler() is None:
-        pytest.skip("no C++ compiler")
-    return build_sums(tmp_path_factory.mktemp("sums"))
 
 
 def outcome_of(sums, types, folder, kernel, length, *, exact):
