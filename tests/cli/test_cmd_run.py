@@ -125,6 +125,10 @@ def test_a_tree_has_a_line_for_each_list_and_goes_on_after_a_broken_one(ckprof, 
     code, out, err = ckprof("run", "bwd_data", "--tree", "lists", "--set", "tests")
     assert code == 3 and "wrong_fp16.conf:1:1" in err
     assert [word in out for word in ("broken", "skipped", "fine")] == [True] * 3
+    _, out, _ = ckprof("run", "bwd_data", "--tree", "lists", "--format", "csv")
+    rows = {row["list"]: (row["verdict"], row["reason"]) for row in csv.DictReader(io.StringIO(out))}
+    assert rows["backward_data/tests/nhwgc_fp16.conf"] == ("fine", "")
+    assert rows["forward/tests/nhwgc_fp16.conf"] == ("skipped", "a list of fwd")
     # failed outcomes weigh less than lists that cannot be read
     measuring({(0, 0): Status.RUN_ERROR})
     assert ckprof(*call).code == 3

@@ -220,3 +220,10 @@ def test_commands_stand_together_by_task(ckprof) -> None:
     for command in COMMANDS:
         place = text.index(f"\n  {command.name} ")
         assert max(start for start in places if start < place) == places[tasks.index(command.task)]
+
+
+def test_documents_name_no_option_that_is_gone() -> None:
+    gone = ("--max-time 2h", "--engine xdl")
+    for path in Path(__file__).parents[2].glob("docs/*.md"):
+        text = path.read_text()
+        assert not [name for name in gone if name in text], path
