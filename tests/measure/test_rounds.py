@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckprof.errors import UsageError
-from ckprof.measure.rounds import Ending, Ranking, RoundOptions
+from ckprof.measure.round_times import Timing
+from ckprof.measure.rounds import Ending, InTurn, Ranking, RoundOptions
 
 from .device import SimulatedDevice, run, spread_times
 
@@ -265,3 +266,38 @@ def test_the_leaders_get_as_many_rounds_as_there_are_processes():
     assert RoundOptions(sessions=1).shares is None
     with pytest.raises(UsageError, match=r"sessions is 5, expected 1 to the 4 of max_rounds"):
         RoundOptions(sessions=5, max_rounds=4)
+
+
+def test_kernels_in_turn_are_visited_once_each_in_their_order():
+    ranking = InTurn("bac")
+    assert ranking.remaining_visits == 3
+    seen = [
+        (one.cell, one.round, one.order, one.reference, ranking.remaining_visits) for one in ranking.visits()
+    ]
+    assert seen == [("b", 1, 0, False, 2), ("a", 1, 1, False, 1), ("c", 1, 2, False, 0)]
+    assert ranking.ending is Ending.MAX_ROUNDS
+
+
+def test_nothing_remains_once_the_rounds_have_ended():
+    ranking = Ranking("ab", RoundOptions(max_rounds=4))
+    assert ranking.remaining_visits == 2 * 4
+    ended, _ = play({"a": 1.0, "b": 1.1}, noise=0.004)
+    assert ended.ending is not None and ended.remaining_visits == 0
+
+
+@pytest.mark.parametrize(("times", "leaves"), [(4.9, False), (5.2, True)])
+def test_after_one_round_only_what_is_four_times_beyond_the_margin_leaves(times, leaves):
+    reports = []
+    play({"a": 1.0, "b": 1.01, "c": times}, noise=1e-5, on_round=reports.append)
+    assert ("c" in reports[0].dropped) is leaves
+
+
+@pytest.mark.parametrize(("keep_within", "stays"), [(0.29, False), (0.31, True)])
+def test_a_kernel_that_left_comes_back_if_the_margin_of_today_would_have_kept_it(keep_within, stays):
+    history = {
+        cell: [(number, Timing(median_ms=time, min_ms=time)) for number in (1, 2)]
+        for cell, time in (("a", 2.0), ("b", 2.1), ("c", 2.6))
+    }
+    ranking = Ranking("abc", RoundOptions(keep_within=keep_within))
+    ranking.resume(history, dropped={"c": 2, "never heard of": 1})
+    assert ("c" in ranking.active) is stays and ("c" in ranking.dropped) is not stays

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -91,6 +92,21 @@ def test_disagreements_are_found():
     assert table({"a": (YES, NO), "b": (YES, YES)}).disagreements() == []
     assert table(None).disagreements() == []
     assert table(None).supporters(1) == 1
+
+
+def test_a_check_succeeds_where_both_agree_and_each_given_problem_is_served():
+    same, other = {"a": (YES, NO), "b": (YES, YES)}, {"a": (YES, YES), "b": (YES, NO)}
+    built, failed = SimpleNamespace(path="lib.so"), SimpleNamespace(path=None)
+    refused = {"a": (NO, NO), "b": (NO, YES)}
+    for changes, succeeded in (
+        ({}, True),
+        ({"model": same, "given": 2}, True),
+        ({"model": other}, False),
+        ({"library": failed}, False),
+        ({"answers": refused}, True),
+        ({"answers": refused, "given": 1}, False),
+    ):
+        assert replace(table(None), **{"library": built, **changes}).succeeded is succeeded, changes
 
 
 def test_a_library_that_cannot_be_loaded_is_told(tmp_path):

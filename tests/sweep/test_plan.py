@@ -13,7 +13,7 @@ from ckprof.model.problem_case import ProblemCase
 from ckprof.model.types import DataType
 from ckprof.store.attempt import MOST_DEVICES_LOST, Mark
 from ckprof.store.query import PastVisit
-from ckprof.sweep.plan import announce, describe, given_up_lines
+from ckprof.sweep.plan import MeasuredBefore, announce, describe, given_up_lines
 from ckprof.wording import duration
 from tests.store.samples import make_problem
 
@@ -145,6 +145,7 @@ def test_a_kernel_beside_which_the_device_was_lost_too_often_is_given_up():
     often = [visit(1, **lost) for _ in range(MOST_DEVICES_LOST)]
     ranking = planned(*often)
     assert ranking.before.given_up == (cell(1),) and left(ranking) == [0, 2]
+    assert planned(*often, *often).before.given_up == (cell(1),)
     assert planned(*often[1:]).before.given_up == ()
     # an outcome since then, not one of another kernel or of another build, begins the count anew
     assert planned(often[0], visit(1), *often[1:]).before.given_up == ()
@@ -159,6 +160,7 @@ def test_fresh_rounds_have_numbers_of_their_own():
     ranking = planned(*all_rounds(3), fresh=True)
     assert not ranking.finished and left(ranking) == [0, 1, 2]
     assert {one.round for one in next_round(planned(*all_rounds(3), fresh=True))} == {4}
+    assert {one.round for one in next_round(planned(fresh=True))} == {1}
 
 
 def test_processes_that_are_missing_get_a_round_each():
@@ -320,3 +322,11 @@ def test_kernels_that_are_not_built_yet_are_those_of_any_build():
     unbuilt = [replace(one, object_digest=None) for one in KERNELS]
     plan = plan_for(unbuilt, [PROBLEM], lambda shared, problem: all_rounds(3), rounds=ROUNDS)
     assert plan.known == 3 and not plan.open_rankings
+
+
+def test_cells_that_need_not_run_are_known():
+    def counting(visits, cells, request):
+        return MeasuredBefore(visits=tuple(visits), out=frozenset({cell(0)}))
+
+    plan = sweep_of({0: [visit(1)]}, problems=1, counting=counting)
+    assert (plan.cells, plan.known) == (3, 2) and left(plan.rankings[0]) == [1, 2]
