@@ -274,3 +274,19 @@ def test_what_a_process_does_to_all_rows_is_taken_out(problems: int, each: int, 
         assert row.old == {name: pytest.approx(own) for name, own in expected.items()}
         assert row.new == {"r": [0.3]}
     assert placement == 0.0
+
+
+def test_what_a_process_does_to_rows_of_a_problem_is_taken_out_and_told() -> None:
+    """Ten rows in each of four problems, which move by 10 % either way: by nothing over all of them."""
+    near = [*NEAR, *NEAR]
+    rows = [
+        RowTimes(old={"p": [move + one], "q": [-move - one]}, new={"r": [0.0]}, problem=problem)
+        for problem, move in enumerate((0.1, -0.1, 0.1, -0.1))
+        for one in near
+    ]
+    times, placement, freedom = without_process_effects(rows)
+    # two processes and four problems: a difference in each; its error is that of ten rows
+    assert freedom == 4
+    assert placement == pytest.approx(8 * 0.1**2 / 4 - ERROR**2 / 2)
+    for row, one in zip(times, near * 4, strict=True):
+        assert row.old == {"p": [pytest.approx(one)], "q": [pytest.approx(-one)]}

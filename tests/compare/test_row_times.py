@@ -151,9 +151,9 @@ def test_processes_are_summed_up_like_rounds_where_there_are_many() -> None:
         assert middle_of(some) == pytest.approx(fmean(some))
         assert variation_of_processes(some) == pytest.approx((1 / len(some), variance(some), len(some) - 1))
     assert variation_of_processes([0.1]) == (1.0, 0.0, 0.0)
-    many = [*few, 0.35]
-    assert middle_of(many) == pytest.approx(fmean(sorted(many)[:-1]))
-    assert variation_of_processes(many) == variation_of_rounds(many)
+    for many in ([*few, 0.35], [*few, 0.35, 0.36]):
+        assert middle_of(many) == pytest.approx(fmean(sorted(many)[:-1]))
+        assert variation_of_processes(many) == variation_of_rounds(many)
 
 
 def test_the_difference_of_both_sides() -> None:
