@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-from ckprof.errors import ToolchainError
+from ckprof.errors import PluginError, ToolchainError
+from ckprof.kernels.choose import Selection
+from ckprof.kernels.requests import BuildOptions
+from ckprof.measure import support
+from ckprof.measure.requests import SupportRequest
 from ckprof.measure.support import (
     SupportReport,
+    build_checked_library,
+    check_support,
     for_kernels,
     query_instance_strings,
     query_library,
@@ -20,6 +27,9 @@ from ckprof.model.requirement import UnmetRequirement
 from ckprof_plugins.directions.fwd import Forward
 from ckprof_plugins.operations.gemm.operation import Gemm
 from tests.plugins.pipelines.universal_gemm.products import FAMILY, make_product
+
+from .fakes import make_problem
+from .run_instances import built, session_with
 
 
 def test_random_questions_are_the_same_for_the_same_seed():
@@ -134,3 +144,75 @@ def test_nothing_asked(library):
 def test_missing_library(tmp_path):
     with pytest.raises(ToolchainError, match=r"no\.so"):
         query_instance_strings(tmp_path / "no.so", ["ok"])
+
+
+TEXTS = {"ok": "FakeKernel<0>", "slow": "FakeKernel<3>", "unsupported": "whatever: the kernel gives none"}
+
+
+@pytest.fixture
+def made(library, tmp_path, monkeypatch):
+    """Have a build give the fake library, whose pipelines give some texts; return what was built, and it."""
+    path = tmp_path / "libfake.so"
+    path.write_bytes(library.read_bytes())
+
+    def call(texts, target="cpu"):
+        pipeline = SimpleNamespace(id="implicit_gemm", instance_string=lambda one: texts[one.kernel])
+        whole = built(path, list(texts))
+        candidates = tuple(replace(one, pipeline=pipeline) for one in whole.built)
+        candidates = tuple(
+            replace(one, instance=replace(one.instance, direction="fwd")) for one in candidates
+        )
+        whole = replace(
+            whole, candidates=candidates, built=candidates, recipe=replace(whole.recipe, target=target)
+        )
+        monkeypatch.setattr(support, "build_library", lambda *given: whole)
+        return whole
+
+    return call
+
+
+@pytest.mark.compiler
+def test_texts_of_kernels_are_compared_once_per_link(made, monkeypatch):
+    whole = made(TEXTS)
+    asked = []
+
+    def query(*given):
+        asked.append(given[1])
+        return query_instance_strings(*given)
+
+    monkeypatch.setattr(support, "query_instance_strings", query)
+    session = session_with()
+    for changed, count in ((False, 1), (False, 1), (True, 2)):
+        if changed:
+            os.utime(whole.path, ns=(1, 1))
+        assert build_checked_library(session, None, None) is whole and len(asked) == count
+    assert asked[0] == [*TEXTS]
+    unbuilt = replace(whole, path=None)
+    monkeypatch.setattr(support, "build_library", lambda *given: unbuilt)
+    assert build_checked_library(session, None, None) is unbuilt and len(asked) == 2
+
+
+@pytest.mark.compiler
+def test_another_text_is_an_error_that_names_both(made):
+    made({**TEXTS, "slow": "FakeKernel<4>"})
+    with pytest.raises(
+        PluginError, match=r"pipeline 'implicit_gemm': instance_string gives\n  FakeKernel<4>\n"
+    ) as raised:
+        build_checked_library(session_with(), None, None)
+    assert "pipeline 'implicit_gemm': " in str(raised.value)
+    assert str(raised.value).endswith("of the kernel fake_slow gives\n  FakeKernel<3>")
+
+
+@pytest.mark.compiler
+def test_kernels_of_a_build_are_asked(made, monkeypatch):
+    whole = made(dict.fromkeys(("ok", "slow"), ""))
+    selection = Selection(conversions=(), candidates=whole.candidates, source="s")
+    queries = (SupportQuery(make_problem(), 2), SupportQuery(make_problem(), -1))
+    request = SupportRequest(selection=selection, build=BuildOptions(), queries=queries)
+    # the library has kernels that end whoever asks them
+    with pytest.raises(ToolchainError, match=r"libfake\.so: cannot be asked: the worker "):
+        check_support(session_with(), request)
+    monkeypatch.setattr(support, "query_library", lambda path, arch, asked: {"slow": (YES, NO)})
+    report = check_support(session_with(), request)
+    assert (report.given, report.model, report.queries) == (2, None, queries)
+    assert report.candidates == whole.built[1:] and [report.supporters(index) for index in (0, 1)] == [1, 0]
