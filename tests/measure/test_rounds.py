@@ -269,12 +269,12 @@ def test_the_leaders_get_as_many_rounds_as_there_are_processes():
 
 
 def test_kernels_in_turn_are_visited_once_each_in_their_order():
-    ranking = InTurn("bac")
-    assert ranking.remaining_visits == 3
+    ranking = InTurn("bacd")
+    assert ranking.remaining_visits == 4
     seen = [
         (one.cell, one.round, one.order, one.reference, ranking.remaining_visits) for one in ranking.visits()
     ]
-    assert seen == [("b", 1, 0, False, 2), ("a", 1, 1, False, 1), ("c", 1, 2, False, 0)]
+    assert seen == [(cell, 1, at, False, 3 - at) for at, cell in enumerate("bacd")]
     assert ranking.ending is Ending.MAX_ROUNDS
 
 
