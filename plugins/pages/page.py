@@ -43,7 +43,7 @@ from ckprof_plugins.pages.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from jinja2 import Template
 
@@ -58,7 +58,7 @@ MOST_COMPARED: Final = 500
 
 
 def comparison_section(comparison: Comparison, names: ShortNames) -> dict[str, Any]:
-    """Return the texts and tables of the section; ``None`` for a table without rows.
+    """Return the texts, boxes and tables of the section; ``None`` for a table without rows.
 
     :param names: what shortens names of kernels.
     """
@@ -77,6 +77,7 @@ def comparison_section(comparison: Comparison, names: ShortNames) -> dict[str, A
     )
     return {
         "intro": _intro(comparison),
+        "cards": [*_cards(comparison)],
         "parts": parts if comparison.what_changed else None,
         "compared": PageTable(compared_columns(names), shown, css_class="scroll tall", id="compared-table")
         if shown
@@ -99,6 +100,18 @@ def _intro(comparison: Comparison) -> str:
     parts += [f"{line[0].upper()}{line[1:]}." for line in shift_lines(comparison)]
     parts.append(f"A change counts from {percent(comparison.policy.min_change)}.")
     return " ".join([parts[0], *map(spaced, parts[1:])])
+
+
+def _cards(comparison: Comparison) -> Iterator[dict[str, Any]]:
+    """Yield numbers in boxes."""
+    for verdict, count in comparison.verdicts.items():
+        yield {"count": count, "label": verdict.value, "css_class": f"verdict-{verdict.value}"}
+    for label, rows in (
+        ("other statuses", comparison.status_changes),
+        ("only old", comparison.only_old),
+        ("only new", comparison.only_new),
+    ):
+        yield {"count": len(rows), "label": label, "css_class": ""}
 
 
 def render_html(content: ReportContent) -> str:
@@ -167,6 +180,11 @@ def _texts(content: ReportContent, names: ShortNames) -> dict[str, Any]:
     return {
         "left_out": names.left_out,
         "tie": spaced(percent(content.options.tie)),
+        "has_roofs": any(row.roofs for row in content.best),
+        "rounds": sum(len(row.rounds) for row in content.side.rows.values()),
+        "statuses": [(status.value, count) for status, count in content.statuses.items()],
+        # words of the values, between which lines may break
+        "facts": [(name, value.split(" ")) for name, value in content.facts],
         # position and label of those whose rounds can be shown
         "problems": [
             (index, f"{label}: {key.direction} {key.dtype} {brief(key.problem)}")

@@ -149,6 +149,7 @@ def render_profile(content: ProfileContent) -> str:
     return page_template("profile").render(
         content=content,
         predicted=PREDICTED,
+        facts=[(name, text.split(" ")) for name, text in content.facts],
         time=f"{content.time.time_us:.2f}",
         uncertain=f"{content.time.extrapolation_us:.2f}" if content.time.extrapolation_us else "",
         roof=percent(content.time.roof_share),
