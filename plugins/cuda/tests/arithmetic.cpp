@@ -44,7 +44,7 @@ host_model::kernel_facts facts_of(host_model::direction direction)
     return facts;
 }
 
-void divisions()
+TEST_CASE("divisions by multiplying agree with those of integers")
 {
     std::mt19937_64 random(3);
     for(int i = 0; i < 20000; ++i)
@@ -60,8 +60,8 @@ void divisions()
         {
             const int numerator = static_cast<int>(n);
             const int quotient  = d.quotient(numerator);
-            EXPECT(quotient == numerator / divisor);
-            EXPECT(d.remainder(numerator, quotient) == numerator % divisor);
+            REQUIRE(quotient == numerator / divisor);
+            REQUIRE(d.remainder(numerator, quotient) == numerator % divisor);
         }
     }
 }
@@ -85,8 +85,7 @@ std::vector<std::array<int, 4>> origins(const gemm_params& p)
     return found;
 }
 
-// Every pair of input position and tap that meets an output is in exactly one GEMM, at that output.
-void residue_classes()
+TEST_CASE("each input position and tap that meet an output are in one GEMM at that output")
 {
     int problems = 0, complete = 0, direct = 0;
     for(int i = 0; i < 400; ++i)
@@ -102,7 +101,7 @@ void residue_classes()
         if(call.gemms.empty()) { continue; }
         ++problems;
         const gemm_params p = make_gemm_params(facts, call);
-        EXPECT(p.gemms == static_cast<int>(call.gemms.size()));
+        CHECK(p.gemms == static_cast<int>(call.gemms.size()));
         std::map<std::array<std::int64_t, 4>, std::int64_t> met; // (axis, input, tap) -> output
         std::set<std::array<std::int64_t, 2>> reached[3];
         for(int axis = 0; axis < 3; ++axis)
@@ -112,23 +111,23 @@ void residue_classes()
             {
                 const int taps =
                     static_cast<int>(p.taps[axis][r >= p.full_taps[axis] ? 1 : 0].divisor);
-                EXPECT(taps == (s.filter[axis] - r + p.tilde[axis] - 1) / p.tilde[axis]);
+                CHECK(taps == (s.filter[axis] - r + p.tilde[axis] - 1) / p.tilde[axis]);
                 for(int t = 0; t < static_cast<int>(p.positions[axis].divisor); ++t)
                 {
                     const int origin   = t * p.origin_scale[axis] + p.origin_offset[axis];
                     const int position = r * p.remainder_step[axis] +
                                          origin * p.position_step[axis] - p.left_pad[axis];
                     if(position < 0 || position >= s.input[axis]) { continue; }
-                    EXPECT(positions.insert(position).second);
+                    CHECK(positions.insert(position).second);
                     for(int tap = 0; tap < taps; ++tap)
                     {
                         const int output = origin + tap * p.image.step[axis];
                         const int filter = tap * p.tilde[axis] + r;
                         if(output < 0 || output >= s.output[axis]) { continue; }
-                        EXPECT(output * s.stride[axis] + filter * s.dilation[axis] -
-                                   s.left_pad[axis] ==
-                               position);
-                        EXPECT(reached[axis].insert({position, filter}).second);
+                        CHECK(output * s.stride[axis] + filter * s.dilation[axis] -
+                                  s.left_pad[axis] ==
+                              position);
+                        CHECK(reached[axis].insert({position, filter}).second);
                     }
                 }
             }
@@ -142,26 +141,26 @@ void residue_classes()
                     expected += at >= 0 && at < s.input[axis];
                 }
             }
-            EXPECT(reached[axis].size() == expected);
+            CHECK(reached[axis].size() == expected);
             if(p.rows_are_pixels)
             {
-                EXPECT(p.remainders[axis] == 1);
-                EXPECT(static_cast<int>(p.positions[axis].divisor) == s.input[axis]);
-                EXPECT(p.origin_scale[axis] == 1 && p.position_step[axis] == 1);
-                EXPECT(p.origin_offset[axis] == p.left_pad[axis]);
+                CHECK(p.remainders[axis] == 1);
+                CHECK(static_cast<int>(p.positions[axis].divisor) == s.input[axis]);
+                CHECK((p.origin_scale[axis] == 1 && p.position_step[axis] == 1));
+                CHECK(p.origin_offset[axis] == p.left_pad[axis]);
             }
             // A launch that need not be zeroed writes every position.
             if(p.all_positions)
             {
-                EXPECT(static_cast<std::int64_t>(positions.size()) == s.input[axis]);
+                CHECK(static_cast<std::int64_t>(positions.size()) == s.input[axis]);
             }
         }
         complete += p.all_positions;
         direct += p.rows_are_pixels;
     }
-    EXPECT(problems > 100);
-    EXPECT(complete > 10 && complete < problems);
-    EXPECT(direct > 10 && direct < problems);
+    CHECK(problems > 100);
+    CHECK((complete > 10 && complete < problems));
+    CHECK((direct > 10 && direct < problems));
 }
 
 // The positions that the copy engine visits: those of a box whose corners the request names, W
@@ -191,7 +190,7 @@ std::vector<std::array<int, 4>> walk_of_engine(const window_map_request& r)
     return found;
 }
 
-void windows()
+TEST_CASE("windows are where the copy engine walks")
 {
     for(int i = 0; i < 200; ++i)
     {
@@ -222,19 +221,18 @@ void windows()
                     }
                 }
             }
-            EXPECT(walk_of_engine(request) == expected);
-            EXPECT(request.size[0] == static_cast<std::uint64_t>(p->image.stride[2]));
+            CHECK(walk_of_engine(request) == expected);
+            CHECK(request.size[0] == static_cast<std::uint64_t>(p->image.stride[2]));
             // A row in shared memory is 128 bytes of channels, whatever their type.
             const auto wide = make_window_map_request(
                 *p, nullptr, static_cast<int>(s.N), 4, 64, i % 2 == 1 || s.input[0] > 1);
-            EXPECT(request.channels == 64 && wide.channels == 32);
-            EXPECT(wide.byte_stride[0] == 2 * request.byte_stride[0]);
+            CHECK((request.channels == 64 && wide.channels == 32));
+            CHECK(wide.byte_stride[0] == 2 * request.byte_stride[0]);
         }
     }
 }
 
-// Windows that are the rows of a matrix.
-void pixel_windows()
+TEST_CASE("windows that are rows of a matrix are where the copy engine walks")
 {
     const auto forward = facts_of(host_model::direction::forward);
     int matrices       = 0;
@@ -249,57 +247,57 @@ void pixel_windows()
         int row = 0;
         for(const auto& at : origins(p))
         {
-            EXPECT(((at[0] * p.image.length[0] + at[1]) * p.image.length[1] + at[2]) *
-                           p.image.length[2] +
-                       at[3] ==
-                   row);
+            CHECK(((at[0] * p.image.length[0] + at[1]) * p.image.length[1] + at[2]) *
+                          p.image.length[2] +
+                      at[3] ==
+                  row);
             ++row;
         }
         const auto request = make_pixel_map_request(nullptr, s.G * s.C, row, 2, 64);
-        EXPECT(request.rank == 2 && request.size[1] == static_cast<std::uint64_t>(row));
+        CHECK((request.rank == 2 && request.size[1] == static_cast<std::uint64_t>(row)));
         const auto wide = make_pixel_map_request(nullptr, s.G * s.C, row, 4, 64);
-        EXPECT(request.box[0] == 64 && wide.box[0] == 32);
+        CHECK((request.box[0] == 64 && wide.box[0] == 32));
     }
-    EXPECT(matrices > 3);
+    CHECK(matrices > 3);
 }
 
-void limits()
+TEST_CASE("windows that the copy engine cannot walk are found")
 {
     window_map_request r{};
     r.rank           = 4;
     r.byte_stride[0] = r.byte_stride[1] = r.byte_stride[2] = 128;
     for(unsigned& step : r.step) { step = 1; }
-    EXPECT(is_possible(r));
+    CHECK(is_possible(r));
     r.lower[0] = -128;
-    EXPECT(is_possible(r));
+    CHECK(is_possible(r));
     r.lower[0] = -129;
-    EXPECT(!is_possible(r));
+    CHECK(!is_possible(r));
     r.rank           = 5;
     r.lower[0]       = -16;
     r.byte_stride[3] = 128;
-    EXPECT(is_possible(r));
+    CHECK(is_possible(r));
     r.upper[1] = 16;
-    EXPECT(!is_possible(r));
+    CHECK(!is_possible(r));
     r.upper[1]       = 0;
     r.byte_stride[1] = 72;
-    EXPECT(!is_possible(r));
+    CHECK(!is_possible(r));
     r.byte_stride[1] = 128;
     r.step[2]        = 9;
-    EXPECT(!is_possible(r));
+    CHECK(!is_possible(r));
 }
 
-void descriptors()
+TEST_CASE("descriptors of matrices have addresses and steps in units of 16 bytes")
 {
     const std::uint64_t along_k = make_descriptor(0x1a400, true);
-    EXPECT((along_k & 0x3fff) == 0x1a400 / 16);
-    EXPECT((along_k >> 32 & 0x3fff) == 64);
-    EXPECT(along_k >> 62 == 1);
+    CHECK((along_k & 0x3fff) == 0x1a400 / 16);
+    CHECK((along_k >> 32 & 0x3fff) == 64);
+    CHECK((along_k >> 62) == 1);
     const std::uint64_t across = make_descriptor(0x400, false);
-    EXPECT((across >> 16 & 0x3fff) == 512);
+    CHECK((across >> 16 & 0x3fff) == 512);
     // 16 elements of K: 32 bytes of a row, or 16 rows.
-    EXPECT(descriptor_k_step(true) * 16 == 32);
-    EXPECT(descriptor_k_step(false) * 16 == 16 * 128);
-    EXPECT(descriptor_chunk_step * 16 == 64 * 128);
+    CHECK(descriptor_k_step(true) * 16 == 32);
+    CHECK(descriptor_k_step(false) * 16 == 16 * 128);
+    CHECK(descriptor_chunk_step * 16 == 64 * 128);
 }
 
 template <typename Config, typename Call>
@@ -311,8 +309,8 @@ void walk(const host_model::kernel_facts& facts, const Call& call)
     for(int tile = 0; tile < w.tiles; ++tile)
     {
         const hopper_tile_place place = find_hopper_place<Config>(w, tile);
-        EXPECT(place.at.first_row < p.m || p.m == 0);
-        EXPECT(0 <= place.step_begin && place.step_begin <= place.step_end);
+        CHECK((place.at.first_row < p.m || p.m == 0));
+        CHECK((0 <= place.step_begin && place.step_begin <= place.step_end));
         steps[{place.at.first_row,
                place.at.first_column,
                place.at.first_group,
@@ -322,10 +320,10 @@ void walk(const host_model::kernel_facts& facts, const Call& call)
     }
     const int m_tiles = (p.m + Config::tile_m - 1) / Config::tile_m;
     const int gemms   = Config::direction == host_model::direction::backward_data ? p.gemms : 1;
-    EXPECT(static_cast<std::int64_t>(steps.size()) ==
-           std::int64_t{m_tiles} * static_cast<int>(w.n_tiles.divisor) * gemms * p.blocks_y *
-               (p.blocks_z / p.k_batch));
-    EXPECT(w.sums.parts == p.k_batch && w.sums.tiles * w.sums.parts == w.tiles);
+    CHECK(static_cast<std::int64_t>(steps.size()) ==
+          std::int64_t{m_tiles} * static_cast<int>(w.n_tiles.divisor) * gemms * p.blocks_y *
+              (p.blocks_z / p.k_batch));
+    CHECK((w.sums.parts == p.k_batch && w.sums.tiles * w.sums.parts == w.tiles));
     if(p.blocks_z == p.k_batch)
     {
         // Parts of K are as far apart as clusters take them.
@@ -335,19 +333,19 @@ void walk(const host_model::kernel_facts& facts, const Call& call)
                 const hopper_tile_place first = find_hopper_place<Config>(w, tile);
                 const hopper_tile_place place =
                     find_hopper_place<Config>(w, tile + part * w.sums.tiles);
-                EXPECT(place.at.first_row == first.at.first_row);
-                EXPECT(place.at.first_column == first.at.first_column);
-                EXPECT(place.at.first_group == first.at.first_group);
-                EXPECT(place.at.remainder[0] == first.at.remainder[0]);
-                EXPECT(place.at.remainder[1] == first.at.remainder[1]);
-                EXPECT(place.at.remainder[2] == first.at.remainder[2]);
-                EXPECT(place.step_begin == end || place.step_begin == place.step_end);
+                CHECK(place.at.first_row == first.at.first_row);
+                CHECK(place.at.first_column == first.at.first_column);
+                CHECK(place.at.first_group == first.at.first_group);
+                CHECK(place.at.remainder[0] == first.at.remainder[0]);
+                CHECK(place.at.remainder[1] == first.at.remainder[1]);
+                CHECK(place.at.remainder[2] == first.at.remainder[2]);
+                CHECK((place.step_begin == end || place.step_begin == place.step_end));
                 end = place.step_end;
             }
     }
     if constexpr(Config::weight)
     {
-        for(const auto& entry : steps) { EXPECT(entry.second == (p.k + 63) / 64); }
+        for(const auto& entry : steps) { CHECK(entry.second == (p.k + 63) / 64); }
     }
     else
     {
@@ -355,14 +353,14 @@ void walk(const host_model::kernel_facts& facts, const Call& call)
         for(const auto& entry : steps) { all += entry.second; }
         // Taps times chunks of channels, of every tile.
         const std::int64_t taps = host_model::volume(call.shape.filter);
-        EXPECT(all % (gemms == 1 ? taps : 1) == 0);
+        CHECK(all % (gemms == 1 ? taps : 1) == 0);
         const int channels =
             Config::direction == host_model::direction::forward ? p.in_channels : p.out_channels;
         constexpr int row = 128 / Config::ab_bytes;
-        EXPECT(static_cast<int>(w.chunks.divisor) == (channels + row - 1) / row);
-        EXPECT(all == taps * static_cast<int>(w.chunks.divisor) * m_tiles *
-                          static_cast<int>(w.n_tiles.divisor) * p.blocks_y *
-                          (p.blocks_z / p.k_batch));
+        CHECK(static_cast<int>(w.chunks.divisor) == (channels + row - 1) / row);
+        CHECK(all == taps * static_cast<int>(w.chunks.divisor) * m_tiles *
+                         static_cast<int>(w.n_tiles.divisor) * p.blocks_y *
+                         (p.blocks_z / p.k_batch));
     }
 }
 
@@ -390,7 +388,7 @@ using config = hopper_config<tile_config<Direction,
 template <host_model::direction Direction>
 using transposed = config<Direction, data_type::bf16, 96>;
 
-void tile_walks()
+TEST_CASE("each tile of a convolution is computed once")
 {
     using host_model::direction;
     for(int i = 0; i < 100; ++i)
@@ -433,17 +431,18 @@ int patches_of(const gemm_params& g, std::int64_t images)
     for(int tile = 0; tile < all; ++tile)
     {
         const hopper_patch_place place = find_patch_place<Config>(w, p, tile);
-        EXPECT(0 <= place.at.first_group && place.at.first_group < g.groups);
+        CHECK((0 <= place.at.first_group && place.at.first_group < g.groups));
         const patch_rows rows = rows_of(p, place);
         for(int i = 0; i < 128; ++i)
         {
             const int row = rows(i);
             if(row < 0) { continue; }
-            EXPECT(seen.insert({row,
-                                place.at.first_group * n_tiles + place.at.first_column / Config::n})
-                       .second);
+            CHECK(seen.insert(
+                          {row, place.at.first_group * n_tiles + place.at.first_column / Config::n})
+                      .second);
             const auto origin = expected[static_cast<std::size_t>(row)];
-            EXPECT(origin[0] == place.image);
+            CHECK(origin[0] == place.image);
+            int wrong = 0; // of millions
             for(int d = 0; d < p.taps[0]; ++d)
                 for(int h = 0; h < p.taps[1]; ++h)
                     for(int x = 0; x < p.taps[2]; ++x)
@@ -451,7 +450,7 @@ int patches_of(const gemm_params& g, std::int64_t images)
                         const int displacement[3] = {d, h, x};
                         const int width           = static_cast<int>(p.width.divisor);
                         const int at              = i + h * p.step[1] * width + x * p.step[2];
-                        EXPECT(at < width * p.height);
+                        wrong += at >= width * p.height;
                         const int position[3] = {place.d + p.lowest[0] + d * p.step[0],
                                                  place.h + p.lowest[1] + at / width,
                                                  p.lowest[2] + at % width};
@@ -459,20 +458,21 @@ int patches_of(const gemm_params& g, std::int64_t images)
                         {
                             const int tap =
                                 data ? p.taps[axis] - 1 - displacement[axis] : displacement[axis];
-                            EXPECT(position[axis] == origin[static_cast<std::size_t>(axis) + 1] +
-                                                         tap * g.image.step[axis]);
+                            wrong += position[axis] != origin[static_cast<std::size_t>(axis) + 1] +
+                                                           tap * g.image.step[axis];
                         }
                     }
+            CHECK(wrong == 0);
         }
     }
-    EXPECT(static_cast<std::int64_t>(seen.size()) == std::int64_t{g.m} * n_tiles * g.groups);
+    CHECK(static_cast<std::int64_t>(seen.size()) == std::int64_t{g.m} * n_tiles * g.groups);
     const auto request = make_patch_map_request(g, p, nullptr, 2, true);
-    EXPECT(request.rank == 5 && request.size[4] == static_cast<std::uint64_t>(images));
-    EXPECT(request.box[1] * request.box[2] * 128 == static_cast<unsigned>(p.bytes()));
+    CHECK((request.rank == 5 && request.size[4] == static_cast<std::uint64_t>(images)));
+    CHECK(request.box[1] * request.box[2] * 128 == static_cast<unsigned>(p.bytes()));
     return 1;
 }
 
-void patches()
+TEST_CASE("tiles of patches are all rows of the GEMM")
 {
     using host_model::direction;
     std::mt19937_64 random(11);
@@ -508,48 +508,46 @@ void patches()
         if(call.gemms.empty()) { continue; }
         used += patches_of<direction::backward_data>(make_gemm_params(data, call), s.N);
     }
-    EXPECT(used > 20);
+    CHECK(used > 20);
 }
 
-// Boxes of images: every element of the tensor is where the request says.
-void box_requests()
+TEST_CASE("each element of a tensor is where the request for boxes of images says")
 {
     alignas(16) static const std::uint16_t base[2 * 5 * 7 * 24] = {};
     const int size[2]                                           = {5, 7};
     const tile_map_request r = make_box_map_request(base, 24, size, 2, {16, 6, 3}, false);
-    EXPECT(r.rank == 4 && r.base == base && !r.swizzled && is_possible(r));
-    EXPECT(r.box[0] == 16 && r.box[1] == 6 && r.box[2] == 3 && r.box[3] == 1);
+    CHECK((r.rank == 4 && r.base == base && !r.swizzled && is_possible(r)));
+    CHECK((r.box[0] == 16 && r.box[1] == 6 && r.box[2] == 3 && r.box[3] == 1));
     std::uint64_t elements = 1;
     for(int i = 0; i < r.rank; ++i)
     {
         // N,H,W,C: an axis begins again after all elements of those within.
-        EXPECT(i == 0 || r.byte_stride[i - 1] == elements * sizeof(base[0]));
+        CHECK((i == 0 || r.byte_stride[i - 1] == elements * sizeof(base[0])));
         elements *= r.size[i];
     }
-    EXPECT(elements == sizeof(base) / sizeof(base[0]));
-    EXPECT(r.size[0] == 24 && r.size[1] == 7 && r.size[2] == 5 && r.size[3] == 2);
-    EXPECT(make_box_map_request(base, 24, size, 2, {16, 6, 3}, true).swizzled);
-    EXPECT(!is_possible(make_box_map_request(base, 20, size, 2, {16, 6, 3}, true)));
+    CHECK(elements == sizeof(base) / sizeof(base[0]));
+    CHECK((r.size[0] == 24 && r.size[1] == 7 && r.size[2] == 5 && r.size[3] == 2));
+    CHECK(make_box_map_request(base, 24, size, 2, {16, 6, 3}, true).swizzled);
+    CHECK(!is_possible(make_box_map_request(base, 20, size, 2, {16, 6, 3}, true)));
 }
 
-// Which operands engine W takes.
-void engines()
+TEST_CASE("engine W takes the operands that it can read")
 {
     using host_model::direction;
-    EXPECT((hopper_tile<config<direction::forward, data_type::tf32>>));
-    EXPECT((!hopper_tile<config<direction::backward_data, data_type::tf32>>));
-    EXPECT((!hopper_tile<config<direction::backward_weight, data_type::tf32>>));
-    EXPECT((!hopper_tile<config<direction::forward, data_type::fp32>>));
-    EXPECT((hopper_tile<config<direction::backward_data>>));
+    CHECK(hopper_tile<config<direction::forward, data_type::tf32>>);
+    CHECK(!hopper_tile<config<direction::backward_data, data_type::tf32>>);
+    CHECK(!hopper_tile<config<direction::backward_weight, data_type::tf32>>);
+    CHECK(!hopper_tile<config<direction::forward, data_type::fp32>>);
+    CHECK(hopper_tile<config<direction::backward_data>>);
 
     using data = transposed<direction::backward_data>;
-    EXPECT((hopper_tile<data::tile> && data::transposed && !data::clusters));
-    EXPECT((data::m == 128 && data::n == 96 && data::tile_m == 96 && data::tile_n == 128));
+    CHECK((hopper_tile<data::tile> && data::transposed && !data::clusters));
+    CHECK((data::m == 128 && data::n == 96 && data::tile_m == 96 && data::tile_n == 128));
     // Weights are where rows of products are read, with their channels contiguous.
-    EXPECT((!data::a_k_major && data::b_k_major && data::filters_at == 0));
-    EXPECT((data::windows_at == 128 * 128 && data::stage_bytes == (128 + 96) * 128));
-    EXPECT((data::filter_chunks == 2 && transposed<direction::forward>::a_k_major));
-    EXPECT((!hopper_tile<transposed<direction::backward_weight>::tile>));
+    CHECK((!data::a_k_major && data::b_k_major && data::filters_at == 0));
+    CHECK((data::windows_at == 128 * 128 && data::stage_bytes == (128 + 96) * 128));
+    CHECK((data::filter_chunks == 2 && transposed<direction::forward>::a_k_major));
+    CHECK(!hopper_tile<transposed<direction::backward_weight>::tile>);
 }
 
 // Which pieces of 16 rows and 8 columns of a warp parts of K add up.
@@ -576,7 +574,7 @@ int pieces_of(const gemm_params& g, int joined)
                         any = any || result_part::meet(of_tile.row_part(row + i),
                                                        of_tile.column_part(column + j)) >= 0;
                     }
-                EXPECT(!any || (needed >> piece & 1u) != 0);
+                CHECK((!any || (needed >> piece & 1u) != 0));
                 left_out += (needed >> piece & 1u) == 0;
             }
         }
@@ -584,7 +582,7 @@ int pieces_of(const gemm_params& g, int joined)
     return left_out;
 }
 
-void pieces()
+TEST_CASE("pieces that no channel needs are left out of narrow groups")
 {
     using host_model::direction;
     const auto facts = facts_of(direction::backward_weight);
@@ -606,41 +604,41 @@ void pieces()
         const int narrow    = pieces_of<config<direction::backward_weight>>(g, joined);
         // With 8 channels in a group, 2 of 8 pieces of each tap are of use to a warp, and none of
         // those beyond the last tap.
-        if(channels == 8 && groups == 32) { EXPECT(narrow == 4 * (9 * 4 * 6 + 4 * 8)); }
-        if(channels == 64) { EXPECT(joined == 1 && narrow == 0); }
+        if(channels == 8 && groups == 32) { CHECK(narrow == 4 * (9 * 4 * 6 + 4 * 8)); }
+        if(channels == 64) { CHECK((joined == 1 && narrow == 0)); }
     }
 }
 
-void joining()
+TEST_CASE("groups are joined where channels fill a vector")
 {
     conv_shape s;
     s.G = 32;
     s.C = s.K = 8;
-    EXPECT(groups_to_join(s) == 8);
+    CHECK(groups_to_join(s) == 8);
     s.G = 12;
-    EXPECT(groups_to_join(s) == 6);
+    CHECK(groups_to_join(s) == 6);
     s.G = 20;
-    EXPECT(groups_to_join(s) == 5);
+    CHECK(groups_to_join(s) == 5);
     s.C = s.K = 16;
     s.G       = 21;
-    EXPECT(groups_to_join(s) == 3);
+    CHECK(groups_to_join(s) == 3);
     s.C = s.K = 4;
     s.G       = 6;
-    EXPECT(groups_to_join(s) == 6);
+    CHECK(groups_to_join(s) == 6);
     // 9 groups have 36 channels, 3 have 12.
     s.G = 9;
-    EXPECT(groups_to_join(s) == 1);
+    CHECK(groups_to_join(s) == 1);
     s.C = 8;
     s.K = 64;
-    EXPECT(groups_to_join(s) == 1);
+    CHECK(groups_to_join(s) == 1);
     s.G = 1;
     s.K = 8;
-    EXPECT(groups_to_join(s) == 1);
+    CHECK(groups_to_join(s) == 1);
     // Copies could not begin where the next groups do.
     s.G = 8;
     s.C = 24;
     s.K = 29;
-    EXPECT(groups_to_join(s) == 1);
+    CHECK(groups_to_join(s) == 1);
     s.C = 8;
     s.K = 8;
     // 16 channels depend on the same 16 alone if groups begin and end with them on both sides.
@@ -659,27 +657,26 @@ void joining()
                         few = few && in / 16 == out / 16;
                     }
             // Other groups than those of equal sizes are not looked for.
-            EXPECT(!depend_on_few(s, count) || few);
-            EXPECT(depend_on_few(s, count) || !few || c != k);
+            CHECK((!depend_on_few(s, count) || few));
+            CHECK((depend_on_few(s, count) || !few || c != k));
         }
     const conv_shape joined = join_groups({.G = 32, .N = 1, .K = 8, .C = 4}, 8);
-    EXPECT(joined.G == 4 && joined.K == 64 && joined.C == 32);
+    CHECK((joined.G == 4 && joined.K == 64 && joined.C == 32));
 }
 
-// Clusters are for few tiles with long reductions, and only as large as the device runs them.
-void clusters_by_themselves()
+// And only as large as the device runs them.
+TEST_CASE("clusters are for few tiles with long reductions")
 {
     const auto some = [](int most) { return [most](int) { return most; }; };
-    EXPECT(choose_cluster(8, 72, 132, some(16)) == 8);
-    EXPECT(choose_cluster(8, 72, 132, some(7)) == 1);
-    EXPECT(choose_cluster(8, 3, 132, some(16)) == 1);
-    EXPECT(choose_cluster(133, 72, 132, some(200)) == 1);
+    CHECK(choose_cluster(8, 72, 132, some(16)) == 8);
+    CHECK(choose_cluster(8, 72, 132, some(7)) == 1);
+    CHECK(choose_cluster(8, 3, 132, some(16)) == 1);
+    CHECK(choose_cluster(133, 72, 132, some(200)) == 1);
     const auto up_to_two = [](int parts) { return parts > 2 ? 0 : 66; };
-    EXPECT(choose_cluster(60, 100, 132, up_to_two) == 2);
+    CHECK(choose_cluster(60, 100, 132, up_to_two) == 2);
 }
 
-// Parts of K: without gaps, in order, all of it.
-void splits()
+TEST_CASE("parts of K have no gaps and are all of it")
 {
     for(int depth : {1, 16, 63, 64, 1000, 3136})
         for(int parts : {1, 2, 3, 7, 64})
@@ -691,30 +688,11 @@ void splits()
                     const auto range = whole_steps
                                            ? host_model::split_k_steps(depth, parts, 16, part)
                                            : host_model::split_k_tiles(depth, parts, 64, part);
-                    EXPECT(range.begin == at && range.end >= at);
+                    CHECK((range.begin == at && range.end >= at));
                     at = range.end;
                 }
-                EXPECT(at == depth);
+                CHECK(at == depth);
             }
 }
 
 } // namespace
-
-int main()
-{
-    divisions();
-    residue_classes();
-    windows();
-    pixel_windows();
-    limits();
-    descriptors();
-    tile_walks();
-    patches();
-    box_requests();
-    engines();
-    pieces();
-    joining();
-    clusters_by_themselves();
-    splits();
-    return test::finish("arithmetic");
-}

@@ -99,9 +99,7 @@ void compare(const std::vector<stored_t<Type>>& result,
     {
         wrong += result[i] != narrow<Type, rounding>(static_cast<float>(expected[i]));
     }
-    EXPECT_MSG(wrong == 0,
-               std::to_string(wrong) + " of " + std::to_string(expected.size()) +
-                   " wrong: " + what);
+    CHECK_MESSAGE(wrong == 0, what << ", of elements: " << expected.size());
 }
 
 void run_blocks(emulated::block& block, unsigned blocks, unsigned threads)
@@ -117,7 +115,7 @@ std::pair<const void*, std::size_t> memory_of(const std::vector<Element>& values
 template <host_model::data_type Type, typename Tile>
 void check_weights(const conv_shape& s, int slots)
 {
-    EXPECT(is_depthwise(s));
+    CHECK(is_depthwise(s));
     std::vector<double> in(test::input_size(s)), out(test::output_size(s));
     const auto stored_in  = draw_tensor<Type>(in);
     const auto stored_out = draw_tensor<Type>(out);
@@ -125,7 +123,7 @@ void check_weights(const conv_shape& s, int slots)
 
     depthwise_plan p = make_depthwise_plan<Tile>(s, false);
     share_depthwise_plan(p, slots);
-    EXPECT((depthwise_weight_bytes<Type, Tile>(p) <= shared_bytes));
+    CHECK(depthwise_weight_bytes<Type, Tile>(p) <= shared_bytes);
     const int sums = Tile::size * Tile::size * p.groups;
     std::vector<float> partial(depthwise_partial_sums(p, Tile::size), -77.f);
     std::vector<stored_t<Type>> result(expected.size(), stored_t<Type>(0x7fc1));
@@ -147,7 +145,7 @@ void check_weights(const conv_shape& s, int slots)
 template <host_model::data_type Type, typename Tile>
 void check_images(const conv_shape& s, bool backward, int slots)
 {
-    EXPECT(is_depthwise(s));
+    CHECK(is_depthwise(s));
     std::vector<double> image(backward ? test::output_size(s) : test::input_size(s));
     std::vector<double> weights(test::weight_size(s));
     const auto stored_image   = draw_tensor<Type>(image);
@@ -157,7 +155,7 @@ void check_images(const conv_shape& s, bool backward, int slots)
 
     depthwise_plan p = make_depthwise_plan<Tile>(s, backward);
     share_depthwise_plan(p, slots);
-    EXPECT((depthwise_stages<Type, Tile, false>::bytes(p) <= shared_bytes));
+    CHECK(depthwise_stages<Type, Tile, false>::bytes(p) <= shared_bytes);
     std::vector<stored_t<Type>> result(expected.size(), stored_t<Type>(0x7fc1));
     p.image  = stored_image.data();
     p.other  = stored_weights.data();
@@ -193,40 +191,42 @@ void check()
     }
 }
 
-void others_are_left_alone()
+TEST_CASE("convolutions of other kinds are left alone")
 {
     const conv_shape fits = [] {
         conv_shape s = draw(5, 1);
         while(s.output[1] == 1 || s.filter[2] == 1) { s = draw(5, 1); }
         return s;
     }();
-    EXPECT(is_depthwise(fits));
+    CHECK(is_depthwise(fits));
     const auto differs = [&](auto change) {
         conv_shape s = fits;
         change(s);
         return !is_depthwise(s);
     };
-    EXPECT(differs([](conv_shape& s) { s.C = 2; }));
-    EXPECT(differs([](conv_shape& s) { s.K = 2; }));
-    EXPECT(differs([](conv_shape& s) { s.G = 6; }));
-    EXPECT(differs([](conv_shape& s) { s.filter[0] = 3; }));
-    EXPECT(differs([](conv_shape& s) { s.output[0] = 2; }));
-    EXPECT(differs([](conv_shape& s) { s.filter[1] = 8; }));
-    EXPECT(differs([](conv_shape& s) { s.filter[2] = 8; }));
-    EXPECT(differs([](conv_shape& s) { s.stride[1] = 2; }));
-    EXPECT(differs([](conv_shape& s) { s.stride[1] = s.stride[2] = 3; }));
-    EXPECT(differs([](conv_shape& s) { s.dilation[2] = 2; }));
+    CHECK(differs([](conv_shape& s) { s.C = 2; }));
+    CHECK(differs([](conv_shape& s) { s.K = 2; }));
+    CHECK(differs([](conv_shape& s) { s.G = 6; }));
+    CHECK(differs([](conv_shape& s) { s.filter[0] = 3; }));
+    CHECK(differs([](conv_shape& s) { s.output[0] = 2; }));
+    CHECK(differs([](conv_shape& s) { s.filter[1] = 8; }));
+    CHECK(differs([](conv_shape& s) { s.filter[2] = 8; }));
+    CHECK(differs([](conv_shape& s) { s.stride[1] = 2; }));
+    CHECK(differs([](conv_shape& s) { s.stride[1] = s.stride[2] = 3; }));
+    CHECK(differs([](conv_shape& s) { s.dilation[2] = 2; }));
 }
 
-} // namespace
-
-int main()
+TEST_CASE("bf16 kernels agree with the definition")
 {
     check<bf16, 3>();
     check<bf16, 5>();
     check<bf16, 7>();
+}
+
+TEST_CASE("fp32 kernels agree with the definition")
+{
     check<fp32, 3>();
     check<fp32, 7>();
-    others_are_left_alone();
-    return test::finish("depthwise");
 }
+
+} // namespace

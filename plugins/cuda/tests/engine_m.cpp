@@ -228,6 +228,12 @@ struct sizes
     int groups = 1;
 };
 
+void expect_right(const outcome& found, const std::string& what)
+{
+    CHECK_MESSAGE(found.wrong == 0, what);
+    CHECK(found.conflicts == 0);
+}
+
 template <typename Config>
 void check(const sizes& z, int parts = 1)
 {
@@ -250,12 +256,9 @@ void check(const sizes& z, int parts = 1)
         s.output[axis] =
             (s.input[axis] + s.left_pad[axis] + s.right_pad[axis] - window) / s.stride[axis] + 1;
     }
-    const outcome found = run<Config>(s, parts);
-    EXPECT_MSG(found.wrong == 0,
-               std::to_string(found.wrong) + " wrong: " + std::to_string(Config::m) + "x" +
-                   std::to_string(Config::n) + "x" + std::to_string(Config::k) + ", " +
-                   describe(Config::direction, s));
-    EXPECT(found.conflicts == 0);
+    expect_right(run<Config>(s, parts),
+                 std::to_string(Config::m) + "x" + std::to_string(Config::n) + "x" +
+                     std::to_string(Config::k) + ", " + describe(Config::direction, s));
 }
 
 template <direction Direction,
@@ -432,8 +435,8 @@ void multiply_matrices(int gap, int parts)
             wrong += result[static_cast<std::size_t>(i * call.stride_e + j)] !=
                      narrow<shape::e_type, bf16_rounding_mode::standard>(static_cast<float>(sum));
         }
-    EXPECT_MSG(wrong == 0, std::to_string(wrong) + " wrong elements of a product");
-    EXPECT(block.conflicts == 0);
+    CHECK(wrong == 0);
+    CHECK(block.conflicts == 0);
 }
 
 void matrices()
@@ -446,10 +449,9 @@ void matrices()
     multiply_matrices<32, 64, 16, false, true, fp32, 1, 2>(3, 2);
 }
 
-// Every vector of an operand has a place of its own, and eight threads that follow one another
-// write one row of 128 bytes.
+// Eight threads that follow one another write one row of 128 bytes.
 template <int Side, int Depth, bool KMajor, int ElementBytes>
-void layouts()
+void check_layout()
 {
     using layout = operand_layout<Side, Depth, KMajor, ElementBytes>;
     std::vector<int> used(static_cast<std::size_t>(layout::bytes / 16));
@@ -458,36 +460,40 @@ void layouts()
         for(int byte = 0; byte < layout::used_bytes; byte += 16)
         {
             const int at = layout::at(line, byte);
-            EXPECT(at % 16 == 0 && 0 <= at && at < layout::bytes);
-            EXPECT(++used[static_cast<std::size_t>(at / 16)] == 1);
-            EXPECT(at / 128 == (line * layout::line_bytes + byte) / 128);
-            EXPECT(layout::at(line, byte + 6) == at + 6);
-            EXPECT(byte % 32 != 0 || layout::at(line, byte + 16) == (at ^ 16));
-            EXPECT(layout::at(line + layout::period, byte) ==
-                   at + layout::period * layout::line_bytes);
+            CHECK((at % 16 == 0 && 0 <= at && at < layout::bytes));
+            used[static_cast<std::size_t>(at / 16)] += 1;
+            CHECK(used[static_cast<std::size_t>(at / 16)] == 1);
+            CHECK(at / 128 == (line * layout::line_bytes + byte) / 128);
+            CHECK(layout::at(line, byte + 6) == at + 6);
+            CHECK((byte % 32 != 0 || layout::at(line, byte + 16) == (at ^ 16)));
+            CHECK(layout::at(line + layout::period, byte) ==
+                  at + layout::period * layout::line_bytes);
         }
     }
 }
 
-} // namespace
-
-int main()
+TEST_CASE("each vector of an operand has a place of its own")
 {
-    layouts<128, 64, true, 2>();
-    layouts<128, 32, true, 2>();
-    layouts<48, 16, true, 2>();
-    layouts<224, 64, false, 2>();
-    layouts<16, 32, false, 2>();
-    layouts<16, 16, false, 4>();
-    layouts<64, 32, true, 4>();
-    for(int i = 0; i < 2; ++i)
-    {
-        forward();
-        operations();
-        bytes();
-        backward_data();
-        backward_weight();
-        matrices();
-    }
-    return test::finish("engine_m");
+    check_layout<128, 64, true, 2>();
+    check_layout<128, 32, true, 2>();
+    check_layout<48, 16, true, 2>();
+    check_layout<224, 64, false, 2>();
+    check_layout<16, 32, false, 2>();
+    check_layout<16, 16, false, 4>();
+    check_layout<64, 32, true, 4>();
 }
+
+void twice(void (&draw_and_check)())
+{
+    draw_and_check();
+    draw_and_check();
+}
+
+TEST_CASE("forward kernels agree with the definition") { twice(forward); }
+TEST_CASE("kernels with operations agree with the definition") { twice(operations); }
+TEST_CASE("kernels of 8-bit types agree with the definition") { twice(bytes); }
+TEST_CASE("backward data kernels agree with the definition") { twice(backward_data); }
+TEST_CASE("backward weight kernels agree with the definition") { twice(backward_weight); }
+TEST_CASE("products of matrices agree with the definition") { twice(matrices); }
+
+} // namespace

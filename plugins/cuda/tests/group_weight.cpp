@@ -61,17 +61,17 @@ template <host_model::data_type Result>
 void check(int channels, int parts, int most_bytes)
 {
     const conv_shape s = draw(channels);
-    EXPECT(is_group_weight(s));
+    CHECK(is_group_weight(s));
     std::vector<double> in(test::input_size(s)), out(test::output_size(s));
     const auto stored_in  = draw_tensor(in);
     const auto stored_out = draw_tensor(out);
     const auto expected   = test::reference_backward_weight(s, in, out);
 
     group_weight_params p = make_group_weight_params(s, parts, most_bytes);
-    EXPECT(p.rows > 0 && p.shared_bytes() <= most_bytes);
-    EXPECT(p.parts <= parts && p.parts * p.part_patches >= p.patches);
-    EXPECT((p.parts - 1) * p.part_patches < p.patches);
-    EXPECT(p.weights() == static_cast<std::int64_t>(expected.size()));
+    CHECK((p.rows > 0 && p.shared_bytes() <= most_bytes));
+    CHECK((p.parts <= parts && p.parts * p.part_patches >= p.patches));
+    CHECK((p.parts - 1) * p.part_patches < p.patches);
+    CHECK(p.weights() == static_cast<std::int64_t>(expected.size()));
     std::vector<float> partial(static_cast<std::size_t>(p.parts) * expected.size(), -77.f);
     std::vector<stored_t<Result>> result(expected.size(), stored_t<Result>(0x7fc1));
     p.in      = stored_in.data();
@@ -86,7 +86,7 @@ void check(int channels, int parts, int most_bytes)
     {
         emulated::run_block(block, group_threads, static_cast<unsigned>(b));
     }
-    EXPECT(block.conflicts == 0);
+    CHECK(block.conflicts == 0);
     p.result        = result.data();
     const auto sums = group_weight_parts(p);
     block.kernel    = [&] { add_parts<Result, bf16_rounding_mode::standard>(sums); };
@@ -100,13 +100,10 @@ void check(int channels, int parts, int most_bytes)
         wrong += result[i] !=
                  narrow<Result, bf16_rounding_mode::standard>(static_cast<float>(expected[i]));
     }
-    EXPECT_MSG(wrong == 0,
-               std::to_string(wrong) + " of " + std::to_string(expected.size()) +
-                   " wrong: " + std::to_string(s.G) + " groups of " + std::to_string(channels) +
-                   ", " + std::to_string(p.rows) + " rows, " + std::to_string(p.parts) + " parts");
+    CHECK_MESSAGE(wrong == 0, s.G << " groups, " << p.rows << " rows, " << p.parts << " parts");
 }
 
-void plans()
+TEST_CASE("groups that shared memory or the kernel's tile cannot hold are left to others")
 {
     conv_shape s = draw(8);
     s.G = 32, s.N = 128;
@@ -116,10 +113,10 @@ void plans()
         s.dilation[axis] = s.left_pad[axis] = 1;
     }
     const group_weight_params p = make_group_weight_params(s, 33, 232448);
-    EXPECT(p.parts == 33 && p.chunks() == 4 && p.rows > 1);
+    CHECK((p.parts == 33 && p.chunks() == 4 && p.rows > 1));
     // What shared memory cannot hold a row of is left to others.
     s.input[2] = s.output[2] = 3000;
-    EXPECT(make_group_weight_params(s, 1, 232448).rows == 0);
+    CHECK(make_group_weight_params(s, 1, 232448).rows == 0);
 
     const conv_shape fits = draw(4);
     const auto differs    = [&](auto change) {
@@ -127,25 +124,20 @@ void plans()
         change(other);
         return !is_group_weight(other);
     };
-    EXPECT(differs([](conv_shape& o) { o.C = 8; }));
-    EXPECT(differs([](conv_shape& o) { o.C = o.K = 32; }));
-    EXPECT(differs([](conv_shape& o) { o.C = o.K = 3; }));
-    EXPECT(differs([](conv_shape& o) { o.G = 3; }));
-    EXPECT(differs([](conv_shape& o) { o.filter[0] = 3; }));
-    EXPECT(differs([](conv_shape& o) { o.output[0] = 2; }));
-    EXPECT(differs([](conv_shape& o) { o.filter[2] = 5; }));
-    EXPECT(differs([](conv_shape& o) { o.stride[1] = 2; }));
+    CHECK(differs([](conv_shape& o) { o.C = 8; }));
+    CHECK(differs([](conv_shape& o) { o.C = o.K = 32; }));
+    CHECK(differs([](conv_shape& o) { o.C = o.K = 3; }));
+    CHECK(differs([](conv_shape& o) { o.G = 3; }));
+    CHECK(differs([](conv_shape& o) { o.filter[0] = 3; }));
+    CHECK(differs([](conv_shape& o) { o.output[0] = 2; }));
+    CHECK(differs([](conv_shape& o) { o.filter[2] = 5; }));
+    CHECK(differs([](conv_shape& o) { o.stride[1] = 2; }));
 }
+
+TEST_CASE("gradients of 1 channel in bf16") { check<bf16>(1, 3, 232448); }
+TEST_CASE("gradients of 8 channels in bf16") { check<bf16>(8, 5, 232448); }
+TEST_CASE("gradients of 2 channels in fp32") { check<fp32>(2, 2, 150 * 1024); }
+TEST_CASE("gradients of 16 channels in fp32") { check<fp32>(16, 4, 100 * 1024); }
+TEST_CASE("gradients of 4 channels in one part in fp32") { check<fp32>(4, 1, 100 * 1024); }
 
 } // namespace
-
-int main()
-{
-    check<bf16>(1, 3, 232448);
-    check<bf16>(8, 5, 232448);
-    check<fp32>(2, 2, 150 * 1024);
-    check<fp32>(16, 4, 100 * 1024);
-    check<fp32>(4, 1, 100 * 1024);
-    plans();
-    return test::finish("group_weight");
-}

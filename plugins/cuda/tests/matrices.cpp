@@ -68,7 +68,7 @@ void walk(const plain_gemm_call& call, int blocks)
     const matrix_work w   = make_matrix_work<Config>(g, blocks);
     const int m_tiles     = (g.m + Config::m - 1) / Config::m;
     const int n_tiles     = (g.n + Config::n - 1) / Config::n;
-    EXPECT(w.tiles == m_tiles * n_tiles * g.batch * g.k_batch);
+    CHECK(w.tiles == m_tiles * n_tiles * g.batch * g.k_batch);
     std::map<std::array<int, 3>, int> done; // place -> steps so far
     std::map<int, std::array<int, 3>> numbers;
     for(int tile = 0; tile < w.tiles; ++tile)
@@ -76,23 +76,23 @@ void walk(const plain_gemm_call& call, int blocks)
         const hopper_tile_place place = find_hopper_place<Config>(w, tile);
         const std::array<int, 3> at{
             place.at.first_row, place.at.first_column, place.at.first_group};
-        EXPECT(at[0] % Config::m == 0 && at[0] < g.m && at[1] % Config::n == 0 && at[1] < g.n);
-        EXPECT(0 <= at[2] && at[2] < g.batch);
+        CHECK((at[0] % Config::m == 0 && at[0] < g.m && at[1] % Config::n == 0 && at[1] < g.n));
+        CHECK((0 <= at[2] && at[2] < g.batch));
         // The sums of a tile have a place of their own.
-        EXPECT(0 <= place.number && place.number < m_tiles * n_tiles * g.batch);
-        EXPECT(numbers.try_emplace(place.number, at).first->second == at);
-        EXPECT(place.step_begin == done[at] && place.step_end >= place.step_begin);
+        CHECK((0 <= place.number && place.number < m_tiles * n_tiles * g.batch));
+        CHECK(numbers.try_emplace(place.number, at).first->second == at);
+        CHECK((place.step_begin == done[at] && place.step_end >= place.step_begin));
         done[at] = place.step_end;
     }
-    EXPECT(static_cast<int>(done.size()) == m_tiles * n_tiles * g.batch);
-    EXPECT(numbers.size() == done.size());
+    CHECK(static_cast<int>(done.size()) == m_tiles * n_tiles * g.batch);
+    CHECK(numbers.size() == done.size());
     for(const auto& entry : done)
     {
-        EXPECT(entry.second == (g.k + Config::k_elements - 1) / Config::k_elements);
+        CHECK(entry.second == (g.k + Config::k_elements - 1) / Config::k_elements);
     }
 }
 
-void walks()
+TEST_CASE("each tile of a product is computed once by parts that make up all of K")
 {
     std::mt19937 random(11);
     for(int i = 0; i < 60; ++i)
@@ -110,9 +110,9 @@ template <typename Config>
 void clustered_walk(const plain_gemm_call& call, int clusters)
 {
     matrix_work w = make_matrix_work<Config>(make_matrix_params(call, 2), 132);
-    EXPECT(w.sums.cluster == 1);
+    CHECK(w.sums.cluster == 1);
     const tile_walk alone = walk_tiles(w.sums, w.tiles, 5, 132, 0);
-    EXPECT(alone.first == 5 && alone.end == w.tiles && alone.stride == 132 && alone.offset == 0);
+    CHECK((alone.first == 5 && alone.end == w.tiles && alone.stride == 132 && alone.offset == 0));
     w.sums.cluster = w.sums.parts;
     std::set<int> seen;
     for(int cluster = 0; cluster < clusters; ++cluster)
@@ -124,20 +124,20 @@ void clustered_walk(const plain_gemm_call& call, int clusters)
             for(int part = 0; part < w.sums.parts; ++part)
             {
                 const tile_walk own = walk_tiles(w.sums, w.tiles, cluster, clusters, part);
-                EXPECT(own.first == first.first && own.end == first.end);
+                CHECK((own.first == first.first && own.end == first.end));
                 const hopper_tile_place place = find_hopper_place<Config>(w, own.offset + i);
-                EXPECT(place.number == find_hopper_place<Config>(w, first.offset + i).number);
-                EXPECT(place.step_begin == end);
+                CHECK(place.number == find_hopper_place<Config>(w, first.offset + i).number);
+                CHECK(place.step_begin == end);
                 end = place.step_end;
-                EXPECT(seen.insert(own.offset + i).second);
+                CHECK(seen.insert(own.offset + i).second);
             }
-            EXPECT(end == w.steps);
+            CHECK(end == w.steps);
         }
     }
-    EXPECT(static_cast<int>(seen.size()) == w.tiles);
+    CHECK(static_cast<int>(seen.size()) == w.tiles);
 }
 
-void clusters()
+TEST_CASE("blocks of a cluster compute the parts of the same tile")
 {
     std::mt19937 random(13);
     for(int i = 0; i < 40; ++i)
@@ -151,7 +151,7 @@ void clusters()
 
 // Whose sums of a tile's columns a block of a cluster gets, and where they lie meanwhile.
 template <int M, int N>
-void shares()
+void check_shares()
 {
     using tile = cluster_shares<M, N>;
     for(int parts = 2; parts <= most_cluster_blocks; ++parts)
@@ -160,12 +160,12 @@ void shares()
         for(int owner = 0; owner < parts; ++owner)
         {
             const column_range own = tile::columns(parts, owner);
-            EXPECT(own.begin == end && own.end >= own.begin);
+            CHECK((own.begin == end && own.end >= own.begin));
             end = own.end;
-            EXPECT((own.end - own.begin) / 8 <= tile::most_groups(parts));
-            EXPECT(own.begin == own.end || own.meets(own.begin, 8));
-            EXPECT(!own.meets(own.end, 8) && !own.meets(own.begin - 8, 8));
-            EXPECT(!own.contains(own.end) && own.contains(own.begin) == (own.begin < own.end));
+            CHECK((own.end - own.begin) / 8 <= tile::most_groups(parts));
+            CHECK((own.begin == own.end || own.meets(own.begin, 8)));
+            CHECK((!own.meets(own.end, 8) && !own.meets(own.begin - 8, 8)));
+            CHECK((!own.contains(own.end) && own.contains(own.begin) == (own.begin < own.end)));
             // Senders do not write over one another.
             std::set<int> places;
             const int bytes = (own.end - own.begin) * M * 4;
@@ -173,21 +173,20 @@ void shares()
             {
                 if(sender == owner) { continue; }
                 const int place = tile::place_of(parts, sender, owner);
-                EXPECT(place % (tile::most_groups(parts) * tile::group_bytes) == 0);
-                EXPECT(place >= 0 && place + bytes <= tile::room(parts));
-                EXPECT(places.insert(place).second);
+                CHECK(place % (tile::most_groups(parts) * tile::group_bytes) == 0);
+                CHECK((place >= 0 && place + bytes <= tile::room(parts)));
+                CHECK(places.insert(place).second);
             }
             // All rows of 16 that a warp has, if one of them exists.
-            EXPECT(tile::bytes(parts, owner, M) == (parts - 1) * bytes);
-            EXPECT(tile::bytes(parts, owner, 3 * M) == (parts - 1) * bytes);
-            EXPECT(tile::bytes(parts, owner, 17) == (parts - 1) * bytes * 32 / M);
+            CHECK(tile::bytes(parts, owner, M) == (parts - 1) * bytes);
+            CHECK(tile::bytes(parts, owner, 3 * M) == (parts - 1) * bytes);
+            CHECK(tile::bytes(parts, owner, 17) == (parts - 1) * bytes * 32 / M);
         }
-        EXPECT(end == N);
+        CHECK(end == N);
     }
 }
 
-// What so many blocks compute at the same time touches little more of A and B than a square would.
-void bands()
+TEST_CASE("what is computed at the same time touches little more than a square would")
 {
     using config = hopper<native<data_type::bf16, 128, 256, true, true>>;
     plain_gemm_call call{};
@@ -203,10 +202,10 @@ void bands()
     }
     const double side  = 2 * 2079.5; // of the square with the area of 132 tiles
     const auto touched = static_cast<double>(rows.size() * 128 + columns.size() * 256);
-    EXPECT(touched < 1.1 * side);
+    CHECK(touched < 1.1 * side);
 }
 
-void tensor_maps()
+TEST_CASE("tensor maps describe matrices in both orders")
 {
     plain_gemm_call call{};
     call.m                = 300;
@@ -222,11 +221,11 @@ void tensor_maps()
     using rows_config        = hopper<native<data_type::bf16, 128, 192, true, false>>;
     const tile_map_request a = make_a_map_request<rows_config>(p);
     const tile_map_request b = make_b_map_request<rows_config>(p);
-    EXPECT(a.rank == 3 && a.size[0] == 100 && a.size[1] == 300 && a.size[2] == 1);
-    EXPECT(a.byte_stride[0] == 208 && a.box[0] == 64 && a.box[1] == 128 && a.box[2] == 1);
-    EXPECT(b.size[0] == 500 && b.size[1] == 100 && b.byte_stride[0] == 1024);
-    EXPECT(b.box[0] == 64 && b.box[1] == 64);
-    EXPECT(is_possible(a) && is_possible(b));
+    CHECK((a.rank == 3 && a.size[0] == 100 && a.size[1] == 300 && a.size[2] == 1));
+    CHECK((a.byte_stride[0] == 208 && a.box[0] == 64 && a.box[1] == 128 && a.box[2] == 1));
+    CHECK((b.size[0] == 500 && b.size[1] == 100 && b.byte_stride[0] == 1024));
+    CHECK((b.box[0] == 64 && b.box[1] == 64));
+    CHECK((is_possible(a) && is_possible(b)));
     // A along M, B along K.
     using columns_config       = hopper<native<data_type::bf16, 128, 192, false, true>>;
     call.stride_a              = 304;
@@ -234,10 +233,10 @@ void tensor_maps()
     const matrix_params q      = make_matrix_params(call, 2);
     const tile_map_request a_m = make_a_map_request<columns_config>(q);
     const tile_map_request b_k = make_b_map_request<columns_config>(q);
-    EXPECT(a_m.size[0] == 300 && a_m.size[1] == 100 && a_m.box[0] == 64 && a_m.box[1] == 64);
-    EXPECT(b_k.size[0] == 100 && b_k.size[1] == 500 && b_k.box[1] == 192);
+    CHECK((a_m.size[0] == 300 && a_m.size[1] == 100 && a_m.box[0] == 64 && a_m.box[1] == 64));
+    CHECK((b_k.size[0] == 100 && b_k.size[1] == 500 && b_k.box[1] == 192));
     // 200 bytes between lines are no multiple of 16.
-    EXPECT(is_possible(a_m) && !is_possible(b_k));
+    CHECK((is_possible(a_m) && !is_possible(b_k)));
     // One row of shared memory holds 128 elements of 8 bits; products lie where their stride says.
     using byte_config = hopper<native<data_type::fp8_ocp, 64, 256, true, true>>;
     call.batch        = 5;
@@ -246,39 +245,39 @@ void tensor_maps()
     call.batch_stride_b           = 112 * 501;
     const matrix_params r         = make_matrix_params(call, 2);
     const tile_map_request bytes  = make_b_map_request<byte_config>(r);
-    EXPECT(byte_config::k_elements == 128 && bytes.box[0] == 128 && bytes.box[1] == 256);
-    EXPECT(bytes.size[2] == 5 && bytes.byte_stride[1] == 112 * 501 && bytes.byte_stride[0] == 112);
+    CHECK((byte_config::k_elements == 128 && bytes.box[0] == 128 && bytes.box[1] == 256));
+    CHECK((bytes.size[2] == 5 && bytes.byte_stride[1] == 112 * 501 && bytes.byte_stride[0] == 112));
 }
 
-void stores()
+TEST_CASE("rows are stored by vectors where their strides and addresses allow")
 {
     plain_gemm_call call{};
     call.m = call.k = 8;
     call.n          = 24;
     call.stride_e   = 24;
     call.batch = call.k_batch = 1;
-    EXPECT(make_matrix_params(call, 2).wide);
+    CHECK(make_matrix_params(call, 2).wide);
     call.n = 20;
-    EXPECT(!make_matrix_params(call, 2).wide);
-    EXPECT(make_matrix_params(call, 4).wide);
+    CHECK(!make_matrix_params(call, 2).wide);
+    CHECK(make_matrix_params(call, 4).wide);
     call.n        = 24;
     call.stride_e = 28;
-    EXPECT(!make_matrix_params(call, 2).wide);
+    CHECK(!make_matrix_params(call, 2).wide);
     call.stride_e       = 24;
     call.batch          = 2;
     call.batch_stride_e = 24 * 8 + 4;
-    EXPECT(!make_matrix_params(call, 2).wide);
+    CHECK(!make_matrix_params(call, 2).wide);
     call.batch       = 1;
     call.stride_d[0] = 24;
-    EXPECT(make_matrix_params(call, 2).wide);
+    CHECK(make_matrix_params(call, 2).wide);
     call.stride_d[1] = 28;
-    EXPECT(!make_matrix_params(call, 2).wide);
+    CHECK(!make_matrix_params(call, 2).wide);
     call.stride_d[1] = 0;
     call.d[0]        = reinterpret_cast<void*>(std::uintptr_t{2});
-    EXPECT(!make_matrix_params(call, 2).wide);
+    CHECK(!make_matrix_params(call, 2).wide);
     call.d[0] = nullptr;
     call.e    = reinterpret_cast<void*>(std::uintptr_t{8});
-    EXPECT(!make_matrix_params(call, 2).wide);
+    CHECK(!make_matrix_params(call, 2).wide);
 }
 
 struct pipeline
@@ -320,7 +319,7 @@ constexpr bool engine_w()
     return hopper_tile<native>;
 }
 
-void tiles()
+TEST_CASE("engines and vectors follow from an instance's tile and types")
 {
     using enum data_type;
     // 16-bit operands in any order; 8-bit ones along K, and in an encoding of the device's own.
@@ -345,19 +344,12 @@ void tiles()
     static_assert(matrix_config_of<kernel<int8, int32, true, false, 64, 64>, 1>::type::integer);
 }
 
-} // namespace
-
-int main()
+TEST_CASE("blocks of a cluster share a tile's columns and keep their sums apart")
 {
-    walks();
-    clusters();
-    shares<128, 128>();
-    shares<64, 256>();
-    shares<192, 96>();
-    shares<64, 32>();
-    bands();
-    tensor_maps();
-    stores();
-    tiles();
-    return test::finish("matrices");
+    check_shares<128, 128>();
+    check_shares<64, 256>();
+    check_shares<192, 96>();
+    check_shares<64, 32>();
 }
+
+} // namespace

@@ -64,7 +64,7 @@ memory without_zeros(const memory& rows, std::int64_t width, std::int64_t wide)
         if(kept) { result.push_back(rows[i]); }
         wrong += !kept && rows[i] != 0;
     }
-    EXPECT(wrong == 0);
+    CHECK(wrong == 0);
     return result;
 }
 
@@ -92,7 +92,7 @@ memory widen(const memory& from, std::int64_t width, std::int64_t wide)
     both.second       = make_row_widening({from.data(), rows, width, width, wide}, again.data());
     both.first_blocks = 0;
     run(both.second.pieces, [&] { widen_rows(both); });
-    EXPECT(again == to);
+    CHECK(again == to);
     return without_zeros(to, width, wide);
 }
 
@@ -129,7 +129,7 @@ void check(direction way, const conv_shape& s, const std::string& what)
 {
     const operand_rearrangement plan = plan_rearrangement(way, s);
     if(plan.what == kind::none) { return; }
-    EXPECT(is_countable(plan, way));
+    CHECK(is_countable(plan, way));
     const bool data = way == direction::backward_data, weight = way == direction::backward_weight;
     const operands given{
         draw(test::input_size(s)), draw(test::weight_size(s)), draw(test::output_size(s))};
@@ -175,7 +175,7 @@ void check(direction way, const conv_shape& s, const std::string& what)
         run(p.elements, [&] { spread_image_phases(p); });
         result = numbers(to);
     }
-    EXPECT_MSG(result == result_of(way, s, given), what);
+    CHECK_MESSAGE(result == result_of(way, s, given), what);
 }
 
 conv_shape draw_shape()
@@ -200,30 +200,26 @@ conv_shape draw_shape()
     return s;
 }
 
-// Every kind of copy is met.
-void kinds()
+TEST_CASE("each kind of copy is met")
 {
     conv_shape s{.G = 1, .N = 1, .K = 64, .C = 3};
     s.filter[1] = s.filter[2] = 3;
-    EXPECT(plan_rearrangement(direction::forward, s).what == kind::columns);
-    EXPECT(plan_rearrangement(direction::backward_weight, s).what == kind::columns);
-    EXPECT(plan_rearrangement(direction::backward_data, s).what == kind::widen);
+    CHECK(plan_rearrangement(direction::forward, s).what == kind::columns);
+    CHECK(plan_rearrangement(direction::backward_weight, s).what == kind::columns);
+    CHECK(plan_rearrangement(direction::backward_data, s).what == kind::widen);
     s.stride[2] = 2;
-    EXPECT(plan_rearrangement(direction::backward_data, s).what == kind::phases);
+    CHECK(plan_rearrangement(direction::backward_data, s).what == kind::phases);
     s.C = 18;
-    EXPECT(plan_rearrangement(direction::forward, s).what == kind::widen);
+    CHECK(plan_rearrangement(direction::forward, s).what == kind::widen);
     s.C = 24;
-    EXPECT(plan_rearrangement(direction::forward, s).what == kind::none);
+    CHECK(plan_rearrangement(direction::forward, s).what == kind::none);
     s.K         = 3;
     s.stride[2] = 1;
-    EXPECT(plan_rearrangement(direction::backward_data, s).what == kind::columns);
+    CHECK(plan_rearrangement(direction::backward_data, s).what == kind::columns);
 }
 
-} // namespace
-
-int main()
+TEST_CASE("the problem that is left has the result of the one that was asked for")
 {
-    kinds();
     for(int i = 0; i < 60; ++i)
     {
         const conv_shape s = draw_shape();
@@ -236,5 +232,6 @@ int main()
                       std::to_string(static_cast<int>(way)));
         }
     }
-    return test::finish("rearranged");
 }
+
+} // namespace

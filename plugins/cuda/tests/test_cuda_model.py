@@ -2,66 +2,52 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[2]
-FOLDERS = (
-    HERE.parent / "include",
-    ROOT / "plugins" / "targets" / "cpu" / "include",
-    ROOT / "tests" / "plugins" / "targets" / "cpu",
+from tests.plugins.targets.cpu.cpp_programs import (
+    COMPILERS,
+    INCLUDES,
+    STANDARD,
+    case_runner,
+    cases_of,
+    compile_once,
+    run_case,
 )
-FLAGS = ["-std=c++20", "-pthread", "-O1", "-march=native", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
-COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
+
+HERE = Path(__file__).parent
+FLAGS = ["-march=native", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
+#: threads of the device on the host
+EMULATED = ["-O0", f"-I{HERE / 'emulated'}", "-Wno-unknown-pragmas", "-Wno-sign-compare", "-Wno-shadow"]
+PROGRAMS = {
+    "arithmetic": ["-O1"],
+    "matrices": ["-O1"],
+    "engine_m": EMULATED,
+    "depthwise": EMULATED,
+    "group_weight": EMULATED,
+    "rearranged": EMULATED,
+}
+SLOW = ("group_weight", "rearranged")
 
 pytestmark = [
     pytest.mark.thorough,
     pytest.mark.compiler,
-    pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found"),
+    pytest.mark.skipif(not COMPILERS, reason="no C++ compiler found"),
 ]
 
 
-def run(*arguments: str | Path) -> str:
-    """Run a program and return what it printed; its failure fails the test."""
-    done = subprocess.run(
-        [str(argument) for argument in arguments], capture_output=True, text=True, timeout=240, check=False
-    )
-    assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
-    return done.stdout
-
-
-def compile_and_run(program: str, folder: Path, *arguments: str | Path) -> str:
-    """Compile one test program, with further sources and options, and return what it printed."""
-    includes = [f"-I{path}" for path in FOLDERS]
-    binary = folder / program
-    run(COMPILER or "", *FLAGS, *arguments, *includes, HERE / f"{program}.cpp", "-o", binary)
-    return run(binary)
-
-
-def test_arithmetic(host_model_objects: list[Path], tmp_path: Path) -> None:
-    """Divisions, residue classes, windows, descriptors and the walk over tiles against their definitions."""
-    assert "arithmetic: ok" in compile_and_run("arithmetic", tmp_path, *host_model_objects)
-
-
-def test_matrices(tmp_path: Path) -> None:
-    """Tiles, tensor maps and types of products of two matrices against their definitions."""
-    assert "matrices: ok" in compile_and_run("matrices", tmp_path)
-
-
 @pytest.mark.parametrize(
-    "program",
+    ("program", "case"),
     [
-        "engine_m",
-        "depthwise",
-        *(pytest.param(one, marks=pytest.mark.slow) for one in ("group_weight", "rearranged")),
+        pytest.param(program, case, marks=[pytest.mark.slow] if program in SLOW else [])
+        for program in PROGRAMS
+        for case in cases_of(HERE / f"{program}.cpp")
     ],
 )
-def test_kernels(program: str, host_model_objects: list[Path], tmp_path: Path) -> None:
-    """Kernels of engine M, and those for groups of few channels, thread by thread against definitions."""
-    options = ("-O0", f"-I{HERE / 'emulated'}", "-Wno-unknown-pragmas", "-Wno-sign-compare", "-Wno-shadow")
-    assert f"{program}: ok" in compile_and_run(program, tmp_path, *options, *host_model_objects)
+def test_cuda_model(program: str, case: str, host_model_folder: Path, host_model_objects: list[Path]) -> None:
+    """What the programs say of themselves in their first lines."""
+    flags = [*STANDARD, *FLAGS, *PROGRAMS[program], f"-I{HERE.parent / 'include'}", *INCLUDES]
+    inputs = [HERE / f"{program}.cpp", *host_model_objects, case_runner(host_model_folder, COMPILERS[0])]
+    binary = compile_once(host_model_folder, program, [COMPILERS[0], *flags, *inputs])
+    run_case(binary, case)

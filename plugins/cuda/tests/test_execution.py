@@ -27,11 +27,11 @@ from ckprof_plugins.operations.gemm.problem import GemmProblem
 from ckprof_plugins.pipelines.kernel_name import fields_of_name, traits_of_name
 from ckprof_plugins.pipelines.vocabulary import GemmPipeline
 from ckprof_plugins.targets.cpu.target import CpuTarget
-from plugins.cuda.tests.test_cuda_model import COMPILER
+from tests.plugins.targets.cpu.cpp_programs import COMPILERS
 
 pytestmark = [
     pytest.mark.compiler,
-    pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found"),
+    pytest.mark.skipif(not COMPILERS, reason="no C++ compiler found"),
 ]
 
 HEADERS = Path(ckprof_plugins.cuda.__path__[0]) / "include" / "ck_tile" / "cuda_model"

@@ -21,11 +21,11 @@ from ckprof.settings import Settings
 from ckprof_plugins.cuda.execution import IN_BOTH_ENGINES, IN_ENGINE_W
 from ckprof_plugins.cuda.recipe import FIELDS_WITHOUT_COST
 from ckprof_plugins.cuda.target import CudaTarget
-from plugins.cuda.tests.test_cuda_model import COMPILER
+from tests.plugins.targets.cpu.cpp_programs import COMPILERS
 
 pytestmark = [
     pytest.mark.compiler,
-    pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found"),
+    pytest.mark.skipif(not COMPILERS, reason="no C++ compiler found"),
 ]
 
 DOCS = Path(__file__).parents[1] / "docs" / "cuda-kernels.md"

@@ -22,7 +22,6 @@ using ck_tile::host_model::data_type;
 struct entry
 {
     bool data; // direction: data or weight
-    int dimensions;
     data_type type;
     data_type result;
     bool (*is_supported)(const ck_tile::conv::ConvParam&, index_t);
@@ -36,7 +35,6 @@ entry make(bool data)
 {
     using ck_tile::host_model::data_type_of;
     return {data,
-            Family::kernel::NDimSpatial,
             data_type_of<T>::value,
             data_type_of<Result>::value,
             &Family::is_supported,
@@ -145,11 +143,10 @@ void run(entry& e,
             for(std::size_t i = 0; i < result.size(); ++i)
             {
                 const bool good = static_cast<float>(result[i]) == static_cast<float>(wanted[i]);
-                EXPECT_MSG(good,
-                           e.instance_string + " k_batch " + std::to_string(k_batch) + " element " +
-                               std::to_string(i) + ": got " +
-                               std::to_string(static_cast<float>(result[i])) + ", expected " +
-                               std::to_string(expected[i]));
+                CHECK_MESSAGE(good,
+                              e.instance_string << " k_batch " << k_batch << " element " << i
+                                                << ": got " << static_cast<float>(result[i])
+                                                << ", expected " << expected[i]);
                 if(!good) { return; }
             }
         });
@@ -166,8 +163,7 @@ bool exact_when_split(const std::vector<double>& expected, data_type result)
     return most < (result == data_type::bf16 ? 120 : 1000);
 }
 
-// Every K block of every tile belongs to exactly one workgroup.
-void check_stream_k_coverage()
+TEST_CASE("every K block of every tile belongs to exactly one workgroup")
 {
     for(int i = 0; i < 3000; ++i)
     {
@@ -175,84 +171,81 @@ void check_stream_k_coverage()
             pick(1, 9), pick(1, 9), pick(1, 20), pick(1, 40));
         if(plan.sk_ctas == 0)
         {
-            EXPECT(plan.dp_tiles == plan.tiles && plan.workspace_bytes(64) == 0);
+            CHECK((plan.dp_tiles == plan.tiles && plan.workspace_bytes(64) == 0));
             continue;
         }
-        EXPECT(plan.start(0) == plan.dp_tiles * plan.loops &&
-               plan.start(plan.sk_ctas) == plan.tiles * plan.loops);
-        for(std::int64_t c = 0; c < plan.sk_ctas; ++c)
-        {
-            EXPECT(plan.start(c) < plan.start(c + 1));
-        }
-        EXPECT(plan.dp_tiles % plan.workgroups == 0);
-        EXPECT(plan.workspace_bytes(64) == plan.flag_bytes() + plan.sk_ctas * 256 &&
-               plan.flag_bytes() % 128 == 0);
+        CHECK(plan.start(0) == plan.dp_tiles * plan.loops);
+        CHECK(plan.start(plan.sk_ctas) == plan.tiles * plan.loops);
+        for(std::int64_t c = 0; c < plan.sk_ctas; ++c) { CHECK(plan.start(c) < plan.start(c + 1)); }
+        CHECK(plan.dp_tiles % plan.workgroups == 0);
+        CHECK(plan.workspace_bytes(64) == plan.flag_bytes() + plan.sk_ctas * 256);
+        CHECK(plan.flag_bytes() % 128 == 0);
     }
 }
 
-} // namespace
-
-int main(int argc, char** argv)
-{
-    const int rounds = argc > 1 ? std::atoi(argv[1]) : 40;
-    check_stream_k_coverage();
-    std::vector<entry> entries;
-    add_kernels<float, 1>(entries);
-    add_kernels<half_t, 2>(entries);
-    add_kernels<bf16_t, 3>(entries);
-#if !defined(CKPROF_TEST_FEW_KERNELS)
-    add_kernels<float, 2>(entries);
-    add_kernels<half_t, 3>(entries);
-    add_kernels<bf16_t, 1>(entries);
+#if defined(CKPROF_TEST_FEW_KERNELS)
+constexpr bool few = true;
+#else
+constexpr bool few = false;
 #endif
-    int splits = 0;
-    for(int dimensions = 1; dimensions <= 3; ++dimensions)
+
+void check_problems(int dimensions, std::vector<entry>& entries)
+{
+    int splits                                     = 0;
+    std::vector<ck_tile::conv::ConvParam> problems = chosen_problems(dimensions);
+    for(int round = 0; round < rounds(40); ++round)
     {
-        std::vector<ck_tile::conv::ConvParam> problems = chosen_problems(dimensions);
-        for(int round = 0; round < rounds; ++round)
+        problems.push_back(random_problem(dimensions, round % 4));
+    }
+    for(const ck_tile::conv::ConvParam& param : problems)
+    {
+        const conv_shape shape = ck_tile::host_model::make_conv_shape(param);
+        if(shape.output[0] < 1 || shape.output[1] < 1 || shape.output[2] < 1) { continue; }
+        if(output_size(shape) * weight_size(shape) / static_cast<std::size_t>(shape.G * shape.K) >
+           1500000)
         {
-            problems.push_back(random_problem(dimensions, round % 4));
+            continue;
         }
-        for(const ck_tile::conv::ConvParam& param : problems)
+        const auto fill = [](std::size_t count) {
+            std::vector<double> values(count);
+            for(double& value : values) { value = pick(-1, 1); }
+            return values;
+        };
+        const auto in = fill(input_size(shape)), wei = fill(weight_size(shape)),
+                   out    = fill(output_size(shape));
+        const auto data   = reference_backward_data(shape, wei, out);
+        const auto weight = reference_backward_weight(shape, in, out);
+        for(entry& e : entries)
         {
-            const conv_shape shape = ck_tile::host_model::make_conv_shape(param);
-            if(shape.output[0] < 1 || shape.output[1] < 1 || shape.output[2] < 1) { continue; }
-            if(output_size(shape) * weight_size(shape) /
-                   static_cast<std::size_t>(shape.G * shape.K) >
-               1500000)
+            const auto& expected = e.data ? data : weight;
+            for(const index_t k_batch : {1, 2, 5, 13}) // stream-K: workgroups
             {
-                continue;
-            }
-            const auto fill = [](std::size_t count) {
-                std::vector<double> values(count);
-                for(double& value : values) { value = pick(-1, 1); }
-                return values;
-            };
-            const auto in = fill(input_size(shape)), wei = fill(weight_size(shape)),
-                       out    = fill(output_size(shape));
-            const auto data   = reference_backward_data(shape, wei, out);
-            const auto weight = reference_backward_weight(shape, in, out);
-            for(entry& e : entries)
-            {
-                if(e.dimensions != dimensions) { continue; }
-                const auto& expected = e.data ? data : weight;
-                for(const index_t k_batch : {1, 2, 5, 13}) // stream-K: workgroups
-                {
-                    if(!e.is_supported(param, k_batch)) { continue; }
-                    if(k_batch > 1 && !exact_when_split(expected, e.result)) { continue; }
-                    splits += k_batch > 1;
-                    run(e, param, k_batch, in, wei, out, expected);
-                }
+                if(!e.is_supported(param, k_batch)) { continue; }
+                if(k_batch > 1 && !exact_when_split(expected, e.result)) { continue; }
+                splits += k_batch > 1;
+                run(e, param, k_batch, in, wei, out, expected);
             }
         }
     }
-    int total = 0;
     for(const entry& e : entries)
     {
-        EXPECT_MSG(e.runs > 0, "never supported: " + e.instance_string);
-        total += e.runs;
+        CHECK_MESSAGE(e.runs > 0, "never supported: " << e.instance_string);
     }
-    EXPECT(splits > 0);
-    std::printf("%d runs, %d of them split, of %zu kernels\n", total, splits, entries.size());
-    return test::finish("backward numerics");
+    CHECK(splits > 0);
 }
+
+template <index_t D>
+void check_kernels()
+{
+    std::vector<entry> entries;
+    if constexpr(D == 1 || (!few && D == 2)) { add_kernels<float, D>(entries); }
+    if constexpr(D == 2 || (!few && D == 3)) { add_kernels<half_t, D>(entries); }
+    if constexpr(D == 3 || (!few && D == 1)) { add_kernels<bf16_t, D>(entries); }
+    check_problems(D, entries);
+}
+
+TEST_CASE("1D kernels agree with the definition") { check_kernels<1>(); }
+TEST_CASE("2D kernels agree with the definition") { check_kernels<2>(); }
+TEST_CASE("3D kernels agree with the definition") { check_kernels<3>(); }
+
+} // namespace

@@ -1,28 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Minimal checks for the C++ test programs: failures are printed and counted, the exit code tells.
+// What the C++ test programs are written with: doctest, and how much of what is random they try.
 #pragma once
 
-#include <cstdio>
-#include <string>
+#include <cstdlib>
+
+#define DOCTEST_CONFIG_SUPER_FAST_ASSERTS // they take less time to compile
+#include <doctest/doctest.h>
 
 namespace test {
 
-inline int failures = 0;
-
-inline void expect(bool condition, const char* file, int line, const std::string& message)
+// CKPROF_TEST_ROUNDS or what is usual.
+inline int rounds(int usual)
 {
-    if(condition) { return; }
-    ++failures;
-    if(failures <= 20) { std::fprintf(stderr, "%s:%d: %s\n", file, line, message.c_str()); }
-}
-
-inline int finish(const char* what)
-{
-    std::printf("%s: %s, %d failures\n", what, failures == 0 ? "ok" : "FAILED", failures);
-    return failures == 0 ? 0 : 1;
+    const char* asked = std::getenv("CKPROF_TEST_ROUNDS");
+    return asked == nullptr ? usual : std::atoi(asked);
 }
 
 } // namespace test
-
-#define EXPECT(condition) ::test::expect((condition), __FILE__, __LINE__, #condition)
-#define EXPECT_MSG(condition, message) ::test::expect((condition), __FILE__, __LINE__, (message))

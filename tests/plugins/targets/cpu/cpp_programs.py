@@ -1,8 +1,9 @@
-"""Compilers and flags of the C++ tests of the host model, and how to run programs."""
+"""Compilers and flags of the C++ tests of the host model, and how to run programs and their cases."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from hashlib import blake2b
@@ -20,14 +21,21 @@ from ckprof_plugins.targets.cpu.target import CpuTarget
 
 HERE = Path(__file__).parent
 CPU_TARGET = HERE.parents[3] / "plugins" / "targets" / "cpu"
-INCLUDES = [f"-I{CPU_TARGET / 'include'}", f"-I{HERE}"]
+VENDORED = HERE.parents[2] / "vendored"
+INCLUDES = [f"-I{CPU_TARGET / 'include'}", f"-I{HERE}", "-isystem", str(VENDORED)]
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
 STANDARD = ["-std=c++20", "-pthread"]
+
+#: leaves out kernels of a test program
+FEW = "-DCKPROF_TEST_FEW_KERNELS"
 
 SANITIZERS = {
     "address": ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
     "thread": ["-fsanitize=thread"],
 }
+
+#: failures of a program that has millions of expectations
+ENOUGH = "--abort-after=50"
 
 
 def find_compilers() -> list[str]:
@@ -55,8 +63,30 @@ def run(arguments: list[str | Path], **environment: str) -> str:
         env=os.environ | environment,
         check=False,
     )
-    assert done.returncode == 0, f"{arguments}\n{done.stdout}{done.stderr}"
-    return done.stdout + done.stderr
+    output = done.stdout + done.stderr
+    failed = dict.fromkeys(re.findall(r"^TEST CASE:  (.*)", output, re.MULTILINE))
+    assert done.returncode == 0, "\n".join([*failed, str(arguments), output[:20_000]])
+    return output
+
+
+def cases_of(program: Path) -> list[str]:
+    """Return the names of a program's cases, as its source has them."""
+    text = program.read_text()
+    names = re.findall(r'^TEST_CASE\("(.+?)"\)', text, re.MULTILINE)
+    assert names
+    assert len({*names}) == text.count("TEST_CASE"), f"{program}: a case without a name of its own"
+    return names
+
+
+def run_case(binary: Path, case: str, **environment: str) -> None:
+    """Run one case of a program."""
+    output = run([binary, ENOUGH, f"--test-case={case}"], **environment)
+    assert re.search(r"test cases: +1 \| +1 passed", output), f"no case of its own: {case}\n{output}"
+
+
+def run_cases(binary: Path, rounds: int, **environment: str) -> None:
+    """Run all cases of a program, which draws as many random problems; those that fail are named."""
+    run([binary, ENOUGH], CKPROF_TEST_ROUNDS=str(rounds), **environment)
 
 
 def runtime_sources() -> list[Path]:
@@ -84,6 +114,16 @@ def runtime_objects(folder: Path, compiler: str, flags: list[str]) -> list[Path]
     """
     common = [compiler, *STANDARD, *WARNINGS, *flags, *INCLUDES, "-c"]
     return [compile_once(folder, f"{source.stem}.o", [*common, source]) for source in runtime_sources()]
+
+
+def case_runner(folder: Path, compiler: str) -> Path:
+    """Compile what runs the cases of programs: once for a compiler, as it takes longer than most programs.
+
+    It has no code that sanitizers watch, and leaves signals to them.
+    """
+    flags = ["-O1", "-DDOCTEST_CONFIG_IMPLEMENT_WITH_MAIN", "-DDOCTEST_CONFIG_NO_POSIX_SIGNALS"]
+    source = VENDORED / "doctest" / "doctest.h"
+    return compile_once(folder, "doctest.o", [compiler, *STANDARD, *flags, "-x", "c++", "-c", source])
 
 
 def compile_once(folder: Path, name: str, command: list[str | Path]) -> Path:

@@ -24,8 +24,7 @@ struct depthwise : depthwise_family<T, Facts...>
 
     static void check(const ck_tile::conv::ConvParam& p)
     {
-        EXPECT_MSG(supported(p), last_rejection());
-        if(!supported(p)) { return; }
+        REQUIRE_MESSAGE(supported(p), last_rejection());
         const conv_shape s = ck_tile::host_model::make_conv_shape(p);
         // The reference is channels-last; with one channel per group its tensors are N(HW)G.
         const auto fill = [](std::size_t count) {
@@ -54,8 +53,8 @@ struct depthwise : depthwise_family<T, Facts...>
         for(std::size_t i = 0; i < expected.size(); ++i)
         {
             const float got = static_cast<float>(out_data[transposed(i, volume(s.output))]);
-            EXPECT_MSG(got == static_cast<float>(T(static_cast<float>(expected[i]))),
-                       kernel::GetInstanceString() + " element " + std::to_string(i));
+            REQUIRE_MESSAGE(got == static_cast<float>(T(static_cast<float>(expected[i]))),
+                            kernel::GetInstanceString() << " element " << i);
         }
     }
 };
@@ -86,34 +85,43 @@ void check_type()
     using large = depthwise<T, 16, 16, 5, 2, 1, 1, 4, 8, 4>;
     large::check(problem(2, 3, 5, 40, 37, 2, 2));
     large::check(problem(2, 1, 5, 33, 5, 2, 1)); // right pads are free
-    EXPECT(!single::supported(problem(3, 8, 3, 9, 8, 1, 1)));
-    EXPECT(last_rejection().find("exceeds the single tile 8x8") != std::string::npos);
-    EXPECT(!single::supported(problem(3, 6, 3, 7, 8, 1, 1)));
-    EXPECT(last_rejection().find("N = 6 is not a multiple of the 8 images") != std::string::npos);
-    EXPECT(!single::supported(problem(3, 8, 5, 7, 8, 1, 1)));
-    EXPECT(last_rejection().find("filter height = 5, the kernel is for 3") != std::string::npos);
+    const auto refuses = [](const ck_tile::conv::ConvParam& p, const char* reason) {
+        CHECK(!single::supported(p));
+        CHECK_MESSAGE(last_rejection().find(reason) != std::string::npos, last_rejection());
+    };
+    refuses(problem(3, 8, 3, 9, 8, 1, 1), "exceeds the single tile 8x8");
+    refuses(problem(3, 6, 3, 7, 8, 1, 1), "N = 6 is not a multiple of the 8 images");
+    refuses(problem(3, 8, 5, 7, 8, 1, 1), "filter height = 5, the kernel is for 3");
+}
+
+TEST_CASE("fp32 kernels agree with the definition") { check_type<float>(); }
+TEST_CASE("fp16 kernels agree with the definition") { check_type<half_t>(); }
+TEST_CASE("bf16 kernels agree with the definition") { check_type<bf16_t>(); }
+
+#if !defined(CKPROF_TEST_FEW_KERNELS)
+TEST_CASE("an output that no cache holds is written past the caches")
+{
+    // in rows that begin and end anywhere
+    depthwise<float, 16, 16, 3, 1, 1, 1, 4, 8, 4>::check(problem(66, 8, 3, 90, 91, 1, 1));
+}
+#endif
+
+TEST_CASE("depthwise kernels have the names of CK Tile")
+{
+    using kernel = depthwise<half_t, 8, 8, 3, 1, 8, 2, 2, 2, 2>::kernel;
+    CHECK(kernel::GetInstanceString() ==
+          "GroupedConvolutionForwardKernel<2,Default,Depthwise,2,2,2,64,8,8,3,3,1,1,8,2,2,fp16,"
+          "fp16,fp32,fp16>");
+    CHECK(kernel::GetName() ==
+          "grouped_convolution_forward_depthwise_fp16_bs_64_th_8_tw_8_fh_3_fw_3_sh_1_sw_1_nb_8_"
+          "sbh_2_sbw_2_iv_2_ov_2");
+}
+
+TEST_CASE("a sub-tile that vectors do not divide is refused")
+{
+    using unaligned = depthwise<half_t, 8, 8, 3, 1, 4, 2, 2, 2, 8>;
+    CHECK(!unaligned::supported(problem(1, 4, 3, 8, 8, 1, 1)));
+    CHECK(last_rejection() == "sub-tile width 2 is not a multiple of the output vector 4");
 }
 
 } // namespace
-
-int main()
-{
-    check_type<float>();
-    check_type<half_t>();
-    check_type<bf16_t>();
-#if !defined(CKPROF_TEST_FEW_KERNELS)
-    // An output that no cache holds, in rows that begin and end anywhere, is written past the
-    // caches.
-    depthwise<float, 16, 16, 3, 1, 1, 1, 4, 8, 4>::check(problem(66, 8, 3, 90, 91, 1, 1));
-#endif
-    EXPECT((depthwise<half_t, 8, 8, 3, 1, 8, 2, 2, 2, 2>::kernel::GetInstanceString() ==
-            "GroupedConvolutionForwardKernel<2,Default,Depthwise,2,2,2,64,8,8,3,3,1,1,8,2,2,fp16,"
-            "fp16,fp32,fp16>"));
-    EXPECT((depthwise<half_t, 8, 8, 3, 1, 8, 2, 2, 2, 2>::kernel::GetName() ==
-            "grouped_convolution_forward_depthwise_fp16_bs_64_th_8_tw_8_fh_3_fw_3_sh_1_sw_1_nb_8_"
-            "sbh_2_sbw_2_iv_2_ov_2"));
-    using unaligned = depthwise<half_t, 8, 8, 3, 1, 4, 2, 2, 2, 8>;
-    EXPECT(!unaligned::supported(problem(1, 4, 3, 8, 8, 1, 1)));
-    EXPECT(last_rejection() == "sub-tile width 2 is not a multiple of the output vector 4");
-    return test::finish("depthwise numerics");
-}

@@ -102,95 +102,87 @@ void compare(const forward_entry& entry,
         const bool good  = exact
                                ? std::memcmp(&out[i], &wanted, sizeof(T)) == 0
                                : std::abs(got - expected[i]) <= 2e-5 + 1e-5 * std::abs(expected[i]);
-        EXPECT_MSG(good,
-                   entry.instance_string + " element " + std::to_string(i) + " of " +
-                       std::to_string(out.size()) + ": got " + std::to_string(got) + ", expected " +
-                       std::to_string(expected[i]));
+        CHECK_MESSAGE(good,
+                      entry.instance_string << " element " << i << " of " << out.size() << ": got "
+                                            << got << ", expected " << expected[i]);
         if(!good) { return; }
     }
 }
 
-} // namespace
-
-int main(int argc, char** argv)
-{
-    const int rounds = argc > 1 ? std::atoi(argv[1]) : 40; // of random problems
-    std::vector<forward_entry> entries;
-    add_kernels<float, 3>(entries);
-    add_kernels<half_t, 2>(entries);
-    add_kernels<bf16_t, 1>(entries);
-#if !defined(CKPROF_TEST_FEW_KERNELS)
-    add_kernels<float, 1>(entries);
-    add_kernels<float, 2>(entries);
-    add_kernels<half_t, 1>(entries);
-    add_kernels<half_t, 3>(entries);
-    add_kernels<bf16_t, 2>(entries);
-    add_kernels<bf16_t, 3>(entries);
+#if defined(CKPROF_TEST_FEW_KERNELS)
+constexpr bool few = true;
+#else
+constexpr bool few = false;
 #endif
 
+void check_problems(int dimensions, const std::vector<forward_entry>& entries)
+{
     std::vector<int> runs(entries.size(), 0);
-    for(int dimensions = 1; dimensions <= 3; ++dimensions)
+    std::vector<ck_tile::conv::ConvParam> problems = chosen_problems(dimensions);
+    for(int round = 0; round < rounds(40); ++round)
     {
-        std::vector<ck_tile::conv::ConvParam> problems = chosen_problems(dimensions);
-        for(int round = 0; round < rounds; ++round)
+        problems.push_back(random_problem(dimensions, round % 4));
+    }
+    for(const ck_tile::conv::ConvParam& param : problems)
+    {
+        const conv_shape shape = ck_tile::host_model::make_conv_shape(param);
+        if(volume(shape.output) < 1 || shape.output[0] < 1 || shape.output[1] < 1) { continue; }
+        if(output_size(shape) * weight_size(shape) / static_cast<std::size_t>(shape.G * shape.K) >
+           1500000)
         {
-            problems.push_back(random_problem(dimensions, round % 4));
+            continue;
         }
-        for(const ck_tile::conv::ConvParam& param : problems)
+        for(const bool exact : {true, false})
         {
-            const conv_shape shape = ck_tile::host_model::make_conv_shape(param);
-            if(volume(shape.output) < 1 || shape.output[0] < 1 || shape.output[1] < 1) { continue; }
-            if(output_size(shape) * weight_size(shape) /
-                   static_cast<std::size_t>(shape.G * shape.K) >
-               1500000)
-            {
-                continue;
-            }
-            for(const bool exact : {true, false})
-            {
-                const auto fill = [&](std::size_t count, int range) {
-                    std::vector<double> values(count);
-                    for(double& value : values)
-                    {
-                        value = exact ? pick(-range, range)
-                                      : static_cast<float>(pick(-1000, 1000)) / 1024.0f;
-                    }
-                    return values;
-                };
-                const auto in       = fill(input_size(shape), 5);
-                const auto wei      = fill(weight_size(shape), 5);
-                const auto expected = reference_forward(shape, in, wei);
-                for(std::size_t e = 0; e < entries.size(); ++e)
+            const auto fill = [&](std::size_t count, int range) {
+                std::vector<double> values(count);
+                for(double& value : values)
                 {
-                    const forward_entry& entry = entries[e];
-                    if(entry.dimensions != dimensions || !entry.is_supported(param, 1))
-                    {
-                        continue;
-                    }
-                    ++runs[e];
-                    switch(entry.type)
-                    {
-                    case data_type::fp32:
-                        compare<float>(entry, param, in, wei, expected, exact);
-                        break;
-                    case data_type::fp16:
-                        if(exact) { compare<half_t>(entry, param, in, wei, expected, true); }
-                        break;
-                    case data_type::bf16:
-                        if(exact) { compare<bf16_t>(entry, param, in, wei, expected, true); }
-                        break;
-                    default: EXPECT_MSG(false, "a type that convolutions do not have");
-                    }
+                    value = exact ? pick(-range, range)
+                                  : static_cast<float>(pick(-1000, 1000)) / 1024.0f;
+                }
+                return values;
+            };
+            const auto in       = fill(input_size(shape), 5);
+            const auto wei      = fill(weight_size(shape), 5);
+            const auto expected = reference_forward(shape, in, wei);
+            for(std::size_t e = 0; e < entries.size(); ++e)
+            {
+                const forward_entry& entry = entries[e];
+                if(!entry.is_supported(param, 1)) { continue; }
+                ++runs[e];
+                switch(entry.type)
+                {
+                case data_type::fp32: compare<float>(entry, param, in, wei, expected, exact); break;
+                case data_type::fp16:
+                    if(exact) { compare<half_t>(entry, param, in, wei, expected, true); }
+                    break;
+                case data_type::bf16:
+                    if(exact) { compare<bf16_t>(entry, param, in, wei, expected, true); }
+                    break;
+                default: FAIL("a type that convolutions do not have");
                 }
             }
         }
     }
     for(std::size_t e = 0; e < entries.size(); ++e)
     {
-        EXPECT_MSG(runs[e] > 0, "never supported: " + entries[e].instance_string);
+        CHECK_MESSAGE(runs[e] > 0, "never supported: " << entries[e].instance_string);
     }
-    int total = 0;
-    for(const int count : runs) { total += count; }
-    std::printf("%d runs of %zu kernels\n", total, entries.size());
-    return test::finish("forward numerics");
 }
+
+template <index_t D>
+void check_kernels()
+{
+    std::vector<forward_entry> entries;
+    if constexpr(!few || D == 3) { add_kernels<float, D>(entries); }
+    if constexpr(!few || D == 2) { add_kernels<half_t, D>(entries); }
+    if constexpr(!few || D == 1) { add_kernels<bf16_t, D>(entries); }
+    check_problems(D, entries);
+}
+
+TEST_CASE("1D kernels agree with the definition") { check_kernels<1>(); }
+TEST_CASE("2D kernels agree with the definition") { check_kernels<2>(); }
+TEST_CASE("3D kernels agree with the definition") { check_kernels<3>(); }
+
+} // namespace

@@ -88,12 +88,9 @@ void compare(const gemm_entry& entry, const problem& p, bool exact)
                 exact ? got == wanted : std::abs(got - sum) <= 2e-5 + 1e-5 * std::abs(sum);
             if(!good && wrong++ == 0)
             {
-                EXPECT_MSG(false,
-                           entry.name + " M" + std::to_string(p.m) + " N" + std::to_string(p.n) +
-                               " K" + std::to_string(p.k) + " split " + std::to_string(p.k_batch) +
-                               " element " + std::to_string(i) + "," + std::to_string(j) +
-                               ": got " + std::to_string(got) + ", expected " +
-                               std::to_string(sum));
+                FAIL_CHECK(entry.name << " M" << p.m << " N" << p.n << " K" << p.k << " split "
+                                      << p.k_batch << " element " << i << "," << j << ": got "
+                                      << got << ", expected " << sum);
             }
         }
     }
@@ -101,7 +98,7 @@ void compare(const gemm_entry& entry, const problem& p, bool exact)
     {
         if(static_cast<index_t>(at % static_cast<std::size_t>(p.stride_e)) >= e.run)
         {
-            EXPECT_MSG(as_double(e.data[at]) == 77.0, entry.name + ": a fence was written");
+            REQUIRE_MESSAGE(as_double(e.data[at]) == 77.0, entry.name << ": a fence was written");
         }
     }
 }
@@ -138,11 +135,12 @@ problem random_problem(const ck_tile::host_model::plain_gemm_facts& f, index_t k
 }
 
 template <typename A, typename B, typename Acc, typename E, gemm_config C>
-void check(int rounds)
+void check()
 {
+    const int wanted       = rounds(10);
     const gemm_entry entry = make_gemm_entry<A, B, Acc, E, C>();
     int supported          = 0;
-    for(int round = 0; round < rounds; ++round)
+    for(int round = 0; round < wanted; ++round)
     {
         for(const index_t k_batch : {1, 2, 4})
         {
@@ -166,13 +164,12 @@ void check(int rounds)
             }
         }
     }
-    EXPECT_MSG(supported >= rounds,
-               entry.name + ": only " + std::to_string(supported) + " problems were supported");
+    CHECK_MESSAGE(supported >= wanted, entry.name << ": too few problems were supported");
 }
 
 // One type in the four layouts, with and without padding.
 template <typename T, gemm_config C, typename E = T>
-void check_layouts(int rounds)
+void check_layouts()
 {
     constexpr auto with = [](bool a_row, bool b_row, bool pad) {
         gemm_config config = C;
@@ -182,19 +179,18 @@ void check_layouts(int rounds)
         return config;
     };
     using acc = std::conditional_t<std::is_integral_v<T>, std::int32_t, float>;
-    check<T, T, acc, E, with(true, true, true)>(rounds);
-    check<T, T, acc, E, with(false, false, true)>(rounds);
+    check<T, T, acc, E, with(true, true, true)>();
+    check<T, T, acc, E, with(false, false, true)>();
 #if !defined(CKPROF_TEST_FEW_KERNELS)
-    check<T, T, acc, E, with(true, false, true)>(rounds);
-    check<T, T, acc, E, with(false, true, true)>(rounds);
-    check<T, T, acc, E, with(true, false, false)>(rounds);
-    check<T, T, acc, E, with(false, true, false)>(rounds);
+    check<T, T, acc, E, with(true, false, true)>();
+    check<T, T, acc, E, with(false, true, true)>();
+    check<T, T, acc, E, with(true, false, false)>();
+    check<T, T, acc, E, with(false, true, false)>();
 #endif
 }
 
-// Ten runs of four parts: the launcher clears the elements of the result, the parts add up in a
-// fixed order.
-void check_repeats()
+// The launcher clears the elements of the result, the parts add up in a fixed order.
+TEST_CASE("parts of a split product add up to the same bits every time")
 {
     constexpr gemm_config config{.pad_n = true, .pad_k = true};
     const gemm_entry entry = make_gemm_entry<half_t, half_t, float, half_t, config>();
@@ -210,60 +206,66 @@ void check_repeats()
     {
         entry.launch(args, ck_tile::stream_config{});
         if(run == 0) { first = e; }
-        for(std::size_t i = 0; i < e.size(); ++i) { EXPECT(first[i].bits == e[i].bits); }
+        for(std::size_t i = 0; i < e.size(); ++i) { REQUIRE(first[i].bits == e[i].bits); }
     }
     ck_tile::host_model::set_worker_count(0);
     for(std::size_t i = 0; i < e.size(); ++i)
     {
-        if(i % stride >= static_cast<std::size_t>(n)) { EXPECT(as_double(e[i]) == 77.0); }
+        if(i % stride >= static_cast<std::size_t>(n)) { CHECK(as_double(e[i]) == 77.0); }
     }
 }
 
-} // namespace
+// All that is not said is as it is in most kernels.
+template <typename T, gemm_config C, typename E = T, typename B = T>
+void check_one()
+{ check<T, B, float, E, C>(); }
 
-int main(int argc, char** argv)
+TEST_CASE("products of fp32 agree with the definition")
 {
-    const int rounds = argc > 1 ? std::atoi(argv[1]) : 10;
-    check_repeats();
-    check_layouts<float, gemm_config{}>(rounds);
-    check_layouts<half_t, gemm_config{.tile{128, 64, 64}, .pipeline = kind::compv4}>(rounds);
+    check_layouts<float, gemm_config{}>();
+#if !defined(CKPROF_TEST_FEW_KERNELS)
+    check_one<float, gemm_config{.pad_n = true, .pad_k = true, .default_epilogue = true}>();
+    check_one<float,
+              gemm_config{.pad_m            = true,
+                          .pad_n            = true,
+                          .pad_k            = true,
+                          .default_epilogue = true,
+                          .e_row            = false}>();
+#endif
+}
+
+TEST_CASE("products of fp16 agree with the definition")
+{
+    check_layouts<half_t, gemm_config{.tile{128, 64, 64}, .pipeline = kind::compv4}>();
+#if !defined(CKPROF_TEST_FEW_KERNELS)
+    check_layouts<half_t, gemm_config{.pipeline = kind::compv1}>();
+    check_one<half_t, gemm_config{.pad_n = true, .pad_k = true}, float>();
+    check_one<half_t,
+              gemm_config{.waves{1, 1, 2},
+                          .pipeline    = kind::compv5,
+                          .pad_n       = true,
+                          .pad_k       = true,
+                          .wave_groups = 2}>();
+    check_one<half_t, gemm_config{.pad_n = true, .pad_k = true, .persistent = true}>();
+#endif
+}
+
+TEST_CASE("products of int8 agree with the definition")
+{
     check_layouts<std::int8_t,
                   gemm_config{.tile{32, 32, 32}, .waves{1, 1, 1}, .pipeline = kind::mem},
-                  std::int32_t>(rounds);
-#if !defined(CKPROF_TEST_FEW_KERNELS)
-    check_layouts<bf16_t, gemm_config{.tile{16, 64, 32}, .waves{1, 1, 1}, .pipeline = kind::mem}>(
-        rounds);
-    check_layouts<half_t, gemm_config{.pipeline = kind::compv1}>(rounds);
-    check_layouts<fp8_t, gemm_config{.pipeline = kind::compv3}, half_t>(rounds);
-    check<fp8_t, bf8_t, float, half_t, gemm_config{.pad_n = true, .pad_k = true}>(rounds);
-    check<half_t, half_t, float, float, gemm_config{.pad_n = true, .pad_k = true}>(rounds);
-    check<half_t,
-          half_t,
-          float,
-          half_t,
-          gemm_config{.waves{1, 1, 2},
-                      .pipeline    = kind::compv5,
-                      .pad_n       = true,
-                      .pad_k       = true,
-                      .wave_groups = 2}>(rounds);
-    check<half_t,
-          half_t,
-          float,
-          half_t,
-          gemm_config{.pad_n = true, .pad_k = true, .persistent = true}>(rounds);
-    check<float,
-          float,
-          float,
-          float,
-          gemm_config{.pad_n = true, .pad_k = true, .default_epilogue = true}>(rounds);
-    check<
-        float,
-        float,
-        float,
-        float,
-        gemm_config{
-            .pad_m = true, .pad_n = true, .pad_k = true, .default_epilogue = true, .e_row = false}>(
-        rounds);
-#endif
-    return test::finish("gemm numerics");
+                  std::int32_t>();
 }
+
+#if !defined(CKPROF_TEST_FEW_KERNELS)
+TEST_CASE("products of bf16 agree with the definition")
+{ check_layouts<bf16_t, gemm_config{.tile{16, 64, 32}, .waves{1, 1, 1}, .pipeline = kind::mem}>(); }
+
+TEST_CASE("products of fp8 and bf8 agree with the definition")
+{
+    check_layouts<fp8_t, gemm_config{.pipeline = kind::compv3}, half_t>();
+    check_one<fp8_t, gemm_config{.pad_n = true, .pad_k = true}, half_t, bf8_t>();
+}
+#endif
+
+} // namespace

@@ -52,7 +52,7 @@ std::string not_met(const gemm_entry& entry, const request& r)
     std::string ids;
     for(const auto& rejection : ck_tile::host_model::unmet_requirements())
     {
-        EXPECT(!rejection.reason.empty());
+        CHECK(!rejection.reason.empty());
         ids += (ids.empty() ? "" : " ") + rejection.condition;
     }
     return ck_tile::host_model::were_all_conditions_tested() ? ids : ids + " ...";
@@ -61,11 +61,10 @@ std::string not_met(const gemm_entry& entry, const request& r)
 void expect_not_met(const gemm_entry& entry, const request& r, const std::string& ids)
 {
     const std::string got = not_met(entry, r);
-    EXPECT_MSG(got == ids,
-               entry.name + " M" + std::to_string(r.m) + " N" + std::to_string(r.n) + " K" +
-                   std::to_string(r.k) + " split " + std::to_string(r.k_batch) + ": got '" + got +
-                   "', expected '" + ids + "'");
-    EXPECT(entry.is_supported(arguments(*entry.facts, r)) == ids.empty());
+    CHECK_MESSAGE(got == ids,
+                  entry.name << " M" << r.m << " N" << r.n << " K" << r.k << " split "
+                             << r.k_batch);
+    CHECK(entry.is_supported(arguments(*entry.facts, r)) == ids.empty());
 }
 
 template <typename T, gemm_config C, typename E = half_t>
@@ -75,13 +74,12 @@ gemm_entry entry_of()
 void expect_vectors(const gemm_entry& entry, int a, int b, int c)
 {
     const plain_gemm_facts& f = *entry.facts;
-    EXPECT_MSG(f.vector_size_a == a && f.vector_size_b == b && f.vector_size_c == c,
-               entry.name + ": got " + std::to_string(f.vector_size_a) + "/" +
-                   std::to_string(f.vector_size_b) + "/" + std::to_string(f.vector_size_c));
+    CHECK_MESSAGE((f.vector_size_a == a && f.vector_size_b == b && f.vector_size_c == c),
+                  entry.name << ": got " << f.vector_size_a << "/" << f.vector_size_b << "/"
+                             << f.vector_size_c);
 }
 
-// The widths that the headers of July 2025 report.
-void vector_sizes()
+TEST_CASE("vector widths are those that the headers of July 2025 report")
 {
     constexpr sizes square{128, 128, 64}, mma{32, 32, 16};
     expect_vectors(entry_of<half_t, gemm_config{.tile = square, .mma = mma}>(), 8, 8, 8);
@@ -200,18 +198,17 @@ void check_table()
                             got.erase(at == 0 ? 0 : at - 1);
                         }
                     }
-                    EXPECT_MSG(got == wanted,
-                               entry.name + " M" + std::to_string(m) + " N" + std::to_string(n) +
-                                   " K" + std::to_string(k) + " split " + std::to_string(k_batch) +
-                                   ": got '" + got + "', expected '" + wanted + "'");
+                    CHECK_MESSAGE(got == wanted,
+                                  entry.name << " M" << m << " N" << n << " K" << k << " split "
+                                             << k_batch);
                 }
             }
         }
     }
-    EXPECT(f.vector_size_a == 8 && f.vector_size_b == 8);
+    CHECK((f.vector_size_a == 8 && f.vector_size_b == 8));
 }
 
-void support_table()
+TEST_CASE("sizes are supported as the table of layouts says")
 {
     check_table<gemm_config{.tile{64, 64, 64}}>();
     check_table<gemm_config{.tile{64, 64, 64}, .b_row = true}>();
@@ -221,7 +218,7 @@ void support_table()
     check_table<gemm_config{.tile{64, 64, 64}, .a_row = false, .b_row = true, .pad_n = true}>();
 }
 
-void own_conditions()
+TEST_CASE("conditions of the model's own come behind those of CK Tile")
 {
     const gemm_entry padded =
         entry_of<half_t, gemm_config{.tile{64, 64, 64}, .pad_n = true, .pad_k = true}>();
@@ -253,8 +250,7 @@ void own_conditions()
     expect_not_met(odd_float, {64, 61, 64, 2}, "");
 }
 
-// The last part of K can be shorter than the loop that was chosen for all parts.
-void loop_ends()
+TEST_CASE("the last part of K can be shorter than the loop that was chosen for all parts")
 {
     const gemm_entry v3 =
         entry_of<half_t, gemm_config{.tile{64, 64, 32}, .pad_n = true, .pad_k = true}>();
@@ -276,8 +272,7 @@ void loop_ends()
     expect_not_met(v4, {64, 64, 200, 2}, shorter);
 }
 
-// Blocks behind the end of K are zeros where K is padded or strided.
-void overruns()
+TEST_CASE("blocks behind the end of K are zeros where K is padded or strided")
 {
     constexpr kind v4           = kind::compv4;
     const std::string behind    = july_2025 ? "pipeline-depth" : "";
@@ -297,8 +292,7 @@ void overruns()
     expect_not_met(entry_of<half_t, gemm_config{}>(), {64, 64, 32}, "");
 }
 
-// After the first block, the loop without a tail goes along the fastest axis of an operand.
-void first_blocks()
+TEST_CASE("after the first block the loop without a tail goes along an operand's fastest axis")
 {
     constexpr kind basic     = kind::compv1;
     const std::string beyond = july_2025 ? "pipeline-depth" : "";
@@ -316,15 +310,13 @@ void first_blocks()
     }
 }
 
-// Devices that read an operand transposed get it turned in registers as well, in the last of two
-// blocks.
-void last_of_two()
+TEST_CASE("some devices turn an operand that is read transposed again in the last of two blocks")
 {
     const gemm_entry rows       = entry_of<half_t, gemm_config{.b_row = true, .pad_n = true}>();
     const gemm_entry contiguous = entry_of<half_t, gemm_config{}>();
     for(const char* device : {"gfx942", "gfx950"})
     {
-        EXPECT(ck_tile::host_model::set_device(device));
+        CHECK(ck_tile::host_model::set_device(device));
         const bool wrong = july_2025 && std::string_view(device) == "gfx950";
         for(const index_t loops : {1, 2, 3, 4})
         {
@@ -336,7 +328,7 @@ void last_of_two()
     }
 }
 
-void splits()
+TEST_CASE("the parts of a split K follow each other")
 {
     using ck_tile::host_model::k_range;
     using ck_tile::host_model::split_k_reads;
@@ -344,12 +336,12 @@ void splits()
     const auto same = [](const k_range& range, std::int64_t begin, std::int64_t end) {
         return range.begin == begin && range.end == end;
     };
-    EXPECT(same(split_k_reads(100, 2, 16, 0), 0, 64) &&
-           same(split_k_reads(100, 2, 16, 1), 64, 100));
-    EXPECT(same(split_k_steps(100, 2, 16, 0), 0, 48) &&
-           same(split_k_steps(100, 2, 16, 1), 48, 100));
+    CHECK(same(split_k_reads(100, 2, 16, 0), 0, 64));
+    CHECK(same(split_k_reads(100, 2, 16, 1), 64, 100));
+    CHECK(same(split_k_steps(100, 2, 16, 0), 0, 48));
+    CHECK(same(split_k_steps(100, 2, 16, 1), 48, 100));
     // Nothing is left for the last.
-    EXPECT(split_k_reads(64, 9, 16, 8).begin >= 64);
+    CHECK(split_k_reads(64, 9, 16, 8).begin >= 64);
     for(std::int64_t depth = 16; depth <= 300; ++depth)
     {
         for(std::int64_t parts = 1; parts <= depth / 16; ++parts)
@@ -357,17 +349,17 @@ void splits()
             std::int64_t reads = 0, steps = 0;
             for(std::int64_t part = 0; part < parts; ++part)
             {
-                EXPECT(split_k_steps(depth, parts, 16, part).begin == steps);
+                REQUIRE(split_k_steps(depth, parts, 16, part).begin == steps);
                 steps = split_k_steps(depth, parts, 16, part).end;
-                EXPECT(split_k_reads(depth, parts, 16, part).begin == reads);
+                REQUIRE(split_k_reads(depth, parts, 16, part).begin == reads);
                 reads = split_k_reads(depth, parts, 16, part).end;
             }
-            EXPECT(steps == depth && reads == depth);
+            CHECK((steps == depth && reads == depth));
         }
     }
 }
 
-void stages()
+TEST_CASE("stages to prefetch and persistence are those of the headers")
 {
     using mem = gemm_types<half_t,
                            half_t,
@@ -389,8 +381,8 @@ void stages()
     using persistent_3 =
         gemm_family<half_t, half_t, float, half_t, gemm_config{.persistent = true}>;
     // The flag was ignored by most pipelines.
-    EXPECT(persistent::kernel::PersistentKernel == !july_2025);
-    EXPECT(persistent_3::kernel::PersistentKernel);
+    CHECK(persistent::kernel::PersistentKernel == !july_2025);
+    CHECK(persistent_3::kernel::PersistentKernel);
 }
 
 // All codes against the definition, and rounding around every value.
@@ -408,67 +400,52 @@ void check_float8(int fraction_bits, int bias, double largest)
         const double place  = static_cast<double>(code % (1u << fraction_bits));
         const double wanted = exponent == 0 ? std::ldexp(place / one, 1 - bias)
                                             : std::ldexp(1 + place / one, exponent - bias);
-        if(wanted > largest) { EXPECT(!std::isfinite(static_cast<float>(value))); }
+        if(wanted > largest) { CHECK(!std::isfinite(static_cast<float>(value))); }
         else
         {
-            EXPECT(static_cast<double>(static_cast<float>(value)) == wanted);
-            EXPECT(float8<Format>(static_cast<float>(value)).bits == code);
+            CHECK(static_cast<double>(static_cast<float>(value)) == wanted);
+            CHECK(float8<Format>(static_cast<float>(value)).bits == code);
             values.push_back(wanted);
         }
         float8<Format> negative;
         negative.bits = static_cast<std::uint8_t>(code | 0x80);
         if(wanted <= largest && code != 0)
         {
-            EXPECT(static_cast<double>(static_cast<float>(negative)) == -wanted);
-            EXPECT(float8<Format>(static_cast<float>(negative)).bits == (code | 0x80));
+            CHECK(static_cast<double>(static_cast<float>(negative)) == -wanted);
+            CHECK(float8<Format>(static_cast<float>(negative)).bits == (code | 0x80));
         }
     }
-    EXPECT(values.back() == largest);
+    CHECK(values.back() == largest);
     for(std::size_t i = 0; i + 1 < values.size(); ++i)
     {
         const auto middle = static_cast<float>((values[i] + values[i + 1]) / 2);
-        EXPECT(float8<Format>(middle).bits == (i % 2 == 0 ? i : i + 1));
-        EXPECT(float8<Format>(std::nextafter(middle, 0.0f)).bits == i);
-        EXPECT(float8<Format>(std::nextafter(middle, 1e9f)).bits == i + 1);
+        CHECK(float8<Format>(middle).bits == (i % 2 == 0 ? i : i + 1));
+        CHECK(float8<Format>(std::nextafter(middle, 0.0f)).bits == i);
+        CHECK(float8<Format>(std::nextafter(middle, 1e9f)).bits == i + 1);
     }
     const auto last = static_cast<std::uint8_t>(values.size() - 1);
-    EXPECT(float8<Format>(1e9f).bits == last && float8<Format>(-1e9f).bits == (last | 0x80));
-    EXPECT(float8<Format>(INFINITY).bits == last);
-    EXPECT(std::isnan(static_cast<float>(float8<Format>(std::nanf("")))));
+    CHECK((float8<Format>(1e9f).bits == last && float8<Format>(-1e9f).bits == (last | 0x80)));
+    CHECK(float8<Format>(INFINITY).bits == last);
+    CHECK(std::isnan(static_cast<float>(float8<Format>(std::nanf("")))));
 }
 
-void eight_bits()
+TEST_CASE("numbers of eight bits convert as their formats define")
 {
     check_float8<ck_tile::e4m3_fnuz>(3, 8, 240);
     check_float8<ck_tile::e5m2_fnuz>(2, 16, 57344);
     check_float8<ck_tile::e4m3_ocp>(3, 7, 448);
     check_float8<ck_tile::e5m2_ocp>(2, 15, 57344);
     // There is no minus zero where its code is the only NaN.
-    EXPECT(ck_tile::float8<ck_tile::e4m3_fnuz>(-0.0f).bits == 0);
-    EXPECT(ck_tile::float8<ck_tile::e4m3_ocp>(-0.0f).bits == 0x80);
+    CHECK(ck_tile::float8<ck_tile::e4m3_fnuz>(-0.0f).bits == 0);
+    CHECK(ck_tile::float8<ck_tile::e4m3_ocp>(-0.0f).bits == 0x80);
     ck_tile::float8<ck_tile::e5m2_ocp> infinite;
     infinite.bits = 0xfc;
-    EXPECT(std::isinf(static_cast<float>(infinite)));
+    CHECK(std::isinf(static_cast<float>(infinite)));
     ck_tile::float8<ck_tile::e5m2_fnuz> only;
     only.bits = 0x80;
-    EXPECT(std::isnan(static_cast<float>(only)));
+    CHECK(std::isnan(static_cast<float>(only)));
     using gfx942 = std::is_same<fp8_t, ck_tile::float8<ck_tile::e4m3_fnuz>>;
-    EXPECT(gfx942::value);
+    CHECK(gfx942::value);
 }
 
 } // namespace
-
-int main()
-{
-    vector_sizes();
-    support_table();
-    own_conditions();
-    loop_ends();
-    overruns();
-    first_blocks();
-    last_of_two();
-    splits();
-    stages();
-    eight_bits();
-    return test::finish("gemm support");
-}

@@ -71,21 +71,21 @@ double product_at(matrix<A>& a, matrix<B>& b, index_t i, index_t j, index_t dept
 template <typename Kernel, typename Args>
 void run(const Args& kargs, dim3 grid)
 {
-    EXPECT(Kernel::IsSupportedArgument(kargs));
+    REQUIRE(Kernel::IsSupportedArgument(kargs));
     ck_tile::launch_kernel(ck_tile::stream_config{},
                            ck_tile::make_kernel<1>(Kernel{}, grid, Kernel::BlockSize(), 0, kargs));
 }
 
 // E = A * B combined with a D tensor of E's type and one in float.
 template <typename T, typename Operation, gemm_config C>
-void check_d(bool adds, int rounds)
+void check_d(bool adds)
 {
     using types    = gemm_types<T, T, float, T, C>;
     using epilogue = typename types::
         template shuffle<Operation, ck_tile::tuple<T, float>, ck_tile::tuple<row, row>>;
     using kernel = ck_tile::
         GemmKernelMultiD<typename types::partitioner, typename types::some_pipeline, epilogue>;
-    for(int round = 0; round < rounds; ++round)
+    for(int round = 0; round < rounds(4); ++round)
     {
         const index_t m = C.a_row ? between(1, 90) : 8 * between(1, 11), n = 8 * between(1, 12);
         const index_t k = 8 * between(2, 9);
@@ -115,13 +115,13 @@ void check_d(bool adds, int rounds)
         };
         if(k >= 32)
         {
-            EXPECT(!kernel::IsSupportedArgument(arguments(2, d0.stride)));
-            EXPECT(unmet_requirements().front().condition == "split-k");
+            CHECK(!kernel::IsSupportedArgument(arguments(2, d0.stride)));
+            CHECK(unmet_requirements().front().condition == "split-k");
         }
         for(const index_t wrong : {n - 8, d0.stride + 1})
         {
-            EXPECT(!kernel::IsSupportedArgument(arguments(1, wrong)));
-            EXPECT(unmet_requirements().front().condition == "stride-d");
+            CHECK(!kernel::IsSupportedArgument(arguments(1, wrong)));
+            CHECK(unmet_requirements().front().condition == "stride-d");
         }
         run<kernel>(arguments(1, d0.stride), kernel::GridSize(m, n, 1));
         for(index_t i = 0; i < m; ++i)
@@ -130,14 +130,14 @@ void check_d(bool adds, int rounds)
             {
                 const double c = product_at(a, b, i, j, k);
                 const double x = as_double(d0.at(i, j)), y = as_double(d1.at(i, j));
-                EXPECT(as_double(e.at(i, j)) == (adds ? c + x + y : c * x * y));
+                REQUIRE(as_double(e.at(i, j)) == (adds ? c + x + y : c * x * y));
             }
         }
         for(std::size_t at = 0; at < e.data.size(); ++at)
         {
             if(static_cast<index_t>(at % static_cast<std::size_t>(e.stride)) >= n)
             {
-                EXPECT(as_double(e.data[at]) == 77.0);
+                REQUIRE(as_double(e.data[at]) == 77.0);
             }
         }
     }
@@ -182,7 +182,7 @@ struct batch
 };
 
 template <typename T, typename E, bool Adds, gemm_config C>
-void check_batch(int rounds)
+void check_batch()
 {
     using acc        = std::conditional_t<std::is_integral_v<T>, std::int32_t, float>;
     using types      = gemm_types<T, T, acc, E, C>;
@@ -190,7 +190,7 @@ void check_batch(int rounds)
                                                   typename types::some_pipeline,
                                                   typename types::template some_epilogue<Adds>>;
     const double nan = std::is_integral_v<T> ? 99.0 : std::nan("");
-    for(int round = 0; round < rounds; ++round)
+    for(int round = 0; round < rounds(4); ++round)
     {
         const index_t parts = Adds ? 2 : 1, count = between(1, 5);
         const index_t m = C.a_row ? between(1, 90) : 16 * between(1, 5), n = 16 * between(1, 6);
@@ -228,8 +228,8 @@ void check_batch(int rounds)
                                                                        products));
         };
         const auto refused = [&](const auto& kargs, const char* condition) {
-            EXPECT(!kernel::IsSupportedArgument(kargs));
-            EXPECT(unmet_requirements().front().condition == condition);
+            CHECK(!kernel::IsSupportedArgument(kargs));
+            CHECK(unmet_requirements().front().condition == condition);
         };
         const auto extent = static_cast<index_t>(e.one.data.size());
         if(count > 1)
@@ -248,35 +248,46 @@ void check_batch(int rounds)
             {
                 for(index_t j = 0; j < n; ++j)
                 {
-                    EXPECT(as_double(found.at(i, j)) == product_at(one, two, i, j, k));
+                    REQUIRE(as_double(found.at(i, j)) == product_at(one, two, i, j, k));
                     found.at(i, j) = e.gap_value;
                 }
             }
             e.put(number, found);
         }
         // With the elements gone, nothing but what was there is left.
-        for(const E value : e.data) { EXPECT(as_double(value) == 77.0); }
+        for(const E value : e.data) { REQUIRE(as_double(value) == 77.0); }
     }
 }
 
-} // namespace
+constexpr gemm_config rcr{.pad_m = true, .pad_n = true, .pad_k = true};
+constexpr gemm_config crr{
+    .a_row = false, .b_row = true, .pad_m = true, .pad_n = true, .pad_k = true};
 
-int main(int argc, char** argv)
+TEST_CASE("D tensors are added to products")
 {
-    const int rounds = argc > 1 ? std::atoi(argv[1]) : 4;
-    constexpr gemm_config rcr{.pad_m = true, .pad_n = true, .pad_k = true};
-    constexpr gemm_config crr{
-        .a_row = false, .b_row = true, .pad_m = true, .pad_n = true, .pad_k = true};
-    check_d<half_t, own_sum, rcr>(true, rounds);
-    check_d<half_t, own_product, crr>(false, rounds);
-    check_d<float, ck_tile::element_wise::MultiDAdd, crr>(true, rounds);
-    check_d<float, ck_tile::element_wise::MultiDMultiply, rcr>(false, rounds);
-    check_batch<half_t, half_t, false, rcr>(rounds);
-    check_batch<half_t, half_t, true, crr>(rounds);
-    check_batch<float, float, false, crr>(rounds);
+    check_d<half_t, own_sum, rcr>(true);
+    check_d<float, ck_tile::element_wise::MultiDAdd, crr>(true);
+}
+
+TEST_CASE("D tensors are multiplied with products")
+{
+    check_d<half_t, own_product, crr>(false);
+    check_d<float, ck_tile::element_wise::MultiDMultiply, rcr>(false);
+}
+
+TEST_CASE("each product of a batch is written to its own matrix")
+{
+    check_batch<half_t, half_t, false, rcr>();
+    check_batch<float, float, false, crr>();
+}
+
+TEST_CASE("the parts of each product of a batch are added to what is there")
+{
+    check_batch<half_t, half_t, true, crr>();
     check_batch<std::int8_t,
                 std::int32_t,
                 true,
-                gemm_config{.pipeline = kind::mem, .pad_n = true, .pad_k = true}>(rounds);
-    return test::finish("gemm variants");
+                gemm_config{.pipeline = kind::mem, .pad_n = true, .pad_k = true}>();
 }
+
+} // namespace

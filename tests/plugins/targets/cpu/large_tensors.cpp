@@ -93,7 +93,7 @@ void fill_windows(const reserved<T>& input)
 
 constexpr std::int64_t windows = images * positions * positions;
 
-void forward()
+TEST_CASE("a forward kernel counts with 64 bits")
 {
     using family = test::forward_family<half_t, 2, plain>;
     const reserved<half_t> input(images * image);
@@ -118,11 +118,11 @@ void forward()
         });
         return count;
     };
-    EXPECT_MSG(wrong(std::int64_t{}) == 0, "forward");
-    EXPECT_MSG(wrong(std::uint32_t{}) > 0, "offsets of 32 bits are not found in a forward kernel");
+    CHECK(wrong(std::int64_t{}) == 0);
+    CHECK(wrong(std::uint32_t{}) > 0);
 }
 
-void backward_data()
+TEST_CASE("a backward data kernel counts with 64 bits")
 {
     using family = test::backward_data_family<half_t, 2, plain>;
     const reserved<half_t> input(images * image);
@@ -150,12 +150,12 @@ void backward_data()
         });
         return count;
     };
-    EXPECT_MSG(wrong(std::int64_t{}) == 0, "backward data");
-    EXPECT_MSG(wrong(std::uint32_t{}) > 0, "offsets of 32 bits are not found in backward data");
+    CHECK(wrong(std::int64_t{}) == 0);
+    CHECK(wrong(std::uint32_t{}) > 0);
 }
 
 template <typename Launch>
-void backward_weight(const char* name, const Launch& launch)
+void check_backward_weight(const Launch& launch)
 {
     const reserved<half_t> input(images * image);
     fill_windows(input);
@@ -179,12 +179,46 @@ void backward_weight(const char* name, const Launch& launch)
         }
         return count;
     };
-    EXPECT_MSG(wrong(std::int64_t{}) == 0, name);
-    EXPECT_MSG(wrong(std::uint32_t{}) > 0, std::string("32 bits are not found: ") + name);
+    CHECK(wrong(std::int64_t{}) == 0);
+    CHECK(wrong(std::uint32_t{}) > 0);
+}
+
+TEST_CASE("a backward weight kernel counts with 64 bits")
+{
+    for(const int parts : {1, 4})
+    {
+        CAPTURE(parts);
+        check_backward_weight([&](void* in, void* wei, void* out) {
+            test::backward_weight_family<half_t, 2, plain>::launch(problem(), in, wei, out, parts);
+        });
+    }
+}
+
+TEST_CASE("a two-stage backward weight kernel counts with 64 bits")
+{
+    check_backward_weight([](void* in, void* wei, void* out) {
+        test::two_stage_family<half_t, 2, plain>::launch(problem(), in, wei, out, 4);
+    });
+}
+
+using enum StreamKReductionStrategy;
+
+TEST_CASE("a stream-K kernel that adds in a tree counts with 64 bits")
+{
+    check_backward_weight([](void* in, void* wei, void* out) {
+        test::stream_k_family<half_t, 2, plain, Tree, false>::launch(problem(), in, wei, out, 7);
+    });
+}
+
+TEST_CASE("a linear and persistent stream-K kernel counts with 64 bits")
+{
+    check_backward_weight([](void* in, void* wei, void* out) {
+        test::stream_k_family<half_t, 2, plain, Linear, true>::launch(problem(), in, wei, out, 7);
+    });
 }
 
 // The last tile of a product whose A has nearly 2^31 elements, and twice as many bytes.
-void product()
+TEST_CASE("a product counts with 64 bits")
 {
     namespace model = host_model;
     const auto entry =
@@ -198,7 +232,7 @@ void product()
     call.stride_a = call.stride_b = depth;
     call.stride_e                 = columns;
     call.batch                    = 1;
-    EXPECT(model::supports_plain_gemm(*entry.facts, call));
+    CHECK(model::supports_plain_gemm(*entry.facts, call));
     const reserved<half_t> a(rows * depth), b(columns * depth), e(rows * columns);
     const auto in_b              = [](std::int64_t n, std::int64_t k) { return n * depth + k; };
     constexpr std::int64_t step  = 1024;
@@ -233,16 +267,16 @@ void product()
         }
         return count;
     };
-    EXPECT_MSG(wrong(std::int64_t{}) == 0, "product");
-    EXPECT_MSG(wrong(std::int32_t{}) > 0, "offsets of 32 bits are not found in a product");
+    CHECK(wrong(std::int64_t{}) == 0);
+    CHECK(wrong(std::int32_t{}) > 0);
     // CK Tile counts elements with 32 bits: one row more than they reach.
     call.m = 65537;
-    EXPECT(!model::supports_plain_gemm(*entry.facts, call));
-    EXPECT(model::unmet_requirements().front().condition == "index-range");
+    CHECK(!model::supports_plain_gemm(*entry.facts, call));
+    CHECK(model::unmet_requirements().front().condition == "index-range");
 }
 
 // The last block of a depthwise kernel whose input and output both have more than 2^32 elements.
-void depthwise()
+TEST_CASE("a depthwise kernel counts with 64 bits")
 {
     using family                = test::depthwise_family<half_t, 16, 16, 3, 1, 1, 1, 4, 8, 4>;
     constexpr std::int64_t side = 32, plane = side * side, groups = 1024, count = 4128, filter = 3;
@@ -250,7 +284,7 @@ void depthwise()
     const auto both = [](index_t v) { return std::vector<index_t>{v, v}; };
     const conv::ConvParam p(
         2, groups, count, 1, 1, both(filter), both(side), both(1), both(1), both(1), both(1));
-    EXPECT_MSG(family::supported(p), host_model::last_rejection());
+    REQUIRE_MESSAGE(family::supported(p), host_model::last_rejection());
     const reserved<half_t> input(count * groups * plane), output(count * groups * plane);
     constexpr std::int64_t last = (count * groups - 1) * plane;
     for(std::int64_t i = 0; i < plane; ++i) input[last + i] = half_t(value(i));
@@ -282,45 +316,18 @@ void depthwise()
         }
         return different;
     };
-    EXPECT_MSG(wrong(std::int64_t{}, std::int64_t{}) == 0, "depthwise");
-    EXPECT_MSG(wrong(std::uint32_t{}, std::int64_t{}) > 0, "32 bits are not found in the input");
-    EXPECT_MSG(wrong(std::int64_t{}, std::uint32_t{}) > 0, "32 bits are not found in the output");
+    CHECK(wrong(std::int64_t{}, std::int64_t{}) == 0);
+    CHECK(wrong(std::uint32_t{}, std::int64_t{}) > 0);
+    CHECK(wrong(std::int64_t{}, std::uint32_t{}) > 0);
 }
 
-// What one image alone must not exceed.
-void an_image_too_large()
+TEST_CASE("an image that 32 bits do not count is refused")
 {
     using family      = test::forward_family<half_t, 2, plain>;
     conv::ConvParam p = problem();
     p.C_ *= 8;
-    EXPECT(!family::is_supported(p, 1));
-    EXPECT(host_model::unmet_requirements().front().condition == "index-range");
+    CHECK(!family::is_supported(p, 1));
+    CHECK(host_model::unmet_requirements().front().condition == "index-range");
 }
 
 } // namespace
-
-int main()
-{
-    forward();
-    backward_data();
-    backward_weight("backward weight", [](void* in, void* wei, void* out) {
-        test::backward_weight_family<half_t, 2, plain>::launch(problem(), in, wei, out, 1);
-    });
-    backward_weight("backward weight in parts", [](void* in, void* wei, void* out) {
-        test::backward_weight_family<half_t, 2, plain>::launch(problem(), in, wei, out, 4);
-    });
-    backward_weight("two-stage backward weight", [](void* in, void* wei, void* out) {
-        test::two_stage_family<half_t, 2, plain>::launch(problem(), in, wei, out, 4);
-    });
-    using enum StreamKReductionStrategy;
-    backward_weight("stream-K, a tree", [](void* in, void* wei, void* out) {
-        test::stream_k_family<half_t, 2, plain, Tree, false>::launch(problem(), in, wei, out, 7);
-    });
-    backward_weight("stream-K, linear and persistent", [](void* in, void* wei, void* out) {
-        test::stream_k_family<half_t, 2, plain, Linear, true>::launch(problem(), in, wei, out, 7);
-    });
-    product();
-    depthwise();
-    an_image_too_large();
-    return test::finish("large tensors");
-}

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <random>
 #include <vector>
@@ -24,6 +25,20 @@ using ck_tile::bf16_t;
 using model::product_unit;
 
 std::mt19937 generator(7);
+
+// The first case: others force units.
+TEST_CASE("units that CKPROF_CPU_BF16 or the compiler's flags rule out are not chosen")
+{
+    const char* named       = std::getenv("CKPROF_CPU_BF16");
+    const std::string most  = named == nullptr ? "tiles" : named;
+    const product_unit best = model::best_product_unit();
+    CHECK(best <= (most == "fp32"    ? product_unit::fp32
+                   : most == "pairs" ? product_unit::pairs
+                                     : product_unit::tiles));
+#if !defined(__AVX512BF16__)
+    CHECK(best == product_unit::fp32);
+#endif
+}
 
 bf16_t from_bits(unsigned bits)
 {
@@ -66,11 +81,11 @@ model::exponent_range naive_exponents(const model::operand_lines& operand)
     return {smallest, largest};
 }
 
-void check_exponents()
+TEST_CASE("exponents are found in lines of matrices and not between them")
 {
     const auto same = [](const model::operand_lines& operand) {
         const auto found = model::exponents_of(operand), expected = naive_exponents(operand);
-        EXPECT(found.smallest == expected.smallest && found.largest == expected.largest);
+        CHECK((found.smallest == expected.smallest && found.largest == expected.largest));
     };
     std::vector<bf16_t> values = draw_many(200'000, 100, 140);
     const auto size            = static_cast<std::int64_t>(values.size());
@@ -100,8 +115,8 @@ void check_exponents()
     same({zeros.data(), 1, 0, 0, 1, 0});
 }
 
-// The rule, against sums of the smallest and the largest numbers of a range.
-void check_rule()
+// Against sums of the smallest and the largest numbers of a range.
+TEST_CASE("fast units are chosen where sums stay normal")
 {
     const auto value = [](int exponent, int fraction) {
         return std::ldexp(128.0 + fraction, exponent - 127 - 7);
@@ -120,26 +135,27 @@ void check_rule()
                 const double most  = static_cast<double>(depth) * value(a, 127) * value(b, 127);
                 const bool right   = least >= smallest_normal && most < beyond;
                 // never wrong, and cautious by a few binary orders of magnitude at most
-                EXPECT(!chosen || right);
-                EXPECT(chosen || least < smallest_normal || most * 8 >= beyond);
+                REQUIRE((!chosen || right));
+                REQUIRE((chosen || least < smallest_normal || most * 8 >= beyond));
             }
         }
     }
-    EXPECT(!model::sums_stay_normal({0, 127}, {127, 127}, 1));
-    EXPECT(!model::sums_stay_normal({127, 127}, {0, 127}, 1));
-    EXPECT(!model::sums_stay_normal({127, 255}, {1, 1}, 1));
-    EXPECT(model::sums_stay_normal({256, 0}, {256, 0}, 1000)); // zeros
+    CHECK(!model::sums_stay_normal({0, 127}, {127, 127}, 1));
+    CHECK(!model::sums_stay_normal({127, 127}, {0, 127}, 1));
+    CHECK(!model::sums_stay_normal({127, 255}, {1, 1}, 1));
+    CHECK(model::sums_stay_normal({256, 0}, {256, 0}, 1000)); // zeros
 }
 
 // Calls launch() with each unit and returns the bits that it leaves in result.
-template <typename T, typename Launch>
-std::vector<T> computed_by(product_unit unit, std::vector<T>& result, const Launch& launch)
+template <typename T>
+std::vector<T>
+computed_by(product_unit unit, std::vector<T>& result, const std::function<void()>& launch)
 {
     std::fill(result.begin(), result.end(), T(std::nanf("")));
     model::force_product_unit(unit);
     const std::uint64_t before = model::launches_by(unit);
     launch();
-    EXPECT(model::launches_by(unit) == before + 1);
+    CHECK(model::launches_by(unit) == before + 1);
     return result;
 }
 
@@ -147,30 +163,31 @@ template <typename T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b)
 { return std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0; }
 
-bool have_tiles = false;
+// before a test forces another unit
+const bool have_tiles = model::best_product_unit() == product_unit::tiles;
 
 // All units on one problem: pairs give the bits of fp32; tiles those sums in another order, so that
 // each element is off by what rounding to fp32 so often allows, and by the result's own rounding.
-template <typename T, typename Launch>
-void compare_units(std::vector<T>& result,
+void compare_units(std::vector<bf16_t>& result,
                    const std::vector<double>& magnitudes, // sums of the products' magnitudes
                    double depth,
                    const std::string& name,
-                   const Launch& launch)
+                   const std::function<void()>& launch)
 {
     const auto exact = computed_by(product_unit::fp32, result, launch);
-    EXPECT_MSG(same_bits(exact, computed_by(product_unit::pairs, result, launch)),
-               name + ": pairs");
+    CHECK_MESSAGE(same_bits(exact, computed_by(product_unit::pairs, result, launch)),
+                  name << ": pairs");
     if(!have_tiles) { return; }
     const auto tiles = computed_by(product_unit::tiles, result, launch);
     for(std::size_t i = 0; i < tiles.size(); ++i)
     {
         const double a = static_cast<float>(exact[i]), b = static_cast<float>(tiles[i]);
-        const double unit = sizeof(T) == 2 ? 0x1p-6 * std::abs(a) : 0;
-        EXPECT_MSG(std::abs(a - b) <= magnitudes[i] * depth * 0x1p-23 + unit, name + ": tiles");
+        const double unit = 0x1p-6 * std::abs(a);
+        REQUIRE_MESSAGE(std::abs(a - b) <= magnitudes[i] * depth * 0x1p-23 + unit,
+                        name << ": tiles");
     }
-    EXPECT_MSG(same_bits(tiles, computed_by(product_unit::tiles, result, launch)),
-               name + ": tiles, again");
+    CHECK_MESSAGE(same_bits(tiles, computed_by(product_unit::tiles, result, launch)),
+                  name << ": tiles, again");
 }
 
 std::int64_t longest_sum(const model::conv_shape& s)
@@ -219,13 +236,13 @@ void check_forward(const ck_tile::conv::ConvParam& param)
 }
 
 template <index_t D>
-void check_convolutions(int rounds)
+void check_convolutions()
 {
     constexpr kernel_config plain{}, deep{.tile{16, 32, 8}, .waves{1, 1, 1}},
         wide{.tile{128, 64, 16}}, merged{.tile{32, 32, 32}, .merged = 8},
         twofold{.tile{64, 64, 16}, .pipeline = ck_tile::GemmPipeline::COMPUTE_V5};
     auto problems = chosen_problems(D);
-    for(int i = 0; i < rounds; ++i) { problems.push_back(random_problem(D, i % 4)); }
+    for(int i = 0; i < rounds(4); ++i) { problems.push_back(random_problem(D, i % 4)); }
     for(const auto& param : problems)
     {
         check_forward<forward_family<bf16_t, D, plain>>(param);
@@ -292,7 +309,7 @@ void check_product(index_t m, index_t n, index_t k)
         entry.launch(args, ck_tile::stream_config{});
     };
     const auto exact = computed_by(product_unit::fp32, e, launch);
-    EXPECT(same_bits(exact, computed_by(product_unit::pairs, e, launch)));
+    CHECK(same_bits(exact, computed_by(product_unit::pairs, e, launch)));
     if(!have_tiles) { return; }
     const auto tiles = computed_by(product_unit::tiles, e, launch);
     for(index_t i = 0; i < m; ++i)
@@ -300,12 +317,12 @@ void check_product(index_t m, index_t n, index_t k)
         for(index_t j = 0; j < n; ++j)
         {
             const float expected = sum_of_tiles(rows.data() + i * k, columns.data() + j * k, k);
-            EXPECT(tiles[static_cast<std::size_t>(i * n + j)] == expected);
+            REQUIRE(tiles[static_cast<std::size_t>(i * n + j)] == expected);
         }
     }
 }
 
-// Operands that a fast unit would compute wrongly are left to fp32, at whatever place they are.
+// At whatever place they are.
 void check_refusals(product_unit unit)
 {
     using family = backward_weight_family<bf16_t, 2, kernel_config{}>;
@@ -321,11 +338,11 @@ void check_refusals(product_unit unit)
         };
         const std::uint64_t before = model::launches_by(expected);
         launch();
-        EXPECT(model::launches_by(expected) == before + 1);
+        CHECK(model::launches_by(expected) == before + 1);
         const auto found = wei;
         model::force_product_unit(product_unit::fp32);
         family::launch(param, x.data(), wei.data(), y.data(), 1);
-        EXPECT(expected != product_unit::fp32 || same_bits(found, wei));
+        CHECK((expected != product_unit::fp32 || same_bits(found, wei)));
     };
     run(in, out, unit);
     for(const unsigned bits : {0x0001u, 0x807fu, 0x7f80u, 0x7fc0u})
@@ -343,25 +360,23 @@ void check_refusals(product_unit unit)
     run(std::vector<bf16_t>(in.size()), out, unit);
 }
 
-} // namespace
+TEST_CASE("fast units agree with fp32 on 1D convolutions") { check_convolutions<1>(); }
+TEST_CASE("fast units agree with fp32 on 2D convolutions") { check_convolutions<2>(); }
 
-int main(int argc, char** argv)
+TEST_CASE("units have the bits that their manuals define")
 {
-    const int rounds = argc > 1 ? std::atoi(argv[1]) : 4;
-    const auto best  = model::best_product_unit();
-    have_tiles       = best == product_unit::tiles;
-    std::printf("best unit for bf16: %s\n", model::name_of(best));
-    check_exponents();
-    check_rule();
-    EXPECT(model::impl::pairs_as_documented());
+    CHECK(model::impl::pairs_as_documented());
     for(const index_t k : {16, 17, 31, 32, 33, 64, 255, 257, 600})
     {
         check_product<true, false>(33, 50, k);
         check_product<false, true>(70, 17, k);
     }
-    check_convolutions<1>(rounds);
-    check_convolutions<2>(rounds);
+}
+
+TEST_CASE("operands that a fast unit would compute wrongly are left to fp32")
+{
     check_refusals(product_unit::pairs);
     if(have_tiles) { check_refusals(product_unit::tiles); }
-    return test::finish("product units");
 }
+
+} // namespace

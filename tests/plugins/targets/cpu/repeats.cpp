@@ -16,7 +16,7 @@ namespace {
 using namespace test;
 using lengths = std::vector<ck_tile::long_index_t>;
 
-constexpr int repeats = 20;
+constexpr int repeats = 20, workers = 7;
 
 template <typename T>
 std::vector<T> random_values(std::size_t count, unsigned seed)
@@ -43,27 +43,20 @@ void check(const ck_tile::conv::ConvParam& param, index_t splits)
         std::fill(result.begin(), result.end(), T(std::nanf("")));
         Family::launch(param, in.data(), wei.data(), out.data(), splits);
         if(i == 0) { first = result; }
-        EXPECT_MSG(std::memcmp(first.data(), result.data(), result.size() * sizeof(T)) == 0,
-                   Family::kernel::GetInstanceString() + ": run " + std::to_string(i) +
-                       " differs from the first with " + std::to_string(splits) + " splits");
+        CHECK_MESSAGE(std::memcmp(first.data(), result.data(), result.size() * sizeof(T)) == 0,
+                      Family::kernel::GetInstanceString()
+                          << ": run " << i << " differs from the first with " << splits
+                          << " splits");
     }
 }
 
 template <typename T>
 void check_type()
 {
+    ck_tile::host_model::set_worker_count(workers);
     constexpr kernel_config small{.tile{16, 16, 8}, .waves{1, 1, 1}, .vectors{1, 1, 2}};
-    const ck_tile::conv::ConvParam param(2,
-                                         2,
-                                         4,
-                                         16,
-                                         6,
-                                         lengths{3, 3},
-                                         lengths{13, 11},
-                                         lengths{1, 1},
-                                         lengths{1, 1},
-                                         lengths{1, 1},
-                                         lengths{1, 1});
+    const lengths one{1, 1}, filter{3, 3}, image{13, 11};
+    const ck_tile::conv::ConvParam param(2, 2, 4, 16, 6, filter, image, one, one, one, one);
     for(const index_t splits : {1, 3, 8, 32})
     {
         check<backward_weight_family<T, 2, small>, T, false>(param, splits);
@@ -75,33 +68,19 @@ void check_type()
     }
 }
 
-// A block that fails must not leave others waiting for their turn.
-void check_failure()
+TEST_CASE("fp32 kernels give the same bits every time") { check_type<float>(); }
+TEST_CASE("fp16 kernels give the same bits every time") { check_type<ck_tile::half_t>(); }
+TEST_CASE("bf16 kernels give the same bits every time") { check_type<ck_tile::bf16_t>(); }
+
+TEST_CASE("a block that fails does not leave others waiting for their turn")
 {
+    ck_tile::host_model::set_worker_count(workers);
     const auto block = [](const void*, const ck_tile::host_model::block_position& position) {
         if(position.z == 1 && position.x == 2) { throw std::runtime_error("a block failed"); }
         const ck_tile::host_model::ordered_turn turn(position);
     };
-    bool thrown = false;
-    try
-    {
-        ck_tile::host_model::run_grid(dim3(4, 2, 6), block, nullptr);
-    }
-    catch(const std::runtime_error&)
-    {
-        thrown = true;
-    }
-    EXPECT(thrown);
+    CHECK_THROWS_AS(ck_tile::host_model::run_grid(dim3(4, 2, 6), block, nullptr),
+                    std::runtime_error);
 }
 
 } // namespace
-
-int main()
-{
-    ck_tile::host_model::set_worker_count(7);
-    check_failure();
-    check_type<float>();
-    check_type<ck_tile::half_t>();
-    check_type<ck_tile::bf16_t>();
-    return test::finish("repeats");
-}

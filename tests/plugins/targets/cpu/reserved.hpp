@@ -22,7 +22,7 @@ public:
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                        -1,
                        0))
-    { EXPECT(memory_ != MAP_FAILED); }
+    { CHECK(memory_ != MAP_FAILED); }
     ~reserved() { munmap(memory_, bytes_); }
     reserved(const reserved&)            = delete;
     reserved& operator=(const reserved&) = delete;

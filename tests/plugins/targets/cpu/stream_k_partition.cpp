@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Stream-K for every number of workgroups from 1 to a few hundred: the partition covers each (tile,
 // iteration) exactly once, the fix-up reads only what was written, nothing is written outside, and
-// tree, linear and persistent kernels agree with the definition. Usage: stream_k_partition
-// [WORKGROUPS]
+// tree, linear and persistent kernels agree with the definition.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -17,6 +16,8 @@ namespace {
 using namespace test;
 using ck_tile::StreamKReductionStrategy;
 using lengths = std::vector<ck_tile::long_index_t>;
+
+constexpr int most_workgroups = 300;
 
 // Counts how often each iteration of each tile is computed by walking the ranges as blocks do.
 void check_partition(std::int64_t m_tiles,
@@ -43,8 +44,8 @@ void check_partition(std::int64_t m_tiles,
     const std::string what = std::to_string(m_tiles) + "x" + std::to_string(n_tiles) + " tiles, " +
                              std::to_string(loops) + " loops, " + std::to_string(workgroups) +
                              " workgroups";
-    for(const int count : visits) { EXPECT_MSG(count == 1, what); }
-    EXPECT_MSG(plan.sk_ctas == 0 || most - least <= 1, what + ": uneven shares");
+    for(const int count : visits) { REQUIRE_MESSAGE(count == 1, what); }
+    CHECK_MESSAGE((plan.sk_ctas == 0 || most - least <= 1), what << ": uneven shares");
 }
 
 // One kernel on one problem with buffers that tell what it does to them.
@@ -73,7 +74,7 @@ void check_kernel(const ck_tile::conv::ConvParam& param,
     const std::string what =
         std::string(Strategy == StreamKReductionStrategy::Tree ? "tree" : "linear") +
         (Persistent ? " persistent " : " ") + std::to_string(workgroups);
-    EXPECT_MSG(kernel::IsSupportedArgument(kargs), what);
+    REQUIRE_MESSAGE(kernel::IsSupportedArgument(kargs), what);
 
     // Flags are cleared as a launcher does, partial sums are poisoned: one that is read before it
     // was written makes the result NaN.
@@ -91,20 +92,18 @@ void check_kernel(const ck_tile::conv::ConvParam& param,
     for(std::size_t i = 0; i < expected.size(); ++i)
     {
         const float got = weight[fence + i];
-        EXPECT_MSG(got == static_cast<float>(expected[i]),
-                   what + ": element " + std::to_string(i) + " is " + std::to_string(got) +
-                       ", expected " + std::to_string(expected[i]));
+        REQUIRE_MESSAGE(got == static_cast<float>(expected[i]), what << ": element " << i);
     }
     for(std::size_t i = 0; i < fence; ++i)
     {
-        EXPECT_MSG(weight[i] == mark && weight[fence + expected.size() + i] == mark,
-                   what + ": wrote outside the weight");
-        EXPECT_MSG(workspace[i] == mark && workspace[fence + words + i] == mark,
-                   what + ": wrote outside the workspace");
+        REQUIRE_MESSAGE((weight[i] == mark && weight[fence + expected.size() + i] == mark),
+                        what << ": wrote outside the weight");
+        REQUIRE_MESSAGE((workspace[i] == mark && workspace[fence + words + i] == mark),
+                        what << ": wrote outside the workspace");
     }
 }
 
-void check_kernels(const ck_tile::conv::ConvParam& param, index_t most)
+void check_kernels(const ck_tile::conv::ConvParam& param)
 {
     const conv_shape shape = ck_tile::host_model::make_conv_shape(param);
     // Small integers: sums are exact in any order.
@@ -117,7 +116,7 @@ void check_kernels(const ck_tile::conv::ConvParam& param, index_t most)
     const auto in = fill(input_size(shape), 5), out = fill(output_size(shape), 3);
     const auto expected = reference_backward_weight(shape, in, out);
     const std::vector<float> in_data(in.begin(), in.end()), out_data(out.begin(), out.end());
-    for(index_t workgroups = 1; workgroups <= most; ++workgroups)
+    for(index_t workgroups = 1; workgroups <= most_workgroups; ++workgroups)
     {
         using enum StreamKReductionStrategy;
         check_kernel<Tree, false>(param, in_data, out_data, expected, workgroups);
@@ -127,12 +126,9 @@ void check_kernels(const ck_tile::conv::ConvParam& param, index_t most)
     }
 }
 
-} // namespace
-
-int main(int argc, char** argv)
+TEST_CASE("each iteration of each tile belongs to one workgroup")
 {
-    const int most = argc > 1 ? std::atoi(argv[1]) : 300;
-    for(int workgroups = 1; workgroups <= most; ++workgroups)
+    for(int workgroups = 1; workgroups <= most_workgroups; ++workgroups)
     {
         for(const auto& [m_tiles, n_tiles, loops] : {triple{1, 1, 1},
                                                      triple{1, 1, 400},
@@ -144,31 +140,21 @@ int main(int argc, char** argv)
             check_partition(m_tiles, n_tiles, loops, workgroups);
         }
     }
-    // 3x2 tiles of 36 iterations, with rows and columns that do not fill the last tile.
-    check_kernels(ck_tile::conv::ConvParam(2,
-                                           1,
-                                           2,
-                                           40,
-                                           3,
-                                           lengths{3, 3},
-                                           lengths{12, 12},
-                                           lengths{1, 1},
-                                           lengths{1, 1},
-                                           lengths{1, 1},
-                                           lengths{1, 1}),
-                  most);
-    // Two groups, one tile each, with a long reduction whose last iteration is not full.
-    check_kernels(ck_tile::conv::ConvParam(2,
-                                           2,
-                                           5,
-                                           16,
-                                           2,
-                                           lengths{2, 3},
-                                           lengths{19, 21},
-                                           lengths{2, 1},
-                                           lengths{1, 2},
-                                           lengths{1, 0},
-                                           lengths{0, 2}),
-                  most);
-    return test::finish("stream-K partition");
 }
+
+// 3x2 tiles of 36 iterations.
+TEST_CASE("kernels agree with the definition where rows and columns do not fill the last tile")
+{
+    const lengths one{1, 1}, filter{3, 3}, image{12, 12};
+    check_kernels(ck_tile::conv::ConvParam(2, 1, 2, 40, 3, filter, image, one, one, one, one));
+}
+
+TEST_CASE("kernels agree with the definition where the last iteration of a group is not full")
+{
+    const lengths filter{2, 3}, image{19, 21}, stride{2, 1}, dilation{1, 2}, left{1, 0},
+        right{0, 2};
+    check_kernels(
+        ck_tile::conv::ConvParam(2, 2, 5, 16, 2, filter, image, stride, dilation, left, right));
+}
+
+} // namespace

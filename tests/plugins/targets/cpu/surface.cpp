@@ -34,31 +34,31 @@ void check_bijection()
             const index_t M = m * Partitioner::MPerBlock - 1;
             const index_t N = n * Partitioner::NPerBlock - 1;
             const Partitioner partitioner(M, N);
-            EXPECT(Partitioner::GridSize(M, N) == m * n);
+            CHECK(Partitioner::GridSize(M, N) == m * n);
             std::set<std::pair<index_t, index_t>> tiles;
             for(index_t block = 0; block < m * n; ++block)
             {
                 const auto [im, in] = partitioner.GetOutputTileIndex(block);
-                EXPECT(0 <= im && im < m && 0 <= in && in < n);
+                CHECK((0 <= im && im < m && 0 <= in && in < n));
                 tiles.insert({im, in});
             }
-            EXPECT(static_cast<index_t>(tiles.size()) == m * n);
+            CHECK(static_cast<index_t>(tiles.size()) == m * n);
         }
     }
 }
 
-void partitioners()
+TEST_CASE("partitioners give each block a tile of its own")
 {
     using shape = TileGemmShape<sequence<32, 16, 8>, sequence<1, 1, 1>, sequence<16, 16, 16>>;
     check_bijection<GemmSpatiallyLocalTilePartitioner<shape, 8, 4>>();
     check_bijection<GemmTile1DPartitioner<shape>>();
     using local = GemmSpatiallyLocalTilePartitioner<shape, 8, 4>;
-    EXPECT(local::GetLoopNum(17) == 3);
+    CHECK(local::GetLoopNum(17) == 3);
     // 4 x 4 tiles: groups of 2; block 1 belongs to group 1, linear id 2, strip of 4 rows.
     const auto tile = local(128, 64).GetOutputTileIndex(1);
-    EXPECT(tile.m == 2 && tile.n == 0);
+    CHECK((tile.m == 2 && tile.n == 0));
     const auto row_major = GemmTile1DPartitioner<shape>(128, 64).GetOutputTileIndex(5);
-    EXPECT(row_major.m == 1 && row_major.n == 1);
+    CHECK((row_major.m == 1 && row_major.n == 1));
 }
 
 conv::ConvParam problem_2d(index_t g,
@@ -85,13 +85,13 @@ conv::ConvParam problem_2d(index_t g,
                            both(pad));
 }
 
-void problems()
+TEST_CASE("problems know their output and what they cost")
 {
     const auto p = problem_2d(2, 4, 64, 12, 3, 28, 2, 1, 1);
-    EXPECT(p.output_spatial_lengths_ == (lengths{14, 14}));
-    EXPECT(p.GetFlops() == 2ull * 2 * 4 * 64 * 12 * 14 * 14 * 9);
-    EXPECT((p.GetByte<half_t, half_t, half_t>() ==
-            2ull * (2 * 4 * 12 * 28 * 28 + 2 * 64 * 12 * 9 + 2 * 4 * 64 * 14 * 14)));
+    CHECK(p.output_spatial_lengths_ == (lengths{14, 14}));
+    CHECK(p.GetFlops() == 2ull * 2 * 4 * 64 * 12 * 14 * 14 * 9);
+    CHECK(p.GetByte<half_t, half_t, half_t>() ==
+          2ull * (2 * 4 * 12 * 28 * 28 + 2 * 64 * 12 * 9 + 2 * 4 * 64 * 14 * 14));
     const conv::ConvParam big(2,
                               1,
                               128,
@@ -103,41 +103,16 @@ void problems()
                               lengths{1, 1},
                               lengths{1, 1},
                               lengths{1, 1});
-    EXPECT(big.GetFlops() == 2ull * 128 * 4096 * 4096 * 512 * 512 * 9);
+    CHECK(big.GetFlops() == 2ull * 128 * 4096 * 4096 * 512 * 512 * 9);
     const conv::ConvParam asymmetric(
         1, 1, 1, 1, 1, lengths{3}, lengths{2}, lengths{1}, lengths{2}, lengths{4}, lengths{0});
-    EXPECT(asymmetric.output_spatial_lengths_ == lengths{2});
-    for(const bool narrow : {true, false})
-    {
-        bool thrown = false;
-        try
-        {
-            if(narrow)
-            {
-                conv::ConvParam(
-                    2, 1, 1, 1, 1, std::vector<index_t>{3}, {4, 4}, {1, 1}, {1, 1}, {0, 0}, {0, 0});
-            }
-            else
-            {
-                conv::ConvParam(2,
-                                1,
-                                1,
-                                1,
-                                1,
-                                lengths{3, 3},
-                                lengths{4, 4},
-                                lengths{1},
-                                lengths{1, 1},
-                                lengths{0, 0},
-                                lengths{0, 0});
-            }
-        }
-        catch(const std::runtime_error&)
-        {
-            thrown = true;
-        }
-        EXPECT(thrown);
-    }
+    CHECK(asymmetric.output_spatial_lengths_ == lengths{2});
+    const std::vector<index_t> one{3}, four{4, 4}, unit{1, 1}, none{0, 0};
+    CHECK_THROWS_AS(conv::ConvParam(2, 1, 1, 1, 1, one, four, unit, unit, none, none),
+                    std::runtime_error);
+    const lengths filter{3, 3}, image{4, 4}, stride{1}, dilation{1, 1}, pad{0, 0};
+    CHECK_THROWS_AS(conv::ConvParam(2, 1, 1, 1, 1, filter, image, stride, dilation, pad, pad),
+                    std::runtime_error);
 }
 
 using supported = bool (*)(const conv::ConvParam&, index_t);
@@ -147,15 +122,15 @@ void expect_rejection(supported test,
                       index_t k_batch,
                       const std::string& reason)
 {
-    EXPECT_MSG(!test(p, k_batch), "accepted, expected: " + reason);
-    EXPECT_MSG(last_rejection().find(reason) != std::string::npos,
-               "expected '" + reason + "', got '" + last_rejection() + "'");
+    CHECK_MESSAGE(!test(p, k_batch), "accepted, expected: " << reason);
+    CHECK_MESSAGE(last_rejection().find(reason) != std::string::npos,
+                  "expected '" << reason << "', got '" << last_rejection() << "'");
 }
 
 void expect_support(supported test, const conv::ConvParam& p)
 {
-    EXPECT_MSG(test(p, 1), "rejected: " + last_rejection());
-    EXPECT(last_rejection().empty());
+    CHECK_MESSAGE(test(p, 1), "rejected: " << last_rejection());
+    CHECK(last_rejection().empty());
 }
 
 struct channels_first : test::layouts<2>
@@ -165,7 +140,7 @@ struct wrong_weights : test::layouts<2>
 struct wrong_output : test::layouts<2>
 { using out = tensor_layout::convolution::NGKHW; };
 
-void support()
+TEST_CASE("forward kernels say which problems they do not support and why")
 {
     constexpr auto plain = &forward_family<
         half_t,
@@ -283,11 +258,11 @@ void support()
          &forward_family<half_t, 2, kernel_config{.pipeline = BASIC_ASYNC_V1}>::is_supported})
     {
         expect_support(test, problem_2d(1, 1, 8, 8, 3, 14));
-        EXPECT(set_device("gfx942:sramecc+:xnack-") &&
-               host_model::current_device().compute_units == 304);
+        CHECK(set_device("gfx942:sramecc+:xnack-"));
+        CHECK(host_model::current_device().compute_units == 304);
         expect_rejection(test, problem_2d(1, 1, 8, 8, 3, 14), 1, "the device is gfx942");
-        EXPECT(!set_device("gfx000") && host_model::current_device().name == "gfx942");
-        EXPECT(set_device("gfx950"));
+        CHECK((!set_device("gfx000") && host_model::current_device().name == "gfx942"));
+        CHECK(set_device("gfx950"));
     }
 
     // Problems that CK Tile does not test for.
@@ -317,20 +292,11 @@ void support()
                                lengths{0, 0});
     expect_rejection(any, huge, 1, "32-bit indices");
 
-    bool thrown = false;
-    try
-    {
-        using one = forward_family<half_t, 1, kernel_config{}>;
-        one::is_supported(problem_2d(1, 1, 8, 8, 3, 14), 1);
-    }
-    catch(const std::runtime_error&)
-    {
-        thrown = true;
-    }
-    EXPECT(thrown);
+    using one = forward_family<half_t, 1, kernel_config{}>;
+    CHECK_THROWS_AS(one::is_supported(problem_2d(1, 1, 8, 8, 3, 14), 1), std::runtime_error);
 }
 
-void split_batch()
+TEST_CASE("images are split where a tensor exceeds two gibibytes")
 {
     const auto images = [](std::int64_t n, std::int64_t c, std::int64_t length) {
         host_model::conv_shape s;
@@ -342,58 +308,58 @@ void split_batch()
         return host_model::images_per_split(s);
     };
     const std::int64_t mib = 1 << 20;
-    EXPECT(images(8, 64, mib) == 8); // 2 GiB exactly
-    EXPECT(images(9, 64, mib) == 3); // two would do, three divides
-    EXPECT(images(16, 64, mib) == 8);
-    EXPECT(images(12, 128, mib) == 4); // 6 GiB in 3 parts
-    EXPECT(images(13, 64, mib) == 1);  // prime
-    EXPECT(images(4, 1024, mib) == 1);
+    CHECK(images(8, 64, mib) == 8); // 2 GiB exactly
+    CHECK(images(9, 64, mib) == 3); // two would do, three divides
+    CHECK(images(16, 64, mib) == 8);
+    CHECK(images(12, 128, mib) == 4); // 6 GiB in 3 parts
+    CHECK(images(13, 64, mib) == 1);  // prime
+    CHECK(images(4, 1024, mib) == 1);
     using kernel = forward_family<half_t, 1, kernel_config{}>::kernel;
     const conv::ConvParam p(
         1, 1, 16, 1, 64, lengths{1}, lengths{mib}, lengths{1}, lengths{1}, lengths{0}, lengths{0});
     const auto kargs =
         kernel::MakeKernelArgs(GroupedConvFwdHostArgs<>(p, nullptr, nullptr, {}, nullptr, 1));
-    EXPECT(kargs.n_splits == 2 && kargs.GemmM == 8 * mib && kernel::GridSize(kargs).z == 2);
+    CHECK((kargs.n_splits == 2 && kargs.GemmM == 8 * mib && kernel::GridSize(kargs).z == 2));
 }
 
-void grids()
+TEST_CASE("grids cover the product of a convolution")
 {
     using kernel     = forward_family<half_t, 2, kernel_config{.tile{128, 128, 64}}>::kernel;
     const auto kargs = kernel::MakeKernelArgs(GroupedConvFwdHostArgs<>(
         problem_2d(2, 4, 64, 12, 3, 28), nullptr, nullptr, {}, nullptr, 1));
-    EXPECT(kargs.GemmM == 3136 && kargs.GemmN == 64 && kargs.GemmK == 108 && kargs.GemmBatch == 2);
+    CHECK((kargs.GemmM == 3136 && kargs.GemmN == 64 && kargs.GemmK == 108 && kargs.GemmBatch == 2));
     const dim3 grid = kernel::GridSize(kargs);
-    EXPECT(grid.x == 25 && grid.y == 2 && grid.z == 1);
-    EXPECT(kernel::BlockSize().x == 256);
+    CHECK((grid.x == 25 && grid.y == 2 && grid.z == 1));
+    CHECK(kernel::BlockSize().x == 256);
     using wavelet = forward_family<half_t, 2, kernel_config{.pipeline = WAVELET}>::kernel;
-    EXPECT(wavelet::BlockSize().x == 64 * (4 + 4));
-    EXPECT(kargs.in_g_n_c_wis_lengths[3] == 28 && kargs.wei_g_k_c_xs_lengths[4] == 3);
+    CHECK(wavelet::BlockSize().x == 64 * (4 + 4));
+    CHECK((kargs.in_g_n_c_wis_lengths[3] == 28 && kargs.wei_g_k_c_xs_lengths[4] == 3));
 }
 
-void texts()
+TEST_CASE("forward kernels and pipelines have the names of CK Tile")
 {
-    EXPECT(SelectedConvKernelLauncher::get_instance_string() ==
-           "GroupedConvolutionForwardKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,4,4,1,0,0,128,"
-           "128,32,4,1,1,"
-           "16,16,16,bf16,bf16,COMPUTE_V3,Intrawave,0,1,fp32,bf16,EmptyTuple,PassThrough>");
-    EXPECT((forward_family<half_t, 2, kernel_config{.tile{64, 64, 64}, .vectors{4, 4, 4}}>::kernel::
-                GetInstanceString() ==
-            "GroupedConvolutionForwardKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,4,4,1,0,0,64,"
-            "64,64,2,2,1,"
-            "16,16,16,fp16,fp16,COMPUTE_V3,Intrawave,0,1,fp32,fp16,EmptyTuple,PassThrough>"));
-    EXPECT((forward_family<float,
-                           3,
-                           kernel_config{.vectors{1, 1, 4},
-                                         .merged         = 8,
-                                         .split_image    = true,
-                                         .double_buffer  = true,
-                                         .wave_groups    = 2,
-                                         .specialization = Filter3x3,
-                                         .scheduler      = GemmPipelineScheduler::Interwave,
-                                         .pipeline       = MEMORY}>::kernel::GetInstanceString() ==
-            "GroupedConvolutionForwardKernel<3,Filter3x3,NDHWGC,GKZYXC,EmptyTuple,NDHWGK,1,1,4,8,1,"
-            "0,64,64,32,2,2,1,"
-            "16,16,16,fp32,fp32,MEMORY,Interwave,1,2,fp32,fp32,EmptyTuple,PassThrough>"));
+    CHECK(SelectedConvKernelLauncher::get_instance_string() ==
+          "GroupedConvolutionForwardKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,4,4,1,0,0,128,"
+          "128,32,4,1,1,"
+          "16,16,16,bf16,bf16,COMPUTE_V3,Intrawave,0,1,fp32,bf16,EmptyTuple,PassThrough>");
+    CHECK(forward_family<half_t, 2, kernel_config{.tile{64, 64, 64}, .vectors{4, 4, 4}}>::kernel::
+              GetInstanceString() ==
+          "GroupedConvolutionForwardKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,4,4,1,0,0,64,"
+          "64,64,2,2,1,"
+          "16,16,16,fp16,fp16,COMPUTE_V3,Intrawave,0,1,fp32,fp16,EmptyTuple,PassThrough>");
+    CHECK(forward_family<float,
+                         3,
+                         kernel_config{.vectors{1, 1, 4},
+                                       .merged         = 8,
+                                       .split_image    = true,
+                                       .double_buffer  = true,
+                                       .wave_groups    = 2,
+                                       .specialization = Filter3x3,
+                                       .scheduler      = GemmPipelineScheduler::Interwave,
+                                       .pipeline       = MEMORY}>::kernel::GetInstanceString() ==
+          "GroupedConvolutionForwardKernel<3,Filter3x3,NDHWGC,GKZYXC,EmptyTuple,NDHWGK,1,1,4,8,1,"
+          "0,64,64,32,2,2,1,"
+          "16,16,16,fp32,fp32,MEMORY,Interwave,1,2,fp32,fp32,EmptyTuple,PassThrough>");
     const std::string name = SelectedConvKernelLauncher::Kernel::GetName();
     for(const char* part : {"grouped_convolution_forward_bf16_NHWGC_GKYXC_NHWGK_gemm_",
                             "128x128x32",
@@ -403,35 +369,35 @@ void texts()
                             "CShuffleEpilogue_4x1_16x16x16_4_CNotTransposed",
                             "Default_MergedGroups_1_SplitImage_0_ExplicitGemm_0"})
     {
-        EXPECT_MSG(name.find(part) != std::string::npos, name + " lacks " + part);
+        CHECK_MESSAGE(name.find(part) != std::string::npos, name << " lacks " << part);
     }
     const auto pipeline_name = []<GemmPipeline P>() {
         return std::string(
             forward_family<half_t, 2, kernel_config{.pipeline = P}>::pipeline::GetPipelineName());
     };
-    EXPECT(pipeline_name.operator()<BASIC_V1>() == "BASIC_V1");
-    EXPECT(pipeline_name.operator()<BASIC_V2>() == "BASIC_V2");
-    EXPECT(pipeline_name.operator()<BASIC_ASYNC_V1>() == "BASIC_ASYNC_V1");
-    EXPECT(pipeline_name.operator()<COMPUTE_V4>() == "COMPUTE_V4");
-    EXPECT(pipeline_name.operator()<COMPUTE_V5>() == "COMPUTE_V5");
-    EXPECT(pipeline_name.operator()<COMPUTE_V6>() == "COMPUTE_V6");
-    EXPECT(pipeline_name.operator()<COMPUTE_ASYNC>() == "COMPUTE_ASYNC");
-    EXPECT(pipeline_name.operator()<WAVELET>() == "WAVELET");
+    CHECK(pipeline_name.operator()<BASIC_V1>() == "BASIC_V1");
+    CHECK(pipeline_name.operator()<BASIC_V2>() == "BASIC_V2");
+    CHECK(pipeline_name.operator()<BASIC_ASYNC_V1>() == "BASIC_ASYNC_V1");
+    CHECK(pipeline_name.operator()<COMPUTE_V4>() == "COMPUTE_V4");
+    CHECK(pipeline_name.operator()<COMPUTE_V5>() == "COMPUTE_V5");
+    CHECK(pipeline_name.operator()<COMPUTE_V6>() == "COMPUTE_V6");
+    CHECK(pipeline_name.operator()<COMPUTE_ASYNC>() == "COMPUTE_ASYNC");
+    CHECK(pipeline_name.operator()<WAVELET>() == "WAVELET");
 }
 
-void backward_texts()
+TEST_CASE("backward kernels have the names of CK Tile")
 {
     constexpr kernel_config built{.tile{128, 128, 32}, .waves{4, 1, 1}, .vectors{4, 4, 4}};
-    EXPECT((backward_data_family<bf16_t, 2, built>::kernel::GetInstanceString() ==
-            "GroupedConvolutionBackwardDataKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,4,4,1,0,"
-            "0,128,128,32,4,1,1,"
-            "16,16,16,bf16,bf16,COMPUTE_V3,Intrawave,0,1,fp32,bf16,EmptyTuple,PassThrough>"));
-    EXPECT((backward_weight_family<bf16_t, 2, built>::kernel::GetInstanceString() ==
-            "GroupedConvolutionBackwardWeightKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,4,4,1,"
-            "0,0,128,128,32,4,1,1,"
-            "16,16,16,bf16,bf16,COMPUTE_V3,Intrawave,0,1,fp32,bf16,EmptyTuple,PassThrough,0>"));
+    CHECK(backward_data_family<bf16_t, 2, built>::kernel::GetInstanceString() ==
+          "GroupedConvolutionBackwardDataKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,4,4,1,0,"
+          "0,128,128,32,4,1,1,"
+          "16,16,16,bf16,bf16,COMPUTE_V3,Intrawave,0,1,fp32,bf16,EmptyTuple,PassThrough>");
+    CHECK(backward_weight_family<bf16_t, 2, built>::kernel::GetInstanceString() ==
+          "GroupedConvolutionBackwardWeightKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,4,4,1,"
+          "0,0,128,128,32,4,1,1,"
+          "16,16,16,bf16,bf16,COMPUTE_V3,Intrawave,0,1,fp32,bf16,EmptyTuple,PassThrough,0>");
     using enum StreamKReductionStrategy;
-    EXPECT((
+    CHECK(
         stream_k_family<bf16_t,
                         2,
                         kernel_config{
@@ -440,28 +406,28 @@ void backward_texts()
                         false>::kernel::GetInstanceString() ==
         "GroupedConvolutionBackwardWeightKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,8,8,8,1,0,0,"
         "64,64,64,2,2,1,"
-        "16,16,16,bf16,bf16,BASIC_ASYNC_V1,Intrawave,0,1,fp32,bf16,EmptyTuple,PassThrough,1,2,0>"));
-    EXPECT((stream_k_family<
-                bf16_t,
-                2,
-                kernel_config{
-                    .tile{32, 16, 64}, .waves{2, 1, 1}, .vectors{4, 2, 2}, .pipeline = BASIC_V1},
-                Tree,
-                true>::kernel::GetInstanceString() ==
-            "GroupedConvolutionBackwardWeightKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,2,2,1,"
-            "0,0,32,16,64,2,1,1,"
-            "16,16,16,bf16,bf16,BASIC_V1,Intrawave,0,1,fp32,bf16,EmptyTuple,PassThrough,1,2,1>"));
+        "16,16,16,bf16,bf16,BASIC_ASYNC_V1,Intrawave,0,1,fp32,bf16,EmptyTuple,PassThrough,1,2,0>");
+    CHECK(stream_k_family<
+              bf16_t,
+              2,
+              kernel_config{
+                  .tile{32, 16, 64}, .waves{2, 1, 1}, .vectors{4, 2, 2}, .pipeline = BASIC_V1},
+              Tree,
+              true>::kernel::GetInstanceString() ==
+          "GroupedConvolutionBackwardWeightKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,4,2,2,1,"
+          "0,0,32,16,64,2,1,1,"
+          "16,16,16,bf16,bf16,BASIC_V1,Intrawave,0,1,fp32,bf16,EmptyTuple,PassThrough,1,2,1>");
     const std::string name = backward_weight_family<bf16_t, 2, built>::kernel::GetName();
-    EXPECT(name.ends_with("ExplicitGemm_0_SplitK"));
+    CHECK(name.ends_with("ExplicitGemm_0_SplitK"));
 }
 
-void backward_support()
+TEST_CASE("backward kernels say which problems they do not support and why")
 {
     const auto plain_problem = problem_2d(1, 1, 64, 64, 3, 28);
     constexpr auto data =
         &backward_data_family<half_t, 2, kernel_config{.vectors{8, 4, 2}}>::is_supported;
     expect_support(data, plain_problem);
-    EXPECT(data(plain_problem, 7));
+    CHECK(data(plain_problem, 7));
     expect_rejection(data, plain_problem, 0, "k_batch = 0 is less than 1");
     expect_rejection(
         data, problem_2d(1, 1, 64, 6, 3, 28), 1, "C = 6 is not a multiple of the B vector width 4");
@@ -475,7 +441,7 @@ void backward_support()
     expect_support(odd_data, plain_problem);
     expect_rejection(
         odd_data, plain_problem, 2, "needs an even C vector width for fp16 results, got 1");
-    EXPECT((backward_data_family<float, 2, kernel_config{}>::is_supported(plain_problem, 2)));
+    CHECK(backward_data_family<float, 2, kernel_config{}>::is_supported(plain_problem, 2));
     constexpr auto wide_data =
         &backward_data_family<half_t, 2, kernel_config{.vectors{1, 1, 8}}>::is_supported;
     expect_rejection(wide_data,
@@ -499,21 +465,25 @@ void backward_support()
                      problem_2d(2, 4, 60, 64, 3, 28),
                      1,
                      "K = 60 is not a multiple of the A vector width 8");
-    EXPECT(weight(problem_2d(1, 2, 64, 64, 3, 14), 2));
+    CHECK(weight(problem_2d(1, 2, 64, 64, 3, 14), 2));
     expect_rejection(weight, problem_2d(4, 2, 8, 1, 3, 14), 1, "C = 1");
     const auto kargs = weight_kernel::kernel::MakeKernelArgs(
         {problem_2d(2, 4, 64, 12, 3, 28), nullptr, nullptr, {}, nullptr, 1});
     const dim3 grid = weight_kernel::kernel::GridSize(kargs);
-    EXPECT(kargs.GemmM == 64 && kargs.GemmN == 108 && kargs.GemmK == 3136 && grid.x == 1 &&
-           grid.y == 2 && grid.z == 1);
+    CHECK(kargs.GemmM == 64);
+    CHECK(kargs.GemmN == 108);
+    CHECK(kargs.GemmK == 3136);
+    CHECK(grid.x == 1);
+    CHECK(grid.y == 2);
+    CHECK(grid.z == 1);
 
     expect_rejection(weight, plain_problem, 0, "k_batch = 0 is less than 1");
     expect_rejection(
         weight, plain_problem, 50, "k_batch = 50 is more than the 49 MMA steps of GemmK = 784");
     expect_rejection(
         weight, problem_2d(1, 64, 64, 64, 3, 28), 129, "k_batch = 129 is more than 128");
-    EXPECT((backward_weight_family<half_t, 2, kernel_config{}, float>::is_supported(
-        problem_2d(1, 64, 64, 64, 3, 28), 129)));
+    CHECK(backward_weight_family<half_t, 2, kernel_config{}, float>::is_supported(
+        problem_2d(1, 64, 64, 64, 3, 28), 129));
     expect_rejection(&backward_weight_family<half_t, 2, kernel_config{}>::is_supported,
                      plain_problem,
                      2,
@@ -538,7 +508,7 @@ void backward_support()
     using automatic   = backward_weight_family<float, 2, kernel_config{}>::kernel;
     const auto filled = automatic::MakeKernelArgs(
         {problem_2d(2, 8, 64, 64, 1, 28, 1, 1, 0), nullptr, nullptr, {}, nullptr, -1});
-    EXPECT(filled.k_batch == host_model::estimated_occupancy(automatic::facts) * 256 / 2);
+    CHECK(filled.k_batch == host_model::estimated_occupancy(automatic::facts) * 256 / 2);
 
     using enum StreamKReductionStrategy;
     constexpr auto stream_k =
@@ -550,7 +520,7 @@ void backward_support()
         1,
         "stream-K with several groups needs GemmM = 32 to be a multiple of the tile's 64 rows");
     using stream_k_kernel = stream_k_family<half_t, 2, kernel_config{}, Tree, false>::kernel;
-    EXPECT(!stream_k_kernel::IsSupportedArgument(
+    CHECK(!stream_k_kernel::IsSupportedArgument(
         stream_k_kernel::MakeKernelArgs({plain_problem, nullptr, nullptr, {}, nullptr, 2})));
     host_model::set_device("gfx1201");
     expect_rejection(stream_k,
@@ -575,7 +545,7 @@ void check_tails()
             base::TailHandler(
                 [&](const auto h) {
                     ++calls;
-                    EXPECT(decltype(h)::value == hot);
+                    CHECK(decltype(h)::value == hot);
                     return 0.0f;
                 },
                 hot);
@@ -585,17 +555,17 @@ void check_tails()
             base::TailHandler(
                 [&](const auto h, const auto t) {
                     ++calls;
-                    EXPECT(decltype(h)::value == hot && decltype(t)::value == tail);
+                    CHECK((decltype(h)::value == hot && decltype(t)::value == tail));
                     return 0.0f;
                 },
                 hot,
                 tail);
         }
-        EXPECT(calls == 1);
+        CHECK(calls == 1);
     }
 }
 
-void tails()
+TEST_CASE("tail handlers call back once with what the pipeline computed")
 {
     check_tails<BASIC_V1>();
     check_tails<BASIC_ASYNC_V1>();
@@ -616,29 +586,23 @@ void tails()
 
     using enum TailNumber;
     using v3 = forward_family<half_t, 2, kernel_config{}>::base;
-    EXPECT(!v3::BlockHasHotloop(2) && v3::BlockHasHotloop(3));
-    EXPECT(v3::GetBlockLoopTailNum(1) == Odd && v3::GetBlockLoopTailNum(2) == Even &&
-           v3::GetBlockLoopTailNum(7) == Full);
+    CHECK((!v3::BlockHasHotloop(2) && v3::BlockHasHotloop(3)));
+    CHECK(v3::GetBlockLoopTailNum(1) == Odd);
+    CHECK(v3::GetBlockLoopTailNum(2) == Even);
+    CHECK(v3::GetBlockLoopTailNum(7) == Full);
     using v4 = forward_family<half_t, 2, kernel_config{.pipeline = COMPUTE_V4}>::base;
-    EXPECT(v4::GetBlockLoopTailNum(5) == Three && v4::GetBlockLoopTailNum(6) == Two);
+    CHECK((v4::GetBlockLoopTailNum(5) == Three && v4::GetBlockLoopTailNum(6) == Two));
     using mem =
         forward_family<half_t, 2, kernel_config{.tile{16, 16, 32}, .pipeline = MEMORY}>::base;
-    EXPECT(mem::PrefetchStages == 8 && mem::GetBlockLoopTailNum(8) == Full &&
-           mem::GetBlockLoopTailNum(15) == Seven);
-    bool thrown = false;
-    try
-    {
-        v3::TailHandler([](auto, auto) { return 0.0f; }, true, Seven);
-    }
-    catch(const std::runtime_error&)
-    {
-        thrown = true;
-    }
-    EXPECT(thrown);
+    CHECK(mem::PrefetchStages == 8);
+    CHECK(mem::GetBlockLoopTailNum(8) == Full);
+    CHECK(mem::GetBlockLoopTailNum(15) == Seven);
+    CHECK_THROWS_AS(v3::TailHandler([](auto, auto) { return 0.0f; }, true, Seven),
+                    std::runtime_error);
 }
 
 // All 65536 bit patterns of both 16-bit types, scalar and by rows, and the rounding of floats.
-void conversions()
+TEST_CASE("numbers of all types convert as their formats define")
 {
     std::vector<half_t> halves(65536);
     std::vector<bf16_t> brains(65536);
@@ -666,17 +630,17 @@ void conversions()
         if(i & 0x8000) { value = -value; }
         const float wanted = static_cast<float>(value);
         const float scalar = static_cast<float>(halves[i]);
-        if(std::isnan(value)) { EXPECT(std::isnan(scalar) && std::isnan(from_half[i])); }
+        if(std::isnan(value)) { CHECK((std::isnan(scalar) && std::isnan(from_half[i]))); }
         else
         {
-            EXPECT(std::bit_cast<std::uint32_t>(scalar) == std::bit_cast<std::uint32_t>(wanted));
-            EXPECT(std::bit_cast<std::uint32_t>(from_half[i]) ==
-                   std::bit_cast<std::uint32_t>(wanted));
-            EXPECT(half_again[i].bits == i && half_t(wanted).bits == i);
+            CHECK(std::bit_cast<std::uint32_t>(scalar) == std::bit_cast<std::uint32_t>(wanted));
+            CHECK(std::bit_cast<std::uint32_t>(from_half[i]) ==
+                  std::bit_cast<std::uint32_t>(wanted));
+            CHECK((half_again[i].bits == i && half_t(wanted).bits == i));
         }
-        EXPECT(std::bit_cast<std::uint32_t>(from_brain[i]) == i << 16);
-        EXPECT(std::bit_cast<std::uint32_t>(static_cast<float>(brains[i])) == i << 16);
-        EXPECT(brain_again[i].bits == i);
+        CHECK(std::bit_cast<std::uint32_t>(from_brain[i]) == i << 16);
+        CHECK(std::bit_cast<std::uint32_t>(static_cast<float>(brains[i])) == i << 16);
+        CHECK(brain_again[i].bits == i);
     }
 
     // Around every half value: the midpoint goes to the even neighbour, its neighbours to the
@@ -701,47 +665,48 @@ void conversions()
                                  bf16_rounding_mode::truncate);
     for(std::size_t i = 0; i < samples.size(); ++i)
     {
-        EXPECT(rounded[i].bits == wanted[i] && half_t(samples[i]).bits == wanted[i] &&
-               half_t(-samples[i]).bits == (wanted[i] | 0x8000));
+        CHECK(rounded[i].bits == wanted[i]);
+        CHECK(half_t(samples[i]).bits == wanted[i]);
+        CHECK(half_t(-samples[i]).bits == (wanted[i] | 0x8000));
     }
 
     using enum bf16_rounding_mode;
     const float above_half = 1.0f + 0.75f / 128;
-    EXPECT(bf16_bits_to_float(float_to_bf16_bits(above_half, truncate)) == 1.0f);
-    EXPECT(bf16_bits_to_float(float_to_bf16_bits(above_half, standard)) == 1.0078125f);
-    EXPECT(static_cast<float>(bf16_t(above_half)) == 1.0f); // the default truncates
+    CHECK(bf16_bits_to_float(float_to_bf16_bits(above_half, truncate)) == 1.0f);
+    CHECK(bf16_bits_to_float(float_to_bf16_bits(above_half, standard)) == 1.0078125f);
+    CHECK(static_cast<float>(bf16_t(above_half)) == 1.0f); // the default truncates
     const float tie = std::bit_cast<float>(0x3f808000u);
-    EXPECT(float_to_bf16_bits(tie, standard) == 0x3f80 &&
-           float_to_bf16_bits(tie, standard_asm) == 0x3f80);
-    EXPECT(float_to_bf16_bits(tie, rta_asm) == 0x3f81 &&
-           float_to_bf16_bits(tie, truncate_w_nan) == 0x3f80);
+    CHECK(float_to_bf16_bits(tie, standard) == 0x3f80);
+    CHECK(float_to_bf16_bits(tie, standard_asm) == 0x3f80);
+    CHECK(float_to_bf16_bits(tie, rta_asm) == 0x3f81);
+    CHECK(float_to_bf16_bits(tie, truncate_w_nan) == 0x3f80);
     const float low_nan = std::bit_cast<float>(0x7f800001u);
-    EXPECT(float_to_bf16_bits(low_nan, truncate) == 0x7f80);
+    CHECK(float_to_bf16_bits(low_nan, truncate) == 0x7f80);
     for(const auto mode : {standard, standard_asm, rta_asm, truncate_w_nan})
     {
-        EXPECT(float_to_bf16_bits(low_nan, mode) == 0x7f81);
-        EXPECT(float_to_bf16_bits(std::numeric_limits<float>::infinity(), mode) == 0x7f80);
+        CHECK(float_to_bf16_bits(low_nan, mode) == 0x7f81);
+        CHECK(float_to_bf16_bits(std::numeric_limits<float>::infinity(), mode) == 0x7f80);
     }
     float values[3] = {tie, above_half, low_nan};
     bf16_t nearest[3];
     host_model::impl::narrow_run(values, nearest, 3, standard);
-    EXPECT(nearest[0].bits == 0x3f80 && nearest[1].bits == 0x3f81 && nearest[2].bits == 0x7f81);
-    EXPECT(type_convert<bf16_t>(half_t(1.5f)).bits == 0x3fc0);
+    CHECK((nearest[0].bits == 0x3f80 && nearest[1].bits == 0x3f81 && nearest[2].bits == 0x7f81));
+    CHECK(type_convert<bf16_t>(half_t(1.5f)).bits == 0x3fc0);
 
     // TF32 keeps ten bits of fraction: nearest, ties to even, and what is no number stays that.
     const float unit = std::bit_cast<float>(0x3a800000u); // 2^-10
-    EXPECT(round_to_tf32(1.0f + unit / 2) == 1.0f && round_to_tf32(-1.0f - unit / 2) == -1.0f);
-    EXPECT(round_to_tf32(1.0f + unit * 1.5f) == 1.0f + 2 * unit);
-    EXPECT(round_to_tf32(std::nextafter(1.0f + unit / 2, 2.0f)) == 1.0f + unit);
-    EXPECT(round_to_tf32(std::nextafter(1.0f + unit / 2, 0.0f)) == 1.0f);
-    EXPECT(round_to_tf32(2.0f - unit / 4) == 2.0f);
-    EXPECT(static_cast<float>(tf32_t(1.0f + unit / 4)) == 1.0f);
-    EXPECT(round_to_tf32(std::numeric_limits<float>::max()) ==
-           std::numeric_limits<float>::infinity());
-    EXPECT(round_to_tf32(std::numeric_limits<float>::infinity()) ==
-           std::numeric_limits<float>::infinity());
-    EXPECT(std::isnan(round_to_tf32(low_nan)));
-    EXPECT(std::isnan(round_to_tf32(std::bit_cast<float>(0x7fffffffu))));
+    CHECK((round_to_tf32(1.0f + unit / 2) == 1.0f && round_to_tf32(-1.0f - unit / 2) == -1.0f));
+    CHECK(round_to_tf32(1.0f + unit * 1.5f) == 1.0f + 2 * unit);
+    CHECK(round_to_tf32(std::nextafter(1.0f + unit / 2, 2.0f)) == 1.0f + unit);
+    CHECK(round_to_tf32(std::nextafter(1.0f + unit / 2, 0.0f)) == 1.0f);
+    CHECK(round_to_tf32(2.0f - unit / 4) == 2.0f);
+    CHECK(static_cast<float>(tf32_t(1.0f + unit / 4)) == 1.0f);
+    CHECK(round_to_tf32(std::numeric_limits<float>::max()) ==
+          std::numeric_limits<float>::infinity());
+    CHECK(round_to_tf32(std::numeric_limits<float>::infinity()) ==
+          std::numeric_limits<float>::infinity());
+    CHECK(std::isnan(round_to_tf32(low_nan)));
+    CHECK(std::isnan(round_to_tf32(std::bit_cast<float>(0x7fffffffu))));
 }
 
 struct counting_kernel
@@ -756,16 +721,15 @@ struct counting_kernel
     }
 };
 
-// As clamps have it: what is no number becomes the bound.
-void larger_and_smaller()
+TEST_CASE("what is no number becomes the bound of a clamp")
 {
     const float none = std::numeric_limits<float>::quiet_NaN();
     static_assert(ck_tile::max(1.0f, 2.0f) == 2.0f && ck_tile::min(1.0f, 2.0f) == 1.0f);
     static_assert(ck_tile::max(-3, 2) == 2 && ck_tile::min(-3, 2) == -3);
-    EXPECT(ck_tile::max(none, -1.5f) == -1.5f && ck_tile::min(none, 6.0f) == 6.0f);
+    CHECK((ck_tile::max(none, -1.5f) == -1.5f && ck_tile::min(none, 6.0f) == 6.0f));
 }
 
-void launching()
+TEST_CASE("every block runs once for each launch and its failure arrives")
 {
     const dim3 grid(7, 5, 3);
     for(const int workers : {1, 2, 5, 0})
@@ -774,64 +738,47 @@ void launching()
         std::vector<std::atomic<int>> visits(7 * 5 * 3);
         const auto call = make_kernel<2>(counting_kernel{}, grid, dim3(64), 0, visits.data(), ~0u);
         stream_config s;
-        EXPECT(launch_kernel(s, call) == 0.0f);
-        for(const auto& count : visits) { EXPECT(count == 1); }
+        CHECK(launch_kernel(s, call) == 0.0f);
+        for(const auto& count : visits) { CHECK(count == 1); }
         s.time_kernel_   = true;
         int preprocessed = 0;
-        EXPECT(launch_kernel_time_mask(s, [&] { ++preprocessed; }, call) > 0.0f);
-        EXPECT(preprocessed == 13 && visits[0] == 14);
+        CHECK(launch_kernel_time_mask(s, [&] { ++preprocessed; }, call) > 0.0f);
+        CHECK((preprocessed == 13 && visits[0] == 14));
         s.nrepeat_ = 0;
-        EXPECT(launch_kernel(s, call) == 0.0f);
+        CHECK(launch_kernel(s, call) == 0.0f);
 
-        bool thrown = false;
-        try
-        {
-            launch_kernel(stream_config{},
-                          make_kernel<2>(counting_kernel{}, grid, dim3(64), 0, visits.data(), 40u));
-        }
-        catch(const std::runtime_error& error)
-        {
-            thrown = std::string(error.what()) == "block failed";
-        }
-        EXPECT(thrown);
+        const auto fails = make_kernel<2>(counting_kernel{}, grid, dim3(64), 0, visits.data(), 40u);
+        CHECK_THROWS_WITH_AS(
+            launch_kernel(stream_config{}, fails), "block failed", std::runtime_error);
     }
 
     DeviceMem memory(12);
     memory.SetValue(1.5f);
     float values[3] = {};
     memory.FromDevice(values);
-    EXPECT(values[2] == 1.5f);
+    CHECK(values[2] == 1.5f);
     hip_check_error(hipMemsetAsync(memory.GetDeviceBuffer(), 0, memory.GetBufferSize(), nullptr));
     memory.FromDevice(values, 4);
-    EXPECT(values[0] == 0.0f);
-    EXPECT(DeviceMem(0).GetDeviceBuffer() == nullptr);
+    CHECK(values[0] == 0.0f);
+    CHECK(DeviceMem(0).GetDeviceBuffer() == nullptr);
 }
 
 // The sample header as a generated one is used.
-void sample()
+TEST_CASE("a header as generated ones are supports and launches its kernel")
 {
     const auto p = problem_2d(1, 2, 8, 4, 3, 9);
-    EXPECT(SelectedConvKernelLauncher::is_supported(p, 1));
+    CHECK(SelectedConvKernelLauncher::is_supported(p, 1));
     std::vector<bf16_t> in(p.GetInputByte<bf16_t>() / 2, bf16_t(1)),
         wei(p.GetWeightByte<bf16_t>() / 2, bf16_t(2));
     std::vector<bf16_t> out(p.GetOutputByte<bf16_t>() / 2);
     stream_config timed;
     timed.time_kernel_ = true;
     const GroupedConvFwdHostArgs<> args(p, in.data(), wei.data(), {}, out.data(), 1);
-    EXPECT(SelectedConvKernelLauncher::launch(args, timed) > 0.0f);
-    EXPECT(static_cast<float>(out[0]) == 2.0f * 4 * 4 &&
-           static_cast<float>(out[(9 + 1) * 8]) == 2.0f * 9 * 4);
-    bool thrown = false;
-    try
-    {
-        const GroupedConvFwdHostArgs<> split(p, in.data(), wei.data(), {}, out.data(), 0);
-        SelectedConvKernelLauncher::launch(split, stream_config{});
-    }
-    catch(const std::runtime_error&)
-    {
-        thrown = true;
-    }
-    EXPECT(thrown);
+    CHECK(SelectedConvKernelLauncher::launch(args, timed) > 0.0f);
+    CHECK(static_cast<float>(out[0]) == 2.0f * 4 * 4);
+    CHECK(static_cast<float>(out[(9 + 1) * 8]) == 2.0f * 9 * 4);
+    const GroupedConvFwdHostArgs<> split(p, in.data(), wei.data(), {}, out.data(), 0);
+    CHECK_THROWS_AS(SelectedConvKernelLauncher::launch(split, stream_config{}), std::runtime_error);
 }
 
 // What is not met when all conditions are asked, as "id id ...", and "..." if there may be more.
@@ -842,30 +789,29 @@ std::string conditions_not_met(supported test, const conv::ConvParam& p, index_t
     std::string ids;
     for(const host_model::rejection& rejection : host_model::unmet_requirements())
     {
-        EXPECT(!rejection.reason.empty());
+        CHECK(!rejection.reason.empty());
         ids += (ids.empty() ? "" : " ") + rejection.condition;
     }
     return host_model::were_all_conditions_tested() ? ids : ids + " ...";
 }
 
-void all_rejections()
+TEST_CASE("all conditions that are not met are collected")
 {
     constexpr auto forward =
         &forward_family<half_t,
                         2,
                         kernel_config{.vectors{8, 4, 8},
                                       .specialization = Filter1x1Pad0}>::is_supported;
-    EXPECT(conditions_not_met(forward, problem_2d(1, 1, 8, 8, 1, 9, 1, 1, 0), 1).empty());
-    EXPECT(conditions_not_met(forward, problem_2d(1, 1, 8, 4, 1, 9, 1, 1, 0), 1) == "vector-a");
-    const std::string many = conditions_not_met(forward, problem_2d(1, 1, 7, 6, 3, 9), 2);
+    CHECK(conditions_not_met(forward, problem_2d(1, 1, 8, 8, 1, 9, 1, 1, 0), 1).empty());
+    CHECK(conditions_not_met(forward, problem_2d(1, 1, 8, 4, 1, 9, 1, 1, 0), 1) == "vector-a");
     // once per axis of filter and pads
-    EXPECT_MSG(many == "split-k specialization specialization specialization specialization "
-                       "specialization specialization vector-a vector-b vector-c",
-               many);
+    CHECK(conditions_not_met(forward, problem_2d(1, 1, 7, 6, 3, 9), 2) ==
+          "split-k specialization specialization specialization specialization specialization "
+          "specialization vector-a vector-b vector-c");
     // The first is the one that decides when only one is asked.
-    EXPECT(!forward(problem_2d(1, 1, 7, 6, 3, 9), 2));
-    EXPECT(host_model::unmet_requirements().size() == 1 &&
-           host_model::unmet_requirements().front().condition == "split-k");
+    CHECK(!forward(problem_2d(1, 1, 7, 6, 3, 9), 2));
+    CHECK(host_model::unmet_requirements().size() == 1);
+    CHECK(host_model::unmet_requirements().front().condition == "split-k");
     // Nothing else can be asked of a problem that makes no sense.
     const conv::ConvParam none(2,
                                1,
@@ -878,34 +824,29 @@ void all_rejections()
                                lengths{1, 1},
                                lengths{0, 0},
                                lengths{0, 0});
-    EXPECT(conditions_not_met(forward, none, 2) == "problem problem ...");
+    CHECK(conditions_not_met(forward, none, 2) == "problem problem ...");
 
     constexpr auto weight = &backward_weight_family<
         half_t,
         2,
         kernel_config{.vectors{8, 8, 1}, .merged = 4, .pipeline = COMPUTE_V6}>::is_supported;
-    const std::string backward = conditions_not_met(weight, problem_2d(6, 1, 4, 4, 3, 4), 200);
-    EXPECT_MSG(backward ==
-                   "pipeline-depth split-k-atomics split-k-atomics split-k vector-b vector-a "
-                   "merged-groups",
-               backward);
-    EXPECT(conditions_not_met(weight, problem_2d(6, 1, 4, 4, 3, 4), 0) == "split-k ...");
+    CHECK(conditions_not_met(weight, problem_2d(6, 1, 4, 4, 3, 4), 200) ==
+          "pipeline-depth split-k-atomics split-k-atomics split-k vector-b vector-a merged-groups");
+    CHECK(conditions_not_met(weight, problem_2d(6, 1, 4, 4, 3, 4), 0) == "split-k ...");
 
     constexpr auto data =
         &backward_data_family<half_t, 2, kernel_config{.vectors{8, 8, 2}}>::is_supported;
-    const std::string too_many = conditions_not_met(data, problem_2d(1, 1, 4, 4, 12, 40, 12), 1);
-    EXPECT_MSG(too_many == "gemm-count vector-b vector-a", too_many);
-    EXPECT(conditions_not_met(data, problem_2d(1, 1, 8, 8, 3, 9), 0) == "split-k ...");
+    CHECK(conditions_not_met(data, problem_2d(1, 1, 4, 4, 12, 40, 12), 1) ==
+          "gemm-count vector-b vector-a");
+    CHECK(conditions_not_met(data, problem_2d(1, 1, 8, 8, 3, 9), 0) == "split-k ...");
     // What no index reaches is not all that is asked of a large problem.
     const conv::ConvParam large = problem_2d(3, 1, 4, 4, 1, 30000);
-    EXPECT_MSG(conditions_not_met(forward, large, 1).starts_with("index-range index-range"),
-               conditions_not_met(forward, large, 1));
-    EXPECT_MSG(conditions_not_met(forward, large, 1).ends_with("vector-a vector-c"),
-               conditions_not_met(forward, large, 1));
-    EXPECT_MSG(conditions_not_met(data, large, 1) == "index-range index-range vector-b vector-a",
-               conditions_not_met(data, large, 1));
-    EXPECT_MSG(conditions_not_met(weight, large, -1).find("merged-groups") != std::string::npos,
-               conditions_not_met(weight, large, -1));
+    const std::string ids       = conditions_not_met(forward, large, 1);
+    CHECK_MESSAGE(ids.starts_with("index-range index-range"), ids);
+    CHECK_MESSAGE(ids.ends_with("vector-a vector-c"), ids);
+    CHECK(conditions_not_met(data, large, 1) == "index-range index-range vector-b vector-a");
+    const std::string groups = conditions_not_met(weight, large, -1);
+    CHECK_MESSAGE(groups.find("merged-groups") != std::string::npos, groups);
     // Products of lengths that exceed 64 bits.
     constexpr std::int64_t most = 2147483647;
     const conv::ConvParam beyond(2,
@@ -921,28 +862,9 @@ void all_rejections()
                                  lengths{0, 0});
     for(const supported test : {supported(forward), supported(data), supported(weight)})
     {
-        const std::string ids = conditions_not_met(test, beyond, 1);
-        EXPECT_MSG(ids.starts_with("index-range index-range") && !ids.ends_with("..."), ids);
+        const std::string all = conditions_not_met(test, beyond, 1);
+        CHECK_MESSAGE((all.starts_with("index-range index-range") && !all.ends_with("...")), all);
     }
 }
 
 } // namespace
-
-int main()
-{
-    partitioners();
-    problems();
-    support();
-    split_batch();
-    grids();
-    texts();
-    backward_texts();
-    backward_support();
-    all_rejections();
-    tails();
-    conversions();
-    larger_and_smaller();
-    launching();
-    sample();
-    return test::finish("surface");
-}

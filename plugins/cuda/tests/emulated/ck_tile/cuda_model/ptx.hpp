@@ -36,9 +36,15 @@ void take_as_one(const Element*&)
 template <int Bytes>
 void copy_async(std::uint32_t destination, const void* source, bool exists)
 {
-    EXPECT(destination % Bytes == 0 && destination + Bytes <= shared_bytes);
-    EXPECT(!exists || reinterpret_cast<std::uintptr_t>(source) % Bytes == 0);
-    EXPECT(!exists || emulated::may_read(source, Bytes));
+    if(destination % Bytes != 0 || destination + Bytes > shared_bytes)
+    {
+        FAIL_CHECK("a copy to a wrong place of shared memory");
+    }
+    if(exists && (reinterpret_cast<std::uintptr_t>(source) % Bytes != 0 ||
+                  !emulated::may_read(source, Bytes)))
+    {
+        FAIL_CHECK("a copy from a wrong place");
+    }
     const emulated::copy work{
         shared + destination, exists ? static_cast<const char*>(source) : nullptr, Bytes};
     emulated::self().open.push_back(work);
@@ -71,7 +77,7 @@ void wait_copies()
 
 inline std::uint32_t word_at(std::uint32_t address)
 {
-    EXPECT(address % 2 == 0 && address + 4 <= shared_bytes);
+    if(address % 2 != 0 || address + 4 > shared_bytes) { FAIL_CHECK("a wrong address of a word"); }
     std::uint32_t word;
     std::memcpy(&word, shared + address, sizeof(word));
     return word;
@@ -81,7 +87,7 @@ inline std::uint32_t word_at(std::uint32_t address)
 template <bool Transposed>
 void load_matrices(std::uint32_t (&r)[4], std::uint32_t address)
 {
-    EXPECT(address % 16 == 0);
+    if(address % 16 != 0) { FAIL_CHECK("a wrong address of a matrix"); }
     const auto* all = emulated::exchange({address});
     const int lane  = static_cast<int>(threadIdx.x % 32);
     for(int q = 0; q < 4; ++q)
