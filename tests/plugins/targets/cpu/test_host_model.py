@@ -61,6 +61,7 @@ def test_numerics(compiler: str, direction: str, build: Callable[..., Path]) -> 
             run_cases(binary, rounds=4, CKPROF_CPU_BF16=unit)
 
 
+@pytest.mark.slow
 def test_pairs_are_imitated(build: Callable[..., Path]) -> None:
     """On a machine without such instructions, a stand-in for that of pairs computes what its manual says."""
     run_cases(build("product_units", ["-O1"], own_runtime=True), rounds=2)
@@ -88,9 +89,9 @@ def test_whole_programs(program: str, sanitizer: str, build: Callable[..., Path]
 @pytest.mark.parametrize(
     ("direction", "sanitizer"),
     [
-        ("forward", "address"),
         ("backward", "address"),
-        ("depthwise", "address"),
+        pytest.param("forward", "address", marks=pytest.mark.slow),
+        pytest.param("depthwise", "address", marks=pytest.mark.slow),
         # the only kernels whose workgroups meet in memory: split-K, stream-K
         ("backward", "thread"),
         pytest.param("forward", "thread", marks=pytest.mark.slow),
