@@ -112,6 +112,12 @@ def tried(mutants: list[MutationSpec]) -> list[tuple[MutationSpec, WorkResult]]:
     return [(one, mutate_and_test([one], tests, limit)) for one in mutants]
 
 
+def named_as_equivalent(module: str) -> dict[str, str]:
+    """Return line -> reason of the mutants of a module that are named as equivalent to the code."""
+    named: dict[str, dict[str, str]] = SETTINGS.get("equivalent", {})
+    return {**named.get("*", {}), **named.get(module, {})}
+
+
 def changed_line(result: WorkResult) -> str:
     """Return the line of the mutant, as the table of equivalent ones names it."""
     lines = (result.diff or "").splitlines()
@@ -160,7 +166,7 @@ def report(mutant: MutationSpec, result: WorkResult, counts: list[int]) -> None:
         raise SystemExit(f"{mutant.module_path}: {mutant.operator_name} cannot be tried:\n{result.output}")
     if result.test_outcome is not TestOutcome.SURVIVED:
         counts[0] += 1
-    elif changed_line(result) in SETTINGS.get("equivalent", {}).get(str(mutant.module_path), {}):
+    elif changed_line(result) in named_as_equivalent(str(mutant.module_path)):
         counts[2] += 1
     else:
         counts[1] += 1
