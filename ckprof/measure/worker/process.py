@@ -17,8 +17,6 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, cast
 
-import psutil
-
 from ckprof.measure.worker.guards import memory_of, new_memory
 from ckprof.orphans import MARK, kill_marked
 from ckprof.python_child import python_command, start_failure
@@ -44,8 +42,6 @@ _READ_BYTES = 65536
 _MOST_PIECES = 64
 #: seconds between looks at whether the process is still there, in case something else keeps its pipes open
 _LOOK_S = 0.5
-#: seconds for which a worker may be paused; a kernel could do that as well
-_LONGEST_PAUSE_S = 600.0
 #: seconds that a process which closed its pipes gets to end by itself
 _GRACE_S = 2.0
 
@@ -184,8 +180,8 @@ class WorkerProcess:
 
         Error output from before it is forgotten: it has nothing to do with what follows.
 
-        :raises WorkerTimeout: none came within ``limit_s`` seconds, pauses not counted; the process still
-            runs.
+        :raises WorkerTimeout: none came within ``limit_s`` seconds in which this process was not paused; the
+            worker still runs.
         :raises UnexpectedReply: what came is no reply to this request, or came before it.
         :raises WorkerFailure: the process ended.
         """
@@ -246,7 +242,7 @@ class WorkerProcess:
             raise self._ended() from None
 
     def _receive(self, limit_s: float) -> bytes:
-        remaining, paused_s = limit_s, 0.0
+        remaining = limit_s
         searched = 0
         while True:
             end = self._replies.find(b"\n", searched)
@@ -260,20 +256,11 @@ class WorkerProcess:
             if remaining <= 0:
                 raise WorkerTimeout(f"no reply within {limit_s:g} s")
             ended, begun = self._process.poll() is not None, time.monotonic()
-            if not self._read(0 if ended else min(remaining, _LOOK_S)):
-                if ended:
-                    raise self._ended()
-                if paused_s < _LONGEST_PAUSE_S and self._is_paused():
-                    paused_s += _LOOK_S
-                    continue
-            # more time than was waited for has passed only where this process was paused
+            if not self._read(0 if ended else min(remaining, _LOOK_S)) and ended:
+                raise self._ended()
+            # more time than was waited for has passed only where this process was paused, as a rule with the
+            # worker; a worker that is paused alone may have done so itself
             remaining -= min(time.monotonic() - begun, _LOOK_S)
-
-    def _is_paused(self) -> bool:
-        """Say whether somebody has stopped the process: what it computes takes no time then."""
-        with suppress(psutil.Error):
-            return psutil.Process(self._process.pid).status() == psutil.STATUS_STOPPED
-        return False
 
     def _read(self, timeout_s: float) -> bool:
         """Take what the pipes hold; return false if there was nothing.
