@@ -24,6 +24,7 @@ def ckprof(ckprof_process: Ckprof) -> Ckprof:
     return ckprof_process
 
 
+@pytest.mark.slow
 def test_a_report_of_a_sweep(ckprof: Ckprof, swept: Path, tmp_path: Path) -> None:
     done = ckprof("report", "old.db", "-o", "report.html")
     assert done.code == ExitCode.OK, done.err

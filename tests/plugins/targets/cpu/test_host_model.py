@@ -74,6 +74,7 @@ def test_unit_of_the_environment(unit: str, build: Callable[..., Path]) -> None:
     run_case(build("product_units", USUAL), case, CKPROF_CPU_BF16=unit)
 
 
+@pytest.mark.slow
 def test_forward_numerics_without_wide_vectors(build: Callable[..., Path]) -> None:
     """The portable paths: 16-byte vectors, no half conversion instructions; header-only."""
     run_cases(build("forward_numerics", ["-O1", FEW], header_only=True), rounds=2)
