@@ -67,8 +67,9 @@ def counted() -> dict[str, Counter[str]]:
     records = _record_bases([node for _, node in classes])
     result: dict[str, Counter[str]] = defaultdict(Counter)
     for path, tree in trees.items():
+        code = code_lines(path.read_text(), tree)
         for name in {package_of(path), package_of(path).partition("/")[0]}:
-            result[name] += Counter(code=code_lines(path.read_text(), tree), modules=1)
+            result[name] += Counter(code=code, modules=1)
     for path, node in classes:
         if _is_dataclass(node) or _bases(node) & records:
             for name in {package_of(path), package_of(path).partition("/")[0]}:
