@@ -88,7 +88,7 @@ def kill_marked(mark: str) -> None:
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
         try:
-            marked = text in (entry / "environ").read_bytes()
+            marked = text in (entry / "environ").read_bytes().split(b"\0")
         except OSError:
             # not ours, or gone
             continue

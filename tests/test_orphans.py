@@ -38,6 +38,17 @@ def test_marked_processes_are_killed_and_no_others() -> None:
         other.wait()
 
 
+def test_what_is_part_of_a_mark_kills_nobody() -> None:
+    """A worker that was started without a mark shall not take all workers of the machine with it."""
+    with subprocess.Popen(SLEEP, env={**os.environ, orphans.MARK: "some-mark"}) as process:
+        for part in ("", "some"):
+            orphans.kill_marked(part)
+        time.sleep(0.1)
+        assert process.poll() is None
+        orphans.kill_marked("some-mark")
+        assert ended(process) == -signal.SIGKILL
+
+
 def test_a_command_ends_with_the_process_that_wanted_it() -> None:
     """The process in between starts the command, and ends."""
     between = (
