@@ -81,6 +81,16 @@ def test_two_quiet_sweeps_are_the_same() -> None:
     assert without_change(INDEPENDENT, Shape(rounds=5), 3, sigma=0.008).same > 0.6
 
 
+def test_an_interval_lies_on_both_sides_of_its_change() -> None:
+    """Without disturbed rounds as far above as below, wherever the change is."""
+    shape, generator = Shape(processes=4, rounds=3), np.random.default_rng(3)
+    old, new = (side(generator, shape, INDEPENDENT, 0.02) for _ in range(2))
+    for size in (-0.3, 0.0, 0.3):
+        for row in judged(row_times(old, new + size, shape)):
+            below, above = row.log_ratio - row.low, row.high - row.log_ratio
+            assert below > 0 and above == pytest.approx(below, rel=0.5)
+
+
 def test_noise_is_never_called_the_same() -> None:
     shape = Shape(processes=2)
     generator = np.random.default_rng(1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ckprof.errors import InputError
 from ckprof.model.conversion import ConversionRequest
 from ckprof_converters.collect import MAX_LISTED
-from ckprof_converters.lines import iterate_lines
+from ckprof_converters.lines import instance_of, iterate_lines
 
 from .samples import change, line
 
@@ -53,6 +53,20 @@ def test_places_of_what_is_no_text(before, size, wrong):
     with pytest.raises(InputError) as caught:
         read(data, size)
     assert (caught.value.line, caught.value.column) == place
+
+
+def test_the_place_of_an_instance():
+    for text, found in (("  a, b  # c", ("a, b", 2)), ("a", ("a", 0)), ("   # c", ("", 0)), ("", ("", 0))):
+        assert instance_of(text, log=False, upstream_comments=False) == found, text
+    assert instance_of("a # c", log=False, upstream_comments=True) == ("", 0)
+
+
+def test_text_of_two_bytes_a_character_is_told_by_its_mark():
+    for mark in (b"\xff\xfe", b"\xfe\xff"):
+        with pytest.raises(InputError, match="UTF-16 text, expected UTF-8"):
+            read(mark + b"a", 1000)
+        with pytest.raises(InputError, match="not UTF-8 text"):
+            read(b"a\n" + mark + b"a", 1000)
 
 
 def test_a_long_line_is_given_up_before_it_is_read():

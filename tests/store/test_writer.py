@@ -54,13 +54,13 @@ def test_marks_are_added_to_what_is_stored(path):
 
 
 def test_marks_that_come_later_change_the_time_that_is_stored(path):
-    rounds = [make_attempt(0, number, time, round=number + 1) for number, time in enumerate((1.0, 2.0, 2.0))]
+    rounds = [make_attempt(0, number, time, round=number + 1) for number, time in enumerate((2.0, 2.0, 1.0))]
     fill(path, *rounds, make_attempt(1, 3, 1.5, round=3))
     with Store(path) as store:
         before = {one.kernel.name: one.median_ms for one in store.measurements()}
         assert before["kernel_0"] < 2.0 and [one.kernel.name for one in store.best()] == ["kernel_0"]
     with StoreWriter(path) as writer:
-        writer.add_marks([(rounds[0].session.uid, 0, Mark.DRIFT)])
+        writer.add_marks([(rounds[0].session.uid, 2, Mark.DRIFT)])
     with Store(path) as store:
         after = {one.kernel.name: one.median_ms for one in store.measurements()}
         assert after == {"kernel_0": 2.0, "kernel_1": before["kernel_1"]}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from ckprof.errors import UsageError
 from ckprof.model.architecture import LATEST_API_LEVEL
 from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
+from ckprof_plugins.pipelines.rules import unfit_for_shuffle
 
 PIPELINE = ImplicitGemmPipeline()
 LEVEL = LATEST_API_LEVEL
@@ -71,3 +74,104 @@ def test_kernels_can_be_written_for_the_latest_level(make_instance):
 def test_an_unknown_architecture(make_instance):
     with pytest.raises(UsageError, match="did you mean 'gfx950'"):
         PIPELINE.unmet_requirements(make_instance(), "gfx905", LEVEL)
+
+
+def test_what_is_exactly_as_large_as_allowed_is_allowed(make_instance):
+    for arch, rule, changes in (
+        # 65,536 bytes of local memory: (256 + 256) x 64 halves; half of it: (128 + 128) x 64
+        ("gfx942", "lds-budget", {"tile_m": 256, "tile_n": 256, "tile_k": 64}),
+        ("gfx942", "lds-budget", {"pipeline": "compv6", "tile_m": 128, "tile_n": 128, "tile_k": 64}),
+        # 32 bytes
+        ("gfx942", "vector-size", {"vector_size_a": 16}),
+        # a lane has 16 elements: of more a vector is made by several lanes, but not in compv6
+        ("gfx942", "coverage", {"tile_m": 128, "tile_k": 32, "vector_size_a": 16}),
+        ("gfx942", "coverage", {"tile_m": 128, "tile_k": 32, "vector_size_a": 32}),
+        ("gfx942", "coverage", {"pipeline": "compv6", "tile_m": 128, "tile_k": 32, "vector_size_a": 16}),
+        ("gfx942", "narrow-wave", {"warp_tile_m": 32, "warp_tile_n": 32}),
+        ("gfx1201", "narrow-wave", {"warp_tile_m": 16, "warp_tile_n": 16}),
+    ):
+        assert rule not in unmet_requirements(make_instance(**changes), arch), (arch, rule, changes)
+    for arch, rule, changes in (
+        ("gfx942", "coverage", {"pipeline": "compv6", "tile_m": 128, "tile_k": 32, "vector_size_a": 32}),
+        ("gfx942", "coverage", {"tile_m": 128, "tile_k": 32, "vector_size_a": 24}),
+        ("gfx942", "vector-size", {"vector_size_c": 32}),
+        ("gfx942", "vector-size", {"vector_size_b": 3}),
+    ):
+        assert rule in unmet_requirements(make_instance(**changes), arch), (arch, rule, changes)
+
+
+@pytest.mark.parametrize(
+    ("tile", "waves", "mma", "unfit"),
+    [
+        # MMA tiles of a wave along M and N: 2 and 8; 4 and 1; 1 and 1; 16 and 2
+        ((128, 128, 32), (4, 1, 1), (16, 16, 16), None),
+        ((256, 64, 32), (2, 2, 1), (32, 32, 16), None),
+        ((16, 16, 16), (1, 1, 1), (16, 16, 16), None),
+        ((256, 32, 16), (1, 1, 1), (16, 16, 16), None),
+        # 3; 6 along N; 12; 5; what waves do not fill is the matter of another rule
+        ((48, 16, 16), (1, 1, 1), (16, 16, 16), ("m", 3)),
+        ((64, 192, 16), (1, 2, 1), (16, 16, 16), ("n", 6)),
+        ((192, 16, 16), (1, 1, 1), (16, 16, 16), ("m", 12)),
+        ((16, 80, 16), (1, 1, 1), (16, 16, 16), ("n", 5)),
+        ((40, 16, 16), (1, 1, 1), (16, 16, 16), None),
+        ((256, 96, 16), (2, 1, 1), (32, 32, 16), ("n", 3)),
+    ],
+)
+def test_shuffles_move_powers_of_two(tile, waves, mma, unfit, make_instance):
+    sizes = {"tile": tile, "warp": waves, "warp_tile": mma}
+    changes = {
+        f"{name}_{axis}": size
+        for name, three in sizes.items()
+        for axis, size in zip("mnk", three, strict=True)
+    }
+    for epilogue, expected in (("cshuffle", unfit), ("default", None)):
+        candidate = SimpleNamespace(instance=make_instance(**changes, epilogue=epilogue))
+        assert unfit_for_shuffle(candidate) == expected
+    if unfit is not None and unfit[0] == "n":
+        candidate = SimpleNamespace(instance=make_instance(**changes, epilogue="cshuffle"))
+        assert unfit_for_shuffle(candidate, "m") is None
+
+
+def test_backward_weight_merges_powers_of_two_groups(make_instance):
+    for direction, merged, fine in (
+        *[("bwd_weight", count, True) for count in (1, 2, 4, 8, 16, 32, 64)],
+        *[("bwd_weight", count, False) for count in (3, 6, 12, 48, 65, 128)],
+        *[("fwd", count, True) for count in (1, 3, 128)],
+        *[("bwd_data", count, count == 1) for count in (1, 2, 3)],
+    ):
+        broken = unmet_requirements(make_instance(direction=direction, num_groups_to_merge=merged), "gfx942")
+        assert ("merged-groups" in broken) == (not fine), (direction, merged)
+
+
+#: tile, grid of waves of an interwave kernel whose weights are wrong in half types
+WRONG = {"direction": "bwd_weight", "scheduler": "interwave", "pipeline": "mem", "dtype": "fp16"}
+SHAPES = [((64, 64, 64), (2, 2)), ((64, 16, 64), (2, 1)), ((16, 32, 64), (1, 2))]
+
+
+def shaped(tile, waves):
+    sizes = {f"tile_{axis}": size for axis, size in zip("mnk", tile, strict=True)}
+    return {**sizes, "warp_m": waves[0], "warp_n": waves[1], "warp_k": 1}
+
+
+def test_kernels_that_are_known_to_give_wrong_weights_are_rejected(make_instance):
+    for shape in SHAPES:
+        for fine, changes in (
+            *[
+                (False, {"pipeline": name, "dtype": dtype})
+                for name in ("mem", "compv1")
+                for dtype in ("fp16", "bf16")
+            ],
+            (True, {"direction": "fwd"}),
+            (True, {"direction": "bwd_data"}),
+            (True, {"scheduler": "intrawave"}),
+            (True, {"pipeline": "compv3"}),
+            (True, {"specialization": "filter1x1_stride1_pad0"}),
+            (True, {"dtype": "fp32"}),
+            (True, {"tile_m": 32}),
+            (True, {"warp_m": 4}),
+        ):
+            instance = make_instance(**{**WRONG, **shaped(*shape), **changes})
+            assert ("wrong-interwave" in unmet_requirements(instance, "gfx942")) == (not fine), (
+                shape,
+                changes,
+            )

@@ -12,6 +12,8 @@ from ckprof_plugins.pipelines.rules import covers, native_width
     [
         # 16 bytes, 8 bytes where the share is smaller, single elements where neither fits
         *[(64, 16, 2, 8), (64, 4, 2, 4), (12, 8, 2, 4), (10, 5, 2, 1), (64, 2, 2, 1)],
+        # the axis fits and the share does not, and the other way round
+        *[(64, 12, 2, 4), (24, 64, 2, 8), (20, 64, 2, 4)],
         *[(64, 16, 4, 4), (64, 2, 4, 2), (64, 16, 1, 16)],
     ],
 )
