@@ -82,13 +82,10 @@ class Profiler(Session):
         :returns: catalogs of instances, and an account of every line.
         :raises InputError: the file cannot be read, is in no known dialect, or has wrong lines.
         """
-        from ckprof.kernels.choose import ListRead
-        from ckprof.lists.list_files import find_list, read_list
+        from ckprof.kernels.choose import load_list
 
         expected = self.registry.operation(direction).id if direction else None
-        conversion = read_list(find_list(str(name)), self.registry, direction=expected, reading=reading)
-        self.tell(ListRead(conversion=conversion))
-        return conversion
+        return load_list(self, name, expected, reading)
 
     def instances(self, query: InstanceQuery) -> Selection:
         """Return the instances that a query means, valid and invalid ones apart.

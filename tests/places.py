@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
+from types import ModuleType
 
 from ckprof_plugins import FEATURE_PACKAGES
 
@@ -17,3 +19,12 @@ def left_out(path: Path) -> bool:
         return False
     package = path.relative_to(PLUGINS).parts[0]
     return package in FEATURE_PACKAGES and not (PLUGINS / package).exists()
+
+
+def ci_script(name: str) -> ModuleType:
+    """Return a script of the gate as a module."""
+    spec = importlib.util.spec_from_file_location(name, TESTS.parent / ".ci" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 
-FILE = Path(__file__).parent.parent / ".ci" / "budget.py"
+from tests.places import ci_script
 
 
 @pytest.fixture(scope="module")
 def budget():
-    spec = importlib.util.spec_from_file_location("budget", FILE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return ci_script("budget")
 
 
 @pytest.mark.thorough

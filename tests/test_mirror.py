@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 
-FILE = Path(__file__).parent.parent / ".ci" / "mirror.py"
+from tests.places import ci_script
 
 
 @pytest.fixture(scope="module")
 def mirror():
-    spec = importlib.util.spec_from_file_location("mirror", FILE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return ci_script("mirror")
 
 
 @pytest.mark.parametrize(

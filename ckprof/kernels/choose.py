@@ -26,11 +26,12 @@ from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
     from ckprof.kernels.candidates import Rejection
     from ckprof.kernels.requests import InstanceQuery
     from ckprof.model.architecture import Architecture
-    from ckprof.model.conversion import Conversion
+    from ckprof.model.conversion import Conversion, ListReading
     from ckprof.plugin.protocols import Operation
     from ckprof.plugin.registry import Registry
     from ckprof.session import Session
@@ -136,7 +137,8 @@ def choose_instances(session: Session, query: InstanceQuery) -> Selection:
     _check_sources(query, from_plugins is not None)
     if query.conf:
         direction = directions[0].id if directions else None
-        return choose_from_lists(session, query, read_lists(session, query, direction))
+        lists = [load_list(session, str(name), direction, query.reading) for name in as_tuple(query.conf)]
+        return choose_from_lists(session, query, lists)
     selection = _of_entries(session, query, directions, from_plugins)
     return _modified(session, selection)
 
@@ -150,22 +152,18 @@ def chosen_architecture(session: Session, query: InstanceQuery) -> Architecture:
     return find_architecture(name or session.target(query.target).default_arch)
 
 
-def read_lists(session: Session, query: InstanceQuery, direction: str | None) -> list[Conversion]:
-    """Read every list of a query.
+def load_list(
+    session: Session, name: Path | str, direction: str | None, reading: ListReading | None
+) -> Conversion:
+    """Read a list, and notify of it.
 
-    :raises InputError: one of them cannot be used.
+    :param name: a path, or the name of a list that ships with ckprof.
+    :param direction: id of the direction that it must belong to, or ``None``.
+    :raises InputError: it cannot be used.
     """
-    conversions = []
-    for name in as_tuple(query.conf):
-        conversion = read_list(
-            find_list(str(name)),
-            session.registry,
-            direction=direction,
-            reading=query.reading,
-        )
-        session.tell(ListRead(conversion=conversion))
-        conversions.append(conversion)
-    return conversions
+    conversion = read_list(find_list(str(name)), session.registry, direction=direction, reading=reading)
+    session.tell(ListRead(conversion=conversion))
+    return conversion
 
 
 def as_tuple(values: T | tuple[T, ...]) -> tuple[T, ...]:

@@ -13,6 +13,7 @@ import uuid
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
+from enum import Enum
 from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
@@ -48,6 +49,17 @@ _AHEAD_SHARE: Final = 64
 _MOST_LOOKS: Final = 64
 
 
+class _State(Enum):
+    """What is expected of a task that was handed out."""
+
+    WANTED = "wanted"
+    #: wanted, though its worker is a suspected straggler: another device was asked once for a speculative
+    #: copy. A unit that ends its workers shall not end one after the other
+    SUSPECTED = "suspected"
+    #: its lease is over: whatever comes of it is welcome, but nobody waits for it
+    ABANDONED = "abandoned"
+
+
 class _InFlight:
     """A task that was handed out.
 
@@ -59,11 +71,7 @@ class _InFlight:
         self.id = task.id
         self.open = unit
         self.objects = objects
-        #: its worker is a suspected straggler: another device was asked once for a speculative copy. A unit
-        #: that ends its workers shall not end one after the other
-        self.suspected = False
-        #: its lease is over: whatever comes of it is welcome, but nobody waits for it
-        self.abandoned = False
+        self.state = _State.WANTED
         #: the same unit on another device: the first one to finish counts
         self.copy: _InFlight | None = None
         #: shard of its worker, and its size at the last look
@@ -73,10 +81,14 @@ class _InFlight:
         #: ids of devices that were found slow meanwhile: what one of them had measured of the unit is marked
         self.slow_on: set[str] = set()
 
+    @property
+    def abandoned(self) -> bool:
+        return self.state is _State.ABANDONED
+
     def pair(self, other: _InFlight) -> None:
         """Have another device do the same: the first one to finish counts."""
         self.copy, other.copy = other, self
-        self.suspected = other.suspected = True
+        self.state = other.state = _State.SUSPECTED
 
     def part(self) -> bool:
         """Be the only one again; say whether another device does the same."""
@@ -173,7 +185,7 @@ class Coordinator:
         suspects = (
             sent
             for sent in self._in_flight.values()
-            if not (sent.suspected or sent.abandoned)
+            if sent.state is _State.WANTED
             and not self._leases.is_waiting(sent.id)
             and sent.seen <= silent_since
         )
@@ -276,7 +288,7 @@ class Coordinator:
 
     def _abandon(self, sent: _InFlight) -> None:
         self._leases.end(sent.id)
-        sent.abandoned = True
+        sent.state = _State.ABANDONED
 
     def _send_objects(self, sent: _InFlight, reply: Reply) -> None:
         """Have a worker that lacks something get it with the task."""
@@ -286,7 +298,7 @@ class Coordinator:
                 self._units.fail(sent.open, "a worker did not get what it was sent")
         else:
             again = self._submit(sent.open, wanted, (self._devices.quarantined, self._devices.suspected))
-            again.suspected = sent.suspected
+            again.state = sent.state
             if sent.copy is not None:
                 again.pair(sent.copy)
 

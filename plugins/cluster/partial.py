@@ -316,7 +316,7 @@ class MergePool:
     :param loaded: see :class:`ReadTask`.
     """
 
-    def __init__(self, folder: Path, processes: int, loaded: Loaded = Loaded()) -> None:  # noqa: B008
+    def __init__(self, folder: Path, processes: int, loaded: Loaded) -> None:
         self._folder, self._processes, self._loaded = folder, processes, loaded
         self._session: LocalSession | None = None
         self._reading: dict[Future[bytes], ReadTask] = {}

@@ -10,6 +10,7 @@ import ast
 import operator
 import re
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ckprof.errors import InputError
@@ -36,6 +37,16 @@ _COMPARISONS: Final[Mapping[type[ast.cmpop], Callable[[int, int], bool]]] = {
 }
 
 
+class _Region(Enum):
+    """What becomes of the present lines of an ``#if`` ... ``#endif``."""
+
+    KEPT = "kept"
+    #: dropped, and none of the branches was taken so far
+    WAITING = "waiting"
+    #: dropped, and so is what follows
+    DONE = "done"
+
+
 def preprocess(text: str, macros: Mapping[str, str], path: str) -> tuple[str, dict[str, str]]:
     """Return the text without comments and regions that are switched off, and the macros after it.
 
@@ -48,13 +59,12 @@ def preprocess(text: str, macros: Mapping[str, str], path: str) -> tuple[str, di
     defined = dict(macros)
     if "#" not in plain:
         return plain, defined
-    # of each open #if: whether its present lines are kept; None if they are dropped, and so is what follows
-    regions: list[bool | None] = []
+    regions: list[_Region] = []
     kept = []
     for number, line in enumerate(plain.split("\n"), start=1):
         directive = _DIRECTIVE.match(line) if "#" in line else None
         if directive is None:
-            kept.append(line if all(regions[-1:]) else "")
+            kept.append(line if _is_kept(regions) else "")
             continue
         kept.append("")
         _obey(directive[1], directive[2].strip(), regions, defined, (path, number))
@@ -75,26 +85,32 @@ def _blank(match: re.Match[str]) -> str:
     return " " + "\n" * text.count("\n")
 
 
+def _is_kept(regions: list[_Region]) -> bool:
+    return not regions or regions[-1] is _Region.KEPT
+
+
 def _obey(
-    name: str, rest: str, regions: list[bool | None], defined: dict[str, str], where: tuple[str, int]
+    name: str, rest: str, regions: list[_Region], defined: dict[str, str], where: tuple[str, int]
 ) -> None:
-    is_kept = all(regions[-1:])
     if name in ("if", "ifdef", "ifndef"):
-        regions.append(_condition(name, rest, defined, where) if is_kept else None)
+        if not _is_kept(regions):
+            regions.append(_Region.DONE)
+        else:
+            regions.append(_Region.KEPT if _condition(name, rest, defined, where) else _Region.WAITING)
     elif name in ("elif", "else", "endif"):
         if not regions:
             raise InputError(f"#{name} without #if", *where)
         if name == "endif":
             regions.pop()
-        elif regions[-1] is not False:
-            regions[-1] = None
-        else:
-            regions[-1] = name == "else" or _condition("if", rest, defined, where)
-    elif name == "define" and is_kept:
+        elif regions[-1] is not _Region.WAITING:
+            regions[-1] = _Region.DONE
+        elif name == "else" or _condition("if", rest, defined, where):
+            regions[-1] = _Region.KEPT
+    elif name == "define" and _is_kept(regions):
         match = _DEFINE.match(rest)
         if match is not None and not match[2]:
             defined[match[1]] = match[3].strip()
-    elif name == "undef" and is_kept:
+    elif name == "undef" and _is_kept(regions):
         defined.pop(rest.split()[0] if rest else "", None)
 
 

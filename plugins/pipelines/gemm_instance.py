@@ -240,12 +240,11 @@ def tiled_fields(record: GemmRecord | UniversalGemmRecord) -> dict[str, Any]:
     :raises InputError: a value is unknown or out of range.
     """
     extents = {}
-    for field_, name in (("tile", "tile"), ("wave_grid", "warp"), ("mma_tile", "warp_tile")):
-        sizes = {}
-        for axis in "mnk":
-            sizes[axis] = size = getattr(record, f"{name}_{axis}")
-            _check_positive(f"{name}_{axis}", size)
-        extents[field_] = Extent(**sizes)
+    for name, in_records in (("tile", "tile"), ("wave_grid", "warp"), ("mma_tile", "warp_tile")):
+        sizes = {axis: getattr(record, f"{in_records}_{axis}") for axis in "mnk"}
+        for axis, size in sizes.items():
+            _check_positive(f"{in_records}_{axis}", size)
+        extents[name] = Extent(**sizes)
     return {
         **extents,
         "id": record.id,

@@ -154,8 +154,7 @@ def _layout(candidate: RuleSubject[GemmInstance]) -> Violation | None:
 
 def _vector_size(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     instance = candidate.instance
-    for name, dtype in zip("abc", instance.types.of_tensors, strict=True):
-        size: int = getattr(instance, f"vector_size_{name}")
+    for name, size, dtype in zip("abc", instance.vector_sizes, instance.types.of_tensors, strict=True):
         size_bytes = dtype.properties.size_bytes
         if size & (size - 1):
             return Violation(

@@ -310,10 +310,11 @@ class DeviceBench:
             )
             self._recorder = Recorder(self._sink, record, opened.shared, least_samples=run.min_samples)
         fresh: dict[Pair, None] = {}
+        numbers = {problem: number for number, problem in enumerate(self.space.problems)}
 
         def stored(sample: Sample, attempt: Attempt) -> None:
             problem = sample.group.problem
-            pair = Pair(self.space.problems.index(problem), self._choices[sample.visit.cell])
+            pair = Pair(numbers[problem], self._choices[sample.visit.cell])
             self._visits.setdefault(pair, []).append(attempt.round_time)
             fresh[pair] = None
             opened.hooks.after_outcome(problem, sample.outcome)

@@ -100,12 +100,13 @@ def read_csv(
     columns = _columns_in(header, problem_types, path)
     comments = "\n".join(line for line in lines if line.startswith("#"))
     arches = set(_ARCH.findall(comments)) or set(_ARCH.findall(path.name))
+    is_long = {"kernel", "latency_ms"} <= set(header)
     names = [name for name in header if name not in columns[0] and name not in _IGNORED]
     problems: dict[Problem, int] = {}
     times: dict[tuple[int, str, int], list[float]] = {}
     dropped: list[str] = []
     for row in rows:
-        if {"kernel", "latency_ms"} <= set(header):
+        if is_long:
             found = _long(path, row, dropped)
             if not found:
                 continue

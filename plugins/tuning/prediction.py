@@ -105,10 +105,11 @@ def named_alike(
     """
     found: dict[str, str] = {}
     for name in names:
+        if name in kernels:
+            found[name] = name
+            continue
         said = next(filter(None, (pipeline.fields_of_name(name) for pipeline in registry.pipelines)), None)
         same = [kernel for kernel, fields in kernels.items() if said and said.items() <= fields.items()]
-        if name in kernels:
-            same = [name]
         if len(same) == 1:
             (found[name],) = same
     return found

@@ -22,6 +22,7 @@ from ckprof_plugins.cluster import partial
 from ckprof_plugins.cluster.devices import Counters
 from ckprof_plugins.cluster.engines import Slot, WorkerLost
 from ckprof_plugins.cluster.merging import Ingest, Merger
+from ckprof_plugins.cluster.messages import Loaded
 from ckprof_plugins.cluster.partial import Merged, MergePool, absorb, write_partial
 from ckprof_plugins.cluster.units import ClusterWatch
 from tests.store.samples import make_attempt, make_problem, make_session
@@ -103,7 +104,7 @@ def small_pool(monkeypatch, inside):
     """Return what makes a pool that reads even little, piece by piece."""
     monkeypatch.setattr(partial, "LEAST_BYTES", 1)
     monkeypatch.setattr(partial, "PARTIAL_BYTES", 20_000)
-    return lambda folder: MergePool(folder / "merging", 2)
+    return lambda folder: MergePool(folder / "merging", 2, Loaded())
 
 
 def merge_all(merger, turns=None):
@@ -200,7 +201,7 @@ def test_copied_outcomes_are_counted_and_told(tmp_path, small_pool):
 def test_little_is_merged_without_other_processes(tmp_path, inside):
     shards = tmp_path / "shards"
     fill(shards, 0, random.Random(2))
-    with MergePool(tmp_path / "merging", 2) as pool, StoreWriter(tmp_path / "r.db") as writer:
+    with MergePool(tmp_path / "merging", 2, Loaded()) as pool, StoreWriter(tmp_path / "r.db") as writer:
         merged = Merger(writer, shards, tmp_path / "merged.json", pool).merge()
         assert (len(merged.added), merged.copied) == (COUNT, [])
 
@@ -233,7 +234,7 @@ from ckprof_plugins.cluster import partial
 from ckprof_plugins.cluster.merging import Merger
 folder = Path(sys.argv[2])
 partial.LEAST_BYTES, partial.PARTIAL_BYTES = 1, 20_000
-with partial.MergePool(folder / "merging", 2) as pool:
+with partial.MergePool(folder / "merging", 2, partial.Loaded()) as pool:
     with StoreWriter(folder / "many.db", wait_s=60) as writer:
         merger = Merger(writer, folder / "shards", folder / "merged.json", pool)
         print("began", flush=True)

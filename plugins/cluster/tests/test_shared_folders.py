@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ckprof_plugins.cluster.folder import ObjectFolder, SweepFolder
+from ckprof_plugins.cluster.messages import Loaded
 from ckprof_plugins.cluster.partial import MergePool
 from tests.shared_folders import (  # noqa: F401 - fixtures
     Place,
@@ -28,7 +29,7 @@ PLACES: dict[str, Place] = {
         lambda shared: SweepFolder.below(shared, Path("/r.db")).make(),
     ),
     "objects of a sweep": ("place", lambda shared: ObjectFolder(shared / "place").put(b"job")),
-    "partial stores": ("place", lambda shared: MergePool(shared / "place", 1)._submit(())),
+    "partial stores": ("place", lambda shared: MergePool(shared / "place", 1, Loaded())._submit(())),
 }
 
 

@@ -66,7 +66,9 @@ LOG_TIMES: Final = np.dtype([("problem", np.int64), ("choice", np.int64), ("log_
 
 def log_times(problem: Places, choice: Places, log_us: Array) -> LogTimes:
     """Return measured times as rows of :data:`LOG_TIMES`."""
-    return np.array([*zip(problem.tolist(), choice.tolist(), log_us.tolist(), strict=True)], LOG_TIMES)
+    rows = np.empty(len(problem), LOG_TIMES)
+    rows["problem"], rows["choice"], rows["log_us"] = problem, choice, log_us
+    return rows
 
 
 def draws(mean: Array, covariance: Array, used: NDArray[np.bool_], count: int, seed: int) -> Array:

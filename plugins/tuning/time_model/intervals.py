@@ -48,10 +48,19 @@ _NOTHING: Final = 1e-9
 
 def extents(sizes: Sizes) -> dict[str, float]:
     """Return the value of a problem along each of :data:`RANGE_AXES`."""
-    given = {axis: float(getattr(sizes, axis)) for axis in (*_PLACE, "step")}
-    m, n, k, batch, n_run, k_run, _ = given.values()
-    derived = {"taps": n / n_run * (k / k_run), "work": m * n * k * batch}
-    return {axis: given[axis] if axis in given else derived[axis] for axis in RANGE_AXES}
+    m, n, k, batch = (float(size) for size in (sizes.m, sizes.n, sizes.k, sizes.batch))
+    n_run, k_run = float(sizes.n_run), float(sizes.k_run)
+    return {
+        "m": m,
+        "n": n,
+        "k": k,
+        "batch": batch,
+        "n_run": n_run,
+        "k_run": k_run,
+        "taps": n / n_run * (k / k_run),
+        "work": m * n * k * batch,
+        "step": float(sizes.step),
+    }
 
 
 def place(sizes: Sizes) -> tuple[float, ...]:
