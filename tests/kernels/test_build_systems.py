@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -20,6 +19,7 @@ from ckprof.cli.main import main
 from ckprof.errors import ToolchainError
 from ckprof.kernels import build_systems, compile_step
 from ckprof.kernels.step import Step, StepFiles
+from tests import cmake_project
 from tests.kernels.toys import RECIPE
 
 HAND = (
@@ -192,15 +192,9 @@ def test_two_directions_in_one_program(tmp_path, capsys):
         assert main(["generate", direction, *HAND, "--build-dir", str(tmp_path / direction)]) == 0
     assert main(["generate", "fwd", *HAND, "--build-dir", str(tmp_path / "bwd_data")]) == 2
     assert "holds the kernels of bwd_data" in capsys.readouterr().err
-    (tmp_path / "CMakeLists.txt").write_text(PROJECT)
-    (tmp_path / "user.cpp").write_text(PROGRAM)
+    printed_by_cmake = cmake_project.build(tmp_path, PROJECT, PROGRAM)
     out = tmp_path / "out"
-    subprocess.run(["cmake", "-S", tmp_path, "-B", out], check=True, capture_output=True)
-    built = subprocess.run(
-        ["cmake", "--build", out, "--parallel", str(os.cpu_count())], capture_output=True, text=True
-    )
-    assert built.returncode == 0, built.stdout + built.stderr
-    assert set(re.findall(r"register_fwd_chunk_\d", built.stdout)) == {
+    assert set(re.findall(r"register_fwd_chunk_\d", printed_by_cmake)) == {
         "register_fwd_chunk_0",
         "register_fwd_chunk_1",
     }

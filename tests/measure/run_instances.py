@@ -20,7 +20,7 @@ from ckprof.plugin.manager import PluginManager
 from ckprof.session import Session, ignore
 from ckprof.settings import Settings
 
-from .fakes import ARCH, ScaleDirection, make_instance
+from .fakes import ARCH, ScaleDirection, make_instance, make_problem
 
 
 def selected(instance):
@@ -77,6 +77,13 @@ QUICK = RunOptions(rounds=1, timeout_s=2.0, max_time_s=0.02, cache=CacheMode.WAR
 IN_ROUNDS = RunOptions(timeout_s=5.0, max_time_s=0.02, cache=CacheMode.WARM, keep_samples=True)
 
 
+def run_kernels(library, names, options, lock_dir):
+    """Return the outcomes of kernels of the library of fakes, by their names, on one problem."""
+    instances = [make_instance(name) for name in names]
+    given = (library, ARCH, ScaleDirection(), instances, [make_problem()], options)
+    return list(run_instances(*given, lock_dir=lock_dir))
+
+
 def texts(seen, start=""):
     """Return the messages among events that begin so."""
     return [event.text for event in seen if isinstance(event, Message) and event.text.startswith(start)]
@@ -120,6 +127,25 @@ class Kept:
         return left, 0.0
 
 
+def made_recipe(target, arch, machine_identity):
+    """Return how a library was built that nobody has built."""
+    compiler = Compiler(
+        command=("c++",), family=CompilerFamily.GCC, version=(1, 0, 0), description="c++ 1", identity="c1"
+    )
+    return BuildRecipe(
+        target=target,
+        arch=arch,
+        api_level="2026-06",
+        compiler=compiler,
+        compile_flags=(),
+        link_flags=(),
+        include_dirs=(),
+        prefix_header="",
+        support_sources=(),
+        machine_identity=machine_identity,
+    )
+
+
 def built(path, kernels, refused=()):
     """Return kernels of a fake library as what was built for the CPU.
 
@@ -130,21 +156,7 @@ def built(path, kernels, refused=()):
         Candidate(index=n, instance=make_instance(one), pipeline=pipeline, name=f"fake_{one}", source="list")
         for n, one in enumerate((*kernels, *refused))
     )
-    compiler = Compiler(
-        command=("c++",), family=CompilerFamily.GCC, version=(1, 0, 0), description="c++ 1", identity="c1"
-    )
-    recipe = BuildRecipe(
-        target="cpu",
-        arch=ARCH,
-        api_level="2026-06",
-        compiler=compiler,
-        compile_flags=(),
-        link_flags=(),
-        include_dirs=(),
-        prefix_header="",
-        support_sources=(),
-        machine_identity="native",
-    )
+    recipe = made_recipe("cpu", ARCH, "native")
     unmet = (UnmetRequirement(rule="tile", message="no such tile"),)
     return BuiltLibrary(
         direction=ScaleDirection(),

@@ -14,8 +14,7 @@ from ckprof.measure.options import CacheMode, RunOptions
 from ckprof.model.outcome import Status
 from ckprof.model.types import DataType
 
-from .fakes import ARCH, ScaleDirection, make_instance, make_problem
-from .run_instances import run_instances
+from .run_instances import run_kernels
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
@@ -85,24 +84,15 @@ KERNELS = [name for hostile in EXPECTED for name in (hostile, *(() if hostile in
 @pytest.fixture(scope="module")
 def outcomes(library, tmp_path_factory):
     """Each of them on one problem, in one run."""
-    return list(
-        run_instances(
-            library,
-            ARCH,
-            ScaleDirection(),
-            [make_instance(kernel) for kernel in KERNELS],
-            [make_problem()],
-            RunOptions(
-                rounds=1,
-                timeout_s=1.5,
-                max_time_s=0.02,
-                cache=CacheMode.WARM,
-                splits=(-1,),
-                peak_flops=((DataType.FP32, 1e12),),
-            ),
-            lock_dir=tmp_path_factory.mktemp("locks"),
-        )
+    options = RunOptions(
+        rounds=1,
+        timeout_s=1.5,
+        max_time_s=0.02,
+        cache=CacheMode.WARM,
+        splits=(-1,),
+        peak_flops=((DataType.FP32, 1e12),),
     )
+    return run_kernels(library, KERNELS, options, tmp_path_factory.mktemp("locks"))
 
 
 @pytest.mark.parametrize("kernel", EXPECTED)

@@ -9,8 +9,7 @@ import pytest
 from ckprof.measure.options import CacheMode, RunOptions
 from ckprof.model.outcome import Status
 
-from .fakes import ARCH, ScaleDirection, make_instance, make_problem
-from .run_instances import run_instances
+from .run_instances import run_kernels
 
 pytestmark = pytest.mark.compiler
 
@@ -57,17 +56,8 @@ KERNELS = [*EXPECTED, "ok"]
 @pytest.fixture(scope="module")
 def outcomes(library, tmp_path_factory):
     """Every kernel on one problem, in one run."""
-    return list(
-        run_instances(
-            library,
-            ARCH,
-            ScaleDirection(),
-            [make_instance(kernel) for kernel in KERNELS],
-            [make_problem()],
-            RunOptions(rounds=1, timeout_s=2.0, max_time_s=0.1, cache=CacheMode.WARM),
-            lock_dir=tmp_path_factory.mktemp("locks"),
-        )
-    )
+    options = RunOptions(rounds=1, timeout_s=2.0, max_time_s=0.1, cache=CacheMode.WARM)
+    return run_kernels(library, KERNELS, options, tmp_path_factory.mktemp("locks"))
 
 
 def test_every_kernel_has_one_outcome(outcomes):

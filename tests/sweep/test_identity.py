@@ -11,9 +11,9 @@ from ckprof.kernels.keys import FolderDigests, Keys
 from ckprof.measure.options import RunOptions
 from ckprof.measure.verify.operands import InitKind
 from ckprof.model.device import DeviceIdentity
-from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily
 from ckprof.plugin.manager import PluginManager
 from ckprof.sweep.identity import shared_key, source_digests
+from tests.measure.run_instances import made_recipe
 
 
 def unidentified(arch, device):
@@ -34,21 +34,7 @@ SEEN = DeviceIdentity(
 
 @pytest.fixture
 def recipe():
-    compiler = Compiler(
-        command=("c++",), family=CompilerFamily.GCC, version=(1, 0, 0), description="c++ 1", identity="c1"
-    )
-    return BuildRecipe(
-        target="fast",
-        arch="gfx942",
-        api_level="2026-06",
-        compiler=compiler,
-        compile_flags=(),
-        link_flags=(),
-        include_dirs=(),
-        prefix_header="",
-        support_sources=(),
-        machine_identity="sm_90a",
-    )
+    return made_recipe("fast", "gfx942", "sm_90a")
 
 
 def key(target, recipe, device):

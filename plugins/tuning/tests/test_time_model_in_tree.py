@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
 import random
 import shutil
 import subprocess
@@ -25,6 +24,7 @@ from ckprof_plugins.tuning.model_use import gemm_sizes_of
 from ckprof_plugins.tuning.time_model.model_file import read_model
 from ckprof_plugins.tuning.time_model.selector import Selector
 from plugins.tuning.tests.sizes import forward_sizes
+from tests import cmake_project
 from tests.places import TESTS
 
 TABLE = TESTS / "data" / "measured" / "gfx950_fwd_bf16_30kernels_even.csv"
@@ -115,14 +115,8 @@ def test_registry_and_c_interface_take_the_predicted_best(tmp_path, capsys):
     assert main([*choice, "--model", str(model_path)]) == 0
     names = [one["name"] for one in json.loads((tree / "manifest.json").read_text())["kernels"]]
     assert len(names) == 3
-    (tmp_path / "CMakeLists.txt").write_text(PROJECT)
-    (tmp_path / "user.cpp").write_text(PROGRAM)
+    cmake_project.build(tmp_path, PROJECT, PROGRAM)
     out = tmp_path / "out"
-    subprocess.run(["cmake", "-S", tmp_path, "-B", out], check=True, capture_output=True)
-    built = subprocess.run(
-        ["cmake", "--build", out, "--parallel", str(os.cpu_count())], capture_output=True, text=True
-    )
-    assert built.returncode == 0, built.stdout + built.stderr
     printed = subprocess.run([out / "user"], capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in printed.splitlines()]
     assert len(rows) == 25

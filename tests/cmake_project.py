@@ -1,0 +1,24 @@
+"""Programs of users that CMake builds with what ckprof has generated."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+
+def build(folder: Path, project: str, program: str) -> str:
+    """Write a project of one program, build it in its folder ``out``, and return what the build printed.
+
+    :param project: text of its CMakeLists.txt.
+    :param program: text of ``user.cpp``.
+    """
+    (folder / "CMakeLists.txt").write_text(project)
+    (folder / "user.cpp").write_text(program)
+    out = folder / "out"
+    subprocess.run(["cmake", "-S", folder, "-B", out], check=True, capture_output=True)
+    built = subprocess.run(
+        ["cmake", "--build", out, "--parallel", str(os.cpu_count())], capture_output=True, text=True
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    return built.stdout
