@@ -69,7 +69,7 @@ class Result:
     def time_ms(self) -> float | None:
         """Median time of a run in milliseconds; ``None`` if it was not timed."""
         measurement = self.row.outcome.measurement
-        return measurement.median_ms if measurement else None
+        return measurement.time_ms if measurement else None
 
     @property
     def gflops(self) -> float | None:

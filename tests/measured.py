@@ -114,7 +114,7 @@ def _kernel(index: int) -> KernelRef:
 def _measurement(time_ms: float, generator: np.random.Generator) -> Measurement:
     samples = time_ms * np.exp(generator.normal(0, 0.002, 5))
     return Measurement(
-        median_ms=float(np.median(samples)),
+        time_ms=float(np.median(samples)),
         spread_ms=float(samples.std()),
         min_ms=float(samples.min()),
         mean_ms=float(samples.mean()),

@@ -178,7 +178,7 @@ def _has_unserved(summaries: Sequence[MeasurementSummary]) -> bool:
         groups[key.operation.direction, key.problem, key.device, one.kernel.dtype, one.kernel.layout].append(
             one
         )
-    return any(all(one.median_ms is None for one in group) for group in groups.values())
+    return any(all(one.time_ms is None for one in group) for group in groups.values())
 
 
 def _best_kernel(summary: MeasurementSummary) -> str:
@@ -190,10 +190,10 @@ _BEST_COLUMNS: Final[list[Column[MeasurementSummary]]] = [
     sizes_column(lambda summary: summary.key.problem),
     Column("type", lambda summary: summary.kernel.dtype and summary.kernel.dtype.value),
     Column("best kernel", _best_kernel, names=_best_kernel),
-    Column("median ms", lambda summary: summary.median_ms, align="decimal", form=".4g"),
+    Column("time ms", lambda summary: summary.time_ms, align="decimal", form=".4g"),
     Column(
         "GFLOP/s",
-        lambda summary: summary.key.problem.flop / summary.median_ms / 1e6 if summary.median_ms else None,
+        lambda summary: summary.key.problem.flop / summary.time_ms / 1e6 if summary.time_ms else None,
         align="decimal",
         form=".4g",
         priority=2,

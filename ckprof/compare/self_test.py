@@ -68,7 +68,7 @@ def halves(side: Side, seed: int) -> tuple[Side, Side]:
 def slowed(side: Side, key: RowKey, factor: float) -> Side:
     """Return the side with one row whose times are multiplied."""
     row = side.rows[key]
-    rounds = [replace(round_time, median_ms=round_time.median_ms * factor) for round_time in row.rounds]
+    rounds = [replace(round_time, time_ms=round_time.time_ms * factor) for round_time in row.rounds]
     return Side(label=side.label, rows={**side.rows, key: with_rounds(row, rounds)}, sessions=side.sessions)
 
 

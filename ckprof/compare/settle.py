@@ -76,7 +76,7 @@ def _replaced(side: Side, measured: dict[RowKey, _Pairs], place: int) -> Side:
     for key, pairs in measured.items():
         rounds = [
             RoundTime(
-                median_ms=pair[place],
+                time_ms=pair[place],
                 started=pair[2],
                 place=(SETTLED, number),
                 process=f"{SETTLED}/{number}",
@@ -148,7 +148,7 @@ class PairRounds(Ranking[KernelConfiguration]):
                         active.discard(key)
                         del self.pairs[key]
                         break
-                    times[side].append(self._latest.median_ms)
+                    times[side].append(self._latest.time_ms)
                 else:
                     old, new = (geometric_mean(times[side]) for side in (OLD, NEW))
                     self.pairs[key].append((old, new, started))

@@ -220,7 +220,7 @@ class MeasuredRow:
             groups[process_of(round_time)].append(round_time)
         return {
             process: [
-                math.log(round_time.median_ms)
+                math.log(round_time.time_ms)
                 for round_time in ([calm for calm in rounds if not calm.contended] or rounds)
             ]
             for process, rounds in groups.items()
@@ -334,8 +334,8 @@ def baseline_times(
         )
         times = found[one.baseline]
         times.pop(key, None)
-        if one.time_ms is not None:
-            times[key] = one.time_ms
+        if one.verified_ms is not None:
+            times[key] = one.verified_ms
     return dict(found)
 
 

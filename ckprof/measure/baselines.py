@@ -125,7 +125,7 @@ class Baselines:
             while timing and outcome.status is Status.OK and outcome.measurement is not None:
                 measured, place = outcome.measurement, ("0", len(visits) + 1)
                 round_time = RoundTime(
-                    median_ms=measured.median_ms,
+                    time_ms=measured.time_ms,
                     spread_ms=measured.spread_ms,
                     place=place,
                     process=executor.process,

@@ -187,7 +187,7 @@ def _verdict(outcome: Outcome, problem: Problem, types: TypeSet, *, median: bool
         verdict["error"] = outcome.reason
     measured, seen = outcome.measurement, outcome.verification
     if measured is not None:
-        time_ms = measured.median_ms if median else measured.mean_ms
+        time_ms = measured.time_ms if median else measured.mean_ms
         gflops, gbytes = rates_of(problem, types, time_ms)
         verdict |= {"time_ms": time_ms, "tflops": gflops / 1e3, "gb_per_s": gbytes}
     if seen is not None:

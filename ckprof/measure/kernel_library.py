@@ -374,7 +374,7 @@ class KernelLibrary:
         finally:
             tensors.release()
         summary = summarise(samples, "", keep_samples=False)
-        time_ms = summary.median_ms if timing.median else summary.mean_ms
+        time_ms = summary.time_ms if timing.median else summary.mean_ms
         return time_ms, output.view(storage_type(stored_type))
 
     def _load(self) -> tuple[Library, LibraryInfo]:

@@ -27,7 +27,7 @@ _DRIFT_SIGMAS: Final = 4.0
 class Timing(NamedTuple):
     """What a visit gave: the time of a verified kernel in milliseconds."""
 
-    median_ms: float
+    time_ms: float
     #: fastest sample
     min_ms: float
     #: half the distance between the quartiles, divided by the median
@@ -82,8 +82,8 @@ class RoundTimes(Generic[Cell]):
             return self._cached[cell]
         time = kernel_time(
             RoundTime(
-                median_ms=visit.median_ms,
-                spread_ms=visit.spread * visit.median_ms,
+                time_ms=visit.time_ms,
+                spread_ms=visit.spread * visit.time_ms,
                 place=("", number),
                 doubtful=number in self._drifted,
                 process=visit.process,
@@ -121,7 +121,7 @@ class RoundTimes(Generic[Cell]):
     def never_near(self, cell: Cell, best: Cell, margin: float) -> bool:
         """Say whether even the fastest sample of a cell is slower than the best's median by the margin."""
         fastest = min(visit.min_ms for visits in self.of(cell).values() for visit in visits)
-        usual = max(visit.median_ms for visits in self.of(best).values() for visit in visits)
+        usual = max(visit.time_ms for visits in self.of(best).values() for visit in visits)
         return fastest > usual * (1 + margin)
 
     def noise(self, cells: Iterable[Cell], without: int) -> float:
@@ -136,7 +136,7 @@ class RoundTimes(Generic[Cell]):
     def drift(self, reference: Cell | None, number: int) -> float | None:
         """Return how much the reference moved within a round, as a logarithm; ``None`` without two visits."""
         visits = self.of(reference).get(number, []) if reference is not None else []
-        return math.log(visits[-1].median_ms / visits[0].median_ms) if len(visits) >= 2 else None
+        return math.log(visits[-1].time_ms / visits[0].time_ms) if len(visits) >= 2 else None
 
     def drift_limit(self, reference: Cell | None, number: int, noise: float) -> float:
         """Return how much the reference may move within a round.

@@ -215,11 +215,11 @@ def timing_of(outcome: Outcome, process: str = "") -> Timing | None:
     """
     measured, verified = outcome.measurement, outcome.verification
     wrong = verified is not None and not verified.passed
-    if outcome.status is not Status.OK or wrong or measured is None or measured.median_ms <= 0:
+    if outcome.status is not Status.OK or wrong or measured is None or measured.time_ms <= 0:
         return None
     return Timing(
-        median_ms=measured.median_ms,
+        time_ms=measured.time_ms,
         min_ms=measured.min_ms,
-        spread=measured.spread_ms / measured.median_ms,
+        spread=measured.spread_ms / measured.time_ms,
         process=process,
     )

@@ -236,7 +236,7 @@ class RunRounds(RoundsLoop):
         visits = [
             (
                 RoundTime(
-                    median_ms=measured.median_ms,
+                    time_ms=measured.time_ms,
                     spread_ms=measured.spread_ms,
                     place=(str(group.number), sample.visit.round),
                     doubtful=sample.visit.round in ranking.drifted,
@@ -279,8 +279,8 @@ class RunRounds(RoundsLoop):
         unknown = len(ranking.cells) - len(self._yielded)
         left, eta_s = pace.measured(ranking.remaining_visits, unknown)
         if sample.outcome.measurement is not None:
-            median_ms = sample.outcome.measurement.median_ms
-            text = f"round {sample.visit.round}: {median_ms:.4g} ms {name}"
+            time_ms = sample.outcome.measurement.time_ms
+            text = f"round {sample.visit.round}: {time_ms:.4g} ms {name}"
             self._say(Message(text, Level.DETAIL))
         self._say(Progress(what="run", done=pace.done, total=pace.done + left, name=name, eta_s=eta_s))
 

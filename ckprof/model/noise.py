@@ -88,7 +88,7 @@ class Track:
         for one in rounds:
             # sessions are different processes, whether or not it is known which ones
             process = one.process or (one.place[0] if one.place else "")
-            log = math.log(one.median_ms) - states.get(one.place, 0.0)
+            log = math.log(one.time_ms) - states.get(one.place, 0.0)
             self.groups.setdefault(process, []).append(log)
         #: those of all processes, ascending
         self.logs = sorted(chain.from_iterable(self.groups.values()))
@@ -223,7 +223,7 @@ def _states(kernels: Sequence[Sequence[RoundTime]]) -> Mapping[object, float]:
     """Return the logarithms of what rounds share, as the kernels tell that have more than half of them."""
     most = max(map(len, kernels), default=0)
     core = [
-        [(one.place, math.log(one.median_ms)) for one in rounds if one.place]
+        [(one.place, math.log(one.time_ms)) for one in rounds if one.place]
         for rounds in kernels
         if 2 * len(rounds) > max(most, 2)
     ]

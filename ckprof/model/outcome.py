@@ -74,7 +74,7 @@ class Verification:
 class Measurement:
     """Timing samples of one instance on one problem, in milliseconds."""
 
-    median_ms: float
+    time_ms: float
     #: half the distance between the first and third quartile
     spread_ms: float
     min_ms: float
@@ -95,7 +95,7 @@ class RoundTime:
     """The time of one kernel in one round, verified."""
 
     #: of the round's samples, in milliseconds
-    median_ms: float
+    time_ms: float
     #: half the distance between the first and third quartile of the samples
     spread_ms: float = 0.0
     #: (session, number of the round): equal for kernels that ran beside each other; ``None`` where unknown

@@ -91,12 +91,12 @@ def kernel_time(measured: Iterable[RoundTime]) -> KernelTime | None:
 
     :param measured: its verified measurements, oldest first.
     """
-    timed = [round_time for round_time in measured if round_time.median_ms > 0]
+    timed = [round_time for round_time in measured if round_time.time_ms > 0]
     if not timed:
         return None
     least = min(round_time.doubtful for round_time in timed)
     rounds = _joined([round_time for round_time in timed if round_time.doubtful == least])
-    medians = sorted(round_time.median_ms for round_time in rounds)
+    medians = sorted(round_time.time_ms for round_time in rounds)
     return KernelTime(
         time_ms=quartile(medians),
         spread_ms=max(
@@ -118,7 +118,7 @@ def _joined(measured: Sequence[RoundTime]) -> tuple[RoundTime, ...]:
         if len(group) == 1
         else replace(
             group[0],
-            median_ms=geometric_mean(round_time.median_ms for round_time in group),
+            time_ms=geometric_mean(round_time.time_ms for round_time in group),
             spread_ms=fmean(round_time.spread_ms for round_time in group),
         )
         for group in groups.values()
@@ -132,7 +132,7 @@ def summarise(samples_ms: Sequence[float], stopped_by: str, *, keep_samples: boo
     """
     ordered = sorted(samples_ms)
     return Measurement(
-        median_ms=quantile(ordered, 0.5),
+        time_ms=quantile(ordered, 0.5),
         spread_ms=(quantile(ordered, 0.75) - quantile(ordered, 0.25)) / 2,
         min_ms=ordered[0],
         mean_ms=math.fsum(ordered) / len(ordered),
@@ -166,7 +166,7 @@ def summed_up(
         # near the limit, rounds may differ in their launches
         measurement=replace(
             pooled,
-            median_ms=time.time_ms,
+            time_ms=time.time_ms,
             spread_ms=time.spread_ms,
             launches=max(measurement.launches for measurement in counted),
             units=tuple(dict.fromkeys(unit for measurement in counted for unit in measurement.units)),
@@ -177,8 +177,7 @@ def summed_up(
 
 def is_noisy(measured: Measurement | KernelTime) -> bool:
     """Say whether the spread is more than :data:`NOISY_SHARE` of the time."""
-    time_ms = measured.time_ms if isinstance(measured, KernelTime) else measured.median_ms
-    return time_ms > 0 and measured.spread_ms / time_ms > NOISY_SHARE
+    return measured.time_ms > 0 and measured.spread_ms / measured.time_ms > NOISY_SHARE
 
 
 _NORMAL: Final = NormalDist()
@@ -358,7 +357,7 @@ def unranked_time_of(outcome: Outcome) -> KernelTime | None:
     measured = outcome.measurement
     if outcome.status is not Status.OK or measured is None:
         return None
-    whole = RoundTime(median_ms=measured.median_ms, spread_ms=measured.spread_ms)
+    whole = RoundTime(time_ms=measured.time_ms, spread_ms=measured.spread_ms)
     return kernel_time(outcome.rounds or (whole,))
 
 
@@ -410,4 +409,4 @@ def ranking(outcomes: Sequence[Outcome], positions: Mapping[str, int]) -> list[R
 
 def _unranked(outcome: Outcome, positions: Mapping[str, int]) -> tuple[bool, float, int]:
     measured = outcome.measurement if outcome.status is Status.OK else None
-    return measured is None, measured.median_ms if measured is not None else 0.0, positions[outcome.key]
+    return measured is None, measured.time_ms if measured is not None else 0.0, positions[outcome.key]

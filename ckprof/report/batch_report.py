@@ -79,7 +79,7 @@ def _properties(item: ListResult) -> dict[str, Any]:
         "unsupported": counts.get(Status.UNSUPPORTED, 0) if results else None,
         "failed": sum(n for status, n in counts.items() if status.is_failure) if results else None,
         "best_gflops": best and (best.gflops or 0.0),
-        "best_ms": best and best.measurement and best.measurement.median_ms,
+        "best_ms": best and best.measurement and best.measurement.time_ms,
         "best_split_k": best and best.outcome.split_k,
         "best_instance": best and best.instance.name,
         "build_s": results.stages_s.get("build") if results else None,

@@ -69,7 +69,7 @@ def _add_run(junit: JUnit, results: RunResults, prefix: str = "") -> None:
 def _finish(case: ElementTree.Element, row: ResultRow) -> None:
     outcome = row.outcome
     if outcome.measurement is not None:
-        case.set("time", f"{outcome.measurement.median_ms / 1e3:.9f}")
+        case.set("time", f"{outcome.measurement.time_ms / 1e3:.9f}")
     if outcome.status.is_failure:
         text = "\n".join(filter(None, (row.instance.source, row.instance.instance_string)))
         add(case, "failure", text, type=outcome.status.value, message=outcome.reason)

@@ -120,8 +120,8 @@ def _times(fused: Outcome, unfused: Outcome) -> RowTimes:
     new: dict[str, list[float]] = defaultdict(list)
     for place, processes in pairs.items():
         name = str(place) if one_each else processes
-        old[name] += [math.log(one.median_ms) for one in without[place]]
-        new[name] += [math.log(one.median_ms) for one in with_it[place]]
+        old[name] += [math.log(one.time_ms) for one in without[place]]
+        new[name] += [math.log(one.time_ms) for one in with_it[place]]
     return RowTimes(old=old, new=new, problem=fused.problem_index, paired=True)
 
 

@@ -141,7 +141,7 @@ def rows_with_baselines(results: RunResults, problem_index: int) -> list[ResultR
             if measured is not None
             and other.rank is not None
             and other.outcome.measurement is not None
-            and other.outcome.measurement.median_ms <= measured.median_ms
+            and other.outcome.measurement.time_ms <= measured.time_ms
         ]
         ranked = sum(other.rank is not None for other in rows)
         rows.insert(max(faster, default=-1) + 1 if measured is not None else ranked, row)
@@ -173,7 +173,7 @@ def _noise(measured: Measurement | None) -> str:
 def _note(ranked: Ranked) -> str:
     """Return what a reader of a time should know."""
     outcome = ranked.outcome
-    if outcome.measurement is None or outcome.measurement.median_ms <= 0:
+    if outcome.measurement is None or outcome.measurement.time_ms <= 0:
         return ""
     notes = ["tied with the best"] if ranked.tied else []
     if outcome.pruned:
@@ -184,9 +184,9 @@ def _note(ranked: Ranked) -> str:
 
 def rates(problem: Problem, instance: SelectedKernel, outcome: Outcome) -> tuple[float, float] | None:
     """Return the rates of a timed outcome; ``None`` where there is no positive time."""
-    if outcome.measurement is None or outcome.measurement.median_ms <= 0:
+    if outcome.measurement is None or outcome.measurement.time_ms <= 0:
         return None
-    return rates_of(problem, instance.types, outcome.measurement.median_ms)
+    return rates_of(problem, instance.types, outcome.measurement.time_ms)
 
 
 def reason_of(outcome: Outcome, *, why: bool) -> str:

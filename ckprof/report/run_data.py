@@ -188,7 +188,7 @@ def data_columns(results: RunResults) -> list[Column[ResultRow]]:
         Column("split_k", lambda row: row.outcome.split_k),
         Column("split_k_deduced", lambda row: row.outcome.split_k_deduced),
         Column("status", lambda row: row.outcome.status.value),
-        Column("median_ms", lambda row: row.measurement and row.measurement.median_ms),
+        Column("time_ms", lambda row: row.measurement and row.measurement.time_ms),
         Column("spread_ms", lambda row: row.measurement and row.measurement.spread_ms),
         Column("min_ms", lambda row: row.measurement and row.measurement.min_ms),
         Column("samples", lambda row: row.measurement and row.measurement.samples),

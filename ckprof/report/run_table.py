@@ -143,7 +143,7 @@ def _status(row: ResultRow) -> str:
 
 def _time(row: ResultRow) -> str:
     measurement = row.outcome.measurement
-    return f"{measurement.median_ms:.4f} ± {measurement.spread_ms:.4f}" if measurement else ""
+    return f"{measurement.time_ms:.4f} ± {measurement.spread_ms:.4f}" if measurement else ""
 
 
 def _max_error(row: ResultRow) -> float | None:
@@ -306,7 +306,7 @@ def _best_lines(results: RunResults, problem_index: int) -> str | Block:
     lines = (
         "Best configuration parameters:",
         f"name: {instance.instance_string} (instance {instance.index})",
-        f"avg_time: {best.measurement.median_ms:.6g} ({_time_of_what(best)})",
+        f"avg_time: {best.measurement.time_ms:.6g} ({_time_of_what(best)})",
         f"tflops: {gflops / 1e3:.6g}",
         f"GB/s: {gbytes:.6g}" + (f", SplitK {_split(best)}" if _names_split(best) else ""),
     )

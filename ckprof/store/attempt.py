@@ -198,7 +198,7 @@ class Attempt(KernelResult):
             return None
         scale = seen.extra.get(SCALE)
         return marked_round_time(
-            measured.median_ms,
+            measured.time_ms,
             measured.spread_ms,
             self.session.uid,
             seen.round,
@@ -225,7 +225,7 @@ CONTENDED: Final = frozenset({Mark.BUSY_HOST, Mark.LOW_CLOCK, Mark.SHARED_DEVICE
 
 
 def marked_round_time(
-    median_ms: float,
+    time_ms: float,
     spread_ms: float,
     session: str,
     round: int,
@@ -245,7 +245,7 @@ def marked_round_time(
     itself.
     """
     return RoundTime(
-        median_ms=median_ms * (scale or 1.0),
+        time_ms=time_ms * (scale or 1.0),
         spread_ms=spread_ms * (scale or 1.0),
         place=(session, round) if round else None,
         doubtful=max((_DOUBT.get(mark, 0) for mark in marks), default=0),

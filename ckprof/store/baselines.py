@@ -43,7 +43,7 @@ class BaselineAttempt:
     status: Status
     reason: str = ""
     #: ``None`` where it was not timed
-    median_ms: float | None = None
+    time_ms: float | None = None
     spread_ms: float | None = None
     #: largest error against the reference, and how many elements are wrong; ``None`` without a comparison
     max_error: float | None = None
@@ -52,9 +52,9 @@ class BaselineAttempt:
     started: float
 
     @property
-    def time_ms(self) -> float | None:
+    def verified_ms(self) -> float | None:
         """Its time if it was timed and is right."""
-        return self.median_ms if self.status is Status.OK and self.wrong_elements == 0 else None
+        return self.time_ms if self.status is Status.OK and self.wrong_elements == 0 else None
 
     @property
     def moment(self) -> tuple[float, str, int]:
@@ -97,7 +97,7 @@ def add_baseline(connection: sqlite3.Connection, parts: PartWriter, one: Baselin
         one.layout,
         one.status.value,
         parts.text(one.reason),
-        one.median_ms,
+        one.time_ms,
         one.spread_ms,
         one.max_error,
         one.wrong_elements,

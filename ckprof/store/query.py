@@ -88,7 +88,7 @@ class MeasurementSummary:
     ranked_attempts: int
     #: the kernel's time in milliseconds, see :mod:`ckprof.model.ranking`; ``None`` where the measurement may
     #: not be ranked, because there is no such attempt or the latest attempt failed
-    median_ms: float | None
+    time_ms: float | None
     #: time of the fastest round that counts
     min_ms: float | None
     #: times that the device failed beside the kernel, where there is no outcome of it
@@ -119,7 +119,7 @@ class PastVisit(NamedTuple):
     round: int
     #: value of the status
     status: str
-    median_ms: float | None
+    time_ms: float | None
     min_ms: float | None
     spread_ms: float | None
     #: ``None``: the output was not compared
@@ -149,7 +149,7 @@ class PastVisit(NamedTuple):
             split_k=attempt.key.split_k,
             round=seen.round,
             status=attempt.status.value,
-            median_ms=timing.median_ms if timing is not None else None,
+            time_ms=timing.time_ms if timing is not None else None,
             min_ms=timing.min_ms if timing is not None else None,
             spread_ms=timing.spread_ms if timing is not None else None,
             wrong_elements=check.wrong_elements if check is not None else None,
@@ -174,11 +174,11 @@ class PastVisit(NamedTuple):
     @property
     def round_time(self) -> RoundTime | None:
         """What the attempt says of its kernel's time; ``None`` unless it may be ranked."""
-        if self.status != Status.OK.value or not self.median_ms or self.wrong_elements != 0:
+        if self.status != Status.OK.value or not self.time_ms or self.wrong_elements != 0:
             return None
         spread_ms = self.spread_ms or 0.0
         return marked_round_time(
-            self.median_ms,
+            self.time_ms,
             spread_ms,
             self.session,
             self.round,

@@ -78,7 +78,7 @@ class MeasurementRow(msgspec.Struct, array_like=True, frozen=True):
     status: Status
     attempts: Count
     ranked: Count
-    median_ms: Time | None
+    time_ms: Time | None
     min_ms: Time | None
 
 
@@ -95,7 +95,7 @@ class AttemptRow(msgspec.Struct, array_like=True, frozen=True):
     split_chosen: int | None
     workspace_bytes: Count | None
     marks_id: Number | None
-    median_ms: Time | None
+    time_ms: Time | None
     spread_ms: Amount | None
     min_ms: Time | None
     mean_ms: Time | None
@@ -131,7 +131,7 @@ class BaselineRow(msgspec.Struct, array_like=True, frozen=True):
     layout: str
     status: Status
     reason_id: Number | None
-    median_ms: Time | None
+    time_ms: Time | None
     spread_ms: Amount | None
     #: may be infinite
     max_error: Annotated[float, msgspec.Meta(ge=0)] | None

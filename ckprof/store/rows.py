@@ -125,7 +125,7 @@ def attempt_cells(attempt: Attempt, number_of: Callable[[str], int | None]) -> t
         attempt.workspace_bytes,
         number_of(encode_marks(attempt.marks)),
         *(
-            (timing.median_ms, timing.spread_ms, timing.min_ms, timing.mean_ms, timing.samples)
+            (timing.time_ms, timing.spread_ms, timing.min_ms, timing.mean_ms, timing.samples)
             if timing is not None
             else (None, None, None, None, None)
         ),
@@ -254,7 +254,7 @@ def _decoded_extra(number: int, extra: str, decode: Callable[[str], T]) -> T:
 def _measurement(
     row: AttemptRow, samples: SamplesRow | None, said: Evidence, parts: PartReader
 ) -> Measurement | None:
-    if row.median_ms is None:
+    if row.time_ms is None:
         return None
     for name in ("spread_ms", "min_ms", "mean_ms", "samples"):
         if getattr(row, name) is None:
@@ -264,7 +264,7 @@ def _measurement(
     except ValueError as exc:
         raise DamagedRow("samples", row.id, "data", str(exc)) from None
     return Measurement(
-        median_ms=row.median_ms,
+        time_ms=row.time_ms,
         spread_ms=row.spread_ms or 0.0,
         min_ms=row.min_ms or 0.0,
         mean_ms=row.mean_ms or 0.0,
@@ -314,11 +314,11 @@ def figures(connection: sqlite3.Connection, measurement: int) -> dict[str, Any]:
     told = telling(attempts, lambda one: one[2])
     rounds = []
     for row, uid, marks in told:
-        if row.status is Status.OK and row.wrong_elements == 0 and row.median_ms is not None:
+        if row.status is Status.OK and row.wrong_elements == 0 and row.time_ms is not None:
             seen = evidence(row.id, row.extra)
             rounds.append(
                 marked_round_time(
-                    row.median_ms,
+                    row.time_ms,
                     row.spread_ms or 0.0,
                     uid,
                     row.round,
@@ -334,8 +334,8 @@ def figures(connection: sqlite3.Connection, measurement: int) -> dict[str, Any]:
         "status": status.value,
         "attempts": len(attempts),
         "ranked": len(rounds),
-        "median_ms": time.time_ms if time else None,
-        "min_ms": min(round_time.median_ms for round_time in time.rounds) if time else None,
+        "time_ms": time.time_ms if time else None,
+        "min_ms": min(round_time.time_ms for round_time in time.rounds) if time else None,
     }
 
 
@@ -358,7 +358,7 @@ def summary_of(connection: sqlite3.Connection, parts: PartReader, number: int) -
         reason=parts.text(told[-1][0][0] if told else None),
         attempts=row.attempts,
         ranked_attempts=row.ranked,
-        median_ms=row.median_ms,
+        time_ms=row.time_ms,
         min_ms=row.min_ms,
         devices_lost=sum(one.device_lost for one in seen) if unknown else 0,
         launches=sum(one.checked[1] for one in seen),

@@ -22,7 +22,7 @@ from ckprof.store.errors import DamagedStoreError, NewerStoreError, NotAStoreErr
 APPLICATION_ID: Final = 0x636B7066
 
 #: version of the tables below
-SCHEMA_VERSION: Final = 6
+SCHEMA_VERSION: Final = 7
 
 #: Tables of parts: a number and the part's canonical JSON.
 PART_TABLES: Final = ("operations", "problems", "devices", "toolchains", "methods")
@@ -40,7 +40,7 @@ CREATE TABLE baselines (
     operation_id INTEGER NOT NULL REFERENCES operations, problem_id INTEGER NOT NULL REFERENCES problems,
     device_id INTEGER NOT NULL REFERENCES devices, method_id INTEGER NOT NULL REFERENCES methods,
     dtype TEXT NOT NULL, layout TEXT NOT NULL, status TEXT NOT NULL, reason_id INTEGER REFERENCES texts,
-    median_ms REAL, spread_ms REAL, max_error REAL, wrong_elements INTEGER, started REAL NOT NULL,
+    time_ms REAL, spread_ms REAL, max_error REAL, wrong_elements INTEGER, started REAL NOT NULL,
     digest INTEGER, UNIQUE (session_id, sequence)
 );
 """
@@ -82,11 +82,11 @@ CREATE TABLE measurements (
     id INTEGER PRIMARY KEY,
     context_id INTEGER NOT NULL REFERENCES contexts, problem_id INTEGER NOT NULL REFERENCES problems,
     kernel_id INTEGER NOT NULL REFERENCES kernels, split_k INTEGER NOT NULL,
-    status TEXT NOT NULL, attempts INTEGER NOT NULL, ranked INTEGER NOT NULL, median_ms REAL, min_ms REAL,
+    status TEXT NOT NULL, attempts INTEGER NOT NULL, ranked INTEGER NOT NULL, time_ms REAL, min_ms REAL,
     digest INTEGER, UNIQUE (context_id, problem_id, kernel_id, split_k)
 );
-CREATE INDEX measurements_by_time ON measurements (context_id, problem_id, median_ms)
-    WHERE median_ms IS NOT NULL;
+CREATE INDEX measurements_by_time ON measurements (context_id, problem_id, time_ms)
+    WHERE time_ms IS NOT NULL;
 
 CREATE TABLE attempts (
     id INTEGER PRIMARY KEY,
@@ -94,7 +94,7 @@ CREATE TABLE attempts (
     session_id INTEGER NOT NULL REFERENCES sessions, sequence INTEGER NOT NULL,
     status TEXT NOT NULL, reason_id INTEGER REFERENCES texts, requirements_id INTEGER REFERENCES texts,
     split_chosen INTEGER, workspace_bytes INTEGER, marks_id INTEGER REFERENCES texts,
-    median_ms REAL, spread_ms REAL, min_ms REAL, mean_ms REAL, samples INTEGER,
+    time_ms REAL, spread_ms REAL, min_ms REAL, mean_ms REAL, samples INTEGER,
     stopped_by_id INTEGER REFERENCES texts,
     max_error REAL, wrong_elements INTEGER, tolerance_id INTEGER REFERENCES texts,
     started REAL NOT NULL, round INTEGER NOT NULL, position INTEGER NOT NULL, wall_s REAL,
@@ -110,7 +110,7 @@ CREATE TABLE samples (attempt_id INTEGER PRIMARY KEY REFERENCES attempts, data B
 CREATE VIEW outcomes AS
 SELECT a.id, o.body AS operation, p.body AS problem, m.split_k, i.key AS instance, i.dtype, i.layout,
     i.body AS kernel, k.object_digest, d.body AS device, t.body AS toolchain, h.body AS method,
-    a.status, r.body AS reason, a.median_ms, a.min_ms, a.samples, a.max_error, a.wrong_elements, a.started,
+    a.status, r.body AS reason, a.time_ms, a.min_ms, a.samples, a.max_error, a.wrong_elements, a.started,
     a.round, s.uid AS session
 FROM attempts a JOIN measurements m ON m.id = a.measurement_id JOIN contexts c ON c.id = m.context_id
     JOIN operations o ON o.id = c.operation_id JOIN problems p ON p.id = m.problem_id

@@ -148,15 +148,15 @@ class Store:
         splits and kernels compete.
         """
         conditions = measurement_conditions(query)
-        conditions.add("m.median_ms IS NOT NULL")
+        conditions.add("m.time_ms IS NOT NULL")
         add_attempt_existence(query, conditions)
         least = (
-            "SELECT m.context_id, m.problem_id, min(m.median_ms) "  # noqa: S608
+            "SELECT m.context_id, m.problem_id, min(m.time_ms) "  # noqa: S608
             f"FROM measurements m{conditions.where()} "
             "GROUP BY m.context_id, m.problem_id ORDER BY m.context_id, m.problem_id"
         )
         values = list(conditions.values)
-        conditions.add("m.context_id = ? AND m.problem_id = ? AND m.median_ms = ?")
+        conditions.add("m.context_id = ? AND m.problem_id = ? AND m.time_ms = ?")
         # of equal times, the one that a ranking of outcomes has first
         fastest = (
             "SELECT m.id FROM measurements m JOIN kernels k ON k.id = m.kernel_id "  # noqa: S608
@@ -220,7 +220,7 @@ class Store:
         """
         parts = (shared.operation, shared.device, shared.toolchain, shared.method)
         rows = self._rows(
-            "SELECT i.key, k.object_digest, m.split_k, a.round, a.status, a.median_ms, a.min_ms, "
+            "SELECT i.key, k.object_digest, m.split_k, a.round, a.status, a.time_ms, a.min_ms, "
             "a.spread_ms, a.wrong_elements, t.body, a.wall_s, a.session_id, a.id, a.extra FROM contexts c "
             "JOIN measurements m ON m.context_id = c.id JOIN attempts a ON a.measurement_id = m.id "
             "JOIN kernels k ON k.id = m.kernel_id JOIN instances i ON i.id = k.instance_id "

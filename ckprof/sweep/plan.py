@@ -108,11 +108,11 @@ class History:
             if visit.status != _OK:
                 if not request.retry_failed:
                     self.visits.setdefault(visit.cell, []).append((visit.round, None))
-            elif visit.median_ms and visit.wrong_elements == 0:
+            elif visit.time_ms and visit.wrong_elements == 0:
                 timing = Timing(
-                    median_ms=visit.median_ms,
-                    min_ms=visit.min_ms or visit.median_ms,
-                    spread=(visit.spread_ms or 0.0) / visit.median_ms,
+                    time_ms=visit.time_ms,
+                    min_ms=visit.min_ms or visit.time_ms,
+                    spread=(visit.spread_ms or 0.0) / visit.time_ms,
                     process=f"{visit.session}/{visit.process}",
                 )
                 self.visits.setdefault(visit.cell, []).append((visit.round, timing))

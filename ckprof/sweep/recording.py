@@ -255,7 +255,7 @@ class _RunRecorder(Recorder):
                 layout=measured.layout,
                 status=outcome.status,
                 reason=outcome.reason,
-                median_ms=timing.median_ms if timing else None,
+                time_ms=timing.time_ms if timing else None,
                 spread_ms=timing.spread_ms if timing else None,
                 max_error=check.max_error if check else None,
                 wrong_elements=check.wrong_elements if check else None,

@@ -184,8 +184,8 @@ class Sweep(RoundsLoop):
             self._warn(text, kind="kernels that were not launched")
         self._watch.on_stored(sample, attempt)
         timing = timing_of(sample.outcome)
-        if timing is not None and (self._best is None or timing.median_ms < self._best[1]):
-            self._best = attempt.kernel.name, timing.median_ms
+        if timing is not None and (self._best is None or timing.time_ms < self._best[1]):
+            self._best = attempt.kernel.name, timing.time_ms
         if attempt.status.is_failure:
             text = f"{attempt.status.value}: {attempt.kernel.name} {attempt.reason}".rstrip()
             self._watch.tell(Message(text, Level.DETAIL))

@@ -38,4 +38,4 @@ results.plot.bars(problem=0)
 
 # %% All outcomes as a data frame
 frame = results.to_pandas()
-print(frame[["problem", "rank", "name", "status", "median_ms", "gflops"]].to_string())
+print(frame[["problem", "rank", "name", "status", "time_ms", "gflops"]].to_string())

@@ -334,7 +334,7 @@ class UnitRunner:
             timing = timing_of(self.bench.measure(planned, visit))
             if timing is None:
                 return []
-            times.append(timing.median_ms)
+            times.append(timing.time_ms)
         return times
 
     def _reply(self, task: Task, end: End, check: ReferenceCheck | None = None) -> Reply:

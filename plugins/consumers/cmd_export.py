@@ -166,7 +166,7 @@ def _tuned(store: Store, summary: MeasurementSummary, lines: _LinesByInstance) -
         if attempt.key.digest == key.digest and attempt.split_chosen is not None:
             splits, workspace = attempt.split_chosen, attempt.workspace_bytes or 0
     line, source = lines.find(key.kernel.instance, kernel.source)
-    if kernel.dtype is None or summary.median_ms is None:
+    if kernel.dtype is None or summary.time_ms is None:
         raise InputError(f"{kernel.name}: the store does not say the type of its operands", store.name)
     return TunedKernel(
         direction=key.operation.direction,
@@ -176,7 +176,7 @@ def _tuned(store: Store, summary: MeasurementSummary, lines: _LinesByInstance) -
         line=line,
         source=source or kernel.name,
         splits=splits,
-        time_ms=summary.median_ms,
+        time_ms=summary.time_ms,
         workspace_bytes=workspace,
         key=key.kernel.instance,
     )

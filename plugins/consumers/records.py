@@ -284,7 +284,7 @@ def imported_attempt(
     :param wrong: why the result was wrong; empty where nothing says so.
     """
     measurement = Measurement(
-        median_ms=time_ms, spread_ms=0.0, min_ms=time_ms, mean_ms=time_ms, samples=1, stopped_by=""
+        time_ms=time_ms, spread_ms=0.0, min_ms=time_ms, mean_ms=time_ms, samples=1, stopped_by=""
     )
     return Attempt(
         key=MeasurementKey(

@@ -113,7 +113,7 @@ class RunCharts:
 
 
 def _time_ms(row: ResultRow) -> float:
-    return row.measurement.median_ms if row.measurement is not None else 0.0
+    return row.measurement.time_ms if row.measurement is not None else 0.0
 
 
 def _note(row: ResultRow) -> str:

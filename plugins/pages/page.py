@@ -263,7 +263,7 @@ def _traces(rows: Sequence[MeasuredRow], kernels: int, names: ShortNames) -> lis
             "reference": _is_reference(row),
             # seconds since the first round of the problem, median in milliseconds
             "points": [
-                (round(measured.started - first_s, 3), float(f"{measured.median_ms:.5g}"))
+                (round(measured.started - first_s, 3), float(f"{measured.time_ms:.5g}"))
                 for measured in row.rounds
             ],
         }

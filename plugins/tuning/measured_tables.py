@@ -264,7 +264,7 @@ def _of_store(registry: Registry, path: Path, kind: KernelKind) -> Measurements:
             reason = _reason_to_drop(registry, row)
             if reason:
                 dropped[reason] = None
-            if reason or row.median_ms is None:
+            if reason or row.time_ms is None:
                 continue
             name = row.kernel.name
             device = row.key.device
@@ -275,7 +275,7 @@ def _of_store(registry: Registry, path: Path, kind: KernelKind) -> Measurements:
             devices.add(device)
             index = problems.setdefault(row.key.problem, len(problems))
             key = index, name, max(1, row.key.split_k)
-            times.setdefault(key, []).append(1000 * row.median_ms)
+            times.setdefault(key, []).append(1000 * row.time_ms)
     if not times:
         raise InputError(f"it holds no verified time of {kind.direction} {kind.dtype}".rstrip(), path)
     device = _only_device(devices, path)
@@ -296,7 +296,7 @@ def _of_store(registry: Registry, path: Path, kind: KernelKind) -> Measurements:
 def _reason_to_drop(registry: Registry, row: MeasurementSummary) -> str:
     """Return why a measurement is excluded; empty if it is not."""
     name = row.kernel.name
-    if row.median_ms is None:
+    if row.time_ms is None:
         return "" if row.status is Status.UNSUPPORTED else f"{name}: {row.status.value}, {row.reason}"
     if row.key.split_k < 1:
         return f"{name}: the number of splits was left to the kernel"

@@ -154,7 +154,7 @@ class ReplayBench:
             if most_s is not None and self._seconds - begun >= most_s:
                 return
             self._seconds += self._costs.visit_s
-            yield pair, kernel_time([RoundTime(median_ms=float(self._times[pair]) / 1000, spread_ms=0.0)])
+            yield pair, kernel_time([RoundTime(time_ms=float(self._times[pair]) / 1000, spread_ms=0.0)])
 
 
 #: share of the time of a search on a device that planning may take

@@ -45,9 +45,7 @@ def test_a_busy_machine_against_itself(benchmark: Any) -> None:
     for key, row in quiet.rows.items():
         own = np.exp(generator.exponential(0.3, 20) * (generator.random(20) < 0.2))
         factors = (whole_rounds * own).tolist()
-        rounds = [
-            replace(one, median_ms=one.median_ms * by) for one, by in zip(row.rounds, factors, strict=True)
-        ]
+        rounds = [replace(one, time_ms=one.time_ms * by) for one, by in zip(row.rounds, factors, strict=True)]
         rows[key] = with_rounds(row, rounds)
     busy = Side(label="busy.db", rows=rows)
     result = benchmark.pedantic(self_test, (busy, range(20)), rounds=1)

@@ -47,7 +47,7 @@ def outcomes(rounds: int) -> Iterator[Attempt]:
                 if number == OUTCOMES:
                     return
                 time_ms = 1 + (number * 7919 % 1000) / 100
-                timing = replace(one.measurement, median_ms=time_ms, min_ms=time_ms, samples_ms=())
+                timing = replace(one.measurement, time_ms=time_ms, min_ms=time_ms, samples_ms=())
                 seen = replace(one.conditions, round=turn, order=order, wall_s=0.1, load=1.5)
                 yield replace(one, key=keys[order], sequence=number, measurement=timing, conditions=seen)
                 number += 1

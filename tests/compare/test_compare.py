@@ -173,8 +173,7 @@ def test_rounds_that_others_disturbed_count_where_there_are_no_others() -> None:
             replace(
                 one,
                 marks=(Mark.LOW_CLOCK,),
-                measurement=one.measurement
-                and replace(one.measurement, median_ms=3 * one.measurement.median_ms),
+                measurement=one.measurement and replace(one.measurement, time_ms=3 * one.measurement.time_ms),
             )
             if one.conditions.round in numbers
             else one

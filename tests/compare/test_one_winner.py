@@ -92,7 +92,7 @@ def test_the_same_measurements_name_the_same_winner(tmp_path_factory, attempts) 
         writer.add_marks(marks)
     with Store(path) as store:
         stored = store.best()
-        summaries = {one.key.kernel.instance: one.median_ms for one in store.measurements()}
+        summaries = {one.key.kernel.instance: one.time_ms for one in store.measurements()}
         side = side_of("x", store.attempts(samples=False))
     outcomes = outcomes_of(attempts)
     ranked = ranking(outcomes, {one.key: number for number, one in enumerate(outcomes)})
@@ -130,8 +130,8 @@ def test_rounds_end_with_what_tables_say(seed, ratios, noise) -> None:
     seen: dict[int, list[RoundTime]] = {cell: [] for cell in decided.cells}
     for visit in decided.visits():
         time_ms = ratios[visit.cell] * math.exp(abs(chance.gauss(0, noise)))
-        decided.record(visit, Timing(median_ms=time_ms, min_ms=time_ms))
-        seen[visit.cell].append(RoundTime(median_ms=time_ms, place=("", visit.round)))
+        decided.record(visit, Timing(time_ms=time_ms, min_ms=time_ms))
+        seen[visit.cell].append(RoundTime(time_ms=time_ms, place=("", visit.round)))
     verified = Verification(max_error=0.0, wrong_elements=0, elements=1, rtol=0.0, atol=0.0)
     outcomes = [
         Outcome(

@@ -42,7 +42,7 @@ def test_several_attempts_in_a_round_are_one_time() -> None:
         replace(
             one,
             sequence=one.sequence + 100,
-            measurement=replace(one.measurement, median_ms=4 * one.measurement.median_ms),
+            measurement=replace(one.measurement, time_ms=4 * one.measurement.time_ms),
         )
         for one in first
         if one.measurement
@@ -135,7 +135,7 @@ def test_origins_are_listed_once_each() -> None:
 def test_the_latest_time_of_a_baseline_counts_and_a_failure_ends_it() -> None:
     (first,) = attempts(ONE)
 
-    def baseline(started: float, median_ms: float | None, **changes: object) -> BaselineAttempt:
+    def baseline(started: float, time_ms: float | None, **changes: object) -> BaselineAttempt:
         values = {"name": "vendor", "description": "", "wrong_elements": 0, "status": Status.OK, **changes}
         return BaselineAttempt(
             session=SESSION,
@@ -147,7 +147,7 @@ def test_the_latest_time_of_a_baseline_counts_and_a_failure_ends_it() -> None:
             method=first.key.method,
             dtype="fp16",
             layout="nhwgc",
-            median_ms=median_ms,
+            time_ms=time_ms,
             started=started,
             **values,
         )

@@ -44,7 +44,7 @@ def with_medians(
             measured, key = one.measurement, one.key
             if measured is not None:
                 median = medians[one.conditions.round % len(medians)]
-                measured = replace(measured, median_ms=median, min_ms=min(measured.min_ms, median))
+                measured = replace(measured, time_ms=median, min_ms=min(measured.min_ms, median))
             if compiler is not None:
                 key = replace(key, toolchain=replace(key.toolchain, compiler=compiler))
             writer.append(

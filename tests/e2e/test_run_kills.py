@@ -105,7 +105,7 @@ class KilledRun:
             assert (document["partial"] and not finished) or len(outcomes) == OUTCOMES
             measured = [one for one in outcomes if one["measurement"]]
             assert sum(one["standing"]["taken"] for one in measured) >= len(self.said)
-            assert all(f"{one['measurement']['median_ms']:.4f}" in self.out for one in measured) or (
+            assert all(f"{one['measurement']['time_ms']:.4f}" in self.out for one in measured) or (
                 self.number == signal.SIGKILL
             )
         if self.number != signal.SIGKILL:
@@ -126,7 +126,7 @@ class KilledRun:
         if not self.said:
             return
         with Store(path) as store:
-            stored = [f"{one.measurement.median_ms:.4g}" for one in store.attempts() if one.measurement]
+            stored = [f"{one.measurement.time_ms:.4g}" for one in store.attempts() if one.measurement]
         assert len(stored) >= len(self.said)
         assert {*self.said} <= {*stored}
 

@@ -42,7 +42,7 @@ class SimulatedDevice:
             time_ms *= self.chance.uniform(1.2, 2)
         self.cost_ms += 20 * time_ms
         process = str(visit.round % 3)
-        return Timing(median_ms=time_ms, min_ms=time_ms * 0.99, spread=self.noise / 2, process=process)
+        return Timing(time_ms=time_ms, min_ms=time_ms * 0.99, spread=self.noise / 2, process=process)
 
 
 def run(ranking, device, *, most=None):

@@ -117,7 +117,7 @@ class DisturbedDevice:
         if by.quantum:
             time_ms = max(1, round(time_ms / by.quantum)) * by.quantum
         return Timing(
-            median_ms=time_ms, min_ms=0.99 * time_ms, spread=self._noise[cell] / 2, process=str(process)
+            time_ms=time_ms, min_ms=0.99 * time_ms, spread=self._noise[cell] / 2, process=str(process)
         )
 
     def _own(self, noise: float) -> float:

@@ -33,7 +33,7 @@ def times_of(table, spread=0.0):
     for cell, rounds in table.items():
         for number, medians in rounds.items():
             for median in medians:
-                times.note(cell, number, Timing(median_ms=median, min_ms=0.9 * median, spread=spread))
+                times.note(cell, number, Timing(time_ms=median, min_ms=0.9 * median, spread=spread))
     return times
 
 
@@ -53,7 +53,7 @@ def test_a_time_is_the_first_quartile_of_the_rounds_that_count():
 def test_what_is_noted_later_counts_at_once():
     times = times_of({"a": {1: [4.0]}})
     assert times.time("a").time_ms == 4.0 and not times.time("a").pruned
-    times.note("a", 2, Timing(median_ms=2.0, min_ms=2.0))
+    times.note("a", 2, Timing(time_ms=2.0, min_ms=2.0))
     assert times.time("a").time_ms == 2.0
     times.drifted = [2]
     assert times.drifted == {2} and times.time("a").time_ms == 4.0

@@ -295,7 +295,7 @@ def test_after_one_round_only_what_is_four_times_beyond_the_margin_leaves(times,
 @pytest.mark.parametrize(("keep_within", "stays"), [(0.29, False), (0.31, True)])
 def test_a_kernel_that_left_comes_back_if_the_margin_of_today_would_have_kept_it(keep_within, stays):
     history = {
-        cell: [(number, Timing(median_ms=time, min_ms=time)) for number in (1, 2)]
+        cell: [(number, Timing(time_ms=time, min_ms=time)) for number in (1, 2)]
         for cell, time in (("a", 2.0), ("b", 2.1), ("c", 2.6))
     }
     ranking = Ranking("abc", RoundOptions(keep_within=keep_within))

@@ -25,7 +25,7 @@ def test_quantiles_are_those_of_numpy(ordered: list[float], share: float) -> Non
 
 def rounds(times: list[float], processes: int = 1, session: str = "s") -> list[RoundTime]:
     return [
-        RoundTime(median_ms=time, place=(session, number), process=f"{session}{number % processes}")
+        RoundTime(time_ms=time, place=(session, number), process=f"{session}{number % processes}")
         for number, time in enumerate(times)
     ]
 
@@ -39,7 +39,7 @@ def test_a_track_has_its_rounds_beside_the_states_of_the_machine() -> None:
     assert track.rounds == 3 and track.middle == pytest.approx(math.log(2))
     assert track.ends == pytest.approx([math.log(2), math.log(2), math.log(2)])
     # without processes, sessions are told apart
-    bare = [RoundTime(median_ms=1.0, place=(name, 0)) for name in "ab"] + [RoundTime(median_ms=1.0)]
+    bare = [RoundTime(time_ms=1.0, place=(name, 0)) for name in "ab"] + [RoundTime(time_ms=1.0)]
     assert set(Track(bare, {}).groups) == {"a", "b", ""}
 
 

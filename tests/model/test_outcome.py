@@ -7,7 +7,7 @@ from dataclasses import replace
 from ckprof.model.outcome import KernelResult, Measurement, Outcome, RoundTime, Status, Verification
 
 TIME = Measurement(
-    median_ms=1.0,
+    time_ms=1.0,
     spread_ms=0.1,
     min_ms=0.9,
     mean_ms=1.0,
@@ -45,6 +45,6 @@ def test_raw_samples_can_be_left_out() -> None:
 
 def test_a_kernel_that_left_the_rounds_says_so_in_its_last_one() -> None:
     outcome = Outcome(key="k", problem_index=0, status=Status.OK)
-    first, last = RoundTime(median_ms=1.0), RoundTime(median_ms=1.0, pruned=True)
+    first, last = RoundTime(time_ms=1.0), RoundTime(time_ms=1.0, pruned=True)
     assert not outcome.pruned and not replace(outcome, rounds=(last, first)).pruned
     assert replace(outcome, rounds=(first, last)).pruned

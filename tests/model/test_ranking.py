@@ -30,7 +30,7 @@ def rounds_of(times: list[float], session: str = "s", **changes: object) -> list
     """Return rounds at which three processes took turns."""
     return [
         RoundTime(
-            **{"median_ms": time, "place": (session, number), "process": str(number % 3), **changes}  # type: ignore[arg-type]
+            **{"time_ms": time, "place": (session, number), "process": str(number % 3), **changes}  # type: ignore[arg-type]
         )
         for number, time in enumerate(times, 1)
     ]
@@ -54,7 +54,7 @@ def test_a_kernel_that_ran_twice_in_a_round_has_one_time_in_it() -> None:
     found = kernel_time(twice)
     assert found is not None and len(found.rounds) == 2 and found.time_ms == pytest.approx(1.0)
     # what has no round stands for itself
-    alone = kernel_time([RoundTime(median_ms=1.0), RoundTime(median_ms=1.05)])
+    alone = kernel_time([RoundTime(time_ms=1.0), RoundTime(time_ms=1.05)])
     assert alone is not None and len(alone.rounds) == 2
 
 
@@ -65,7 +65,7 @@ def test_doubtful_rounds_count_where_there_are_no_others() -> None:
     assert kernel_time([*parted, *rounds_of([0.5], "t", doubtful=2)]) == kernel_time(parted)
     only = kernel_time(doubtful)
     assert only is not None and only.time_ms == 0.5
-    assert kernel_time([]) is None and kernel_time([RoundTime(median_ms=0.0)]) is None
+    assert kernel_time([]) is None and kernel_time([RoundTime(time_ms=0.0)]) is None
 
 
 def test_the_spread_is_that_of_samples_or_of_rounds() -> None:
@@ -151,7 +151,7 @@ def outcome(key: str, time_ms: float, *, verified: bool = True, split_k: int = 1
         status=Status.OK,
         split_k=split_k,
         measurement=Measurement(
-            median_ms=time_ms, spread_ms=0, min_ms=time_ms, mean_ms=time_ms, samples=9, stopped_by="x"
+            time_ms=time_ms, spread_ms=0, min_ms=time_ms, mean_ms=time_ms, samples=9, stopped_by="x"
         ),
         verification=Verification(max_error=0, wrong_elements=0, elements=1, rtol=0, atol=0)
         if verified
@@ -209,7 +209,7 @@ def test_processes_that_disagree_widen_intervals() -> None:
         for ratio, own in zip(ratios, offsets, strict=True):
             rounds = [
                 RoundTime(
-                    median_ms=ratio * math.exp(offset * own[number % 3] + chance.gauss(0, 0.003)),
+                    time_ms=ratio * math.exp(offset * own[number % 3] + chance.gauss(0, 0.003)),
                     place=("s", number),
                     process=str(number % 3) if named else "0",
                 )

@@ -46,12 +46,12 @@ def outcome(key, times, problem, *, side="", split=1, deduced=False, status=Stat
     :param times: number of the round -> milliseconds.
     """
     rounds = tuple(
-        RoundTime(median_ms=time, place=("0", number), process=f"{side}{number % processes}")
+        RoundTime(time_ms=time, place=("0", number), process=f"{side}{number % processes}")
         for number, time in times.items()
     )
     middle = sorted(times.values())[len(times) // 2]
     measured = Measurement(
-        median_ms=middle, spread_ms=0.0, min_ms=middle, mean_ms=middle, samples=9, stopped_by="stdrel"
+        time_ms=middle, spread_ms=0.0, min_ms=middle, mean_ms=middle, samples=9, stopped_by="stdrel"
     )
     return Outcome(
         key=key,

@@ -16,16 +16,16 @@ from tests.report.conftest import REFUSALS
 PASSED = Verification(max_error=1e-4, wrong_elements=0, elements=100, rtol=1e-3, atol=1e-3)
 
 
-def timed(key: str, median_ms: float, spread_ms: float, *, verified: bool = True) -> Outcome:
+def timed(key: str, time_ms: float, spread_ms: float, *, verified: bool = True) -> Outcome:
     return Outcome(
         key=key,
         problem_index=0,
         status=Status.OK,
         measurement=Measurement(
-            median_ms=median_ms,
+            time_ms=time_ms,
             spread_ms=spread_ms,
-            min_ms=median_ms,
-            mean_ms=median_ms,
+            min_ms=time_ms,
+            mean_ms=time_ms,
             samples=10,
             stopped_by="stdrel",
         ),

@@ -148,7 +148,7 @@ def test_problems_without_a_best_are_named(results: RunResults) -> None:
     assert f" none: {reason} " in render_best(none, "md", 1)
     (row,) = csv.DictReader(io.StringIO(render_best(none, "csv", 1)))
     assert (row["problem"], row["problem_text"], row["name"]) == ("0", text, "none")
-    assert (row["median_ms"], row["reason"]) == ("", reason)
+    assert (row["time_ms"], row["reason"]) == ("", reason)
     failed = dataclasses.replace(results, outcomes=results.outcomes[:1])
     assert problems_without_best(failed) == [
         f"no kernel serves problem 0: {text}: wrong_result: 3 of 100 differ"

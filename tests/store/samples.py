@@ -70,7 +70,7 @@ def make_attempt(
     measurement = verification = None
     if status is Status.OK and time_ms is not None:
         measurement = Measurement(
-            median_ms=time_ms,
+            time_ms=time_ms,
             spread_ms=time_ms / 100,
             min_ms=time_ms * 0.98,
             mean_ms=time_ms * 1.01,
@@ -113,7 +113,7 @@ def _measurements(draw: st.DrawFn) -> Measurement:
     inside = st.sampled_from(samples) if samples else _times
     fastest, median = sorted((draw(inside), draw(inside)))
     return Measurement(
-        median_ms=median,
+        time_ms=median,
         spread_ms=draw(_times),
         min_ms=fastest,
         mean_ms=draw(inside),
@@ -189,12 +189,12 @@ def check_summaries(store, expected):
         own = sorted(by_key[summary.key], key=latest)
         count = len(own)
         own = [one for one in own if Mark.NOT_LAUNCHED not in one.marks] or own
-        times = [one.measurement.median_ms for one in own if one.ranked]
+        times = [one.measurement.time_ms for one in own if one.ranked]
         failed = own[-1].status.is_failure
         time_ms, least_ms = (None, None) if failed or not times else plain_time(own)
         assert (summary.status, summary.reason) == (own[-1].status, own[-1].reason)
         assert (summary.attempts, summary.ranked_attempts) == (count, len(times))
-        assert summary.median_ms == (time_ms if time_ms is None else pytest.approx(time_ms))
+        assert summary.time_ms == (time_ms if time_ms is None else pytest.approx(time_ms))
         assert summary.min_ms == (least_ms if least_ms is None else pytest.approx(least_ms))
 
 
@@ -210,7 +210,7 @@ def plain_time(attempts):
     rounds = {}
     for number, one in enumerate(steady):
         place = (one.session.uid, one.conditions.round) if one.conditions.round else number
-        rounds.setdefault(place, []).append(one.measurement.median_ms)
+        rounds.setdefault(place, []).append(one.measurement.time_ms)
     times = sorted(statistics.geometric_mean(some) for some in rounds.values())
     return times[(len(times) - 1) // 4], times[0]
 

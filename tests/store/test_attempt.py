@@ -65,11 +65,11 @@ def test_what_an_attempt_says_of_the_time_of_its_kernel():
     seen = Conditions(started=5.0, round=4, extra={PROCESS: 2, SCALE: 0.5})
     time = make_attempt(time_ms=3.0, conditions=seen, marks=(Mark.REFERENCE, Mark.DROPPED)).round_time
     uid = make_session().uid
-    assert (time.median_ms, time.spread_ms) == (1.5, pytest.approx(0.015))
+    assert (time.time_ms, time.spread_ms) == (1.5, pytest.approx(0.015))
     assert (time.place, time.process, time.started) == ((uid, 4), f"{uid}/2", 5.0)
     assert (time.reference, time.pruned, time.contended, time.doubtful) == (True, True, False, 0)
     plain = make_attempt(time_ms=3.0, conditions=Conditions(started=5.0, extra={SCALE: "x"})).round_time
-    assert (plain.median_ms, plain.place, plain.process) == (3.0, None, f"{uid}/0")
+    assert (plain.time_ms, plain.place, plain.process) == (3.0, None, f"{uid}/0")
     assert (plain.reference, plain.pruned) == (False, False)
 
 

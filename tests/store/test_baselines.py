@@ -24,7 +24,7 @@ def measured(sequence: int = 0, time_ms: float | None = 2.5, **changes) -> Basel
         **{"session": make_session(), "sequence": sequence, "baseline": "vendor", "description": "vendor 1"},
         **{"operation": key.operation, "problem": make_problem(8 + sequence), "device": key.device},
         **{"method": key.method, "dtype": "fp16", "layout": "nhwgc", "status": Status.OK},
-        **{"median_ms": time_ms, "spread_ms": 0.1, "max_error": 1e-3, "wrong_elements": 0},
+        **{"time_ms": time_ms, "spread_ms": 0.1, "max_error": 1e-3, "wrong_elements": 0},
         **{"started": 1_700_000_001.5 + sequence},
     }
     return BaselineAttempt(**{**values, **changes})
@@ -58,11 +58,11 @@ def content(path: Path) -> list[BaselineAttempt]:
 
 def test_what_was_added_is_read_back(path: Path) -> None:
     assert content(path) == [measured(), FAILED]
-    assert [one.time_ms for one in content(path)] == [2.5, None]
+    assert [one.verified_ms for one in content(path)] == [2.5, None]
     assert check(path) == []
 
 
-@pytest.mark.parametrize("wrong", [{"median_ms": -1.0}, {"started": -5.0}, {"spread_ms": math.inf}])
+@pytest.mark.parametrize("wrong", [{"time_ms": -1.0}, {"started": -5.0}, {"spread_ms": math.inf}])
 def test_what_a_store_may_not_hold_is_not_added(path: Path, wrong: dict[str, float]) -> None:
     with StoreWriter(path) as writer, pytest.raises(StoreError, match="baseline 7 of session"):
         writer.add_baseline(measured(7, **wrong))
@@ -71,7 +71,7 @@ def test_what_a_store_may_not_hold_is_not_added(path: Path, wrong: dict[str, flo
 
 def test_a_changed_row_is_found(path: Path) -> None:
     with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE baselines SET median_ms = 0.5 WHERE id = 1")
+        connection.execute("UPDATE baselines SET time_ms = 0.5 WHERE id = 1")
     connection.close()
     with pytest.raises(DamagedStoreError, match="baselines"):
         content(path)

@@ -213,16 +213,16 @@ def test_what_was_written_wrong_is_found(tmp_path: Path) -> None:
     timing = MADE[0].measurement
     assert timing is not None
     with StoreWriter(tmp_path / "some.db") as writer:
-        writer.append(replace(MADE[0], measurement=replace(timing, median_ms=2 * timing.median_ms)))
-        writer.append(replace(MADE[1], measurement=replace(timing, min_ms=3 * timing.median_ms)))
-        with pytest.raises(StoreError, match="column median_ms: Expected `float` > 0"):
-            writer.append(replace(MADE[2], measurement=replace(timing, median_ms=-1.0)))
+        writer.append(replace(MADE[0], measurement=replace(timing, time_ms=2 * timing.time_ms)))
+        writer.append(replace(MADE[1], measurement=replace(timing, min_ms=3 * timing.time_ms)))
+        with pytest.raises(StoreError, match="column time_ms: Expected `float` > 0"):
+            writer.append(replace(MADE[2], measurement=replace(timing, time_ms=-1.0)))
         with pytest.raises(StoreError, match="column mean_ms: Expected `float` <="):
             writer.append(replace(MADE[2], measurement=replace(timing, mean_ms=float("inf"))))
         assert len(writer.reader) == 2
     findings = check(tmp_path / "some.db")
     assert len(findings) == 2
-    assert "row 1, column median_ms: " in findings[0] and "is outside of its raw samples" in findings[0]
+    assert "row 1, column time_ms: " in findings[0] and "is outside of its raw samples" in findings[0]
     assert "row 2, column min_ms: " in findings[1] and "is above its median" in findings[1]
 
 

@@ -89,7 +89,7 @@ def test_what_is_readable_is_recovered(path, tmp_path):
         original = before[attempt.session.uid, attempt.sequence]
         if attempt != original:  # its raw samples are gone
             assert attempt.measurement.samples_ms == ()
-            assert attempt.measurement.median_ms == original.measurement.median_ms
+            assert attempt.measurement.time_ms == original.measurement.time_ms
             assert any("without its raw samples" in reason for reason in result.reasons)
 
 
@@ -108,7 +108,7 @@ def test_a_store_that_was_cut_off_is_recovered(path, tmp_path):
         for attempt in store:
             original = before[attempt.session.uid, attempt.sequence]
             assert attempt.key == original.key
-            assert attempt.measurement.median_ms == original.measurement.median_ms
+            assert attempt.measurement.time_ms == original.measurement.time_ms
     assert check(tmp_path / "new.db") == []
 
 

@@ -72,7 +72,7 @@ def test_readers_of_whole_stores_refuse_what_cannot_have_been(tmp_path: Path) ->
     changed(path, "UPDATE attempts SET round = 1 WHERE id = 6")
     with Store(path) as store, pytest.raises(DamagedStoreError, match="row 6, column round: is 1 after"):
         store.check_complete()
-    changed(path, "UPDATE attempts SET round = 2, min_ms = 2 * median_ms WHERE id = 6")
+    changed(path, "UPDATE attempts SET round = 2, min_ms = 2 * time_ms WHERE id = 6")
     with Store(path) as store:
         store.check_complete()
         with pytest.raises(DamagedStoreError, match=r"row 6, column min_ms: .* is above its median"):
@@ -91,7 +91,7 @@ def test_an_attempt_that_stands_twice_is_named(tmp_path: Path) -> None:
 def test_samples_that_are_no_times_are_named(tmp_path: Path) -> None:
     timing = MADE[0].measurement
     assert timing is not None
-    samples = (timing.median_ms, -1.0, timing.median_ms)
+    samples = (timing.time_ms, -1.0, timing.time_ms)
     path = stored(tmp_path / "some.db", [replace(MADE[0], measurement=replace(timing, samples_ms=samples))])
     assert check(path) == [
         "table samples, row 1, column data: sample 1 is -1 ms, expected a finite and positive time"

@@ -136,10 +136,10 @@ def test_a_visit_of_a_kernel_is_marked_once():
     assert PastVisit.of(make_attempt()).marked(Mark.PART).marks == "part"
     strange = Conditions(started=1.0, extra={PROCESS: "x", SCALE: 3})
     visit = PastVisit.of(make_attempt(conditions=strange))
-    assert (visit.process, visit.scale, visit.round_time.median_ms) == (0, None, 1.5)
+    assert (visit.process, visit.scale, visit.round_time.time_ms) == (0, None, 1.5)
     for unranked in (
         {"status": "run_error"},
-        {"median_ms": None},
+        {"time_ms": None},
         {"wrong_elements": None},
         {"wrong_elements": 1},
     ):

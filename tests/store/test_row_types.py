@@ -90,7 +90,7 @@ LIMITS = {
     "sequence": (0, -1),
     "status": ("ok", "fine"),
     "workspace_bytes": (0, -1),
-    "median_ms": (1e-300, 0.0),
+    "time_ms": (1e-300, 0.0),
     "spread_ms": (0.0, -1e-9),
     "mean_ms": (1.7e308, math.inf),
     "max_error": (math.inf, math.nan),

@@ -110,8 +110,8 @@ def test_a_shard_that_was_cut_in_its_first_line_holds_nothing(tmp_path):
         lambda record: record["attempt"]["key"]["problem"].update(batch=-1),
         lambda record: record["attempt"]["key"]["problem"].update(filter=[9999, 9999]),
         # what no store can hold, which must not end the merge of the others
-        lambda record: record["attempt"]["measurement"].update(median_ms=-1.0),
-        lambda record: record["attempt"]["measurement"].update(median_ms=0.0),
+        lambda record: record["attempt"]["measurement"].update(time_ms=-1.0),
+        lambda record: record["attempt"]["measurement"].update(time_ms=0.0),
         lambda record: record["attempt"]["conditions"].update(started=1e300),
         lambda record: record["attempt"].update(sequence=-1),
     ],

@@ -31,18 +31,18 @@ def test_times_of_cards_that_share_a_problem_are_scaled_where_they_are_ranked(pa
     attempts = [of_part(1, 2.0, 0.5), of_part(2, 1.0, 1.0)]
     fill(path, *attempts)
     with Store(path) as store:
-        assert [one.measurement.median_ms for one in store] == [2.0, 1.0]
-        assert [one.round_time.median_ms for one in store] == [1.0, 1.0]
+        assert [one.measurement.time_ms for one in store] == [2.0, 1.0]
+        assert [one.round_time.time_ms for one in store] == [1.0, 1.0]
         (summary,) = store.measurements()
-        assert (summary.median_ms, summary.min_ms) == (1.0, 1.0)
+        assert (summary.time_ms, summary.min_ms) == (1.0, 1.0)
     # as soon as one card has run all that may be the fastest, its rounds alone count
     fill(path, of_part(3, 1.5, None, marks=()))
     with Store(path) as store:
         (summary,) = store.measurements()
-        assert summary.median_ms == 1.5
+        assert summary.time_ms == 1.5
         visits = store.past_visits(SHARED, attempts[0].key.problem)
         assert [visit.scale for visit in visits] == [0.5, 1.0, None]
-        assert [visit.round_time.median_ms for visit in visits] == [1.0, 1.0, 1.5]
+        assert [visit.round_time.time_ms for visit in visits] == [1.0, 1.0, 1.5]
 
 
 def test_the_best_of_a_problem_is_the_fastest_verified_one():
@@ -59,7 +59,7 @@ def test_the_best_of_a_problem_is_the_fastest_verified_one():
         make_attempt(5, 8, 98.0, problem=large),
     )
     with make_store(*added) as store:
-        best = {summary.key.problem: (summary.kernel.name, summary.median_ms) for summary in store.best()}
+        best = {summary.key.problem: (summary.kernel.name, summary.time_ms) for summary in store.best()}
         assert best == {small: ("kernel_1", 3.0), large: ("kernel_4", 7.0)}
         assert list(store.problems()) == [small, large]
 
@@ -70,7 +70,7 @@ def test_data_frames_have_the_same_columns():
         frame = store.to_pandas()
     assert isinstance(frame, pandas.DataFrame)
     assert list(frame.columns) == list(row_columns())
-    assert frame.loc[0, "median_ms"] == 2.0
+    assert frame.loc[0, "time_ms"] == 2.0
 
 
 def test_queries_by_keyword():

@@ -57,12 +57,12 @@ def test_marks_that_come_later_change_the_time_that_is_stored(path):
     rounds = [make_attempt(0, number, time, round=number + 1) for number, time in enumerate((2.0, 2.0, 1.0))]
     fill(path, *rounds, make_attempt(1, 3, 1.5, round=3))
     with Store(path) as store:
-        before = {one.kernel.name: one.median_ms for one in store.measurements()}
+        before = {one.kernel.name: one.time_ms for one in store.measurements()}
         assert before["kernel_0"] < 2.0 and [one.kernel.name for one in store.best()] == ["kernel_0"]
     with StoreWriter(path) as writer:
         writer.add_marks([(rounds[0].session.uid, 2, Mark.DRIFT)])
     with Store(path) as store:
-        after = {one.kernel.name: one.median_ms for one in store.measurements()}
+        after = {one.kernel.name: one.time_ms for one in store.measurements()}
         assert after == {"kernel_0": 2.0, "kernel_1": before["kernel_1"]}
         assert [one.kernel.name for one in store.best()] == ["kernel_1"]
     assert check_store(path) == []
@@ -93,12 +93,12 @@ def test_a_full_disk_keeps_what_was_stored(path):
 def test_a_transaction_with_what_no_store_can_hold_adds_nothing(path):
     """Also the numbers of its texts and keys are forgotten."""
     timing = make_attempt().measurement
-    wrong = make_attempt(1, 1, measurement=replace(timing, median_ms=-1.0))
+    wrong = make_attempt(1, 1, measurement=replace(timing, time_ms=-1.0))
     with StoreWriter(path) as writer:
         for attempts in ([wrong, make_attempt(0, 2, reason="a")], [make_attempt(0, 2, reason="a"), wrong]):
             with pytest.raises(StoreError) as caught:
                 writer.append_many(attempts)
-            where = f"table attempts, row {1 + attempts.index(wrong)}, column median_ms"
+            where = f"table attempts, row {1 + attempts.index(wrong)}, column time_ms"
             said = (
                 f"attempt 1 of session {0:032x} cannot be stored: {where}: Expected `float` > 0.0, found -1.0"
             )

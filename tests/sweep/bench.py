@@ -113,7 +113,7 @@ class SimulatedBench:
             status=Status.OK,
             split_k=cell.split_k,
             measurement=Measurement(
-                median_ms=time_ms,
+                time_ms=time_ms,
                 spread_ms=time_ms * 0.005,
                 min_ms=time_ms * 0.99,
                 mean_ms=time_ms,

@@ -32,7 +32,7 @@ def visit(kernel, round=1, time_ms=1.0, **changes):
     """One attempt of before, verified unless something else is said."""
     values = {
         **{"instance": KERNELS[kernel].key, "object_digest": f"o{kernel}", "split_k": 1, "round": round},
-        **{"status": "ok", "median_ms": time_ms, "min_ms": time_ms, "spread_ms": 0.01 * time_ms},
+        **{"status": "ok", "time_ms": time_ms, "min_ms": time_ms, "spread_ms": 0.01 * time_ms},
         **{"wrong_elements": 0, "marks": None, "wall_s": 0.5, "session": "a"},
     }
     return PastVisit(**{**values, **changes})
@@ -61,7 +61,7 @@ def next_round(ranking):
         if visits and one.round != visits[0].round:
             break
         visits.append(one)
-        ranking.ranking.record(one, Timing(median_ms=1.0, min_ms=1.0))
+        ranking.ranking.record(one, Timing(time_ms=1.0, min_ms=1.0))
     return visits
 
 
@@ -90,7 +90,7 @@ def test_what_was_measured_need_not_run_again():
     [
         {"wrong_elements": None},
         {"wrong_elements": 3},
-        {"median_ms": None},
+        {"time_ms": None},
         {"object_digest": "of another build"},
         *({"marks": mark.value} for mark in (Mark.SLOW_DEVICE, Mark.NOT_LAUNCHED, Mark.PART)),
         {"marks": f"{Mark.NOISY.value},{Mark.SLOW_DEVICE.value}"},
@@ -131,7 +131,7 @@ def test_a_pruned_kernel_stays_out_as_long_as_the_margin_would_prune_it():
 
 
 def test_failures_are_outcomes_unless_they_are_tried_again():
-    visits = [visit(0), visit(1), visit(2, status="run_error", median_ms=None, wrong_elements=None)]
+    visits = [visit(0), visit(1), visit(2, status="run_error", time_ms=None, wrong_elements=None)]
     ranking = planned(*visits)
     assert ranking.before.failed == {cell(2)} and ranking.before.cells == {cell(0), cell(1), cell(2)}
     assert left(ranking) == [0, 1]
@@ -141,7 +141,7 @@ def test_failures_are_outcomes_unless_they_are_tried_again():
 
 
 def test_a_kernel_beside_which_the_device_was_lost_too_often_is_given_up():
-    lost = {"status": "run_error", "median_ms": None, "device_lost": True, "marks": Mark.NOT_LAUNCHED.value}
+    lost = {"status": "run_error", "time_ms": None, "device_lost": True, "marks": Mark.NOT_LAUNCHED.value}
     often = [visit(1, **lost) for _ in range(MOST_DEVICES_LOST)]
     ranking = planned(*often)
     assert ranking.before.given_up == (cell(1),) and left(ranking) == [0, 2]
@@ -200,7 +200,7 @@ def sweep_of(visits, problems=3, **changes):
     return plan_for(KERNELS, listed, lambda shared, problem: visits.get(listed.index(problem), []), **changes)
 
 
-FAILED = {"median_ms": None, "wrong_elements": None}
+FAILED = {"time_ms": None, "wrong_elements": None}
 
 
 def test_a_plan_says_what_is_known_and_what_is_left():
@@ -298,8 +298,8 @@ def test_only_cells_that_take_part_are_ranked():
 def test_times_and_spreads_of_before_are_those_of_the_rounds():
     ranking = planned(visit(0, time_ms=2.0, spread_ms=0.5, min_ms=1.5), visit(1, min_ms=None, spread_ms=None))
     times = ranking.ranking._times
-    assert times.of(cell(0)) == {1: [Timing(median_ms=2.0, min_ms=1.5, spread=0.25, process="a/0")]}
-    assert times.of(cell(1)) == {1: [Timing(median_ms=1.0, min_ms=1.0, spread=0.0, process="a/0")]}
+    assert times.of(cell(0)) == {1: [Timing(time_ms=2.0, min_ms=1.5, spread=0.25, process="a/0")]}
+    assert times.of(cell(1)) == {1: [Timing(time_ms=1.0, min_ms=1.0, spread=0.0, process="a/0")]}
 
 
 def test_the_collector_pauses_while_a_plan_is_made():

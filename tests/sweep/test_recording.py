@@ -47,7 +47,7 @@ from .bench import SHARED, make_kernels, make_problems, plan_for
 KERNELS = make_kernels(3)
 CELLS = plan_for(KERNELS, make_problems(1)).rankings[0].ranking.cells
 MEASURED = Measurement(
-    median_ms=2.0, spread_ms=0.01, min_ms=1.9, mean_ms=2.0, samples=3, stopped_by="stdrel",
+    time_ms=2.0, spread_ms=0.01, min_ms=1.9, mean_ms=2.0, samples=3, stopped_by="stdrel",
     samples_ms=(2.0, 1.9, 2.1),
 )  # fmt: skip
 
@@ -230,10 +230,10 @@ def test_baselines_are_stored_beside_kernels(tmp_path):
     with Store(path) as store:
         fine, broken = store.baselines()
     assert (fine.baseline, fine.description, fine.dtype, fine.layout) == ("good", "numpy", "fp32", "nhwgc")
-    assert (fine.median_ms, fine.spread_ms, fine.max_error, fine.wrong_elements) == (2.0, 0.01, 0.5, 0)
+    assert (fine.time_ms, fine.spread_ms, fine.max_error, fine.wrong_elements) == (2.0, 0.01, 0.5, 0)
     assert (fine.sequence, fine.started, fine.problem) == (0, 7.0, small_problem())
     assert (broken.sequence, broken.status, broken.reason) == (1, Status.RUN_ERROR, "it broke")
-    assert broken.median_ms is None and broken.wrong_elements is None and broken.started > 1e9
+    assert broken.time_ms is None and broken.wrong_elements is None and broken.started > 1e9
 
 
 def request(candidates=(), **options):

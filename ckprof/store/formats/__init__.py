@@ -151,7 +151,7 @@ _LAST: Final[_Columns] = {
     "requirements": (str, lambda one: ",".join(one.requirements)),
     "split_chosen": (int, lambda one: one.split_chosen),
     "ranked": (bool, lambda one: one.ranked),
-    "median_ms": (float, lambda one: one.measurement and one.measurement.median_ms),
+    "time_ms": (float, lambda one: one.measurement and one.measurement.time_ms),
     "spread_ms": (float, lambda one: one.measurement and one.measurement.spread_ms),
     "min_ms": (float, lambda one: one.measurement and one.measurement.min_ms),
     "mean_ms": (float, lambda one: one.measurement and one.measurement.mean_ms),
@@ -211,4 +211,4 @@ def flat_row(attempt: Attempt) -> dict[str, object]:
 
 def _gflops(attempt: Attempt) -> float | None:
     timing = attempt.measurement
-    return attempt.key.problem.flop / timing.median_ms / 1e6 if timing and timing.median_ms > 0 else None
+    return attempt.key.problem.flop / timing.time_ms / 1e6 if timing and timing.time_ms > 0 else None

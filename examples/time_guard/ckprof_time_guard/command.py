@@ -70,7 +70,7 @@ def run(arguments, session):
 def fastest(path: Path, problem: Problem) -> float | None:
     """Return the least time that a store has of a problem, in ms; ``None`` if it has none."""
     with Store(path) as store:
-        times = [winner.median_ms for winner in store.best(StoreQuery(problem=problem))]
+        times = [winner.time_ms for winner in store.best(StoreQuery(problem=problem))]
     return min((time for time in times if time is not None), default=None)
 
 

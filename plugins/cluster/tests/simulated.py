@@ -67,7 +67,7 @@ class TimedBench(SimulatedBench):
             factor *= 1 + self.lean * random.Random(f"{visit.cell} {self._taste}").uniform(-0.5, 0.5)
         if measured is None or factor == 1.0:
             return result
-        changed = {name: getattr(measured, name) * factor for name in ("median_ms", "min_ms", "mean_ms")}
+        changed = {name: getattr(measured, name) * factor for name in ("time_ms", "min_ms", "mean_ms")}
         changed["samples_ms"] = tuple(sample * factor for sample in measured.samples_ms)
         return replace(result, measurement=replace(measured, **changed))
 

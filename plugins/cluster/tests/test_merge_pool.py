@@ -59,7 +59,7 @@ def contents(path):
     with Store(path) as store:
         attempts = sorted(store, key=lambda one: (one.session.uid, one.sequence))
         figures = {
-            one.key.digest: (one.status, one.attempts, one.ranked_attempts, one.median_ms, one.min_ms)
+            one.key.digest: (one.status, one.attempts, one.ranked_attempts, one.time_ms, one.min_ms)
             for one in store.measurements()
         }
         best = {one.key.digest for one in store.best()}

@@ -138,7 +138,7 @@ def test_only_the_fastest_verified_kernel_is_written(registry, tmp_path):
         replace(
             one,
             key=replace(one.key, problem=problem(7)),
-            measurement=replace(one.measurement, median_ms=time, min_ms=time),
+            measurement=replace(one.measurement, time_ms=time, min_ms=time),
             verification=one.verification if verified else None,
         )
         for one, time, verified in zip(by_list, (0.3, 0.1, 0.2), (True, False, True), strict=True)

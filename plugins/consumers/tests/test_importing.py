@@ -43,7 +43,7 @@ def test_entries_of_a_find_db(registry, tmp_path):
     path = tmp_path / "gfx942130.HIP.fdb.txt"
     path.write_text(FIND)
     attempts = imported(registry, path)
-    assert [(one.kernel.name, one.kernel.dtype.value, one.measurement.median_ms) for one in attempts] == [
+    assert [(one.kernel.name, one.kernel.dtype.value, one.measurement.time_ms) for one in attempts] == [
         ("GemmFwd1x1_0_1", "fp16", 0.5),
         ("ConvHipImplicitGemmGroupFwdXdlops", "fp16", 0.25),
         ("GemmFwd1x1_0_1", "fp32", 0.75),
@@ -77,7 +77,7 @@ def test_rows_of_a_table(registry, tmp_path):
     path.write_text(TABLE)
     first, second = imported(registry, path, trust=True)
     assert (first.key.problem.batch, first.key.problem.k, first.key.split_k) == (16, 8192, 2)
-    assert (first.measurement.median_ms, first.key.device.arch) == (0.1115, "gfx942")
+    assert (first.measurement.time_ms, first.key.device.arch) == (0.1115, "gfx942")
     assert (second.status, second.measurement) == (Status.WRONG_RESULT, None)
 
 

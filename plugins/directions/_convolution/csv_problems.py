@@ -283,7 +283,7 @@ def _status(latency_ms: float, non_zero: str) -> tuple[Status, str]:
 
 def _measurement(latency_ms: float) -> Measurement:
     return Measurement(
-        median_ms=latency_ms, spread_ms=0.0, min_ms=latency_ms, mean_ms=latency_ms, samples=1, stopped_by=""
+        time_ms=latency_ms, spread_ms=0.0, min_ms=latency_ms, mean_ms=latency_ms, samples=1, stopped_by=""
     )
 
 
@@ -295,10 +295,10 @@ def write(store: Store, query: StoreQuery, path: Path) -> ExportResult:
     result = ExportResult()
     timed: list[tuple[MeasurementSummary, float]] = []
     for summary in store.measurements(query):
-        if summary.median_ms is None:
+        if summary.time_ms is None:
             result.left_out[f"not ranked ({summary.status.value})"] += 1
         else:
-            timed.append((summary, summary.median_ms))
+            timed.append((summary, summary.time_ms))
     of_convolutions = not timed or any(isinstance(summary.key.problem, ConvProblem) for summary, _ in timed)
     header: Iterable[str] = COLUMNS
     if not of_convolutions:
@@ -309,29 +309,29 @@ def write(store: Store, query: StoreQuery, path: Path) -> ExportResult:
     text = io.StringIO()
     rows = csv.DictWriter(text, tuple(header), lineterminator="\n")
     rows.writeheader()
-    for summary, median_ms in timed:
+    for summary, time_ms in timed:
         problem = summary.key.problem
         why = _misfit(summary) if of_convolutions else ""
         if why:
             result.left_out[why] += 1
             continue
-        rows.writerow(cells(summary, median_ms, problems.setdefault(problem, len(problems))))
+        rows.writerow(cells(summary, time_ms, problems.setdefault(problem, len(problems))))
         result.rows += 1
     write_output(path, text.getvalue())
     return result
 
 
-def _cells(summary: MeasurementSummary, median_ms: float, index: int) -> dict[str, object]:
+def _cells(summary: MeasurementSummary, time_ms: float, index: int) -> dict[str, object]:
     problem = cast("ConvProblem", summary.key.problem)
     groups = problem.groups
     channels = (problem.in_channels * groups, problem.out_channels * groups, groups)
     sizes = (*problem.input, *problem.filter, *problem.strides, *problem.left_pads)
-    tflops = f"{problem.flop / median_ms / 1e9:.6g}"
-    values = (summary.kernel.name, index, problem.batch, *channels, *sizes, repr(median_ms), tflops, True)
+    tflops = f"{problem.flop / time_ms / 1e9:.6g}"
+    values = (summary.kernel.name, index, problem.batch, *channels, *sizes, repr(time_ms), tflops, True)
     return dict(zip(COLUMNS, values, strict=True))
 
 
-def _own_cells(summary: MeasurementSummary, median_ms: float, index: int) -> dict[str, object]:
+def _own_cells(summary: MeasurementSummary, time_ms: float, index: int) -> dict[str, object]:
     problem, dtype = summary.key.problem, summary.kernel.dtype
     return {
         "kernel": summary.kernel.name,
@@ -341,8 +341,8 @@ def _own_cells(summary: MeasurementSummary, median_ms: float, index: int) -> dic
         "layout": summary.kernel.layout,
         **cells_of_problem(problem),
         "split_k": summary.key.split_k,
-        "latency_ms": repr(median_ms),
-        "tflops": f"{problem.flop / median_ms / 1e9:.6g}",
+        "latency_ms": repr(time_ms),
+        "tflops": f"{problem.flop / time_ms / 1e9:.6g}",
         "non_zero": True,
     }
 

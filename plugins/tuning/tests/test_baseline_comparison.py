@@ -39,7 +39,7 @@ def problem(batch: int) -> ConvProblem:
 
 def outcome(index: int, key: str, us: float, *, split_k: int = 1, status: Status = Status.OK) -> Outcome:
     measured = Measurement(
-        median_ms=us / 1000, spread_ms=0, min_ms=0, mean_ms=0, samples=9, stopped_by="stdrel"
+        time_ms=us / 1000, spread_ms=0, min_ms=0, mean_ms=0, samples=9, stopped_by="stdrel"
     )
     ok = status is Status.OK
     return Outcome(

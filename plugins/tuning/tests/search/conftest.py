@@ -31,7 +31,7 @@ MEASURED = TESTS / "data" / "measured"
 
 def time_of(time_us: float) -> KernelTime | None:
     """Return the time of a kernel that was measured once."""
-    return kernel_time([RoundTime(median_ms=time_us / 1000, spread_ms=0.0)])
+    return kernel_time([RoundTime(time_ms=time_us / 1000, spread_ms=0.0)])
 
 
 def counted(**seconds) -> ReplayOptions:
