@@ -242,6 +242,10 @@ class Side:
     state: MachineState = field(default_factory=MachineState)
     #: id of a baseline -> its latest time on each problem, in milliseconds, where it was right
     baselines: Mapping[str, Mapping[ProblemKey, float]] = field(default_factory=dict)
+    #: problem and process -> medians of the canaries' times over the rounds of that visit, in milliseconds
+    canaries: Mapping[tuple[ProblemKey, str], Mapping[str, float]] = field(default_factory=dict)
+    #: what identifies canaries and device of each session that has any: times of equal ones can be compared
+    canary_digests: frozenset[str] = frozenset()
 
     @cached_property
     def by_problem(self) -> Mapping[ProblemKey, tuple[MeasuredRow, ...]]:
@@ -297,7 +301,27 @@ def side_of(
         cards=card_rows(attempts),
         state=machine_state(attempts),
         baselines=baseline_times(baselines, by_device=by_device),
+        canaries=_canary_times(attempts, by_device=by_device),
+        canary_digests=frozenset(session.canary_digest for session in ordered) - {""},
     )
+
+
+def _canary_times(
+    attempts: Iterable[Attempt], *, by_device: bool
+) -> dict[tuple[ProblemKey, str], dict[str, float]]:
+    """Return the medians over the rounds of each visit in which a kernel has a time."""
+    visits: dict[tuple[ProblemKey, str], dict[object, Mapping[str, float]]] = defaultdict(dict)
+    for attempt in attempts:
+        seen, time = attempt.conditions.canaries, attempt.round_time
+        if seen and time is not None:
+            # all attempts of a round carry what was measured before it
+            problem = row_key(attempt, by_device=by_device).problem
+            visits[problem, process_of(time)][attempt.session.uid, attempt.conditions.round] = seen
+    return {
+        visit: {name: median(seen[name] for seen in rounds.values()) for name in common}
+        for visit, rounds in visits.items()
+        if (common := set.intersection(*map(set, rounds.values())))
+    }
 
 
 def row_key(attempt: Attempt, *, by_device: bool = False) -> RowKey:

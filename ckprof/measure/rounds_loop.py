@@ -18,7 +18,7 @@ from ckprof.measure.worker.sampling import TimingSettings
 from ckprof.measure.workers import DeviceLostError
 from ckprof.model.device import Reading
 from ckprof.model.kernel import SelectedKernel
-from ckprof.model.outcome import Conditions, Outcome, Status
+from ckprof.model.outcome import CANARY_MS, Conditions, Outcome, Status
 from ckprof.model.problem import Problem
 
 
@@ -191,7 +191,7 @@ class RoundsLoop:
             load=reading.load,
             clock_mhz=reading.clock_mhz,
             temperature_c=reading.temperature_c,
-            extra=reading.extra,
+            extra={**reading.extra, **({CANARY_MS: reading.canaries} if reading.canaries else {})},
         )
         return Sample(
             group=group,

@@ -90,6 +90,9 @@ class DeviceKernel:
     matrix_cycles: int = 0
 
 
+#: reference kernels of targets, in the order of their numbers: one computes in registers alone, one copies
+CANARIES: Final = ("arithmetic", "bandwidth")
+
 #: a clock below this share of its base is throttled
 _LOW_CLOCK_SHARE = 0.97
 
@@ -110,6 +113,8 @@ class Reading:
     other_processes: int | None = None
     #: why the clocks are lower than they should be, where that makes times worthless
     throttled_by: tuple[str, ...] = ()
+    #: times of the canaries in milliseconds, by their names in :data:`CANARIES`; empty without any
+    canaries: Mapping[str, float] = field(default_factory=dict)
     #: further evidence, as plain JSON values
     extra: Mapping[str, object] = field(default_factory=dict)
 

@@ -28,6 +28,10 @@ HOST_REFERENCE: Final = "host, double"
 DEVICE_REFERENCE: Final = "device, double"
 
 
+#: name, in the evidence of an attempt, of the times of the canaries when its round began, in milliseconds
+CANARY_MS: Final = "canary_ms"
+
+
 class Status(Enum):
     """The end of an instance's way through build, support test, run and verification."""
 
@@ -133,6 +137,13 @@ class Conditions:
     temperature_c: float | None = None
     #: further evidence from observers, as plain JSON values
     extra: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def canaries(self) -> Mapping[str, float]:
+        """Times of the canaries when the round began, in milliseconds; empty where they were not measured."""
+        seen = self.extra.get(CANARY_MS)
+        said = seen if isinstance(seen, Mapping) else {}
+        return {name: time_ms for name, time_ms in said.items() if isinstance(time_ms, float)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -19,6 +20,8 @@ T = TypeVar("T")
 DEVICE: Final = "card"
 #: name, in the environment of a session of a worker, of what all workers of the sweep have in common
 SWEEP: Final = "sweep"
+#: name of the canaries' object and device in the environment of a session
+CANARIES: Final = "canaries"
 #: name of the digests of what computed and measured, in the environment of a session: ckprof and its plugins
 SOURCES: Final = "sources"
 #: name, in the evidence of an attempt, of the time of the reference kernel before it, in milliseconds
@@ -135,6 +138,13 @@ class Session:
         """Which device of several a worker of a sweep used; empty for commands that use one device."""
         card = self.environment.get(DEVICE)
         return str(card.get("id", "")) if isinstance(card, Mapping) else ""
+
+    @property
+    def canary_digest(self) -> str:
+        """What identifies the canaries and the device that they ran on; empty where there were none."""
+        kept = self.environment.get(CANARIES)
+        said = json.dumps(kept, sort_keys=True) if isinstance(kept, Mapping) else ""
+        return hashlib.blake2b(said.encode(), digest_size=16).hexdigest() if said else ""
 
     @property
     def command(self) -> str:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ckprof.model.roof import Roof, RoofKind
+from ckprof.store.attempt import CANARIES
 from ckprof.store.key import canonical
 
 if TYPE_CHECKING:
@@ -75,6 +76,15 @@ def kept_roofs(session: Session, device: DeviceKey) -> tuple[Roof, ...]:
     listed = kept.get("roofs")
     entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
     return tuple(roof for roof in map(Roof.from_plain, entries) if roof is not None)
+
+
+def canary_evidence(device: DeviceKey, digest: str) -> dict[str, object]:
+    """Return what a session keeps of the canaries, as plain JSON values.
+
+    :param device: where they run.
+    :param digest: of their object; empty where there is none.
+    """
+    return {CANARIES: {"device": _names(device), "object": digest}} if digest else {}
 
 
 def _names(device: DeviceKey) -> Mapping[str, object]:

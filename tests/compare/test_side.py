@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from ckprof.compare.side import baseline_times, device_name, machine_state, provenance, shortened, side_of
-from ckprof.model.outcome import Status
+from ckprof.model.outcome import CANARY_MS, Status
+from ckprof.store.attempt import CANARIES, REFERENCE_MS, Mark
 from ckprof.store.attempt import DEVICE as DEVICE_FACTS
-from ckprof.store.attempt import REFERENCE_MS, Mark
 from ckprof.store.baselines import BaselineAttempt
 from tests.measured import DEVICE, SESSION, Made, attempts, later
 
@@ -172,3 +172,47 @@ def test_rows_stand_fastest_first_and_those_without_a_time_last() -> None:
     assert side.best(problem) is rows[0] and side.first_places(problem)[0] is rows[0]
     nothing = side_of("x", attempts(replace(failing, failing=lambda p, i: Status.RUN_ERROR)))
     assert nothing.best(problem) is None and nothing.first_places(problem) == []
+
+
+def test_canaries_are_medians_over_the_rounds_of_a_visit() -> None:
+    """They stand in all attempts of a round, however many these are, and count once."""
+    environment = {CANARIES: {"device": {"model": "Model 7"}, "object": "1" * 40}}
+    made = replace(ONE, instances=2, rounds=6, processes=2, session=replace(SESSION, environment=environment))
+    # by round; the fourth one has lost its first kernel
+    times = [1.0, 9.0, 2.0, 5.0, 7.0, 6.0]
+    seen = [
+        replace(
+            one,
+            conditions=replace(
+                one.conditions,
+                extra={**one.conditions.extra, CANARY_MS: {"arithmetic": times[one.conditions.round - 1]}},
+            ),
+        )
+        for one in attempts(made)
+        if (one.conditions.round, one.conditions.order) != (4, 0)
+    ]
+    side = side_of("x", seen)
+    assert {process: dict(found) for (_, process), found in side.canaries.items()} == {
+        f"{SESSION.uid}/0": {"arithmetic": 2.0},
+        f"{SESSION.uid}/1": {"arithmetic": 6.0},
+    }
+    (problem,) = {problem for problem, _ in side.canaries}
+    assert set(side.by_problem) == {problem}
+    # the process is that of the rows
+    assert {process for _, process in side.canaries} == set(side.by_problem[problem][0].processes)
+
+
+def test_canaries_can_be_compared_where_object_and_device_are_equal() -> None:
+    def digests(*kept: object) -> frozenset[str]:
+        sessions = [
+            replace(SESSION, uid=f"{i:032x}", environment={CANARIES: one}) for i, one in enumerate(kept)
+        ]
+        made = [one for session in sessions for one in attempts(replace(ONE, session=session))]
+        return side_of("x", made).canary_digests
+
+    first = {"object": "1" * 40, "device": {"model": "a", "compute_units": 2}}
+    same = {"device": {"compute_units": 2, "model": "a"}, "object": "1" * 40}
+    assert digests(None, "damaged") == frozenset()
+    assert len(digests(first, None, same)) == 1
+    assert digests(first) == digests(same)
+    assert len(digests(first, {**first, "object": "2" * 40}, {**first, "device": {"model": "b"}})) == 3

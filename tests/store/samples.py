@@ -146,7 +146,11 @@ conditions = st.builds(
     load=st.none() | _times,
     clock_mhz=st.none() | _times,
     temperature_c=st.none() | _times,
-    extra=st.dictionaries(_texts, st.integers(-(2**53), 2**53) | _texts, max_size=3),
+    extra=st.dictionaries(
+        _texts,
+        st.integers(-(2**53), 2**53) | _texts | st.dictionaries(_texts, st.floats(1e-6, 1e6), max_size=2),
+        max_size=3,
+    ),
 )
 
 

@@ -9,7 +9,7 @@ from itertools import combinations
 
 import pytest
 
-from ckprof.model.outcome import Conditions, Status
+from ckprof.model.outcome import CANARY_MS, Conditions, Status
 from ckprof.store.attempt import (
     DEVICE_LOST,
     PROCESS,
@@ -114,3 +114,13 @@ def test_attempts_are_outcomes_of_a_run_and_have_an_order():
 @pytest.mark.parametrize(("said", "lost"), [(True, True), (False, False), (1, False), (None, False)])
 def test_a_device_that_was_lost_beside_a_kernel_is_no_outcome_of_it(said, lost):
     assert make_attempt(conditions=Conditions(started=0.0, extra={DEVICE_LOST: said})).lost_device is lost
+
+
+def test_times_of_canaries_are_read_from_the_evidence_as_far_as_they_are_times() -> None:
+    for said, expected in (
+        ({"arithmetic": 0.25, "bandwidth": 0.5}, {"arithmetic": 0.25, "bandwidth": 0.5}),
+        ({"arithmetic": "x", "bandwidth": 0.5}, {"bandwidth": 0.5}),
+        ("damaged", {}),
+        (None, {}),
+    ):
+        assert Conditions(started=0.0, extra={CANARY_MS: said}).canaries == expected, said

@@ -19,6 +19,7 @@ from ckprof.sweep.evidence import (
     LAYERS,
     Layers,
     SweptLayer,
+    canary_evidence,
     device_roofs,
     kept_roofs,
     layer_evidence,
@@ -30,6 +31,7 @@ from tests.store.samples import make_attempt, make_problem, make_session
 if TYPE_CHECKING:
     from ckprof.plugin.protocols import Target
     from ckprof.store.attempt import Session
+    from ckprof.store.key import DeviceKey
 
 DEVICE = make_attempt(0).key.device
 #: knows nothing of its devices
@@ -73,6 +75,18 @@ def test_roofs_are_those_of_their_device() -> None:
 
 def kept_layers(*cases: ProblemCase) -> Session:
     return replace(make_session(1), environment=layer_evidence(cases))
+
+
+def test_canaries_are_those_of_an_object_on_a_device() -> None:
+    def digest(device: DeviceKey, digest: str) -> str:
+        return replace(make_session(), environment=canary_evidence(device, digest)).canary_digest
+
+    assert canary_evidence(DEVICE, "") == {} and digest(DEVICE, "") == ""
+    first = digest(DEVICE, "1" * 40)
+    assert first == digest(replace(DEVICE, memory_bytes=7), "1" * 40) != ""
+    for changed in ({"model": "other"}, {"compute_units": 3}, {"target": "other"}):
+        assert digest(replace(DEVICE, **changed), "1" * 40) != first, changed
+    assert digest(DEVICE, "2" * 40) != first
 
 
 def test_layers_are_kept_only_where_a_source_says_anything() -> None:
