@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import shlex
 import shutil
 import signal
 import subprocess
@@ -18,7 +17,6 @@ from hypothesis import settings
 
 from ckprof.cli.main import GARBAGE_THRESHOLDS, main
 from ckprof.errors import ToolchainError
-from ckprof.kernels.toolchain import find_compiler
 from ckprof.model.catalog import Catalog
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof.model.types import DataType
@@ -46,6 +44,9 @@ os.environ.setdefault("CKPROF_LAST_LEVEL_CACHE", "8M")
 # How long an example takes says nothing on a busy machine.
 settings.register_profile("ckprof", deadline=None)
 settings.load_profile("ckprof")
+
+#: A compiler whose kernels are slow, which small matrices do not show.
+QUICK_COMPILER = TESTS / "quick_c++"
 
 #: The forward instance for which a literal instance string is known, as a catalog spells it.
 FORWARD_RECORD = {
@@ -82,13 +83,16 @@ def pytest_addoption(parser):
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_configure():
-    """Have Ctrl-C work in tests and what they start, also where the shell that started them ignores it.
+def pytest_configure(config):
+    """Have Ctrl-C work in tests and what they start, and compile in half the time in the fast suite.
 
-    Shells do so for commands in the background, and so do some machines that test automatically.
+    Shells ignore Ctrl-C for commands in the background, and so do some machines that test automatically.
+    What is thorough or slow compiles as users do.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if "not thorough" in config.option.markexpr and shutil.which("c++"):
+        os.environ.setdefault("CXX", str(QUICK_COMPILER))
 
 
 def pytest_cmdline_main(config):
@@ -274,16 +278,9 @@ def short_list(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def hasty_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compile without optimising, where a test begins with an empty cache: in a third of the time.
-
-    Keys of objects hold the words of a command: none is taken for one of the compiler's own.
-    """
-    path = tmp_path / "hasty" / "c++"
-    path.parent.mkdir()
-    path.write_text(f'#!/bin/sh\nexec {shlex.join(find_compiler().command)} "$@" -O0\n')
-    path.chmod(0o755)
-    monkeypatch.setenv("CXX", f"{shlex.quote(str(path))} -DUNOPTIMISED")
+def quick_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compile in half the time, where a thorough test begins with an empty cache."""
+    monkeypatch.setenv("CXX", str(QUICK_COMPILER))
 
 
 @pytest.fixture(scope="module")

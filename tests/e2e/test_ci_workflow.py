@@ -77,7 +77,7 @@ def test_the_action_converts_and_installs(runner: Runner, repository: Path) -> N
 
 @pytest.mark.slow
 @pytest.mark.compiler
-@pytest.mark.usefixtures("hasty_compiler")
+@pytest.mark.usefixtures("quick_compiler")
 def test_the_workflow_from_one_push_to_a_pull_request(
     runner: Runner, repository: Path, ckprof: Ckprof, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

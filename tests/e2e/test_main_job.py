@@ -195,7 +195,7 @@ def test_doctor(ckprof: Ckprof) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.usefixtures("hasty_compiler")
+@pytest.mark.usefixtures("quick_compiler")
 def test_interrupt_leaves_nothing_running(short_list: Path, tmp_path: Path) -> None:
     child = subprocess.Popen(
         [sys.executable, "-m", "ckprof", "run", "fwd", "--conf", str(short_list), "--build-dir", "tree",
