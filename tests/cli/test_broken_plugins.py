@@ -27,18 +27,6 @@ LIST = "forward/tests/nhwgc_fp16.conf"
 
 #: what the plugin does -> (its source behind PIPELINE, a command, what the message says)
 CASES = {
-    "a pipeline without members": (
-        """
-class Lacking:
-    id, label, directions = "lacking", "", frozenset()
-
-@hookimpl
-def ckprof_register(registry):
-    registry.add(Lacking())
-""",
-        ("list", "pipelines"),
-        "pipeline 'lacking': lacks make_instance(catalog, direction, record), ",
-    ),
     "claims raises": (
         """
 class Raising(Mine):
@@ -83,33 +71,6 @@ def ckprof_register(registry):
         ("convert", LIST),
         "catalog variant 'mine': record_type Record takes rows by keyword only",
     ),
-    "families that are none": (
-        """
-@hookimpl
-def ckprof_register(registry):
-    registry.add("a family")
-""",
-        ("convert", LIST),
-        "ckprof_register: added an object of type str, which has no member of any kind",
-    ),
-    "recipe raises": (
-        """
-class Target:
-    id, label, embedded, default_arch = "mine", "", False, "gfx942"
-
-    def findings(self):
-        return []
-
-    def recipe(self, request):
-        return 1 // 0
-
-@hookimpl
-def ckprof_register(registry):
-    registry.add(Target())
-""",
-        ("build", "fwd", "--conf", LIST, "--target", "mine"),
-        "target 'mine': recipe raised ZeroDivisionError: ",
-    ),
     "a step of a family raises": (
         """
 from ckprof.model.strings.fields import Field
@@ -134,15 +95,6 @@ def ckprof_register(registry):
 """,
         ("list", "instances", "--conf", "mine.conf", "--dtype", "fp16"),
         "raised KeyError: 'no such value' in converter 'conf': convert of plugin ckprof_converters",
-    ),
-    "a hook exits": (
-        """
-@hookimpl
-def ckprof_after_conversion(conversion):
-    raise SystemExit(0)
-""",
-        ("list", "instances", "--conf", LIST),
-        "ckprof_after_conversion called sys.exit(0)",
     ),
 }
 

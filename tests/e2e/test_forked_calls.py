@@ -9,9 +9,7 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize(
-    "arguments", [("list", "directions"), ("run", "fwd", "--conf", "missing.conf"), ("--unknown",)]
-)
+@pytest.mark.parametrize("arguments", [("list", "directions"), ("--unknown",)])
 def test_a_call_says_what_a_process_says(forked_calls, tmp_path, arguments):
     environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "60"}
     assert forked_calls.serves(environment)

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -98,33 +97,6 @@ def test_a_sweep_is_stored_and_goes_on(sweep, ckprof: Ckprof, tmp_path: Path) ->
     assert ckprof("results", "check", "results.db").out == "results.db: sound\n"
 
 
-def test_results_go_out_and_come_in(sweep, ckprof: Ckprof, short_list: Path) -> None:
-    assert sweep(problems=(PROBLEM,)).code == ExitCode.OK
-    for name in ("r.ndjson", "r.t4.json", "r.csv"):
-        assert ckprof("results", "export", "results.db", "-o", name).code == ExitCode.OK
-    copied = ckprof("results", "import", "r.ndjson", "--store", "copy.db")
-    assert copied.code == ExitCode.OK, copied.err
-    again = ckprof("results", "import", "r.t4.json", "--store", "copy.db")
-    assert ": 0 outcomes added" in again.err
-    with Store("results.db") as one, Store("copy.db") as other:
-        assert list(one) == list(other)
-    ckprof("results", "import", "r.csv", "--store", "copy.db").fails_with(ExitCode.USAGE, "--direction")
-    report = ckprof(
-        "run", "fwd", "--conf", short_list, "--problem", PROBLEM, "--max-time", "0.02", "--json", "r.json"
-    )
-    assert report.code == ExitCode.OK
-    assert ckprof("results", "import", "r.json", "--store", "reports.db").code == ExitCode.OK
-    with Store("reports.db") as store:
-        data = json.loads(Path("r.json").read_text())
-        kept = {one.key.kernel.instance: one for one in store}
-        for row in data["problems"][0]["outcomes"]:
-            attempt = kept[row["key"]]
-            assert attempt.status.value == row["status"]
-            if row["measurement"]:
-                assert attempt.measurement.time_ms == row["measurement"]["time_ms"]
-                assert attempt.ranked
-
-
 def test_a_run_is_recorded(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
     base = ("run", "fwd", "--conf", short_list, "--problem", PROBLEM, "--max-time", "0.02")
     for number in (1, 2):
@@ -163,21 +135,6 @@ def test_shards_are_merged(sweep, ckprof: Ckprof, tmp_path: Path) -> None:
 def test_a_second_sweep_says_who_holds_the_store(sweep, tmp_path: Path) -> None:
     with StoreWriter(tmp_path / "results.db"):
         sweep().fails_with(ExitCode.INPUT, f"process {os.getpid()} on ", "is writing this store")
-
-
-def test_bad_stores_are_reported(sweep, ckprof: Ckprof, tmp_path: Path) -> None:
-    (tmp_path / "text.db").write_text("no store\n" * 200)
-    sweep(store="text.db").fails_with(ExitCode.INPUT, "not a result store")
-    newer = tmp_path / "newer.db"
-    StoreWriter(newer).close()
-    connection = sqlite3.connect(newer)
-    connection.execute("PRAGMA user_version = 99")
-    connection.close()
-    sweep(store="newer.db").fails_with(ExitCode.INPUT, "version 99", "update ckprof")
-    ckprof("results", "show", "absent.db").fails_with(ExitCode.INPUT, "no such store")
-    ckprof("results", "export", newer, "-o", "x.txt").fails_with(ExitCode.USAGE, "--format")
-    ckprof("results", "prune", newer).fails_with(ExitCode.USAGE, "say which outcomes")
-    sweep("--budget", "soon").fails_with(ExitCode.USAGE, "90s, 30m or 2h")
 
 
 @pytest.mark.parametrize(

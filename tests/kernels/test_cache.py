@@ -10,7 +10,7 @@ import pytest
 from ckprof.errors import ToolchainError
 from ckprof.files import own
 from ckprof.kernels.cache import RECORD, ObjectCache
-from ckprof.kernels.keys import FolderDigests, digest_file, digest_parts
+from ckprof.kernels.keys import digest_file
 
 
 def store(cache: ObjectCache, key: str, content: bytes = b"object", used: float | None = None) -> Path:
@@ -97,51 +97,6 @@ def test_staging_tells_why_it_cannot(cache, monkeypatch):
     ):
         with cache.staging():
             pass
-
-
-def test_parts_do_not_run_into_each_other():
-    assert digest_parts("ab", "c") != digest_parts("a", "bc") != digest_parts("abc")
-    assert digest_parts("ä") == digest_parts("ä".encode())
-
-
-def test_folder_digest_depends_on_names_and_contents_only(tmp_path):
-    def folder(name: str, files: dict[str, str]) -> Path:
-        for path, text in files.items():
-            (tmp_path / name / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name / path).write_text(text)
-        return tmp_path / name
-
-    digests = FolderDigests(None)
-    first = digests.of(folder("one", {"a.hpp": "1", "sub/b.hpp": "2"}))
-    assert first == digests.of(folder("two", {"sub/b.hpp": "2", "a.hpp": "1"}))
-    assert first != digests.of(folder("three", {"a.hpp": "1", "sub/c.hpp": "2"}))
-    assert first != digests.of(folder("four", {"a.hpp": "1", "sub/b.hpp": "3"}))
-    assert first == digests.of(
-        folder("five", {"a.hpp": "1", "sub/b.hpp": "2", ".git/x": "", "__pycache__/y": ""})
-    )
-    assert digests.of(tmp_path / "none") == FolderDigests(None).of(tmp_path / "neither")
-
-
-def test_known_folder_digests_hold_until_a_file_changes(tmp_path, monkeypatch):
-    header = tmp_path / "headers" / "a.hpp"
-    header.parent.mkdir()
-    header.write_text("1")
-    (header.parent / "dangling").symlink_to("nowhere")
-    os.utime(header, (1e9, 1e9))
-    first = FolderDigests(tmp_path / "store").of(header.parent)
-    with monkeypatch.context() as patch:
-        patch.setattr("ckprof.kernels.keys._content_digest", lambda _: pytest.fail("read again"))
-        assert FolderDigests(tmp_path / "store").of(header.parent) == first
-    os.utime(header, (1e9 + 1, 1e9 + 1))
-    assert FolderDigests(tmp_path / "store").of(header.parent) == first
-    header.write_text("2")
-    assert FolderDigests(tmp_path / "store").of(header.parent) != first
-    # changed just now: a change within the same tick would go unseen, so nothing is kept
-    fresh = FolderDigests(tmp_path / "store").of(header.parent)
-    status = header.stat()
-    header.write_text("3")
-    os.utime(header, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert FolderDigests(tmp_path / "store").of(header.parent) != fresh
 
 
 def test_an_entry_of_another_key_is_no_hit(cache):

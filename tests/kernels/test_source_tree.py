@@ -38,27 +38,6 @@ def test_files_of_a_tree(tmp_path, make_instance, golden):
     golden(f"kernels/{kernel.name}.cpp", kernel.entry.read_text())
 
 
-def test_no_file_names_the_folder(tmp_path, make_instance):
-    generate(tmp_path / "a", [make_instance(), make_instance(pipeline="mem")])
-    assert str(tmp_path).encode() not in b"".join(contents(tmp_path / "a").values())
-
-
-def test_nothing_is_written_twice(tmp_path, make_instance):
-    instances = [make_instance(), make_instance(pipeline="mem")]
-    generate(tmp_path, instances)
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    assert generate(tmp_path, instances).written == ()
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
-
-
-def test_a_changed_file_is_restored(tmp_path, make_instance):
-    (kernel,) = generate(tmp_path, [make_instance()]).kernels
-    text = kernel.header.read_text()
-    kernel.header.write_text("edited")
-    assert generate(tmp_path, [make_instance()]).written == (kernel.header,)
-    assert kernel.header.read_text() == text
-
-
 def test_stale_kernels_are_removed_and_nothing_else(tmp_path, make_instance):
     old, kept = generate(tmp_path, [make_instance(), make_instance(pipeline="mem")]).kernels
     foreign = tmp_path / "kernels" / "grouped_conv_by_hand.hpp"

@@ -117,14 +117,3 @@ def test_a_plugin_brings_a_kind_of_objects() -> None:
         PluginError, match=r"type Tool, 'hammer', which is of no kind; nearest: observer .lacks observe"
     ):
         registry_of(one=Registering(Tool("hammer")))
-
-
-def test_a_rule_set_is_found_by_its_id() -> None:
-    registry = registry_of(one=Registering(StubRuleSet("mine"), StubRuleSet("handful")))
-    assert registry.rule_sets.ids == ("handful", "mine")
-    with pytest.raises(UsageError, match="unknown rule set 'mime'; did you mean 'mine'"):
-        registry.rule_sets.find("mime")
-
-
-def test_the_provider_is_known() -> None:
-    assert registry_of(one=providing("tile")).pipelines.provider("tile") == "one"

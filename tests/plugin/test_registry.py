@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ckprof import Profiler, hookimpl
+from ckprof import Profiler
 from ckprof.errors import InputError, PluginError, UsageError
 from ckprof.model.catalog import CatalogRecord
 from ckprof.model.instance import Instance
@@ -52,18 +52,6 @@ class Claiming(Making):
 def test_an_entry_without_an_id_is_rejected() -> None:
     with pytest.raises(PluginError, match="plugin one: pipeline: an object of type Making has no id"):
         registry_of(one=providing(""))
-
-
-def test_the_hook_returns_nothing() -> None:
-    class Former:
-        @hookimpl
-        def ckprof_register(self) -> list[object]:
-            return [StubPipeline("tile")]
-
-    with pytest.raises(
-        PluginError, match="plugin one: ckprof_register returned an object of type list, expected"
-    ):
-        registry_of(one=Former())
 
 
 def test_the_variant_of_a_record_names_its_pipeline() -> None:
