@@ -15,7 +15,7 @@ from ckprof_plugins.emulator.predicted_time import Launch, PredictedTime, compos
 from ckprof_plugins.emulator.tables import property_of, unit_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from ckprof_plugins.emulator.tables import DeviceModel
@@ -98,8 +98,8 @@ _RATES: Final = {"fp64": "f64", "fp32": "f32", "fp16": "f16", "bf16": "bf16", "i
 
 def predict(
     library: Path, arch: str, model: DeviceModel, questions: Sequence[Question], *, profile: bool = False
-) -> list[tuple[PredictedTime | None, Answer]]:
-    """Return how long kernels of a library take, in the order of the questions, or why there is no time.
+) -> Iterator[tuple[PredictedTime | None, Answer]]:
+    """Yield how long kernels of a library take, in the order of the questions, or why there is no time.
 
     :param library: built for the emulated device.
     :param arch: what it was built for, with features.
@@ -117,7 +117,8 @@ def predict(
         profile=profile,
     )
     with LaunchTimer(setup) as times:
-        return [_timed(question, times.ask(question), base, model) for question in questions]
+        for question in questions:
+            yield _timed(question, times.ask(question), base, model)
 
 
 def _timed(

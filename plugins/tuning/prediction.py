@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from math import exp, inf, log
-from statistics import median
+from itertools import islice
+from math import exp, inf, log, sqrt
+from statistics import fmean, median, stdev
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ckprof.errors import NothingLeftError, PluginError, UsageError
+from ckprof.events import Message, Progress, ProgressEnded
 from ckprof.kernels.library import build_library
 from ckprof.model.problem import traffic_of
 from ckprof.model.problem_case import ProblemCase
@@ -18,7 +20,7 @@ from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.model_use import KernelKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from ckprof.kernels.candidates import Candidate
@@ -48,7 +50,8 @@ class Calibration:
 
     #: measured / predicted time, median over problems of the median over kernels; 1 if nothing was measured
     device: float = 1.0
-    #: content key -> how much longer a kernel takes than others with the same predicted time
+    #: content key -> how much longer a kernel takes than others with the same predicted time; empty where
+    #: measured times of left-out problems do not support it
     kernels: Mapping[str, float] = field(default_factory=dict)
     #: pairs of times that it comes from
     pairs: int = 0
@@ -76,24 +79,39 @@ def problems_to_learn(measured: Times) -> tuple[Problem, ...]:
 
 
 def calibration_of(measured: Times, predicted: Times) -> Calibration:
-    """Return the factors that predicted times need, of the same kernels and problems as measured ones."""
-    errors: dict[Problem, dict[tuple[str, int], float]] = {}
-    for (problem, key, splits), time_us in measured.items():
-        guess = predicted.get((problem, key, splits))
-        if guess is not None:
-            errors.setdefault(problem, {})[key, splits] = log(time_us / guess)
+    """Return the factors that predicted times need, of the same kernels and problems as measured ones.
+
+    Factors of kernels decide which one is chosen. They stay 1 unless they make better choices on problems
+    that are left out, one by one, by more than the standard error of that.
+    """
+    errors: dict[Problem, dict[tuple[Problem, str, int], float]] = {}
+    for pair, time_us in measured.items():
+        if (guess := predicted.get(pair)) is not None:
+            errors.setdefault(pair[0], {})[pair] = log(time_us / guess)
     if not errors:
         return Calibration()
-    middles = {problem: median(of.values()) for problem, of in errors.items()}
-    by_kernel: dict[str, list[float]] = {}
+    gained: list[float] = []
     for problem, of in errors.items():
-        for (key, _), error in of.items():
-            by_kernel.setdefault(key, []).append(error - middles[problem])
+        others = _kernel_errors({other: errors[other] for other in errors if other != problem})
+        plain = min(of, key=lambda pair: predicted[pair])
+        corrected = min(of, key=lambda pair: predicted[pair] * exp(others.get(pair[1], 0.0)))
+        gained.append(log(measured[plain] / measured[corrected]))
+    supported = len(gained) > 1 and fmean(gained) > stdev(gained) / sqrt(len(gained))
     return Calibration(
-        device=exp(median(middles.values())),
-        kernels={key: exp(sum(found) / (len(found) + _ZEROS)) for key, found in by_kernel.items()},
+        device=exp(median(median(of.values()) for of in errors.values())),
+        kernels={key: exp(error) for key, error in _kernel_errors(errors).items()} if supported else {},
         pairs=sum(map(len, errors.values())),
     )
+
+
+def _kernel_errors(errors: Mapping[Problem, Times]) -> dict[str, float]:
+    """Return kernel -> logarithm of how much longer it takes than others with the same predicted time."""
+    by_kernel: dict[str, list[float]] = {}
+    for of in errors.values():
+        middle = median(of.values())
+        for (_, key, _), error in of.items():
+            by_kernel.setdefault(key, []).append(error - middle)
+    return {key: sum(found) / (len(found) + _ZEROS) for key, found in by_kernel.items()}
 
 
 def named_alike(
@@ -200,44 +218,86 @@ def predict(session: Session, options: PredictOptions) -> Predictions:
         raise NothingLeftError("no kernel was built: nothing is predicted")
     measured = read_measured(session.registry, options.measured, library.built)
     to_learn = [ProblemCase(problem=problem) for problem in problems_to_learn(measured)]
-    asked = [
-        (case, kernel, split)
-        for case in (*options.problems, *to_learn)
-        for kernel in library.built
-        if case.takes(kernel.selected())
-        for split in case.splits or (1,)
+    cases = [
+        (
+            case,
+            [
+                (kernel, split)
+                for kernel in library.built
+                if case.takes(kernel.selected())
+                for split in case.splits or (1,)
+            ],
+        )
+        for case in (*to_learn, *options.problems)
     ]
     arch = library.recipe.arch
-    questions = [_question(library.direction, *one, arch) for one in asked]
-    profile = options.profile or options.hot > 0
-    answers = list(zip(asked, predicted(library.path, arch, device, questions, profile=profile), strict=True))
-    calibration = calibration_of(
-        measured,
-        {
-            (case.problem, kernel.instance.key, split): time.time_us
-            for (case, kernel, split), (time, _) in answers
-            if time is not None
-        },
+    answers = predicted(
+        library.path,
+        arch,
+        device,
+        [_question(library.direction, case, *one, arch) for case, asked in cases for one in asked],
+        profile=options.profile or options.hot > 0,
     )
-    by_case: dict[int, list[KernelPrediction]] = {id(case): [] for case in options.problems}
-    for (case, kernel, split), (time, answer) in answers:
-        if id(case) in by_case:
-            corrected = calibration.applied(kernel.instance.key, time) if time is not None else None
-            by_case[id(case)].append(
-                KernelPrediction(kernel=kernel, split_k=split, time=corrected, answer=answer)
-            )
+    try:
+        # what is learned from comes first, so that each problem is corrected as soon as it is predicted
+        rows = _answered(session, cases, answers)
+        known = {
+            (case.problem, row.kernel.instance.key, row.split_k): row.time.time_us
+            for case, found in islice(rows, len(to_learn))
+            for row in found
+            if row.time is not None
+        }
+        calibration = calibration_of(measured, known)
+        problems = [
+            _corrected(session, number, case, found, calibration) for number, (case, found) in enumerate(rows)
+        ]
+    finally:
+        session.tell(ProgressEnded())
     return Predictions(
         target=target.id,
-        arch=library.recipe.arch,
+        arch=arch,
         device=device,
         library=library,
-        problems=tuple((case, _ranked(by_case[id(case)])) for case in options.problems),
+        problems=tuple(problems),
         calibration=calibration,
     )
 
 
-def _ranked(kernels: Iterable[KernelPrediction]) -> tuple[KernelPrediction, ...]:
-    return tuple(sorted(kernels, key=lambda kernel: kernel.time.time_us if kernel.time else inf))
+def _answered(
+    session: Session,
+    cases: Sequence[tuple[ProblemCase, Sequence[tuple[Candidate, int]]]],
+    answers: Iterator[tuple[PredictedTime | None, Answer]],
+) -> Iterator[tuple[ProblemCase, list[KernelPrediction]]]:
+    """Yield each problem with its kernels as soon as all of them are predicted; say how far it is."""
+    done, total = 0, sum(len(asked) for _, asked in cases)
+    session.tell(Progress(what="predict", done=0, total=total))
+    for case, asked in cases:
+        found = []
+        for (kernel, split), (time, answer) in zip(asked, answers, strict=False):
+            done += 1
+            session.tell(Progress(what="predict", done=done, total=total, name=kernel.name))
+            found.append(KernelPrediction(kernel=kernel, split_k=split, time=time, answer=answer))
+        yield case, found
+
+
+def _corrected(
+    session: Session,
+    number: int,
+    case: ProblemCase,
+    found: Iterable[KernelPrediction],
+    calibration: Calibration,
+) -> tuple[ProblemCase, tuple[KernelPrediction, ...]]:
+    """Return a problem with its kernels, corrected and the fastest first; say which one that is."""
+    corrected = (
+        replace(row, time=row.time and calibration.applied(row.kernel.instance.key, row.time))
+        for row in found
+    )
+    ranked = tuple(sorted(corrected, key=lambda row: row.time.time_us if row.time else inf))
+    best = "nothing could be predicted"
+    if ranked and ranked[0].time is not None:
+        best = f"{ranked[0].time.time_us:.4g} us predicted for {ranked[0].kernel.name}"
+    session.tell(Message(f"problem {number}: {best}"))
+    return case, ranked
 
 
 def _question(

@@ -23,6 +23,7 @@ from ckprof_plugins.pipelines.kernel_name import traits_of_name
 from ckprof_plugins.tuning import PredictOptions, predict
 from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.predicted_times import with_predicted
+from ckprof_plugins.tuning.prediction import calibration_of
 from ckprof_plugins.tuning.search.prior import physical_model
 from ckprof_plugins.tuning.time_model.formula import terms, work
 from plugins.tuning.tests.sizes import forward_with_runs
@@ -42,8 +43,6 @@ TABLES: Final = ("20kernels", "30kernels_even")
 UNITS: Final = 256
 #: problems that few are measured on, and how often they are drawn
 FEW, DRAWS = 8, 10
-#: as many measured times count as an offset of 0
-SHRINKING: Final = 4
 
 
 def kernel_of(column: str) -> str:
@@ -345,20 +344,15 @@ def few_measured(
 def with_offsets(
     machine: Times, judged: Judged, chosen: Sequence[Problem]
 ) -> dict[tuple[Problem, str], float]:
-    """Return times that are multiplied by what each kernel took longer than the others on some problems."""
+    """Return times as those that were measured on some problems correct them."""
     index = {problem: number for number, problem in enumerate(judged.table.problems)}
-    errors: dict[str, list[float]] = {}
-    for problem in chosen:
-        logs = {
-            column: float(np.log(judged.table.times[index[problem], column, 1] / machine[problem, column]))
-            for column in judged.table.kernels
-            if (problem, column) in machine and (index[problem], column, 1) in judged.table.times
-        }
-        middle = np.median(list(logs.values())) if logs else 0.0
-        for column, log in logs.items():
-            errors.setdefault(column, []).append(log - middle)
-    offsets = {column: sum(logs) / (len(logs) + SHRINKING) for column, logs in errors.items()}
-    return {key: time_us * float(np.exp(offsets.get(key[1], 0.0))) for key, time_us in machine.items()}
+    measured = {
+        (problem, column, 1): judged.table.times[index[problem], column, 1]
+        for problem, column in machine
+        if problem in chosen and (index[problem], column, 1) in judged.table.times
+    }
+    found = calibration_of(measured, {(*key, 1): time_us for key, time_us in machine.items()})
+    return {key: time_us * found.factor(key[1]) for key, time_us in machine.items()}
 
 
 def blended(first: Times, second: Times, share: float) -> dict[tuple[Problem, str], float]:
