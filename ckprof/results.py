@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ckprof.model.outcome import Status
+from ckprof.model.ranking import unranked_time_of
 from ckprof.report.rows import rows_of_problem
 from ckprof.report.run_data import data_columns
 from ckprof.report.table import Table, Terminal
@@ -67,9 +68,15 @@ class Result:
 
     @property
     def time_ms(self) -> float | None:
-        """Median time of a run in milliseconds; ``None`` if it was not timed."""
+        """The median of the trials in milliseconds; ``None`` if it was not timed."""
         measurement = self.row.outcome.measurement
         return measurement.time_ms if measurement else None
+
+    @property
+    def interval_ms(self) -> tuple[float, float] | None:
+        """The limits that hold the time at 95 %; ``None`` if it was not timed."""
+        time = unranked_time_of(self.row.outcome)
+        return time.interval_ms if time is not None else None
 
     @property
     def gflops(self) -> float | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.compare.change import ROUNDS_EACH, Verdict
 from ckprof.compare.compare import DEFAULT_POLICY, compare
-from ckprof.compare.side import Side, process_of, with_rounds
+from ckprof.compare.side import Side, with_rounds
 from ckprof.errors import NothingLeftError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def halves(side: Side, seed: int) -> tuple[Side, Side]:
         if not middle:
             continue
         for part, chosen in zip(parts, (set(own[:middle]), set(own[middle:])), strict=True):
-            part[key] = with_rounds(row, [entry for entry in row.rounds if process_of(entry) in chosen])
+            part[key] = with_rounds(row, [entry for entry in row.rounds if entry.trial in chosen])
     first, second = (
         Side(label=f"{side.label} ({name} half)", rows=part, sessions=side.sessions)
         for name, part in zip(("one", "other"), parts, strict=True)

@@ -217,7 +217,7 @@ class MeasuredRow:
         """
         groups: dict[str, list[RoundTime]] = defaultdict(list)
         for round_time in self.rounds:
-            groups[process_of(round_time)].append(round_time)
+            groups[round_time.trial].append(round_time)
         return {
             process: [
                 math.log(round_time.time_ms)
@@ -253,10 +253,7 @@ class Side:
         groups: dict[ProblemKey, list[MeasuredRow]] = defaultdict(list)
         for row in self.rows.values():
             groups[row.key.problem].append(row)
-        return {
-            key: tuple(sorted(rows, key=lambda row: (row.time_ms, row.key.instance, row.key.split_k)))
-            for key, rows in groups.items()
-        }
+        return {key: tuple(sorted(rows, key=_place)) for key, rows in groups.items()}
 
     def first_places(self, problem: ProblemKey) -> list[MeasuredRow]:
         """Return the rows of a problem that may be the fastest: the best, and those tied with it."""
@@ -316,7 +313,7 @@ def _canary_times(
         if seen and time is not None:
             # all attempts of a round carry what was measured before it
             problem = row_key(attempt, by_device=by_device).problem
-            visits[problem, process_of(time)][attempt.session.uid, attempt.conditions.round] = seen
+            visits[problem, time.trial][attempt.session.uid, attempt.conditions.round] = seen
     return {
         visit: {name: median(seen[name] for seen in rounds.values()) for name in common}
         for visit, rounds in visits.items()
@@ -368,10 +365,9 @@ def device_name(device: DeviceKey) -> str:
     return " ".join(dict.fromkeys(part for part in (device.target, device.model, device.arch) if part))
 
 
-def process_of(round_time: RoundTime) -> str:
-    """Return the process that measured a round; its session where nothing tells processes apart."""
-    place = round_time.place
-    return round_time.process or (place[0] if place else "")
+def _place(row: MeasuredRow) -> tuple[bool, float, str, int]:
+    """Return what rows are sorted by: those that were pruned stand behind."""
+    return row.time is None or row.time.pruned, row.time_ms, row.key.instance, row.key.split_k
 
 
 def _row(key: RowKey, measured: list[list[Attempt]]) -> MeasuredRow:

@@ -78,6 +78,8 @@ class Verification:
 class Measurement:
     """Timing samples of one instance on one problem, in milliseconds."""
 
+    #: of one visit the median of the samples; of several the median of the trials, see
+    #: :mod:`ckprof.model.ranking`
     time_ms: float
     #: half the distance between the first and third quartile
     spread_ms: float
@@ -92,13 +94,16 @@ class Measurement:
     launches: int = 1
     #: units of the device that computed them, where the target chooses one for each launch
     units: tuple[str, ...] = ()
+    #: limits that hold the time at 95 %; ``None`` where nothing says them
+    low_ms: float | None = None
+    high_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundTime:
     """The time of one kernel in one round, verified."""
 
-    #: of the round's samples, in milliseconds
+    #: the median of the round's samples, in milliseconds
     time_ms: float
     #: half the distance between the first and third quartile of the samples
     spread_ms: float = 0.0
@@ -117,6 +122,11 @@ class RoundTime:
     process: str = ""
     #: the kernel left the rounds after it: slower than the best by more than was asked for
     pruned: bool = False
+
+    @property
+    def trial(self) -> str:
+        """What identifies the trial: its process, or its session, since sessions are different processes."""
+        return self.process or (self.place[0] if self.place else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,26 +4,28 @@ This is the only definition of these. The table of a run and its other formats, 
 comparisons, searches and :mod:`ckprof` itself take their times, winners and ties from here, so that the same
 measurements name the same winner everywhere.
 
-**What counts.** The unit is the round: samples of one round share the state of the machine and agree far
-better with one another than two rounds do. A kernel has one time per round, the median of its samples; where
-it ran several times in one round, as the reference kernel does, the geometric mean of these medians. Rounds
-count if the result was verified and they are not marked (drift, a slow device). A kernel whose latest
-measurement failed has no time.
+**What counts.** A kernel has one time per round, the median of its samples; where it ran several times in one
+round, as the reference kernel does, the geometric mean of these medians. Rounds count if the result was
+verified and they are not marked (drift, a slow device). A kernel whose latest measurement failed has no time.
 
-**The time** is the first quartile of these: the fastest of up to four rounds, the second fastest of up to
-eight. What disturbs a measurement makes it slower, hardly ever faster (Chen and Revels, "Robust benchmarking
-in noisy environments", 2016): a median follows as soon as every second round is disturbed, the quartile not
-before three of four are. No round is left out, and the luckiest of many does not decide. Without other work
-on the machine it agrees with the median within the noise.
+**The time** is the median of the trials. A trial is what one worker process measured of the kernel on the
+problem; its value is the median of its rounds. Rounds of one process share what the process does to a kernel,
+and agree far better with one another than two processes do. Of an even number, the median is the geometric
+mean of the middle two: what is expected does not depend on how many rounds or trials there are. No round is
+left out, and one disturbed trial of three does not decide, nor does one disturbed round of three in a trial.
+
+**Its interval**, at 95 %, is that of the trials themselves, by Student's distribution. One trial does not
+show what its process did to the kernel: :data:`~ckprof.model.noise.PROCESS_SIGMA` is assumed.
 
 **Ties.** :class:`Field` gives the logarithm of the ratio to the best an interval, whose limits are what the
-rounds of all kernels together show of the noise (:mod:`ckprof.model.noise`). The best of several kernels that
+trials of all kernels together show of the noise (:mod:`ckprof.model.noise`). The best of several kernels that
 may be as fast was lucky: its limit is that of the luckiest of so many (Bonferroni). A kernel shares the first
 place unless its whole interval lies beyond :data:`TIE`: the noisier the machine, the more do.
 
-**Pruned** are kernels that leave the rounds, because their whole interval lies beyond the margin of the
-rounds, at :data:`PRUNING_CONFIDENCE`: :meth:`Field.slower`. One that was pruned is never tied with the best,
-whatever later rounds of others say of the noise.
+**Pruned** are kernels that leave the rounds, by the rule of ties, with the margin of the rounds in place of
+:data:`TIE` and at :data:`PRUNING_CONFIDENCE`: :meth:`Field.slower`. One that was pruned stands behind all
+that were not and is never tied with the best, whatever later rounds of others say: the machine may have
+become slower since.
 
 **Decided** is the first place if none is faster than the kernel that is named by more than a tie, as surely:
 the indifference zone of Bechhofer, "A single-sample multiple decision procedure for ranking means of normal
@@ -35,11 +37,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from enum import Enum
-from statistics import NormalDist, fmean, geometric_mean, median
+from statistics import NormalDist, fmean, geometric_mean, median, stdev
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from ckprof.model.noise import PROCESS_SIGMA, Noise, quantile, quartile
+from ckprof.model.noise import PROCESS_SIGMA, Noise, quantile
 from ckprof.model.outcome import Measurement, Outcome, RoundTime, Status
+from ckprof.model.student import t_quantile
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -68,6 +72,16 @@ class KernelTime:
     rounds: tuple[RoundTime, ...]
     #: it left the rounds after the latest of its measurements
     pruned: bool = False
+
+    @property
+    def statistic(self) -> str:
+        """What the time is of what was measured."""
+        return f"median of {counted(len(trials_of(self.rounds)), 'trial')}"
+
+    @property
+    def interval_ms(self) -> tuple[float, float]:
+        """The limits that hold the time at 95 %, as its trials alone show it."""
+        return interval_of(trials_of(self.rounds))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +112,7 @@ def kernel_time(measured: Iterable[RoundTime]) -> KernelTime | None:
     rounds = _joined([round_time for round_time in timed if round_time.doubtful == least])
     medians = sorted(round_time.time_ms for round_time in rounds)
     return KernelTime(
-        time_ms=quartile(medians),
+        time_ms=middle_of(trials_of(rounds)),
         spread_ms=max(
             median(round_time.spread_ms for round_time in rounds),
             (quantile(medians, 0.75) - quantile(medians, 0.25)) / 2,
@@ -106,6 +120,33 @@ def kernel_time(measured: Iterable[RoundTime]) -> KernelTime | None:
         rounds=rounds,
         pruned=timed[-1].pruned,
     )
+
+
+def middle_of(times: Iterable[float]) -> float:
+    """Return the median of some times, at least one: the geometric mean of two in the middle."""
+    ordered = sorted(times)
+    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    return low if len(ordered) % 2 else math.sqrt(low * high)
+
+
+def trials_of(rounds: Iterable[RoundTime]) -> list[float]:
+    """Return the value of each trial, in the unit of the rounds: the median of its rounds."""
+    trials: dict[str, list[float]] = {}
+    for round_time in rounds:
+        trials.setdefault(round_time.trial, []).append(round_time.time_ms)
+    return [middle_of(times) for times in trials.values()]
+
+
+def interval_of(trials: Sequence[float]) -> tuple[float, float]:
+    """Return the limits that hold the median of some trials, at least one, at :data:`CONFIDENCE`."""
+    count, time = len(trials), middle_of(trials)
+    certain = (1 + CONFIDENCE) / 2
+    if count == 1:
+        reach = _NORMAL.inv_cdf(certain) * PROCESS_SIGMA
+    else:
+        variance = math.pi / 2 / (count + 0.5)
+        reach = t_quantile(certain, count - 1) * stdev(map(math.log, trials)) * math.sqrt(variance)
+    return time * math.exp(-reach), time * math.exp(reach)
 
 
 def _joined(measured: Sequence[RoundTime]) -> tuple[RoundTime, ...]:
@@ -126,13 +167,16 @@ def _joined(measured: Sequence[RoundTime]) -> tuple[RoundTime, ...]:
 
 
 def summarise(samples_ms: Sequence[float], stopped_by: str, *, keep_samples: bool) -> Measurement:
-    """Return median, spread, least and mean of samples in milliseconds.
+    """Return the time, which is the median, spread, least and mean of one visit's samples in milliseconds.
 
     Quartiles between two samples are interpolated linearly.
     """
     ordered = sorted(samples_ms)
+    low_ms, high_ms = interval_of([middle_of(ordered)])
     return Measurement(
         time_ms=quantile(ordered, 0.5),
+        low_ms=low_ms,
+        high_ms=high_ms,
         spread_ms=(quantile(ordered, 0.75) - quantile(ordered, 0.25)) / 2,
         min_ms=ordered[0],
         mean_ms=math.fsum(ordered) / len(ordered),
@@ -161,12 +205,15 @@ def summed_up(
     counted = [measured for of_round, measured in visits if of_round.place in places]
     samples = [sample for measurement in counted for sample in measurement.samples_ms]
     pooled = summarise(samples, stopped_by(counted, samples), keep_samples=True)
+    low_ms, high_ms = time.interval_ms
     return replace(
         outcome,
         # near the limit, rounds may differ in their launches
         measurement=replace(
             pooled,
             time_ms=time.time_ms,
+            low_ms=low_ms,
+            high_ms=high_ms,
             spread_ms=time.spread_ms,
             launches=max(measurement.launches for measurement in counted),
             units=tuple(dict.fromkeys(unit for measurement in counted for unit in measurement.units)),
@@ -247,12 +294,12 @@ class Field:
 
     def _leads(self, error: float, lucky: float, process_sigma: float) -> list[Interval]:
         noise, (best, *others) = self.noise, self.noise.tracks
-        of_best = noise.of_process(best, error, process_sigma)
-        low = math.hypot(noise.below(best, lucky), of_best)
-        high = math.hypot(noise.above(best, error), of_best)
+        of_process = noise.of_process(error, process_sigma)
+        low = math.hypot(noise.below(best, lucky), of_process)
+        high = math.hypot(noise.above(best, error), of_process)
         found = [_SELF]
         for track, kernel in zip(others, self.kernels[1:], strict=True):
-            estimate, of_process = track.middle - best.middle, noise.of_process(track, error, process_sigma)
+            estimate = track.middle - best.middle
             found.append(
                 Interval(
                     estimate=estimate,
@@ -266,18 +313,20 @@ class Field:
     def slower(self, margin: float) -> list[bool]:
         """Say of each kernel whether it is slower than the best by more than a margin: such a one is pruned.
 
-        None is where the noise is not known.
+        No kernel with a single round is, and no kernel that is tied with the best, whatever the margin.
         """
-        if not self.noise.known:
-            return [False] * len(self.kernels)
-        return [lead.low > math.log1p(margin) for lead in self.leads(PRUNING_CONFIDENCE)]
+        leads = (replace(lead, pruned=False) for lead in self.leads(PRUNING_CONFIDENCE))
+        return [
+            len(kernel.rounds) > 1 and not shares_first_place(lead, max(margin, TIE))
+            for lead, kernel in zip(leads, self.kernels, strict=True)
+        ]
 
     def standing(
         self, tie: float = TIE, confidence: float = CONFIDENCE, *, process_sigma: float = PROCESS_SIGMA
     ) -> Standing:
         """Return what is known of the first place: sweeps end by it, and reports say it."""
         leads = self.leads(confidence, process_sigma=process_sigma)
-        processes = len(self.noise.tracks[0].groups) if leads else 0
+        processes = self.noise.tracks[0].processes if leads else 0
         if len(leads) < 2:
             return Standing(order=Order.ALONE, first=len(leads), processes=processes)
         first = sum(shares_first_place(lead, tie) for lead in leads)
@@ -296,7 +345,7 @@ class Field:
             return None
         best, track = self.noise.tracks[0], self.noise.tracks[index]
         error = (1 - confidence) / 2
-        of_process = math.hypot(self.noise.of_process(best, error), self.noise.of_process(track, error))
+        of_process = math.sqrt(2) * self.noise.of_process(error)
         wanted = (lead.estimate + math.log1p(tie)) ** 2 - of_process**2
         if lead.estimate <= -math.log1p(tie) or wanted <= 0:
             return None
@@ -377,12 +426,15 @@ def field_of(outcomes: Iterable[Outcome]) -> tuple[list[Outcome], Field]:
 
 
 def ranked_field(timed: Iterable[tuple[KernelTime, str, int, T]]) -> tuple[list[T], Field]:
-    """Return what has times on a problem, the fastest first, and these times.
+    """Return what has times on a problem, the fastest first, and these times; what was pruned stands behind.
 
     :param timed: time, content key and splits of a kernel, and what stands for it.
     """
-    ordered = sorted(timed, key=lambda entry: (entry[0].time_ms, *entry[1:3]))
-    return [entry[3] for entry in ordered], Field([entry[0] for entry in ordered])
+    ordered = sorted(timed, key=lambda entry: (entry[0].pruned, entry[0].time_ms, *entry[1:3]))
+    kernels = [entry[0] for entry in ordered]
+    if kernels and kernels[0].pruned:  # what they were slower than has failed since
+        kernels = [replace(kernel, pruned=False) for kernel in kernels]
+    return [entry[3] for entry in ordered], Field(kernels)
 
 
 def ranking(outcomes: Sequence[Outcome], positions: Mapping[str, int]) -> list[Ranked]:

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.model.ranking import kernel_time
+from ckprof.model.ranking import kernel_time, unranked_time_of
 from ckprof.report.epilogue_cost import cost_as_json, cost_columns, epilogue_costs
 from ckprof.report.rows import (
     baseline_rows,
@@ -146,9 +146,15 @@ def _attempt(row: ResultRow) -> dict[str, Any]:
         "gflops": row.gflops,
         "gbytes_per_s": row.gbytes,
         "measurement": asdict(outcome.measurement) if outcome.measurement else None,
+        "statistic": _statistic(row),
         "standing": _standing(row),
         "verification": {**asdict(verification), "passed": verification.passed} if verification else None,
     }
+
+
+def _statistic(row: ResultRow) -> str | None:
+    time = unranked_time_of(row.outcome)
+    return time.statistic if time is not None else None
 
 
 def _standing(row: ResultRow) -> dict[str, Any] | None:
@@ -189,6 +195,9 @@ def data_columns(results: RunResults) -> list[Column[ResultRow]]:
         Column("split_k_deduced", lambda row: row.outcome.split_k_deduced),
         Column("status", lambda row: row.outcome.status.value),
         Column("time_ms", lambda row: row.measurement and row.measurement.time_ms),
+        Column("low_ms", lambda row: row.measurement and row.measurement.low_ms),
+        Column("high_ms", lambda row: row.measurement and row.measurement.high_ms),
+        Column("statistic", _statistic),
         Column("spread_ms", lambda row: row.measurement and row.measurement.spread_ms),
         Column("min_ms", lambda row: row.measurement and row.measurement.min_ms),
         Column("samples", lambda row: row.measurement and row.measurement.samples),

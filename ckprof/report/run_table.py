@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.model.noise import PROCESS_SIGMA
 from ckprof.model.outcome import CUT_OFF, DEVICE_REFERENCE, Status
-from ckprof.model.ranking import NOISY_SHARE, TIE, Order, is_noisy
+from ckprof.model.ranking import CONFIDENCE, NOISY_SHARE, TIE, Order, is_noisy, unranked_time_of
 from ckprof.model.requirement import UNTESTED
 from ckprof.model.results import status_counts
 from ckprof.report.document import Block, Document, Heading
@@ -99,6 +99,7 @@ def run_columns(results: RunResults) -> list[Column[ResultRow]]:
         *(split if any(_names_split(outcome) for outcome in results.outcomes) else []),
         Column("status", _status),
         Column("time", _time, unit="ms", align="right"),
+        Column(f"{CONFIDENCE:.0%} interval", _interval, unit="ms", align="right", priority=1),
         *(_ratio_column(id_) for id_ in results.baseline_ids),
         Column("GFLOP/s", lambda row: row.gflops, align="right", form=".2f", priority=3),
         Column("GB/s", lambda row: row.gbytes, align="right", form=".2f", priority=2),
@@ -144,6 +145,13 @@ def _status(row: ResultRow) -> str:
 def _time(row: ResultRow) -> str:
     measurement = row.outcome.measurement
     return f"{measurement.time_ms:.4f} ± {measurement.spread_ms:.4f}" if measurement else ""
+
+
+def _interval(row: ResultRow) -> str:
+    measured = row.outcome.measurement
+    if measured is None or measured.low_ms is None or measured.high_ms is None:
+        return ""
+    return f"{measured.low_ms:.4f} to {measured.high_ms:.4f}"
 
 
 def _max_error(row: ResultRow) -> float | None:
@@ -306,7 +314,7 @@ def _best_lines(results: RunResults, problem_index: int) -> str | Block:
     lines = (
         "Best configuration parameters:",
         f"name: {instance.instance_string} (instance {instance.index})",
-        f"avg_time: {best.measurement.time_ms:.6g} ({_time_of_what(best)})",
+        f"time_ms: {best.measurement.time_ms:.6g} ({_time_of_what(best)})",
         f"tflops: {gflops / 1e3:.6g}",
         f"GB/s: {gbytes:.6g}" + (f", SplitK {_split(best)}" if _names_split(best) else ""),
     )
@@ -314,6 +322,7 @@ def _best_lines(results: RunResults, problem_index: int) -> str | Block:
 
 
 def _time_of_what(best: Outcome) -> str:
-    if len(best.rounds) > 1:
-        return f"first quartile of {counted(len(best.rounds), 'round')}"
-    return f"median of {best.measurement.samples if best.measurement else 0}"
+    time = unranked_time_of(best)
+    if time is None or not best.rounds:
+        return f"median of {best.measurement.samples if best.measurement else 0}"
+    return f"{time.statistic}, {counted(len(best.rounds), 'round')}"

@@ -147,7 +147,9 @@ class PartWriter:
         }
         number = self._find("measurements", identity)
         if number is None:
-            number = self._insert("measurements", {**identity, "status": "", "attempts": 0, "ranked": 0})
+            number = self._insert(
+                "measurements", {**identity, "status": "", "attempts": 0, "ranked": 0, "pruned": 0}
+            )
         if len(self._measurements) >= _MOST_KEYS:
             self._measurements.clear()
         self._measurements[key.digest] = number

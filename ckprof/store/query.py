@@ -89,6 +89,9 @@ class MeasurementSummary:
     #: the kernel's time in milliseconds, see :mod:`ckprof.model.ranking`; ``None`` where the measurement may
     #: not be ranked, because there is no such attempt or the latest attempt failed
     time_ms: float | None
+    #: limits that hold it at 95 %
+    low_ms: float | None
+    high_ms: float | None
     #: time of the fastest round that counts
     min_ms: float | None
     #: times that the device failed beside the kernel, where there is no outcome of it

@@ -78,7 +78,10 @@ class MeasurementRow(msgspec.Struct, array_like=True, frozen=True):
     status: Status
     attempts: Count
     ranked: Count
+    pruned: Count
     time_ms: Time | None
+    low_ms: Time | None
+    high_ms: Time | None
     min_ms: Time | None
 
 

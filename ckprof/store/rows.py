@@ -330,11 +330,15 @@ def figures(connection: sqlite3.Connection, measurement: int) -> dict[str, Any]:
             )
     status = told[-1][0].status
     time = None if status.is_failure else kernel_time(rounds)
+    low_ms, high_ms = time.interval_ms if time else (None, None)
     return {
         "status": status.value,
         "attempts": len(attempts),
         "ranked": len(rounds),
+        "pruned": int(time is not None and time.pruned),
         "time_ms": time.time_ms if time else None,
+        "low_ms": low_ms,
+        "high_ms": high_ms,
         "min_ms": min(round_time.time_ms for round_time in time.rounds) if time else None,
     }
 
@@ -359,6 +363,8 @@ def summary_of(connection: sqlite3.Connection, parts: PartReader, number: int) -
         attempts=row.attempts,
         ranked_attempts=row.ranked,
         time_ms=row.time_ms,
+        low_ms=row.low_ms,
+        high_ms=row.high_ms,
         min_ms=row.min_ms,
         devices_lost=sum(one.device_lost for one in seen) if unknown else 0,
         launches=sum(one.checked[1] for one in seen),

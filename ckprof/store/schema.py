@@ -82,10 +82,12 @@ CREATE TABLE measurements (
     id INTEGER PRIMARY KEY,
     context_id INTEGER NOT NULL REFERENCES contexts, problem_id INTEGER NOT NULL REFERENCES problems,
     kernel_id INTEGER NOT NULL REFERENCES kernels, split_k INTEGER NOT NULL,
-    status TEXT NOT NULL, attempts INTEGER NOT NULL, ranked INTEGER NOT NULL, time_ms REAL, min_ms REAL,
+    status TEXT NOT NULL, attempts INTEGER NOT NULL, ranked INTEGER NOT NULL, pruned INTEGER NOT NULL,
+    -- the median of the trials, its limits at 95 %, and the fastest round
+    time_ms REAL, low_ms REAL, high_ms REAL, min_ms REAL,
     digest INTEGER, UNIQUE (context_id, problem_id, kernel_id, split_k)
 );
-CREATE INDEX measurements_by_time ON measurements (context_id, problem_id, time_ms)
+CREATE INDEX measurements_by_time ON measurements (context_id, problem_id, pruned, time_ms)
     WHERE time_ms IS NOT NULL;
 
 CREATE TABLE attempts (

@@ -150,20 +150,19 @@ class Store:
         conditions = measurement_conditions(query)
         conditions.add("m.time_ms IS NOT NULL")
         add_attempt_existence(query, conditions)
-        least = (
-            "SELECT m.context_id, m.problem_id, min(m.time_ms) "  # noqa: S608
-            f"FROM measurements m{conditions.where()} "
-            "GROUP BY m.context_id, m.problem_id ORDER BY m.context_id, m.problem_id"
+        groups = (
+            "SELECT DISTINCT m.context_id, m.problem_id "  # noqa: S608
+            f"FROM measurements m{conditions.where()} ORDER BY m.context_id, m.problem_id"
         )
         values = list(conditions.values)
-        conditions.add("m.context_id = ? AND m.problem_id = ? AND m.time_ms = ?")
-        # of equal times, the one that a ranking of outcomes has first
+        conditions.add("m.context_id = ? AND m.problem_id = ?")
+        # the one that a ranking of outcomes has first
         fastest = (
             "SELECT m.id FROM measurements m JOIN kernels k ON k.id = m.kernel_id "  # noqa: S608
             f"JOIN instances i ON i.id = k.instance_id{conditions.where()} "
-            "ORDER BY i.key, m.split_k, m.id LIMIT 1"
+            "ORDER BY m.pruned, m.time_ms, i.key, m.split_k, m.id LIMIT 1"
         )
-        chosen = (next(self._rows(fastest, [*values, *group])) for group in self._rows(least, values))
+        chosen = (next(self._rows(fastest, [*values, *group])) for group in self._rows(groups, values))
         return [self._summary(number) for (number,) in chosen]
 
     def baselines(self) -> Iterator[BaselineAttempt]:

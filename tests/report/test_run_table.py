@@ -27,9 +27,7 @@ def test_the_table_shows_every_status_and_ends_like_ckprofiler(results: RunResul
     assert "ok (not verified)" in text
     assert "because of run_error" in text  # reasons are put on one line
     assert "9 instances: 3 ok, 1 unsupported, 1 compile_error" in text
-    assert (
-        "Best configuration parameters:\nname: Kernel<2> (instance 2)\navg_time: 2 (median of 10)\n" in text
-    )
+    assert "Best configuration parameters:\nname: Kernel<2> (instance 2)\ntime_ms: 2 (median of 10)\n" in text
     assert "±" in text
 
 

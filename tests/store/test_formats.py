@@ -120,7 +120,7 @@ def test_csv_exports_what_it_can_say_and_counts_the_rest(tmp_path):
     grouped = make_problem(7, groups=2, filter=(3, 3), left_pads=(1, 1), right_pads=(1, 1))
     added = [
         make_attempt(0, 0, 2.0, problem=grouped),
-        make_attempt(0, 1, 2.1, problem=grouped, round=2),
+        make_attempt(0, 1, 2.0, problem=grouped, round=2),
         make_attempt(1, 2, 1.0, problem=make_problem(5, 3)),
         make_attempt(1, 3, 1.0, problem=make_problem(9, dilations=(2, 2), filter=(3, 3))),
         make_attempt(1, 4, 1.0, problem=make_problem(9, right_pads=(1, 0))),

@@ -43,7 +43,7 @@ def test_the_digest_is_that_of_json_with_sorted_names():
 
 
 def test_evidence_does_not_split_a_measurement():
-    elsewhere = make_attempt(0, 0, 2.1, session=make_session(7, host="elsewhere"))
+    elsewhere = make_attempt(0, 0, 2.0, session=make_session(7, host="elsewhere"))
     with make_store(make_attempt(0, 0, 2.0), elsewhere) as store:
         (summary,) = store.measurements()
         assert (summary.attempts, summary.time_ms) == (2, 2.0)
