@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.cli.fields import add_format
 from ckprof.errors import ExitCode
+from ckprof.measure.canary import canary_finding
 from ckprof.model.device import FindingState
 from ckprof.report.table import Column, Table
 from ckprof.settings import find_file
@@ -32,6 +33,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         for target in session.registry.targets
         for findings in (
             target.findings(),
+            filter(None, [canary_finding(target)]),
             # what devices that any machine has need for its kernels
             *(device.findings() for device in session.registry.devices if device.target == target.id),
         )

@@ -271,18 +271,19 @@ _log: Final = logging.getLogger(__name__)
 
 
 def search_compilers(
-    *, store: Path | None = None, first_only: bool = False
+    *, store: Path | None = None, first_only: bool = False, variable: bool = True
 ) -> tuple[tuple[Compiler, ...], tuple[RejectedCompiler, ...]]:
     """Look for usable compilers: ``$CXX``, the usual names, then the ``ziglang`` package.
 
     :param store: folder for the answers of compilers, by default in the cache.
     :param first_only: stop at the first usable one.
+    :param variable: look at ``$CXX`` as well.
     :returns: them in order of preference, and commands that are none.
     """
     store = store if store is not None else probe_store()
     compilers: list[Compiler] = []
     rejections: list[RejectedCompiler] = []
-    for command, expected in _candidates():
+    for command, expected in _candidates(variable):
         answer = probe(command, store)
         if not isinstance(answer, RejectedCompiler):
             compilers.append(answer)
@@ -330,9 +331,9 @@ def probe_store() -> Path:
     return cache_dir() / "compilers"
 
 
-def _candidates() -> Iterator[tuple[Sequence[str], bool]]:
+def _candidates(variable: bool) -> Iterator[tuple[Sequence[str], bool]]:
     """Yield commands, and whether the user expects that one to be there."""
-    from_environment = os.environ.get("CXX", "").strip()
+    from_environment = os.environ.get("CXX", "").strip() if variable else ""
     if from_environment:
         yield words_of(from_environment, "$CXX"), True
     for name in _NAMES:

@@ -13,13 +13,14 @@ from ckprof.errors import ToolchainError
 from ckprof.events import Level, Message
 from ckprof.files import scratch_folder
 from ckprof.measure.baselines import Baselines
+from ckprof.measure.canary import canaries_lost
 from ckprof.measure.executor import Executor
 from ckprof.measure.observers import combine
 from ckprof.measure.options import ReferencePlace
 from ckprof.measure.prepare import InsufficientMemoryError, prepare_problem
 from ckprof.measure.verify.exact import ExactKind
 from ckprof.measure.workers import device_lock
-from ckprof.model.device import DeviceIdentity, Reading
+from ckprof.model.device import CANARIES, DeviceIdentity, Reading
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import NOT_ASKED, UnmetRequirement
 from ckprof.model.tensor import layout_named
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from ckprof.events import Event
     from ckprof.kernels.library import BuiltLibrary
+    from ckprof.measure.canary import Canary
     from ckprof.measure.kernel_measurement import Verified
     from ckprof.measure.options import RunOptions
     from ckprof.measure.prepare import PreparedProblem
@@ -105,6 +107,7 @@ class KernelBench:
         of this process has the device's lock.
     :param lock_folder: of the lock files, if not the usual one.
     :param baselines: what is measured as well, on the same operands.
+    :param canary: what is measured as well, before each round.
     """
 
     def __init__(
@@ -118,8 +121,12 @@ class KernelBench:
         lock: str | None = "",
         lock_folder: Path | None = None,
         baselines: Baselines | None = None,
+        canary: Canary | None = None,
     ) -> None:
         self.library = library
+        #: what is measured before each round; ``None`` without any, or once it cannot be
+        self.canary = canary
+        self._lacks_canaries = False
         self._options = options
         self._observers = observers
         self._on_event = on_event
@@ -346,12 +353,27 @@ class KernelBench:
         return self._executor.measure_roof(dtype, ROOF_S) if self._executor is not None else 0.0
 
     def observe(self) -> Reading:
-        """Return what all observers see."""
+        """Return what all observers see, and the times of the canaries."""
         if self._options.device_name:
             return Reading()  # none of the machine's devices computes
         target, device = self.library.target, self._options.device_index
         readings = (observer.observe(target, device) for observer in self._observers)
-        return combine([reading for reading in readings if reading is not None])
+        seen = combine([reading for reading in readings if reading is not None])
+        return replace(seen, canaries=self._measure_canaries())
+
+    def _measure_canaries(self) -> dict[str, float]:
+        if self.canary is None or self._executor is None:
+            return {}
+        times: dict[str, float] = {}
+        try:
+            times = self._executor.measure_canaries(self.canary.path)
+            failed = ", ".join(name for name in CANARIES if name not in times)
+        except ToolchainError as exc:
+            self.canary, failed = None, str(exc)
+        if failed and not self._lacks_canaries:
+            self._lacks_canaries = True
+            self._on_event(canaries_lost(failed))
+        return times
 
 
 def _unsupported(unmet: UnmetRequirement) -> Outcome:

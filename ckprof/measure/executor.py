@@ -170,6 +170,23 @@ class Executor:
             return 0.0
         return rate if math.isfinite(rate) and rate > 0 else 0.0
 
+    def measure_canaries(self, path: Path) -> dict[str, float]:
+        """Return the times of the target's canaries in milliseconds, by name, without those that fail.
+
+        :param path: of their object.
+        :raises ToolchainError: workers do not start any more, or one that has run no kernel cannot time them.
+        """
+        while True:
+            self._turns.require()
+            alone = self._worker.state in (WorkerState.FRESH, WorkerState.READY)
+            try:
+                return self.library.measure_canaries(_OWN_WORK_LIMIT_S, str(path))
+            except WorkerFailure as failure:
+                # a kernel may have left the worker of no use
+                self._worker.discard(f"canaries: {failure}")
+                if alone:
+                    raise ToolchainError(str(failure)) from failure
+
     def set_problem(self, problem: PreparedProblem) -> None:
         """Make this the problem of all following measurements. Every worker loads it when it needs it."""
         self._problem = problem

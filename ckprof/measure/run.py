@@ -17,6 +17,7 @@ from ckprof.kernels.fitting import Fitting, default_problems
 from ckprof.lists.list_files import find_lists, find_tree
 from ckprof.measure.baselines import Baselines, BesideBench, baseline_sources
 from ckprof.measure.bench import BenchLibrary, KernelBench
+from ckprof.measure.canary import find_canary
 from ckprof.measure.host import run_environment
 from ckprof.measure.observers import PluginHooks, observers
 from ckprof.measure.options import ReferencePlace, options_on
@@ -86,7 +87,12 @@ class Run:
             before_problem=self._hooks.before_problem,
         )
         #: knows the device once :meth:`outcomes` has opened it
-        self.bench = new_bench(observers=observers(session), baselines=self.baselines)
+        recipe = library.recipe
+        self.bench = new_bench(
+            observers=observers(session),
+            baselines=self.baselines,
+            canary=find_canary(session, recipe.target, recipe.arch, self.options),
+        )
         self._benches = [self.bench]
         bench: KernelBench | BesideBench = self.bench
         if unfused.problems:

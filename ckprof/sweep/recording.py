@@ -18,7 +18,7 @@ from ckprof.store.baselines import BaselineAttempt
 from ckprof.store.key import KernelKey, MeasurementKey
 from ckprof.store.shard import ShardWriter
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.evidence import device_roofs, layer_evidence, roof_evidence
+from ckprof.sweep.evidence import canary_evidence, device_roofs, layer_evidence, roof_evidence
 from ckprof.sweep.identity import new_session, require_own_times, shared_key
 
 if TYPE_CHECKING:
@@ -216,7 +216,11 @@ def session_record(
         target = session.registry.targets.find(library.recipe.target)
         dtypes = [kernel.dtype for kernel in library.kernels]
         roofs = device_roofs(target, library.recipe.arch, options.device, bench.measure_roof, dtypes)
-    further = {**roof_evidence(shared.device, roofs), **layer_evidence(problems)}
+    further = {
+        **roof_evidence(shared.device, roofs),
+        **canary_evidence(shared.device, bench.canary),
+        **layer_evidence(problems),
+    }
     return new_session(session.manager, options, seed, tags, bench.device, further)
 
 

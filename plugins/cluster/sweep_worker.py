@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import CkprofError, ToolchainError
 from ckprof.measure.bench import BenchLibrary, KernelBench
+from ckprof.measure.canary import find_canary
 from ckprof.measure.host import cpu_model, host_properties
 from ckprof.measure.observers import observers
 from ckprof.measure.rounds import Ranking, Visit
@@ -24,7 +25,7 @@ from ckprof.store.attempt import ANCHOR, ANCHOR_MS, DEVICE, REFERENCE_MS, SCALE,
 from ckprof.store.key import MethodKey, OperationKey, ToolchainKey
 from ckprof.store.query import PastVisit, SharedKey
 from ckprof.store.shard import ShardWriter
-from ckprof.sweep.evidence import LAYERS, device_roofs, roof_evidence
+from ckprof.sweep.evidence import LAYERS, canary_evidence, device_roofs, roof_evidence
 from ckprof.sweep.identity import device_key, identify_device, source_digests
 from ckprof.sweep.plan import PlanRequest, make_plan
 from ckprof.sweep.recording import Recorder
@@ -420,7 +421,9 @@ def _open(task: Task, slot: Slot, stack: ExitStack) -> UnitRunner:
         worker_variables=dict(job.worker_variables),
         rejections={rejection.key: rejection for rejection in job.rejections},
     )
-    bench = stack.enter_context(KernelBench(built, options, observers(session), lock=slot.label))
+    canary = find_canary(session, job.target, job.arch, options)
+    opened = KernelBench(built, options, observers(session), lock=slot.label, canary=canary)
+    bench = stack.enter_context(opened)
     target = session.target(job.target)
     identity = identify_device(target, job.arch, job.machine_identity, options, bench.identity)
     device = WorkerDevice(
@@ -446,6 +449,7 @@ def _open(task: Task, slot: Slot, stack: ExitStack) -> UnitRunner:
             **({LAYERS: layers} if layers else {}),
             SWEEP: task.job,
             **roof_evidence(device.key, roofs),
+            **canary_evidence(device.key, canary),
         },
     )
     runner = UnitRunner(job, bench, device, own_session, own_folder / "shards")

@@ -11,6 +11,7 @@ from ckprof.kernels.keys import abi_dir
 from ckprof.model.architecture import LATEST_API_LEVEL, find_architecture
 from ckprof.model.recipe import BuildRecipe, Product, Purpose
 from ckprof.model.types import DataType
+from ckprof.plugin.protocols import CanarySource
 from ckprof_plugins.cuda.devices import USUAL_CAPABILITY, devices, shared_bytes
 from ckprof_plugins.cuda.execution import IN_BOTH_ENGINES
 from ckprof_plugins.cuda.toolchain import find_toolchain
@@ -48,6 +49,8 @@ _FLAGS: Final = (
     # get_instance_string() of generated launchers
     "-DCK_EXPERIMENTAL_BUILDER",
 )
+_CANARY: Final = _HERE / "canary.cu"
+_CANARY_FLAGS: Final = ("-fPIC", "-fvisibility=hidden", "-shared", "-cudart", "static", "-Xlinker", "-s")
 #: of the H200; that of other devices is not larger
 _LAST_LEVEL_CACHE: Final = 60 * 2**20
 #: nvcc adds their flags to its command line
@@ -135,6 +138,31 @@ def _device_recipe(request: BuildRequest, arch: Architecture) -> BuildRecipe:
         cannot_run=cannot_run,
         last_level_cache_bytes=_LAST_LEVEL_CACHE,
         peak_flops=_PEAK_FLOPS if hopper else (),
+    )
+
+
+def canary() -> CanarySource | None:
+    """Return how the canaries are compiled; ``None`` without a GPU that kernels can run on.
+
+    :raises ToolchainError: no usable nvcc.
+    """
+    capability, cannot_run = _capability()
+    return canary_source(capability) if not cannot_run else None
+
+
+def canary_source(capability: int) -> CanarySource:
+    """Return how the canaries are compiled for a compute capability.
+
+    :raises ToolchainError: no usable nvcc.
+    """
+    compiler, _, _ = find_toolchain()
+    headers = ("ckprof_device_canary.hpp", "ckprof_device_roofs.hpp", "ckprof_device_api.hpp")
+    code = f"-gencode=arch=compute_{capability},code=sm_{capability}"
+    return CanarySource(
+        files=(_CANARY, *(abi_dir() / name for name in headers)),
+        compiler=(*compiler.command, f"-I{abi_dir()}"),
+        flags=("-std=c++20", "-O3", code, *_CANARY_FLAGS),
+        machine="",
     )
 
 

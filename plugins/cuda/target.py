@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.roof import Roof
-    from ckprof.plugin.protocols import TimedKernel
+    from ckprof.plugin.protocols import CanarySource, TimedKernel
 
 #: the AMD device whose conditions decide what is valid and supported, without ``--arch``
 DEFAULT_ARCH: Final = "gfx942"
@@ -52,6 +52,16 @@ class CudaTarget(Target):
         from ckprof_plugins.cuda.recipe import recipe
 
         return recipe(request)
+
+    def canary(self, arch: str) -> CanarySource | None:
+        """Return how the canaries are compiled; ``None`` without a GPU that kernels can run on.
+
+        :raises ToolchainError: no usable nvcc.
+        """
+        del arch
+        from ckprof_plugins.cuda.recipe import canary
+
+        return canary()
 
     def inspect(self, code_object: Path, arch: str) -> Sequence[DeviceKernel]:
         """Return the kernels of a code object with what each of them needs."""

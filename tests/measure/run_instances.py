@@ -51,6 +51,7 @@ def run_instances(
     before_problem=lambda problem, index: None,
     recorder=None,
     pace=None,
+    canary=None,
 ):
     """Yield the outcomes of instances on problems.
 
@@ -59,10 +60,12 @@ def run_instances(
     :param before_problem: called before each problem.
     :param recorder: keeps measurements.
     :param pace: says how long it takes.
+    :param canary: measured before each round.
     """
     kernels = [selected(instance) for instance in instances]
     opened = BenchLibrary(path=library, operation=operation, target="", arch=arch, rejections={})
     use = {"lock_folder": lock_dir, "baselines": baselines, "before_problem": before_problem}
+    use["canary"] = canary
     with KernelBench(opened, options, (), on_event, **use) as bench:
         rounds = RunRounds(bench, options, on_event, after_group=bench.measure_baselines, pace=pace)
         rounds.recorder = recorder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ckprof.measure.canary import Canary
 from ckprof.model.problem import Problem
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.roof import Roof, RoofKind
@@ -79,9 +81,11 @@ def kept_layers(*cases: ProblemCase) -> Session:
 
 def test_canaries_are_those_of_an_object_on_a_device() -> None:
     def digest(device: DeviceKey, digest: str) -> str:
-        return replace(make_session(), environment=canary_evidence(device, digest)).canary_digest
+        kept = canary_evidence(device, Canary(Path(), digest))
+        return replace(make_session(), environment=kept).canary_digest
 
-    assert canary_evidence(DEVICE, "") == {} and digest(DEVICE, "") == ""
+    without = canary_evidence(DEVICE, None)
+    assert without == {} and replace(make_session(), environment=without).canary_digest == ""
     first = digest(DEVICE, "1" * 40)
     assert first == digest(replace(DEVICE, memory_bytes=7), "1" * 40) != ""
     for changed in ({"model": "other"}, {"compute_units": 3}, {"target": "other"}):

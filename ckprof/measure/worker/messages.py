@@ -266,6 +266,12 @@ class WorkerMethods(Protocol):
         :param size_bytes: of source and of destination of a copy, less where memory is short.
         """
 
+    def measure_canaries(self, path: str) -> dict[str, float]:
+        """Return the times of the target's canaries in milliseconds, by name, without those that fail.
+
+        :param path: of their object.
+        """
+
     def release(self) -> None:
         """Give the memory of the loaded problem back, so that another process can measure."""
 

@@ -13,11 +13,13 @@ import msgspec
 from ckprof.measure.verify.storage import StoredFile, storage_type
 from ckprof.measure.worker.abi import CProblem, DeviceError, DeviceRejectedError, Library, LibraryError
 from ckprof.measure.worker.audit import HostAudit, LaunchTimes, OtherThreads, look_at_more
+from ckprof.measure.worker.canaries import CanaryLibrary
 from ckprof.measure.worker.device_audit import DeviceAudit, DeviceReferences, ProblemTooLargeError
 from ckprof.measure.worker.memory import DeviceTensors
 from ckprof.measure.worker.messages import (
     AbiStatus,
     Answer,
+    DeviceChoice,
     Fault,
     Opened,
     WorkerMethods,
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
     from ckprof.measure.worker.messages import (
         BaselineSource,
         Checked,
-        DeviceChoice,
         LibraryInfo,
         LoadProblem,
         ProblemValues,
@@ -80,6 +81,8 @@ class KernelSession(WorkerMethods):
         #: bytes of flushing that were asked for last, and those for which there was memory
         self._flush: tuple[int, int] | None = None
         self._others = OtherThreads()
+        self._device = DeviceChoice()
+        self._canaries: CanaryLibrary | None = None
         #: what the last sampling has kept
         self._kept: list[NDArray[np.uint8]] = []
 
@@ -107,6 +110,7 @@ class KernelSession(WorkerMethods):
         self._opened = loaded = Library.load(Path(library))
         target, described, identity = loaded.target, "", None
         if device is not None:
+            self._device = device
             target.select_device(device.arch or (loaded.info.arch if loaded.info else ""), device.index)
             target.set_cpu_threads(device.cpu_threads)
             described, identity = target.describe_device(), target.identify_device()
@@ -396,6 +400,11 @@ class KernelSession(WorkerMethods):
         if available is not None:
             size_bytes = min(size_bytes, available // _ROOF_MEMORY_SHARE)
         return self._library.measure_roof(dtype, size_bytes, seconds)
+
+    def measure_canaries(self, path: str) -> dict[str, float]:
+        if self._canaries is None:
+            self._canaries = CanaryLibrary(path, self._device)
+        return self._canaries.times()
 
 
 def _c_problem(problem: ProblemValues, split_k: int) -> CProblem:

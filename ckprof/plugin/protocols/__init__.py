@@ -27,6 +27,7 @@ from ckprof.plugin.protocols.pipelines import RuleSet as RuleSet
 from ckprof.plugin.protocols.pipelines import RuleSetEntry as RuleSetEntry
 from ckprof.plugin.protocols.pipelines import RuleSetRequest as RuleSetRequest
 from ckprof.plugin.protocols.targets import Baseline as Baseline
+from ckprof.plugin.protocols.targets import CanarySource as CanarySource
 from ckprof.plugin.protocols.targets import NamedDevice as NamedDevice
 from ckprof.plugin.protocols.targets import Observer as Observer
 from ckprof.plugin.protocols.targets import Target as Target

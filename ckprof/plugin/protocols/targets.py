@@ -32,6 +32,24 @@ class TimedKernel:
     traits: KernelTraits
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanarySource:
+    """How the canaries of a target are compiled: reference kernels of :data:`ckprof.model.device.CANARIES`.
+
+    The object has the C function ``int ckprof_canary_ms(int which, int device, int threads, double *ms)``. It
+    returns 0 if it has timed the canary with that number.
+    """
+
+    #: the source, and the headers beside those of compiler and runtime that it includes
+    files: tuple[Path, ...]
+    #: the compiler's command, with flags that only say where something lies; source and output follow
+    compiler: tuple[str, ...]
+    #: all others; they follow
+    flags: tuple[str, ...]
+    #: what flags mean here, e.g. ``-march=native``; an object of equal files, flags and machine is used again
+    machine: str
+
+
 class Target(Protocol):
     """A toolchain, a provider of CK Tile headers and a place to run."""
 
@@ -104,6 +122,16 @@ class Target(Protocol):
         :param device: its index.
         """
         return ()
+
+    @optional
+    def canary(self, arch: str) -> CanarySource | None:
+        """Return how the canaries are compiled that are measured in every visit; ``None`` without any.
+
+        Compiler and flags must not depend on those of the user's kernels.
+
+        :raises ToolchainError: nothing here can compile them.
+        """
+        return None
 
     @optional
     def executed(self, kernel: TimedKernel) -> KernelTraits:

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import CkprofError, ToolchainError, UsageError
 from ckprof.kernels.build_systems import ninja_command
 from ckprof.kernels.cache import ObjectCache
-from ckprof.kernels.toolchain import ask, search_compilers, ziglang_executable
+from ckprof.kernels.toolchain import ask, find_compiler, search_compilers, ziglang_executable
 from ckprof.measure.host import cpuinfo_field, host_properties
 from ckprof.model.device import Finding
 from ckprof.model.device import FindingState as State
 from ckprof.model.recipe import CompilerFamily
 from ckprof.paths import CACHE_VARIABLE, cache_dir, object_cache_dir
+from ckprof.plugin.protocols import CanarySource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -124,6 +125,27 @@ def _first_allowed(most: str | None) -> int:
     if most and most not in names:
         raise UsageError(f"{BF16_UNIT_VARIABLE} is {most!r}, expected one of {', '.join(names)}")
     return names.index(most) if most else 0
+
+
+_CANARY_FLAGS: Final = (
+    *("-std=c++20", "-O3", "-march=native", "-ffp-contract=fast"),
+    # zig's own default
+    *("-fno-sanitize=undefined", "-fPIC", "-fvisibility=hidden", "-shared", "-pthread", "-s"),
+)
+
+
+def canary(source: Path) -> CanarySource:
+    """Return how the canaries are compiled: by the first compiler but that of ``$CXX``, which is for kernels.
+
+    :raises ToolchainError: no usable compiler.
+    """
+    compilers, _ = search_compilers(first_only=True, variable=False)
+    return CanarySource(
+        files=(source,),
+        compiler=(compilers[0] if compilers else find_compiler()).command,
+        flags=_CANARY_FLAGS,
+        machine=f"{platform.machine()} {cpuinfo_field('model name')} {' '.join(sorted(cpu_flags()))}",
+    )
 
 
 #: enough for one compiler process

@@ -12,12 +12,14 @@ if TYPE_CHECKING:
 
     from ckprof.model.device import Finding
     from ckprof.model.recipe import BuildRecipe, BuildRequest
+    from ckprof.plugin.protocols import CanarySource
 
 #: the device that is modelled unless another one is asked for
 DEFAULT_ARCH: Final = "gfx950"
 _HERE: Final = Path(__file__).parent
 INCLUDE_DIR: Final = _HERE / "include"
 SOURCE_DIR: Final = _HERE / "src"
+CANARY: Final = _HERE / "canary.cpp"
 
 
 class CpuTarget(Target):
@@ -48,3 +50,13 @@ class CpuTarget(Target):
         from ckprof_plugins.targets.cpu.recipe import recipe
 
         return recipe(request)
+
+    def canary(self, arch: str) -> CanarySource:
+        """Return how the canaries are compiled.
+
+        :raises ToolchainError: no usable compiler.
+        """
+        del arch
+        from ckprof_plugins.targets.cpu.machine import canary
+
+        return canary(CANARY)

@@ -12,6 +12,7 @@ from ckprof.model.architecture import find_architecture
 from ckprof.model.recipe import BuildRecipe, Product, Purpose
 from ckprof.model.types import DataType
 from ckprof.paths import object_cache_dir
+from ckprof.plugin.protocols import CanarySource
 from ckprof_plugins.targets.hip.devices import devices
 from ckprof_plugins.targets.hip.headers import find_headers
 from ckprof_plugins.targets.hip.rocm import (
@@ -69,6 +70,7 @@ PRECOMPILING: Final = {
 
 _HERE: Final = Path(__file__).parent
 INCLUDE_DIR: Final = _HERE / "include"
+_CANARY: Final = _HERE / "canary.cpp"
 _SHIM: Final = INCLUDE_DIR / "ckprof_hip_shim.hpp"
 _RUNTIME: Final = tuple(sorted((_HERE / "src").glob("*.cpp")))
 _ANSWERS: Final = tuple(sorted((_HERE / "src_answers").glob("*.cpp")))
@@ -267,6 +269,31 @@ def _recipe(
         last_level_cache_bytes=machine.last_level_cache_bytes if machine else 0,
         peak_flops=_peak_flops(base),
         **parts,
+    )
+
+
+def canary_source(arch: str) -> CanarySource:
+    """Return how the canaries are compiled.
+
+    :raises ToolchainError: no usable compiler, headers or device libraries.
+    """
+    base = arch.partition(":")[0]
+    hip, hip_root = find_hip_compiler(base), find_hip_root()
+    shim = _shim(hip, hip_root, base)
+    headers = ("ckprof_device_canary.hpp", "ckprof_device_roofs.hpp", "ckprof_device_api.hpp")
+    return CanarySource(
+        files=(_CANARY, *(abi_dir() / name for name in headers)),
+        compiler=(
+            *(*hip.compiler.command, "-x", "hip", f"--rocm-path={hip_root}"),
+            *library_flags(find_device_libraries(), hip, base),
+            *(("-include", str(_SHIM)) if shim else ()),
+            f"-I{abi_dir()}",
+        ),
+        flags=(
+            *(f"--offload-arch={arch}", *FLAGS, *LIBRARY_FLAGS, *shim),
+            *("-shared", "-pthread", "-s", *runtime_link_flags()),
+        ),
+        machine="",
     )
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ckprof.model.gemm_work import Estimate, GemmWork
     from ckprof.model.recipe import BuildRecipe, BuildRequest
     from ckprof.model.roof import Roof
+    from ckprof.plugin.protocols import CanarySource
 
 DEFAULT_ARCH: Final = "gfx942"
 
@@ -52,6 +53,17 @@ class HipTarget(Target):
         from ckprof_plugins.targets.hip.recipe import recipe
 
         return recipe(request)
+
+    def canary(self, arch: str) -> CanarySource | None:
+        """Return how the canaries are compiled; ``None`` without a GPU of the architecture.
+
+        :raises ToolchainError: no usable compiler, headers or device libraries.
+        """
+        from ckprof_plugins.targets.hip.devices import devices
+        from ckprof_plugins.targets.hip.recipe import canary_source
+
+        base = arch.partition(":")[0]
+        return canary_source(arch) if any(device.arch == base for device in devices()) else None
 
     def inspect(self, code_object: Path, arch: str) -> Sequence[DeviceKernel]:
         """Return the kernels of a code object with what each of them needs."""

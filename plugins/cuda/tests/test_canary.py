@@ -1,0 +1,24 @@
+"""The canaries of NVIDIA GPUs compile without one."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ckprof.measure.worker.canaries import CanaryLibrary
+from ckprof.measure.worker.messages import DeviceChoice
+from ckprof_plugins.cuda.devices import devices
+from ckprof_plugins.cuda.recipe import canary_source
+
+
+@pytest.mark.cuda
+def test_the_canaries_compile(tmp_path: Path) -> None:
+    for capability in (80, 90, 120):
+        source, path = canary_source(capability), tmp_path / f"{capability}.so"
+        command = [*source.compiler, str(source.files[0]), "-o", str(path), *source.flags]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (capability, done.stderr)
+        # it loads without a driver, and times nothing where there is no device
+        assert bool(devices()) or CanaryLibrary(str(path), DeviceChoice()).times() == {}

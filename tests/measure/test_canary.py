@@ -1,0 +1,165 @@
+"""Canaries: their object is built once, whatever kernels are built with, and its failure ends nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from ckprof.errors import ToolchainError
+from ckprof.events import Event, Level, Message
+from ckprof.measure.canary import Canary, canary_finding, find_canary
+from ckprof.measure.options import RunOptions
+from ckprof.model.device import FindingState
+from ckprof.model.outcome import Status
+from ckprof.plugin.protocols import CanarySource, Target
+
+from .canaries import canary_source, compiled_canary, needs_compiler
+from .fakes import ARCH, ScaleDirection, make_instance, make_problem
+from .run_instances import IN_ROUNDS, run_instances, texts
+
+if TYPE_CHECKING:
+    from ckprof.session import Session
+
+pytestmark = [pytest.mark.compiler, needs_compiler]
+
+GOOD = "*ms = which + 1; return 0;"
+LOST = "comparisons cannot tell a machine that became slower from kernels that did"
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "canaries"
+
+
+def target_with(source: CanarySource | Exception | None) -> Target:
+    def canary(arch: str) -> CanarySource | None:
+        assert arch == ARCH
+        if isinstance(source, Exception):
+            raise source
+        return source
+
+    return cast("Target", SimpleNamespace(canary=canary, default_arch=ARCH))
+
+
+def found(
+    source: CanarySource | Exception | None, options: RunOptions | None = None
+) -> tuple[Canary | None, list[Event]]:
+    """Return the canary of a target, and what users are told."""
+    seen: list[Event] = []
+    targets = SimpleNamespace(find={"mine": target_with(source)}.__getitem__)
+    session = SimpleNamespace(registry=SimpleNamespace(targets=targets), tell=seen.append)
+    return find_canary(cast("Session", session), "mine", ARCH, options or RunOptions()), seen
+
+
+def test_an_object_is_compiled_once_whatever_compiler_is_found_later(tmp_path: Path) -> None:
+    source = canary_source(tmp_path, GOOD)
+    first, told = found(source)
+    assert first is not None and first.path.is_file() and told == []
+    # cannot compile anything: what the cache has is used
+    assert found(replace(source, compiler=("false",)))[0] == first
+    assert list(first.path.parent.iterdir()) == [first.path]
+    other, _ = found(canary_source(tmp_path, GOOD + "  "))
+    elsewhere, _ = found(replace(source, machine="another CPU"))
+    assert other is not None and elsewhere is not None
+    assert len({first.path, other.path, elsewhere.path}) == 3
+    # equal bytes, so that times of two machines of one kind can be compared
+    assert elsewhere.digest == first.digest
+
+
+def test_what_cannot_be_built_is_one_warning(tmp_path: Path, own_cache: Path) -> None:
+    broken = canary_source(tmp_path, "this is no C++")
+    for source, reason in (
+        (broken, "g++ fails: " if broken.compiler[0].endswith("g++") else " fails: "),
+        (replace(broken, compiler=("/no/such/compiler",)), "No such file or directory"),
+        (ToolchainError("no usable compiler"), "no usable compiler"),
+    ):
+        canary, told = found(source)
+        assert canary is None
+        (message,) = told
+        assert isinstance(message, Message) and message.level is Level.WARNING
+        assert message.text.startswith("canaries are not measured: ") and reason in message.text
+        assert message.text.endswith(LOST)
+    assert not list(own_cache.rglob("*.so"))
+
+
+def test_who_has_none(tmp_path: Path) -> None:
+    """A target without, a device that is emulated, and what runs under another tool."""
+    assert found(None) == (None, [])
+    source = canary_source(tmp_path, GOOD)
+    for options in (RunOptions(device="emulated"), RunOptions(launcher=("ncu",))):
+        assert found(source, options) == (None, []), options
+
+
+def test_doctor_says_whether_there_are_any(tmp_path: Path) -> None:
+    source = canary_source(tmp_path, GOOD)
+    assert canary_finding(target_with(None)) is None
+    before = canary_finding(target_with(source))
+    found(source)
+    after = canary_finding(target_with(source))
+    assert before is not None and before.detail.startswith("not yet compiled, ")
+    assert after is not None and after.detail.startswith("compiled, ") and after.state is FindingState.OK
+    lacking = canary_finding(target_with(ToolchainError("no usable compiler")))
+    assert lacking is not None and lacking.state is FindingState.OPTIONAL
+    assert (lacking.detail, LOST in lacking.advice) == ("no usable compiler", True)
+
+
+def measured(library: Path, folder: Path, body: str, names: list[str]) -> tuple[list, list[Event], list]:
+    """Return outcomes, what users are told and the canaries' times of each visit."""
+    seen: list[Event] = []
+    visits: list = []
+    recorder = SimpleNamespace(
+        add=lambda sample: visits.append(sample), end_round=lambda report: None, add_baseline=None
+    )
+    outcomes = run_instances(
+        *(library, ARCH, ScaleDirection(), [make_instance(name) for name in names], [make_problem()]),
+        replace(IN_ROUNDS, rounds=3),
+        seen.append,
+        lock_dir=folder,
+        recorder=recorder,
+        canary=Canary(compiled_canary(folder, body), ""),
+    )
+    return list(outcomes), seen, visits
+
+
+def test_every_visit_has_the_times_of_its_round(library: Path, tmp_path: Path) -> None:
+    body = "static int calls[2]; *ms = 10 * which + ++calls[which]; return 0;"
+    outcomes, seen, visits = measured(library, tmp_path, body, ["ok", "prints"])
+    assert {outcome.status for outcome in outcomes} == {Status.OK}
+    assert not texts(seen, "canaries") and len({one.visit.round for one in visits}) >= 3
+    times: dict[tuple[str, int], set] = {}
+    for one in visits:
+        canaries = one.outcome.conditions.canaries
+        assert canaries == one.reading.canaries and canaries["bandwidth"] == canaries["arithmetic"] + 10
+        times.setdefault((one.process, one.visit.round), set()).add(canaries["arithmetic"])
+    assert all(len(of_round) == 1 for of_round in times.values())
+    # once per round: each process counts its calls from 1
+    of_process: dict[str, list[float]] = {}
+    for (process, _), of_round in times.items():
+        of_process.setdefault(process, []).extend(of_round)
+    assert all(sorted(seen) == [*range(1, len(seen) + 1)] for seen in of_process.values())
+
+
+def test_a_canary_that_fails_is_told_once_and_ends_nothing(library: Path, tmp_path: Path) -> None:
+    for name, body, reason, kept in (
+        ("fails", "*ms = 1; return which;", "bandwidth", {"arithmetic": 1.0}),
+        ("crashes", "std::raise(SIGSEGV); return 0;", "SIGSEGV", {}),
+    ):
+        folder = tmp_path / name
+        folder.mkdir()
+        outcomes, seen, visits = measured(library, folder, body, ["ok", "prints"])
+        assert {outcome.status for outcome in outcomes} == {Status.OK}, name
+        assert all(one.reading.canaries == kept for one in visits), name
+        (warning,) = texts(seen, "canaries are not measured: ")
+        assert reason in warning and warning.endswith(LOST), name
+
+
+def test_a_kernel_that_spoils_its_worker_costs_no_canaries(library: Path, tmp_path: Path) -> None:
+    outcomes, seen, visits = measured(library, tmp_path, GOOD, ["ok", "segfault", "prints"])
+    found = {outcome.key: outcome.status for outcome in outcomes}
+    assert found == {"ok": Status.OK, "segfault": Status.RUN_ERROR, "prints": Status.OK}
+    assert not texts(seen, "canaries") and all(len(one.reading.canaries) == 2 for one in visits)

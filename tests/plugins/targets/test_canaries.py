@@ -1,0 +1,80 @@
+"""The canaries of the targets: what they do, and that their object is that of the machine, not of kernels."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from statistics import median
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from ckprof.errors import ToolchainError
+from ckprof.measure.canary import find_canary
+from ckprof.measure.options import RunOptions
+from ckprof.measure.worker.canaries import CanaryLibrary
+from ckprof.measure.worker.messages import DeviceChoice
+from ckprof.model.device import CANARIES
+from ckprof.plugin.protocols import CanarySource
+from ckprof_plugins.targets.cpu.target import CpuTarget
+from ckprof_plugins.targets.hip.recipe import canary_source as hip_source
+
+if TYPE_CHECKING:
+    from ckprof.session import Session
+
+
+def compiled(source: CanarySource, path: Path, *flags: str) -> Path:
+    """Return the object of a source, compiled with further flags."""
+    command = (*source.compiler, str(source.files[0]), "-o", str(path), *source.flags, *flags)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+@pytest.mark.compiler
+def test_times_scale_with_the_work_and_fit_into_a_round(tmp_path: Path) -> None:
+    """Four times the work takes four times as long, of which other processes may take some."""
+    source = CpuTarget().canary("")
+    alone = DeviceChoice(cpu_threads=1)
+    once, more = (
+        CanaryLibrary(str(compiled(source, tmp_path / f"{work}.so", f"-DCKPROF_CANARY_WORK={work}")), alone)
+        for work in (1, 4)
+    )
+    # alternating, so that both see the same machine
+    seen = [(once.times(), more.times()) for _ in range(9)]
+    for name in CANARIES:
+        ratio = median(second[name] / first[name] for first, second in seen)
+        assert 3 < ratio < 5.5, (name, ratio, seen)
+    assert set(seen[0][0]) == set(CANARIES)
+
+
+@pytest.mark.compiler
+def test_the_object_is_the_same_for_kernels_of_two_compilers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def digest(folder: str, compiler: str) -> str:
+        """Return the digest of the object that is built where nothing is cached."""
+        monkeypatch.setenv("CXX", compiler)
+        monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path / folder))
+        registry = SimpleNamespace(targets=SimpleNamespace(find=lambda name: CpuTarget()))
+        session = SimpleNamespace(registry=registry, tell=lambda message: pytest.fail(message.text))
+        canary = find_canary(cast("Session", session), "cpu", "gfx942", RunOptions())
+        assert canary is not None
+        return canary.digest
+
+    first = CpuTarget().canary("").compiler[0]
+    other = tmp_path / "another-g++"
+    other.write_text(f'#!/bin/sh\nexec {first} "$@" -DOTHER -fno-tree-vectorize\n')
+    other.chmod(0o755)
+    assert digest("a", "") == digest("b", str(other)) == digest("c", first)
+
+
+@pytest.mark.amd
+def test_the_canaries_of_amd_gpus_compile(tmp_path: Path) -> None:
+    for arch in ("gfx942", "gfx1100"):
+        try:
+            source = hip_source(arch)
+        except ToolchainError as exc:
+            pytest.skip(str(exc).splitlines()[0])
+        compiled(source, tmp_path / f"{arch}.so")
