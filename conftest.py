@@ -6,7 +6,6 @@ import gc
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +22,7 @@ from ckprof.model.types import DataType
 from ckprof.paths import conf_root
 from ckprof_plugins.directions._convolution.layout import find_layout
 from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
-from tests.called import Called, Ckprof
+from tests.called import Called, Ckprof, ckprof_apart
 from tests.e2e.forked_calls import ForkedCalls
 from tests.places import TESTS
 
@@ -149,7 +148,7 @@ def host_runtime(shared_cache: None, tmp_path_factory: pytest.TempPathFactory) -
         if not folder.exists():
             folder.mkdir()
             # where it fails, the tests that need it say why
-            subprocess.run([sys.executable, "-m", "ckprof", *command], capture_output=True, check=False)
+            ckprof_apart(*command)
 
 
 @pytest.fixture(scope="session")
@@ -254,16 +253,7 @@ def ckprof_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forked_calls
         environment = {**os.environ, "NO_COLOR": "1", **(env or {})}
         if forked_calls.serves(environment):
             return Called(*forked_calls.call(words, tmp_path, environment, timeout))
-        done = subprocess.run(
-            [sys.executable, "-m", "ckprof", *words],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout,
-            cwd=tmp_path,
-            env=environment,
-        )
-        return Called(done.returncode, done.stdout, done.stderr)
+        return ckprof_apart(*words, timeout=timeout, cwd=tmp_path, env=environment)
 
     return call
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ckprof.cli.commands import command_table
 from ckprof_plugins import FEATURE_PACKAGES
@@ -22,6 +24,11 @@ class Called(NamedTuple):
     out: str
     err: str
 
+    def ok(self) -> Called:
+        """Assert that the call has done what it was asked for; return it."""
+        assert self.code == 0, f"exit code {self.code}\n{self.err[-4000:]}{self.out[-2000:]}"
+        return self
+
     def fails_with(self, code: int, *parts: str) -> None:
         """Assert the exit code, one message without a traceback, and that it says all ``parts``."""
         text = self.out + self.err
@@ -29,6 +36,17 @@ class Called(NamedTuple):
         assert self.code == code, text
         for part in parts:
             assert part in self.err, f"{part!r} is not in:\n{self.err}"
+
+
+def ckprof_apart(*arguments: object, **options: Any) -> Called:
+    """Call ``ckprof`` as a process of its own.
+
+    :param options: of :func:`subprocess.run`, such as ``cwd`` and ``env``.
+    """
+    command = [sys.executable, "-m", "ckprof", *map(str, arguments)]
+    usual = {"capture_output": True, "text": True, "errors": "replace", "check": False}
+    done = subprocess.run(command, **usual | options)
+    return Called(done.returncode, done.stdout, done.stderr)
 
 
 Ckprof = Callable[..., Called]

@@ -29,8 +29,7 @@ def stores(tmp_path_factory) -> Path:
 
 
 def test_no_change(ckprof, stores):
-    called = ckprof("compare", stores / "old.db", stores / "same.db")
-    assert called.code == 0
+    called = ckprof("compare", stores / "old.db", stores / "same.db").ok()
     assert "0 SLOWER, 0 FASTER" in called.out
 
 
@@ -62,8 +61,7 @@ def test_a_format_into_a_file(ckprof, stores, tmp_path):
 
 
 def test_the_smallest_change_of_interest(ckprof, stores):
-    called = ckprof("compare", stores / "old.db", stores / "slow.db", "--min-change", "50")
-    assert called.code == 0
+    called = ckprof("compare", stores / "old.db", stores / "slow.db", "--min-change", "50").ok()
     assert "12 SAME" in called.out
 
 
@@ -105,8 +103,7 @@ def test_stores_without_anything_in_common(ckprof, stores, tmp_path):
 
 
 def test_the_self_test(ckprof, stores):
-    called = ckprof("compare", "--self-test", stores / "processes.db", "--seeds", "2")
-    assert called.code == 0
+    called = ckprof("compare", "--self-test", stores / "processes.db", "--seeds", "2").ok()
     assert "0 of 24 rows are called faster or slower between halves of 2 to 2 processes" in called.out
     assert "2 of 2 injected slowdowns of 5 % were found" in called.out
 

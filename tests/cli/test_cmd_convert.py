@@ -28,8 +28,7 @@ V3 = line("forward_v3")
 
 @pytest.mark.thorough
 def test_upstreams_folder_gives_upstreams_catalogs(ckprof, tmp_path, upstream_lists):
-    called = ckprof("convert", upstream_lists, "-o", "out")
-    assert called.code == 0, called.err
+    called = ckprof("convert", upstream_lists, "-o", "out").ok()
     assert "74 lists: 74 converted; 66 catalogs with 4586 instances: 66 written" in called.out
     for golden in GOLDEN.rglob("*.json"):
         assert (tmp_path / "out" / golden.relative_to(GOLDEN)).read_bytes() == golden.read_bytes()
@@ -40,8 +39,7 @@ def test_upstreams_folder_gives_upstreams_catalogs(ckprof, tmp_path, upstream_li
 
 @pytest.mark.thorough
 def test_the_lists_that_ship_are_converted(ckprof):
-    called = ckprof("convert", "conf", "-o", "out")
-    assert called.code == 0, called.err
+    called = ckprof("convert", "conf", "-o", "out").ok()
     assert "194 lists: 194 converted; 186 catalogs with 12245 instances: 186 written" in called.out
     assert ckprof("convert", "conf", "-o", "out", "--check").code == 0
 
@@ -60,8 +58,7 @@ def test_a_check_of_one_list(ckprof, tree, tmp_path):
 @pytest.mark.parametrize("name", ["forward/tests/nhwgc_fp16", "backward_weight/tests/nhwgc_bf16"])
 def test_back_to_native_lines(ckprof, tmp_path, name):
     ckprof("convert", name, "-o", "one.json")
-    called = ckprof("convert", "one.json", "--to", "native", "-o", "native.conf")
-    assert called.code == 0
+    ckprof("convert", "one.json", "--to", "native", "-o", "native.conf").ok()
     ckprof("convert", "native.conf", "-o", "two.json")
     assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
     assert ckprof("convert", "one.json", "--to", "native").out == (tmp_path / "native.conf").read_text()
@@ -249,8 +246,7 @@ def test_the_examples_of_the_readme_work(ckprof, tmp_path):
         if words[0] == "echo":
             (tmp_path / words[-1]).write_text(words[1] + "\n")
             continue
-        called = ckprof(*words[1:])
-        assert called.code == 0, (command, called.err)
+        ckprof(*words[1:]).ok()
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         *("catalogs", "ckprofiler.log", "depthwise", "fwd.json", "log.json", "native.conf", "short.json"),
         "sk.json",

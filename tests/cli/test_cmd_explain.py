@@ -22,8 +22,7 @@ def conf(tmp_path):
 
 
 def test_a_line(ckprof):
-    called = ckprof("explain", FORWARD)
-    assert called.code == 0
+    called = ckprof("explain", FORWARD).ok()
     rows = [row.split() for row in called.out.splitlines()]
     assert [
         "19",
@@ -69,8 +68,7 @@ def test_lines_are_explained_as_their_list_has_them(ckprof, tmp_path):
 
 
 def test_shipped_lists_and_several_lines(ckprof):
-    called = ckprof("explain", "forward/tests/nhwgc_fp16:1", "backward_data/typestring/nhwgc_fp16:1")
-    assert called.code == 0
+    called = ckprof("explain", "forward/tests/nhwgc_fp16:1", "backward_data/typestring/nhwgc_fp16:1").ok()
     assert "dropped by missing-information: vector_size_c is not printed" in called.out
 
 

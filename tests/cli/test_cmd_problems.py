@@ -20,8 +20,7 @@ def test_list(ckprof):
 
 
 def test_show(ckprof):
-    called = ckprof("problems", "show", "vgg16", "--batch", 2)
-    assert called.code == 0
+    called = ckprof("problems", "show", "vgg16", "--batch", 2).ok()
     assert "Simonyan" in called.out
     assert "2D G1 N2 K64 C3 in 224x224" in called.out
     listed = json.loads(ckprof("problems", "show", "vgg16", "--batch", "2", "--format", "json").out)
@@ -53,8 +52,7 @@ def test_what_is_written_can_be_read(ckprof, tmp_path, form):
 
 def test_a_log_of_one_direction_is_one_file(ckprof, tmp_path):
     (tmp_path / "app.log").write_text(f"{LOG}{CONV} -F 1\nhello\n{LOG}{CONV} -F 1\n")
-    called = ckprof("problems", "from-log", "app.log", "-o", "out.txt")
-    assert called.code == 0
+    called = ckprof("problems", "from-log", "app.log", "-o", "out.txt").ok()
     assert "2 problems, 1 distinct ones" in called.err
     text = (tmp_path / "out.txt").read_text()
     assert "2 times" in text
@@ -63,8 +61,7 @@ def test_a_log_of_one_direction_is_one_file(ckprof, tmp_path):
 
 def test_a_log_of_several_directions_is_a_file_each(ckprof, tmp_path):
     (tmp_path / "app.log").write_text(f"{LOG}{CONV} -F 1\n{LOG}{CONV} -F 2\n")
-    called = ckprof("problems", "from-log", "app.log", "-o", "out.txt")
-    assert called.code == 0
+    called = ckprof("problems", "from-log", "app.log", "-o", "out.txt").ok()
     assert sorted(path.name for path in tmp_path.glob("out*")) == ["out.bwd_data.txt", "out.fwd.txt"]
     assert "out.bwd_data.txt: 1 problem of bwd_data" in called.err
     assert ckprof("problems", "from-log", "app.log", "--direction", "fwd", "-o", "one.txt").code == 0
@@ -87,8 +84,7 @@ def test_a_log_without_problems(ckprof, tmp_path):
 
 
 def test_samples(ckprof):
-    first = ckprof("problems", "sample", "20", "--seed", "3", "--max-gflop", "1")
-    assert first.code == 0
+    first = ckprof("problems", "sample", "20", "--seed", "3", "--max-gflop", "1").ok()
     assert first.out.count("conv -n") + first.err.count("same pads") == 20
     assert first.out == ckprof("problems", "sample", "20", "--seed", "3", "--max-gflop", "1").out
 
@@ -120,8 +116,7 @@ def test_wrong_problems(ckprof, text):
 def test_problems_of_an_operation_that_is_no_convolution(ckprof, tmp_path):
     called = ckprof(
         "problems", "convert", "--problem", "64x48x100", "--problem", "1 2 3", "--direction", "gemm"
-    )
-    assert called.code == 0
+    ).ok()
     assert called.out.splitlines()[1:] == ["-m=64 -n=48 -k=100", "-m=1 -n=2 -k=3"]
     called = ckprof("problems", "convert", "--problem", "64x48x100", "--direction", "gemm", "--dtype", "fp16",
                     "--layout", "rcr")  # fmt: skip

@@ -68,8 +68,7 @@ def rows_of(text):
 
 
 def test_one_result_goes_wherever_it_is_asked_for(ckprof, measuring, tmp_path):
-    called = ckprof(*RUN, "--format", "csv", "--json", "a.json", "-o", "md=a.md", "--seed", "7")
-    assert called.code == 0
+    called = ckprof(*RUN, "--format", "csv", "--json", "a.json", "-o", "md=a.md", "--seed", "7").ok()
     assert rows_of(called.out) == [(0, "1"), (1, "2"), (2, "3")] * 2
     report = json.loads((tmp_path / "a.json").read_text())
     assert (report["schema"], report["environment"]["seed"], len(report["problems"])) == ("ckprof.run", 7, 2)

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-INSTANCE = {
-    **{"tile_m": 128, "tile_n": 128, "tile_k": 64, "warp_m": 2, "warp_n": 2, "warp_k": 1},
-    **{"warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 16},
-    **{"vector_size_a": 8, "vector_size_b": 8, "vector_size_c": 8},
-    **{"pipeline": "compv1", "scheduler": "intrawave", "epilogue": "cshuffle", "double_smem_buffer": False},
-    **{"num_groups_to_merge": 1, "num_wave_groups": 1, "specialization": "default", "two_stage": False},
-    **{"explicit_gemm": False, "split_image": False, "streamk_enabled": False},
-    **{"streamk_reduction_strategy": None, "streamk_persistent": False},
-}
+from tests.e2e.catalogs import LARGE_TILE, write_catalog
+
+INSTANCE = {**LARGE_TILE, "pipeline": "compv1"}
 NARROW = {"vector_size_a": 4, "vector_size_b": 2, "vector_size_c": 4}
 V4 = {**NARROW, "pipeline": "compv4", "double_smem_buffer": True, "tile_k": 32}
 
@@ -49,14 +42,7 @@ WEIGHT = (({}, "yes no no yes yes yes no yes"),)
 
 def write_case(folder: Path, variant: str, kernels: tuple[tuple[dict[str, object], str], ...]) -> list[str]:
     """Write catalog and problems, and return the arguments that name them."""
-    catalog = {
-        "variant": variant,
-        "ndim_spatial": 2,
-        "layout": "nhwgc",
-        "datatype": "fp16",
-        "instances": [{"id": index, **INSTANCE, **changes} for index, (changes, _) in enumerate(kernels)],
-    }
-    (folder / "catalog.json").write_text(json.dumps(catalog))
+    write_catalog(folder / "catalog.json", variant, [changes for changes, _ in kernels], usual=INSTANCE)
     (folder / "problems.txt").write_text("".join(f"{line}\n" for line in PROBLEMS))
     return ["--conf", "catalog.json", "--problems", "problems.txt", "--split-k", "1,2"]
 

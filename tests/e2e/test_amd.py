@@ -10,7 +10,6 @@ import json
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -20,21 +19,13 @@ from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof.model.types import has_ocp_float8
 from ckprof_plugins.targets.hip.devices import devices
 from ckprof_plugins.targets.hip.target import HipTarget
+from tests.e2e.catalogs import TILE, write_catalog
 from tests.e2e.support_cases import FORWARD as FORWARD_CASES
 from tests.e2e.support_cases import WEIGHT as WEIGHT_CASES
 from tests.e2e.support_cases import answers_of, expected, write_case
 
 pytestmark = [pytest.mark.amd, pytest.mark.usefixtures("amd_toolchain"), pytest.mark.timeout(1500)]
 
-TILE = {
-    **{"tile_m": 64, "tile_n": 64, "tile_k": 32, "warp_m": 2, "warp_n": 2, "warp_k": 1},
-    **{"warp_tile_m": 16, "warp_tile_n": 16, "warp_tile_k": 16},
-    **{"vector_size_a": 8, "vector_size_b": 8, "vector_size_c": 8},
-    **{"scheduler": "intrawave", "epilogue": "cshuffle", "double_smem_buffer": False},
-    **{"num_groups_to_merge": 1, "num_wave_groups": 1, "specialization": "default", "two_stage": False},
-    **{"explicit_gemm": False, "split_image": False, "streamk_enabled": False},
-    **{"streamk_reduction_strategy": None, "streamk_persistent": False},
-}
 TWO_WAVES = {"warp_m": 1, "warp_n": 1, "warp_k": 2, "num_wave_groups": 2, "tile_m": 32, "tile_n": 32}
 FORWARD = [
     {"pipeline": "compv1"},
@@ -46,21 +37,8 @@ FORWARD = [
 WEIGHT = [{"pipeline": "compv1"}]
 
 
-def write_catalog(path: Path, variant: str, changes: list[dict[str, object]]) -> Path:
-    content = {
-        "variant": variant,
-        "ndim_spatial": 2,
-        "layout": "nhwgc",
-        "datatype": "fp16",
-        "instances": [{"id": index, **TILE, **change} for index, change in enumerate(changes)],
-    }
-    path.write_text(json.dumps(content))
-    return path
-
-
 def inspected(ckprof, *arguments):
-    called = ckprof("inspect", *arguments, "--format", "json", timeout=1200)
-    assert called.code == 0, called.err
+    called = ckprof("inspect", *arguments, "--format", "json", timeout=1200).ok()
     return json.loads(called.out)["inspection"]
 
 
@@ -110,8 +88,7 @@ def test_one_kernel_of_each_gemm_pipeline_for_gfx942(ckprof, tmp_path):
     assert built.out.strip() == str(tmp_path / "kept")
     same = ckprof("inspect", "--diff", report, "kept")
     assert (same.code, same.out.splitlines()[-1][:16]) == (0, "0 kernels differ")
-    shown = ckprof("inspect", "kept", "--sort", "vgprs", "--where", "waves_per_simd>=1")
-    assert shown.code == 0
+    shown = ckprof("inspect", "kept", "--sort", "vgprs", "--where", "waves_per_simd>=1").ok()
     assert "5 rows" in shown.out
 
     problem = "conv -n 32 -c 128 -H 56 -W 56 -k 128 -y 3 -x 3 -p 1 -q 1 -F 1"
@@ -271,8 +248,7 @@ def test_a_library_for_programs_is_linked_with_cmake(ckprof, tmp_path):
         pytest.skip("no cmake found")
     catalog = write_catalog(tmp_path / "fwd.json", "forward", FORWARD[:1])
     build = ("build", "fwd", "--conf", catalog, "--target", "hip", "--arch", "gfx942", "--build-dir", "tree")
-    called = ckprof(*build, "--link", timeout=1200)
-    assert called.code == 0, called.err
+    called = ckprof(*build, "--link", timeout=1200).ok()
     library = tmp_path / "tree" / "out" / "libckprof_conv_fwd.so"
     assert called.out.strip() == str(library)
     # it loads, knows its kernel, and says that there is no device

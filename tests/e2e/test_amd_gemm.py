@@ -18,7 +18,9 @@ from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof_plugins.operations.gemm.operation import Gemm
 from ckprof_plugins.targets.cpu.target import CpuTarget
 from ckprof_plugins.targets.hip.target import HipTarget
+from tests.e2e import catalogs
 from tests.e2e.answer_program import answered
+from tests.e2e.catalogs import PRODUCT_TILE
 from tests.plugins.pipelines.universal_gemm.products import FAMILY, NOVEMBER, OLD, broken, make_product
 
 if TYPE_CHECKING:
@@ -127,8 +129,7 @@ def test_whole_lists_are_answered_as_the_headers_do(ckprof, listed):
         *("check-support", "gemm", "--conf", listed, "--target", "hip", "--arch", "gfx942"),
         *("--api-level", OLD, "--random", "500", "--format", "json"),
         timeout=7200,
-    )
-    assert called.code == 0, called.err[-4000:]
+    ).ok()
     report = json.loads(called.out)
     assert report["disagreements"] == 0
     assert len(report["kernels"]) > 80
@@ -137,20 +138,13 @@ def test_whole_lists_are_answered_as_the_headers_do(ckprof, listed):
 
 
 def write_catalog(path: Path, layout: str, dtype: str, changes: list[dict[str, object]]) -> Path:
-    tile = {
-        **{"tile_m": 128, "tile_n": 128, "tile_k": 64, "warp_m": 2, "warp_n": 2, "warp_k": 1},
-        **{"warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 16, "pipeline": "compv3"},
-        **{"scheduler": "intrawave", "epilogue": "cshuffle", "pad_m": False, "pad_n": False, "pad_k": False},
-    }
-    instances = [{"id": index, **tile, **change} for index, change in enumerate(changes)]
-    head = {"variant": "gemm", "ndim_spatial": 0, "layout": layout, "datatype": dtype}
-    path.write_text(json.dumps({**head, "instances": instances}))
-    return path
+    return catalogs.write_catalog(path, "gemm", changes, usual=PRODUCT_TILE, layout=layout, dtype=dtype)
 
 
 def inspected(ckprof, conf: Path) -> dict[str, object]:
-    called = ckprof("inspect", "gemm", "--conf", conf, "--arch", "gfx942", "--format", "json", timeout=2000)
-    assert called.code == 0, called.err
+    called = ckprof(
+        "inspect", "gemm", "--conf", conf, "--arch", "gfx942", "--format", "json", timeout=2000
+    ).ok()
     inspection = json.loads(called.out)["inspection"]
     assert inspection["unattributed"] == []
     return inspection

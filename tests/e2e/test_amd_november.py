@@ -24,7 +24,8 @@ from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
 from ckprof_plugins.targets.cpu.target import CpuTarget
 from ckprof_plugins.targets.hip.target import HipTarget
 from tests.e2e.answer_program import answered
-from tests.e2e.test_amd import TILE, lds_formula
+from tests.e2e.catalogs import LARGE_TILE, TILE, VARIANTS, write_catalog
+from tests.e2e.test_amd import lds_formula
 
 if TYPE_CHECKING:
     from ckprof.model.recipe import BuildRecipe
@@ -35,12 +36,9 @@ pytestmark = [pytest.mark.amd, pytest.mark.timeout(3000)]
 HERE = Path(__file__).parent
 ROOT = os.environ.get("CK_BUILDER_ROOT", "")
 FAMILY = ImplicitGemmPipeline()
-VARIANTS = {"fwd": "forward", "bwd_data": "bwd_data", "bwd_weight": "bwd_weight"}
+DIRECTIONS = ("fwd", "bwd_data", "bwd_weight")
 
-LARGE = {
-    **{"tile_m": 128, "tile_n": 128, "tile_k": 64},
-    **{"warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 16},
-}
+LARGE = {name: value for name, value in LARGE_TILE.items() if TILE[name] != value}
 WIDE = {"tile_m": 256, "tile_n": 64, "warp_m": 4, "warp_n": 1}
 NARROW = {"vector_size_a": 4, "vector_size_b": 2, "vector_size_c": 4}
 SINGLE = {"vector_size_a": 1, "vector_size_b": 1, "vector_size_c": 1}
@@ -163,7 +161,7 @@ def compare(folder: Path, instances: list[ImplicitGemmInstance], problems: int) 
 
 @pytest.mark.parametrize(
     "direction",
-    [pytest.param(one, marks=() if one == "bwd_weight" else pytest.mark.slow) for one in VARIANTS],
+    [pytest.param(one, marks=() if one == "bwd_weight" else pytest.mark.slow) for one in DIRECTIONS],
 )
 def test_model_answers_as_the_headers_do(direction, tmp_path):
     """Support by kernel and launcher, grid, sizes of the product, widths of accesses, threads and names."""
@@ -173,18 +171,11 @@ def test_model_answers_as_the_headers_do(direction, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("direction", VARIANTS)
+@pytest.mark.parametrize("direction", DIRECTIONS)
 def test_model_answers_as_the_headers_do_for_further_kernels(direction, tmp_path):
     instances = chosen(direction, FURTHER)
     assert len(instances) >= {"fwd": 28, "bwd_data": 19, "bwd_weight": 19}[direction]
     assert compare(tmp_path, instances, 500) > 200
-
-
-def write_catalog(path: Path, direction: str, changes: list[dict[str, object]]) -> Path:
-    head = {"variant": VARIANTS[direction], "ndim_spatial": 2, "layout": "nhwgc", "datatype": "fp16"}
-    instances = [{"id": index, **TILE, **change} for index, change in enumerate(changes)]
-    path.write_text(json.dumps({**head, "instances": instances}))
-    return path
 
 
 @pytest.mark.parametrize(
@@ -199,12 +190,11 @@ def write_catalog(path: Path, direction: str, changes: list[dict[str, object]]) 
 )
 def test_each_direction_compiles(direction, arch, functions, ckprof, tmp_path):
     changes = [{"pipeline": "compv3"}]
-    catalog = write_catalog(tmp_path / "one.json", direction, changes)
+    catalog = write_catalog(tmp_path / "one.json", VARIANTS[direction], changes)
     called = ckprof(
         *("inspect", direction, "--conf", catalog, "--arch", arch, "--ck-root", ROOT, "--format", "json"),
         timeout=1500,
-    )
-    assert called.code == 0, called.err
+    ).ok()
     inspection = json.loads(called.out)["inspection"]
     assert inspection["api_level"] == API_LEVEL_2025_11
     assert inspection["unattributed"] == []

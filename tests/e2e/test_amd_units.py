@@ -17,7 +17,8 @@ from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof_plugins.targets.hip.code_object import read_metadata
 from ckprof_plugins.targets.hip.instructions import find_disassembler
 from ckprof_plugins.targets.hip.target import HipTarget
-from tests.e2e.test_amd import FORWARD, TILE, write_catalog
+from tests.e2e.catalogs import TILE, write_catalog
+from tests.e2e.test_amd import FORWARD
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,13 +85,12 @@ def test_kernels_of_one_unit_have_the_code_of_kernels_by_themselves(ckprof, tmp_
     catalog = write_catalog(tmp_path / "list.json", variant, kernels)
 
     def built(folder: str, *chosen: str) -> list[Path]:
-        called = ckprof(
+        ckprof(
             *("build", direction, "--conf", catalog, "--target", "hip", "--arch", "gfx942", "--jobs", "1"),
             *("--build-dir", folder, *chosen),
             env={"CKPROF_CACHE_DIR": str(tmp_path / f"cache-{folder}")},
             timeout=2400,
-        )
-        assert called.code == 0, called.err
+        ).ok()
         code = read_code_objects(tmp_path / folder)
         return sorted({kernel.path for kernel in code.kernels})
 
@@ -116,13 +116,12 @@ def test_shared_loads_change_no_instruction(ckprof, tmp_path, direction, variant
     catalog = write_catalog(tmp_path / "list.json", variant, PIPELINES[variant])
     codes = []
     for name, flags in (("shared", ()), ("own", (f"--cxx-flags={WITHOUT_SHARED_LOADS}",))):
-        called = ckprof(
+        ckprof(
             *("build", direction, "--conf", catalog, "--target", "hip", "--arch", "gfx942", "--jobs", "1"),
             *("--ck-root", NOVEMBER, "--build-dir", name, *flags),
             env={"CKPROF_CACHE_DIR": str(tmp_path / f"cache-{name}")},
             timeout=2400,
-        )
-        assert called.code == 0, called.err
+        ).ok()
         (unit,) = {kernel.path for kernel in read_code_objects(tmp_path / name).kernels}
         codes.append(functions(unit))
     shared, own = codes

@@ -90,8 +90,7 @@ def test_a_baseline_is_a_row_and_every_time_has_a_ratio(
     called = ckprof(
         *("run", "fwd", "--conf", short_list, "--instance", "1", "--problem", SMALL, "--max-time", "0.02"),
         *("--plugin", plugin(tmp_path), "--baseline", "numpy", "--json", "r.json"),
-    )
-    assert called.code == 0, called.err
+    ).ok()
     assert "vs numpy" in called.out and "baseline numpy: numpy " in called.out
     problem = json.loads((tmp_path / "r.json").read_text())["problems"][0]
     (own,) = problem["baselines"]

@@ -83,8 +83,7 @@ def test_the_workflow_from_one_push_to_a_pull_request(
 ) -> None:
     monkeypatch.chdir(repository)
     conf = repository / "nhwgc_fp16.conf"
-    lock = ckprof("parity", "fwd", "--conf", conf, "--write", repository / "parity.lock")
-    assert lock.code == 0, lock.err
+    ckprof("parity", "fwd", "--conf", conf, "--write", repository / "parity.lock").ok()
     lines = conf.read_text()
     runner.ref = "refs/heads/main"
     push = {step.name: step for step in runner.workflow(WORKFLOW, PROBLEM=PROBLEM)}

@@ -10,7 +10,6 @@ import os
 
 import pytest
 
-from ckprof.errors import ExitCode
 from ckprof.paths import conf_root
 
 pytestmark = [
@@ -46,8 +45,7 @@ def test_forward_is_the_shipped_list_line_for_line(ckprof):
         *("parity", "fwd", "--conf", "forward/profiler/nhwgc_bf16"),
         *("--builder", os.environ["CK_BUILDER_ROOT"]),
         timeout=_COMPILING_S,
-    )
-    assert done.code == ExitCode.OK, done.out + done.err
+    ).ok()
     assert "spelled as CK revision 2025-11" in done.out
 
 
@@ -59,8 +57,7 @@ def test_other_lists_of_forward_are_what_the_builder_prints(name, ckprof):
     done = ckprof(
         *("parity", "fwd", "--conf", name, "--builder", os.environ["CK_BUILDER_ROOT"], "--format", "json"),
         timeout=_COMPILING_S,
-    )
-    assert done.code == ExitCode.OK, done.out[-2000:] + done.err
+    ).ok()
     of_lines, _ = json.loads(done.out)["comparisons"]
     lines = (conf_root() / f"{name}.conf").read_text().splitlines()
     assert of_lines["counts"]["matched"] == len(set(lines))
@@ -71,8 +68,7 @@ def test_what_the_builder_has_no_string_for_is_left_out_and_said(ckprof):
         *("parity", "bwd_weight", "--conf", "backward_weight/profiler/nhwgc_fp32"),
         *("--builder", os.environ["CK_BUILDER_ROOT"], "--format", "json"),
         timeout=_COMPILING_S,
-    )
-    assert done.code == ExitCode.OK, done.out[-2000:] + done.err
+    ).ok()
     for comparison in json.loads(done.out)["comparisons"]:
         assert comparison["counts"] | {"lossy": 0} == {
             **dict.fromkeys(("missing", "extra", "duplicate", "lossy"), 0),

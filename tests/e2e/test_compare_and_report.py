@@ -23,10 +23,9 @@ ROUNDS = ("--round-time", "0.02", "--exhaustive", "--max-rounds", "4")
 
 @pytest.fixture
 def swept(ckprof: Ckprof, short_list: Path) -> Path:
-    done = ckprof(
+    ckprof(
         *("sweep", "fwd", "--conf", short_list, "--problem", PROBLEM, "--store", "old.db", *ROUNDS),
-    )
-    assert done.code == ExitCode.OK, done.err
+    ).ok()
     return short_list
 
 
@@ -110,8 +109,7 @@ def test_layers_lines_and_roofs_are_kept_whatever_measures(
     ckprof: Ckprof, short_list: Path, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     (tmp_path / "network.json").write_text(NETWORK)
-    done = ckprof(*command, "--conf", short_list, "--problems", "network.json", "--store", "r.db")
-    assert done.code == ExitCode.OK, done.err
+    ckprof(*command, "--conf", short_list, "--problems", "network.json", "--store", "r.db").ok()
     text = ckprof("results", "show", "r.db").out
     (row,) = [line for line in text.splitlines() if "best kernel per layer" in line]
     assert "4 of 4" in row

@@ -50,8 +50,7 @@ def run(ckprof, operation, *more, direction="fwd"):
         *("run", direction, *TILE, "--instance-spec", f"elementwise_op={operation.value}", *asked),
         *("--max-time", "0", "--format", "json", *more),
         timeout=800,
-    )
-    assert called.code == 0, called.err
+    ).ok()
     problems = json.loads(called.out)["problems"]
     assert len(problems) == len(lines)
     for problem in problems:

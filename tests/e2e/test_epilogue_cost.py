@@ -58,8 +58,7 @@ def test_both_sides_are_run_verified_stored_and_shown(ckprof: Ckprof, tmp_path: 
     with Store(tmp_path / "r.db") as store:
         keys = {(one.key.kernel.instance, one.key.problem.describe()) for one in store if one.ranked}
     assert len({instance for instance, _ in keys}) == len(keys) == 4
-    compared = ckprof("compare", "r.db", "r.db", "--format", "json")
-    assert compared.code == 0, compared.err
+    ckprof("compare", "r.db", "r.db", "--format", "json").ok()
 
 
 def test_where_nothing_is_fused_there_is_no_cost(ckprof: Ckprof, tmp_path: Path) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +13,7 @@ import pytest
 import ckprof
 from ckprof.errors import InputError
 from ckprof_plugins.operations.gemm.problem import LAYOUTS, GemmProblem
+from tests.called import Ckprof, ckprof_apart
 from tests.measure.fakes import ABI_FOLDER
 
 pytestmark = pytest.mark.compiler
@@ -22,8 +21,6 @@ pytestmark = pytest.mark.compiler
 PLUGIN = Path(__file__).parent / "naive_product.py"
 HEADERS = Path(__file__).parents[2] / "plugins" / "operations" / "gemm" / "embed"
 LAYOUT_NUMBERS = {"rrr": 0, "rcr": 1, "crr": 2, "ccr": 3}
-
-Call = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def catalog(folder: Path, layout: str, dtype: str = "fp16", faults: tuple[str, ...] = ("",)) -> Path:
@@ -35,34 +32,25 @@ def catalog(folder: Path, layout: str, dtype: str = "fp16", faults: tuple[str, .
     return path
 
 
-def ckprof_in(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run ckprof in a folder, with the family."""
-    command = [sys.executable, "-m", "ckprof", "--plugin", PLUGIN, *arguments]
-    return subprocess.run(
-        [str(one) for one in command], cwd=folder, capture_output=True, text=True, check=False
-    )
-
-
 @pytest.fixture
-def call(tmp_path: Path) -> Call:
+def call(ckprof: Ckprof) -> Ckprof:
     """Run ckprof with the family."""
-    return partial(ckprof_in, tmp_path)
+    return partial(ckprof, "--plugin", PLUGIN)
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library with one kernel of layout rcr in fp32."""
     folder = tmp_path_factory.mktemp("library")
-    done = ckprof_in(folder, "build", "gemm", "--conf", catalog(folder, "rcr", "fp32"), "--build-dir", "lib")
-    path = folder / "lib" / "libckprof_gemm.so"
-    assert path.is_file(), done.stderr
-    return path
+    build = ("--plugin", PLUGIN, "build", "gemm", "--conf", catalog(folder, "rcr", "fp32"))
+    ckprof_apart(*build, "--build-dir", "lib", cwd=folder).ok()
+    return folder / "lib" / "libckprof_gemm.so"
 
 
-def run_json(call: Call, *arguments: object) -> dict[str, object]:
+def run_json(call: Ckprof, *arguments: object) -> dict[str, object]:
     done = call("run", "gemm", *arguments, "--max-time", "0.02", "--format", "json")
-    assert done.stdout, done.stderr
-    report = json.loads(done.stdout)
+    assert done.out, done.err
+    report = json.loads(done.out)
     assert isinstance(report, dict)
     return report
 
@@ -75,7 +63,7 @@ def run_json(call: Call, *arguments: object) -> dict[str, object]:
         for layout in LAYOUTS
     ],
 )
-def test_runs_in_every_layout_with_and_without_gaps(call: Call, tmp_path: Path, layout: str) -> None:
+def test_runs_in_every_layout_with_and_without_gaps(call: Ckprof, tmp_path: Path, layout: str) -> None:
     number = LAYOUT_NUMBERS[layout]
     report = run_json(
         call, "--conf", catalog(tmp_path, layout),
@@ -95,7 +83,7 @@ def test_runs_in_every_layout_with_and_without_gaps(call: Call, tmp_path: Path, 
 
 
 @pytest.mark.thorough
-def test_writes_into_gaps_and_wrong_values_are_found(call: Call, tmp_path: Path) -> None:
+def test_writes_into_gaps_and_wrong_values_are_found(call: Ckprof, tmp_path: Path) -> None:
     conf = catalog(tmp_path, "rcr", faults=("", "wrong", "gap"))
     report = run_json(call, "--conf", conf, "--problem", "gemm 1 1 1 1 0 1 16 8 8 -1 -1 12")
     outcomes = {one["instance"]: one for one in report["problems"][0]["outcomes"]}
@@ -110,7 +98,7 @@ def test_writes_into_gaps_and_wrong_values_are_found(call: Call, tmp_path: Path)
     "dtype",
     ["fp8", *(pytest.param(dtype, marks=pytest.mark.slow) for dtype in ("fp32", "bf16", "bf8", "int8"))],
 )
-def test_every_type(call: Call, tmp_path: Path, dtype: str) -> None:
+def test_every_type(call: Ckprof, tmp_path: Path, dtype: str) -> None:
     conf = catalog(tmp_path, "rcr", dtype)
     report = run_json(call, "--conf", conf, "--problem", "9x10x64")
     (outcome,) = report["problems"][0]["outcomes"]
@@ -119,10 +107,10 @@ def test_every_type(call: Call, tmp_path: Path, dtype: str) -> None:
         assert outcome["verification"]["rtol"] == outcome["verification"]["atol"] == 0
 
 
-def test_a_type_that_no_kernel_has_is_an_input_error(call: Call, tmp_path: Path) -> None:
+def test_a_type_that_no_kernel_has_is_an_input_error(call: Ckprof, tmp_path: Path) -> None:
     done = call("run", "gemm", "--conf", catalog(tmp_path, "rcr", "int32"))
-    assert done.returncode == 3
-    assert "datatype: expected one of fp32, fp16, bf16, fp8, bf8, int8, got 'int32'" in done.stderr
+    assert done.code == 3
+    assert "datatype: expected one of fp32, fp16, bf16, fp8, bf8, int8, got 'int32'" in done.err
 
 
 C_PROGRAM = r"""
@@ -190,15 +178,20 @@ int main(void)
 """
 
 
-def test_the_c_interface(built: Path, tmp_path: Path) -> None:
-    (tmp_path / "user.c").write_text(C_PROGRAM)
+def run_c_program(text: str, library: Path, folder: Path) -> str:
+    """Compile a program that uses the C interface of a library, and return what it prints."""
+    (folder / "user.c").write_text(text)
     subprocess.run(
         ["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", f"-I{HEADERS}", f"-I{ABI_FOLDER}", "user.c",
-         built, f"-Wl,-rpath,{built.parent}", "-o", "user"], cwd=tmp_path, check=True,
+         library, f"-Wl,-rpath,{library.parent}", "-o", "user"], cwd=folder, check=True,
     )  # fmt: skip
-    done = subprocess.run(["./user"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(["./user"], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    registry = json.loads(done.stdout)
+    return done.stdout
+
+
+def test_the_c_interface(built: Path, tmp_path: Path) -> None:
+    registry = json.loads(run_c_program(C_PROGRAM, built, tmp_path))
     assert registry["metadata"] | {"timestamp": ""} == {
         "timestamp": "",
         "total_kernels": 1,
@@ -215,16 +208,16 @@ def test_the_c_interface(built: Path, tmp_path: Path) -> None:
     assert kernel["algorithm"]["tile_shape"] == {"m": 1, "n": 2, "k": 3}
 
 
-def test_one_call_as_json(call: Call, built: Path) -> None:
-    answer = json.loads(call("call", "gemm", built, "--problem", "9 10 16 -1 -1 24").stdout)
+def test_one_call_as_json(call: Ckprof, built: Path) -> None:
+    answer = json.loads(call("call", "gemm", built, "--problem", "9 10 16 -1 -1 24").out)
     assert answer["success"] and answer["verified"], answer
     assert (answer["direction"], answer["kernel"]["layout"]) == ("gemm", "rcr")
     assert answer["result"]["tensor"] == "e" and answer["result"]["shape"] == [9, 10]
     assert answer["result"]["finite"] and answer["result"]["non_zero"] <= 90
     wrong = call("call", "gemm", built, "--problem", "9 10 3")
-    assert wrong.returncode != 0 and "no kernel supports M9 N10 K3" in wrong.stdout + wrong.stderr
+    assert wrong.code != 0 and "no kernel supports M9 N10 K3" in wrong.out + wrong.err
     other = call("call", "fwd", built, "--problem", "2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1")
-    assert other.returncode == 3 and "the library computes gemm, expected fwd" in other.stderr
+    assert other.code == 3 and "the library computes gemm, expected fwd" in other.err
 
 
 def test_a_library_as_a_python_object(built: Path) -> None:

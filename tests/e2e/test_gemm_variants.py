@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,17 +12,17 @@ import pytest
 import ckprof
 from ckprof.errors import InputError, UsageError
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.operations.gemm.operation import Gemm
 from ckprof_plugins.operations.gemm.problem import GemmProblem, MultiDProblem, StridedBatchProblem
-from tests.measure.fakes import ABI_FOLDER
+from tests.called import ckprof_apart
+from tests.e2e.catalogs import PRODUCT_TILE, write_catalog
+from tests.e2e.test_gemm_operation import run_c_program
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
-HEADERS = Gemm.interface.headers[0].parent
 TILE = {
-    **{"tile_m": 32, "tile_n": 32, "tile_k": 16, "warp_m": 2, "warp_n": 2, "warp_k": 1},
-    **{"warp_tile_m": 16, "warp_tile_n": 16, "warp_tile_k": 16, "pipeline": "compv3"},
-    **{"scheduler": "intrawave", "epilogue": "cshuffle", "pad_m": True, "pad_n": True, "pad_k": True},
+    **PRODUCT_TILE,
+    **{"tile_m": 32, "tile_n": 32, "tile_k": 16, "pad_m": True, "pad_n": True, "pad_k": True},
+    **{"warp_tile_m": 16, "warp_tile_n": 16},
 }
 #: plain, batched, and each operation with one and two D tensors
 KERNELS = [
@@ -37,11 +35,8 @@ LAYOUTS = ["crr", *(pytest.param(name, marks=pytest.mark.slow) for name in ("rcr
 
 
 def catalog(folder: Path, layout: str, dtype: str, **changes: object) -> Path:
-    head = {"variant": "gemm", "ndim_spatial": 0, "layout": layout, "datatype": dtype}
-    instances = [{"id": index, **TILE, **changes, **kernel} for index, kernel in enumerate(KERNELS)]
     path = folder / f"{layout}_{dtype}.json"
-    path.write_text(json.dumps({**head, "instances": instances}))
-    return path
+    return write_catalog(path, "gemm", KERNELS, usual={**TILE, **changes}, layout=layout, dtype=dtype)
 
 
 def random_lines(layout: str, count: int, grain: int = 8) -> list[str]:
@@ -134,13 +129,9 @@ def test_other_types_and_levels(ckprof, tmp_path: Path, dtype: str, level: str) 
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library of all kernels in fp32."""
     folder = tmp_path_factory.mktemp("library")
-    command = [sys.executable, "-m", "ckprof", "build", "gemm", "--conf", catalog(folder, "rrr", "fp32")]
-    done = subprocess.run(
-        [*command, "--build-dir", "lib"], cwd=folder, capture_output=True, text=True, check=False
-    )
-    path = folder / "lib" / "libckprof_gemm.so"
-    assert path.is_file(), done.stderr
-    return path
+    conf = catalog(folder, "rrr", "fp32")
+    ckprof_apart("build", "gemm", "--conf", conf, "--build-dir", "lib", cwd=folder).ok()
+    return folder / "lib" / "libckprof_gemm.so"
 
 
 @pytest.mark.slow
@@ -253,13 +244,7 @@ int main(void)
 
 
 def test_the_c_interface(built: Path, tmp_path: Path) -> None:
-    (tmp_path / "user.c").write_text(C_PROGRAM)
-    subprocess.run(
-        ["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", f"-I{HEADERS}", f"-I{ABI_FOLDER}", "user.c",
-         built, f"-Wl,-rpath,{built.parent}", "-o", "user"], cwd=tmp_path, check=True,
-    )  # fmt: skip
-    done = subprocess.run(["./user"], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    run_c_program(C_PROGRAM, built, tmp_path)
 
 
 def test_one_call_as_json(ckprof, built: Path) -> None:

@@ -56,8 +56,7 @@ def test_table_with_the_best_configuration(
     ckprof: Ckprof, short_list: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(LAST_LEVEL_CACHE_VARIABLE)  # flushes what this machine has, as users do
-    called = ckprof("run", "fwd", "--conf", short_list, "--problem", SMALL, "--max-time", "0.05")
-    assert called.code == 0, called.err
+    called = ckprof("run", "fwd", "--conf", short_list, "--problem", SMALL, "--max-time", "0.05").ok()
     assert f"read {short_list}: 5 lines, 4 instances; dropped lines: 1 comment" in called.err
     assert "built 4 of 4 kernels" in called.err
     assert "4 instances: 3 ok, 1 unsupported" in called.out
@@ -71,8 +70,7 @@ def test_json_has_everything_needed_to_reproduce(ckprof: Ckprof, short_list: Pat
     called = ckprof(
         "run", "fwd", "--conf", short_list, "--problem", SMALL, "--problem", ONE_CHANNEL,
         "--max-time", "0.02", "--seed", "5", "--samples", "--format", "csv", "--json", path,
-    )  # fmt: skip
-    assert called.code == 0, called.err
+    ).ok()  # fmt: skip
     report = json.loads(path.read_text())
     assert (report["schema"], report["version"], report["direction"]) == ("ckprof.run", 1, "fwd")
     environment = report["environment"]
@@ -115,8 +113,7 @@ def test_a_plugin_with_options_and_a_format_is_told(ckprof: Ckprof, short_list: 
     called = ckprof(
         "run", "fwd", "--conf", short_list, "--problem", SMALL, "--plugin", "./observer.py",
         "--observe", "x", "--format", "count", "--max-time", "0.02", "--rounds", "1",
-    )  # fmt: skip
-    assert called.code == 0, called.err
+    ).ok()  # fmt: skip
     assert called.out == "3 outcomes\n"
     events = json.loads((tmp_path / "events.json").read_text())
     assert sorted(event[2] for event in events if event[0] == "outcome") == ["ok", "ok", "unsupported"]
@@ -132,8 +129,7 @@ def test_stages_as_commands(ckprof: Ckprof, short_list: Path, tmp_path: Path) ->
     assert generated.code == 0 and generated.out.strip() == str(tmp_path / "tree")
     manifest = json.loads((tmp_path / "tree" / "manifest.json").read_text())
     assert len(manifest["kernels"]) == 4
-    built = ckprof("build", "fwd", "--conf", catalog, "--build-dir", tmp_path / "tree")
-    assert built.code == 0, built.err
+    built = ckprof("build", "fwd", "--conf", catalog, "--build-dir", tmp_path / "tree").ok()
     assert Path(built.out.strip()).is_file()
     run = ckprof("run", "fwd", "--conf", catalog, "--build-dir", tmp_path / "tree", "--problem", SMALL,
                  "--max-time", "0.02", "--rounds", "1")  # fmt: skip

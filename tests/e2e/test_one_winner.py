@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from ckprof import InstanceQuery, Profiler, Store
-from ckprof.errors import ExitCode
 from ckprof.measure.options import RunOptions
 from ckprof.measure.requests import StoreOptions
 from ckprof.report.run_summary import render_best
@@ -55,16 +54,14 @@ def test_everything_names_the_same_winner(ckprof: Ckprof, short_list: Path, tmp_
     with Store(tmp_path / "r.db") as store:
         (stored,) = store.best()
         assert (stored.kernel.name, stored.time_ms) == (name, time_ms)
-    shown = ckprof("results", "show", "r.db")
-    assert shown.code == ExitCode.OK, shown.err
+    shown = ckprof("results", "show", "r.db").ok()
     (line,) = (line for line in shown.out.splitlines() if name in line)
     assert f"{time_ms:.4g}" in line.split()
 
     # the report of a run and its store are two sides with the same times
     Path("run.json").write_text(results.render(formats.find("json")))
     for sides in (("r.db", "r.db"), ("run.json", "r.db")):
-        compared = ckprof("compare", *sides, "--format", "json", "--fail-on", "status")
-        assert compared.code == ExitCode.OK, compared.err
+        compared = ckprof("compare", *sides, "--format", "json", "--fail-on", "status").ok()
         (problem,) = json.loads(compared.out)["problems"]
         assert problem["old_best"] == problem["new_best"] == name
         assert (problem["old_ms"], problem["new_ms"]) == (time_ms, time_ms)

@@ -26,8 +26,7 @@ def list_of(path: Path, name: str, *numbers: int) -> Path:
 
 
 def outcomes(ckprof: Ckprof, *arguments: str | Path) -> list[dict[str, Any]]:
-    called = ckprof("run", *arguments, "--problem", PROBLEM, "--max-time", "0.02", "--format", "json")
-    assert called.code == 0, called.err
+    called = ckprof("run", *arguments, "--problem", PROBLEM, "--max-time", "0.02", "--format", "json").ok()
     report = json.loads(called.out)
     pipelines = {instance["key"]: instance["pipeline"] for instance in report["instances"]}
     return [
@@ -93,8 +92,7 @@ def test_forward_kernels_are_never_split(ckprof: Ckprof, short_list: Path) -> No
 
 def test_the_problem_line_may_say_it(ckprof: Ckprof, weight_list: Path) -> None:
     line = "grouped_conv_bwd_weight 1 2 1 2 0 1 2 1 2 16 16 3 3 10 10 1 1 1 1 1 1 1 1 3"
-    called = ckprof("run", "bwd_weight", "--conf", weight_list, "--problem", line, "--max-time", "0.02")
-    assert called.code == 0, called.err
+    called = ckprof("run", "bwd_weight", "--conf", weight_list, "--problem", line, "--max-time", "0.02").ok()
     assert "SplitK" in called.out and ", SplitK 3" in called.out
 
 

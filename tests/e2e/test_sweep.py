@@ -50,8 +50,7 @@ def test_a_sweep_is_stored_and_goes_on(sweep, ckprof: Ckprof, tmp_path: Path) ->
     )
     assert not (tmp_path / "results.db").exists()
 
-    first = sweep("--tag", "one", problems=(PROBLEM,))
-    assert first.code == ExitCode.OK, first.err
+    first = sweep("--tag", "one", problems=(PROBLEM,)).ok()
     assert "done: 1 of 1 ranking is finished" in first.out
     planned = sweep("--dry-run")
     assert "in the store: 4, " in planned.out
@@ -91,8 +90,7 @@ def test_a_sweep_is_stored_and_goes_on(sweep, ckprof: Ckprof, tmp_path: Path) ->
         assert len(store.best()) == 2
         assert len({one.kernel.fields["tile_m"] for one in attempts}) > 1
 
-    shown = ckprof("results", "show", "results.db")
-    assert shown.code == ExitCode.OK
+    shown = ckprof("results", "show", "results.db").ok()
     assert "8 measurements" in shown.out and "best kernel" in shown.out
     assert ckprof("results", "check", "results.db").out == "results.db: sound\n"
 
@@ -100,8 +98,7 @@ def test_a_sweep_is_stored_and_goes_on(sweep, ckprof: Ckprof, tmp_path: Path) ->
 def test_a_run_is_recorded(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
     base = ("run", "fwd", "--conf", short_list, "--problem", PROBLEM, "--max-time", "0.02")
     for number in (1, 2):
-        called = ckprof(*base, "--store", "results.db", "--tag", f"run{number}", "--json", "r.json")
-        assert called.code == ExitCode.OK, called.err
+        ckprof(*base, "--store", "results.db", "--tag", f"run{number}", "--json", "r.json").ok()
     report = json.loads((tmp_path / "r.json").read_text())
     assert not any(
         row["measurement"]["samples_ms"] for row in report["problems"][0]["outcomes"] if row["measurement"]
@@ -171,8 +168,7 @@ def test_signals_end_a_sweep_cleanly(sweep, short_list: Path, tmp_path: Path, nu
 
 
 def test_max_time_ends_a_sweep(sweep, tmp_path: Path) -> None:
-    called = sweep("--budget", "0s")
-    assert called.code == ExitCode.OK
+    called = sweep("--budget", "0s").ok()
     assert "the time is over; rerun the same command to resume" in called.out
     with Store(tmp_path / "results.db") as store:
         assert len(store) == 0
@@ -201,8 +197,7 @@ def test_all_that_decides_a_time_makes_another_measurement(
 ) -> None:
     def call(*arguments: str, env: dict[str, str] | None = None) -> None:
         lines = ("--problem", PROBLEM, "--instance", "0", "--store", "results.db", *QUICK)
-        done = ckprof("sweep", "fwd", "--conf", short_list, *lines, *arguments, env=env)
-        assert done.code == ExitCode.OK, done.err
+        ckprof("sweep", "fwd", "--conf", short_list, *lines, *arguments, env=env).ok()
 
     changes = (
         ("--compiler", f"{' '.join(find_compiler().command)} -fno-tree-vectorize"),
@@ -231,8 +226,7 @@ def test_all_that_decides_a_time_makes_another_measurement(
 
 
 def test_rounds_are_spread_over_processes(sweep, tmp_path: Path) -> None:
-    done = sweep("--sessions", "3", "--max-rounds", "4", problems=(PROBLEM,))
-    assert done.code == ExitCode.OK, done.err
+    done = sweep("--sessions", "3", "--max-rounds", "4", problems=(PROBLEM,)).ok()
     assert re.search("round-robin over worker processes: [23] switches", done.out)
     with Store(tmp_path / "results.db") as store:
         (best,) = store.best()

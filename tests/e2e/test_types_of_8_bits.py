@@ -83,8 +83,7 @@ def run(ckprof, name, lines, *more):
         *("run", "fwd", *TILE, "--instance-spec", "gemm_pipeline=compv3", *types, *op, *more, *asked),
         *("--max-time", "0", "--format", "json"),
         timeout=1700,
-    )
-    assert called.code == 0, called.err
+    ).ok()
     problems = json.loads(called.out)["problems"]
     assert len(problems) == len(lines)
     wrong = [one for problem in problems for one in problem["outcomes"] if one["status"] != "ok"]

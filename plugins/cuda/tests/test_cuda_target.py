@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import struct
 import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +20,8 @@ from ckprof_plugins.cuda import devices as cuda_devices
 from ckprof_plugins.cuda import machine_code, toolchain
 from ckprof_plugins.cuda import recipe as cuda_recipe
 from ckprof_plugins.cuda.target import CudaTarget
+from tests.called import ckprof_apart
+from tests.e2e.catalogs import LARGE_TILE, PRODUCT_TILE, TILE, VARIANTS, write_catalog
 
 CONF = Path(__file__).parents[3] / "conf"
 
@@ -223,19 +224,13 @@ def test_answers_are_those_of_the_cpu_target(listed: str, tmp_path: Path) -> Non
     """The same list, random problems and device give the same report and the same instance strings."""
     reports = []
     for target_id in ("cpu", "cuda"):
-        done = subprocess.run(
-            [
-                *(sys.executable, "-m", "ckprof", "check-support", listed.split("/")[0], "--conf", listed),
-                *("--random", "20", "--seed", "5", "--arch", "gfx942", "--target", target_id),
-                *("--no-model", "--format", "json", "--build-dir", str(tmp_path / target_id)),
-            ],
-            capture_output=True,
-            text=True,
+        done = ckprof_apart(
+            *("check-support", listed.split("/")[0], "--conf", listed, "--random", "20", "--seed", "5"),
+            *("--arch", "gfx942", "--target", target_id, "--no-model", "--format", "json"),
+            *("--build-dir", tmp_path / target_id),
             timeout=1800,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        reports.append(done.stdout.replace(f'"{target_id}"', '"target"').replace(target_id, "target"))
+        ).ok()
+        reports.append(done.out.replace(f'"{target_id}"', '"target"').replace(target_id, "target"))
     assert reports[0] == reports[1]
     strings = [read_instance_strings(tmp_path / target_id) for target_id in ("cpu", "cuda")]
     assert strings[0] == strings[1]
@@ -271,22 +266,20 @@ COMPILED = [
 ]
 
 
+def need_disassembler() -> None:
+    """Skip what follows where instructions cannot be counted."""
+    if toolchain.find_tool("cuobjdump") is None:
+        pytest.skip("no cuobjdump: instructions cannot be counted")
+
+
 def inspected(*arguments: str, folder: Path, function: str) -> list[dict[str, Any]]:
     """Return what is found out about the device functions whose name has a part."""
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "ckprof", "inspect", *arguments),
-            *("--target", "cuda", "--format", "json", "--build-dir", str(folder)),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = ckprof_apart(
+        *("inspect", *arguments, "--target", "cuda", "--format", "json", "--build-dir", folder), timeout=280
+    ).ok()
     variants = [
         variant
-        for kernel in json.loads(done.stdout)["inspection"]["kernels"]
+        for kernel in json.loads(done.out)["inspection"]["kernels"]
         for variant in kernel["variants"]
         if function in variant["symbol"]
     ]
@@ -307,8 +300,7 @@ def test_kernels_compile(
 ) -> None:
     """A handful of kernels of each engine becomes machine code that can be read."""
     variants = inspected(direction, "--conf", listed, "--filter", pattern, folder=tmp_path, function=function)
-    if toolchain.find_tool("cuobjdump") is None:
-        pytest.skip("no cuobjdump: instructions cannot be counted")
+    need_disassembler()
     assert all(variant["instructions"] > 100 for variant in variants)
     if product:
         assert all(variant["matrix_instructions"][product] > 0 for variant in variants)
@@ -338,8 +330,7 @@ def test_operations_are_fused(listed: str, pattern: str, function: str, tmp_path
         *("fwd", "--conf", f"forward/{listed}", "--filter", pattern), folder=tmp_path, function=function
     )
     assert all("fused_operation" in variant["symbol"] for variant in variants)
-    if toolchain.find_tool("cuobjdump") is None:
-        pytest.skip("no cuobjdump: instructions cannot be counted")
+    need_disassembler()
     # D tensors are read in the widest vectors that the result is stored in
     assert all(variant["loads"].get("128", 0) > 0 for variant in variants)
 
@@ -364,8 +355,7 @@ def test_convolutions_of_bytes_compile(listed: str, pattern: str, arch: str, tmp
         folder=tmp_path,
         function="implicit_gemm",
     )
-    if toolchain.find_tool("cuobjdump") is None:
-        pytest.skip("no cuobjdump: instructions cannot be counted")
+    need_disassembler()
     assert all(set(variant["matrix_instructions"]) == {"HMMA"} for variant in variants)
 
 
@@ -375,19 +365,13 @@ def test_the_folder_of_a_library_is_inspected(tmp_path: Path) -> None:
     """What a build leaves has kernels that share device code; its sources give each its own."""
     build = ("build", "fwd", "--conf", "forward/tests/nhwgc_fp16", "--instance", "0", "--target", "cuda")
 
-    def called(*arguments: str) -> str:
-        command = (sys.executable, "-m", "ckprof", *arguments)
-        done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    library = Path(called(*build, "--build-dir", str(tmp_path / "out")).strip())
+    out = tmp_path / "out"
+    library = Path(ckprof_apart(*build, "--build-dir", out, timeout=280).ok().out.strip())
     assert library.is_file()
-    (kernel,) = json.loads(called("inspect", str(tmp_path / "out"), "--format", "json"))["inspection"][
-        "kernels"
-    ]
+    shown = ckprof_apart("inspect", out, "--format", "json", timeout=280).ok()
+    (kernel,) = json.loads(shown.out)["inspection"]["kernels"]
     assert kernel["variants"][0]["vgprs"] > 16
-    assert not (tmp_path / "out" / "code_objects.json").exists()
+    assert not (out / "code_objects.json").exists()
 
 
 #: direction of an instance that multiplies in TF32, the device function, and what it must have
@@ -398,15 +382,10 @@ TF32_COMPILED = [
     pytest.param("bwd_weight", "implicit_gemm", "HMMA.TF32", marks=SLOW),
 ]
 TF32_RECORD = {
-    **{"id": 0, "tile_m": 128, "tile_n": 64, "tile_k": 32, "warp_m": 2, "warp_n": 2, "warp_k": 1},
-    **{"warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 8, "pipeline": "compv3"},
-    **{"vector_size_a": 4, "vector_size_b": 4, "vector_size_c": 4, "scheduler": "intrawave"},
-    **{"epilogue": "cshuffle", "double_smem_buffer": False, "num_groups_to_merge": 1, "num_wave_groups": 1},
-    **{"specialization": "default", "two_stage": False, "explicit_gemm": False, "split_image": False},
-    **{"streamk_enabled": False, "streamk_reduction_strategy": None, "streamk_persistent": False},
-    "compute_type": "tf32",
+    **{**TILE, "tile_m": 128, "pipeline": "compv3", "compute_type": "tf32"},
+    **{"warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 8},
+    **{"vector_size_a": 4, "vector_size_b": 4, "vector_size_c": 4},
 }
-VARIANTS = {"fwd": "forward", "bwd_data": "bwd_data", "bwd_weight": "bwd_weight"}
 
 
 @pytest.mark.cuda
@@ -414,12 +393,9 @@ VARIANTS = {"fwd": "forward", "bwd_data": "bwd_data", "bwd_weight": "bwd_weight"
 @pytest.mark.parametrize("direction,function,product", TF32_COMPILED)
 def test_kernels_of_tf32_compile(direction: str, function: str, product: str, tmp_path: Path) -> None:
     """Both engines multiply TF32; that of warpgroups forward only."""
-    header = {"variant": VARIANTS[direction], "ndim_spatial": 2, "layout": "nhwgc", "datatype": "fp32"}
-    catalog = tmp_path / "tf32.json"
-    catalog.write_text(json.dumps(header | {"instances": [TF32_RECORD]}))
+    catalog = write_catalog(tmp_path / "tf32.json", VARIANTS[direction], [TF32_RECORD], dtype="fp32")
     variants = inspected(direction, "--conf", str(catalog), folder=tmp_path / "build", function=function)
-    if toolchain.find_tool("cuobjdump") is None:
-        pytest.skip("no cuobjdump: instructions cannot be counted")
+    need_disassembler()
     for variant in variants:
         assert set(variant["matrix_instructions"]) == {product}
         assert (variant["tensor_copies"] > 0) == (function == "hopper_gemm")
@@ -447,19 +423,14 @@ def test_products_compile(
     """Products of matrices become machine code of the engine that their types and layouts allow."""
     depth = 16 if dtype == "fp32" else 32
     record = {
-        **{"id": 1, "tile_m": 64, "tile_n": 128, "tile_k": depth, "pipeline": "compv3"},
-        **{"warp_m": 2, "warp_n": 2, "warp_k": 1, "scheduler": "intrawave", "epilogue": "cshuffle"},
+        **{**PRODUCT_TILE, "tile_m": 64, "tile_k": depth, "pad_m": True, "pad_n": True, "pad_k": True},
         **{"warp_tile_m": 16, "warp_tile_n": 16, "warp_tile_k": depth},
-        **{"pad_m": True, "pad_n": True, "pad_k": True},
     }
-    header = {"variant": "gemm", "ndim_spatial": 0, "layout": layout, "datatype": dtype}
-    catalog = tmp_path / "gemm.json"
-    catalog.write_text(json.dumps(header | {"instances": [record]}))
+    catalog = write_catalog(tmp_path / "gemm.json", "gemm", [record], layout=layout, dtype=dtype)
     variants = inspected(
         "gemm", "--conf", str(catalog), "--arch", arch, folder=tmp_path / "build", function=function
     )
-    if toolchain.find_tool("cuobjdump") is None:
-        pytest.skip("no cuobjdump: instructions cannot be counted")
+    need_disassembler()
     for variant in variants:
         assert set(variant["matrix_instructions"]) == ({product} if product else set())
         assert (variant["tensor_copies"] > 0) == (function == "hopper_gemm")
@@ -504,8 +475,7 @@ def test_few_channels_compile(source: str, kernels_of: dict[str, int], blocks: i
     assert sum(kernels_of.values()) == len(kernels)
     assert all(kernel.scratch_bytes == 0 for kernel in kernels)
     assert all(kernel.occupancy.workgroups_per_cu >= blocks for kernel in kernels)
-    if toolchain.find_tool("cuobjdump") is None:
-        pytest.skip("no cuobjdump: instructions cannot be counted")
+    need_disassembler()
     assert all(kernel.vgpr_spills == 0 for kernel in kernels)
     for kernel in kernels:
         if "add_parts" not in kernel.symbol:
@@ -519,23 +489,10 @@ def test_few_channels_compile(source: str, kernels_of: dict[str, int], blocks: i
 @pytest.mark.usefixtures("has_nvcc")
 def test_patches_compile(tmp_path: Path) -> None:
     """Tiles of 64 columns have two more kernels of engine W, whose pipeline is no part of their code."""
-    common = {
-        **{"tile_m": 128, "tile_n": 64, "tile_k": 64, "warp_m": 2, "warp_n": 2, "warp_k": 1},
-        **{"warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 16, "scheduler": "intrawave"},
-        **{"vector_size_a": 8, "vector_size_b": 8, "vector_size_c": 8, "epilogue": "cshuffle"},
-        **{"pipeline": "mem", "double_smem_buffer": False, "num_groups_to_merge": 1, "num_wave_groups": 1},
-        **{"specialization": "default", "two_stage": False, "explicit_gemm": False, "split_image": False},
-        **{"streamk_enabled": False, "streamk_reduction_strategy": None, "streamk_persistent": False},
-    }
-    catalog = {
-        **{"variant": "bwd_data", "ndim_spatial": 2, "layout": "nhwgc", "datatype": "bf16"},
-        "instances": [{"id": 0, **common}],
-    }
-    path = tmp_path / "patches.json"
-    path.write_text(json.dumps(catalog))
+    record = {**LARGE_TILE, "tile_n": 64, "pipeline": "mem"}
+    path = write_catalog(tmp_path / "patches.json", "bwd_data", [record], dtype="bf16")
     variants = inspected("bwd_data", "--conf", str(path), folder=tmp_path, function="hopper_patch_gemm")
-    if toolchain.find_tool("cuobjdump") is None:
-        pytest.skip("no cuobjdump: instructions cannot be counted")
+    need_disassembler()
     # four steps of 16 of K, for groups with few channels twice 64 rows; two copies: of a patch and of weights
     assert sorted(variant["matrix_instructions"]["HGMMA"] for variant in variants) == [4, 2 * 4]
     assert all(variant["tensor_copies"] == 2 and variant["loads"] == {} for variant in variants)

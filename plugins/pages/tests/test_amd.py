@@ -7,7 +7,7 @@ import json
 import pytest
 
 from ckprof.store.store import Store
-from tests.e2e.test_amd import write_catalog
+from tests.e2e.catalogs import write_catalog
 
 pytest.importorskip("ckprof_plugins.emulator")
 

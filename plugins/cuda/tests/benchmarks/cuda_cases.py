@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ckprof_plugins.directions._convolution.problem import ConvProblem
+from tests.e2e.catalogs import LARGE_TILE
 
 #: powers of two, and numbers of parts that fill a device's 132 multiprocessors once
 SPLITS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 22, 28, 33, 44)
-VARIANTS = {"fwd": "forward", "bwd_data": "bwd_data", "bwd_weight": "bwd_weight"}
+DIRECTIONS = ("fwd", "bwd_data", "bwd_weight")
 #: direction -> tile -> pipelines
 TILES: dict[str, dict[tuple[int, int], tuple[str, ...]]] = {
     "fwd": {
@@ -49,14 +50,6 @@ NARROW_TILES = (((64, 64), "mem"), ((64, 64), "compv4"), ((128, 64), "compv4"), 
 ENGINE_M = {"NVCC_APPEND_FLAGS": "-DCKPROF_CUDA_ENGINE_W=0"}
 #: local memory of the modelled device
 LDS_BYTES = 65536
-RECORD = {
-    **{"warp_m": 2, "warp_n": 2, "warp_k": 1},
-    **{"warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 16},
-    **{"vector_size_a": 8, "vector_size_b": 8, "vector_size_c": 8},
-    **{"scheduler": "intrawave", "epilogue": "cshuffle", "num_groups_to_merge": 1, "num_wave_groups": 1},
-    **{"specialization": "default", "two_stage": False, "explicit_gemm": False, "split_image": False},
-    **{"streamk_enabled": False, "streamk_reduction_strategy": None, "streamk_persistent": False},
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +171,7 @@ def gemm_record(
     double = pipeline == "compv4"
     depth = tile_k(*tile, double, precision.element_bytes)
     return {
-        **RECORD,
+        **LARGE_TILE,
         **{"id": number, "tile_m": tile[0], "tile_n": tile[1], "tile_k": depth},
         **{"warp_m": waves[0], "warp_n": waves[1]},
         **{"pipeline": pipeline, "double_smem_buffer": double},

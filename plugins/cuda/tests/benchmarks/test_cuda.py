@@ -16,8 +16,6 @@ import itertools
 import json
 import os
 import statistics
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,6 +26,8 @@ import pytest
 
 from ckprof.cli.main import main
 from ckprof.measure.worker.abi import AbiStatus, CBuffers, CProblem, Kernel, Library
+from tests.called import ckprof_apart
+from tests.e2e.catalogs import VARIANTS
 
 from .cuda_cases import (
     BF16,
@@ -35,6 +35,7 @@ from .cuda_cases import (
     CASES,
     DEPTHWISE,
     DEPTHWISE_GOAL,
+    DIRECTIONS,
     ENGINE_M,
     ENGINE_M_GOAL,
     GOALS,
@@ -45,7 +46,6 @@ from .cuda_cases import (
     TF32_GOALS,
     TF32_TILES,
     TILES,
-    VARIANTS,
     WARP_TILES,
     Case,
     Precision,
@@ -135,17 +135,10 @@ def load(
     path, built = folder / f"{name}.json", folder / name
     path.write_text(json.dumps({"datatype": "bf16", **catalog}))
     own = {"CKPROF_CACHE_DIR": str(folder / f"{name}-cache"), **variables} if variables else {}
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "ckprof", "build", direction, "--conf", str(path), "--target", "cuda"),
-            *("--build-dir", str(built)),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
+    ckprof_apart(
+        *("build", direction, "--conf", path, "--target", "cuda", "--build-dir", built),
         env={**os.environ, **own},
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    ).ok()
     library = Library.load(next(built.rglob("*.so")))
     library.target.select_device("gfx942", 0)
     return library
@@ -259,7 +252,7 @@ def compare(torch: Any, label: str, library: Library, tensors: Tensors, goal: tu
 
 
 @pytest.mark.cuda
-@pytest.mark.parametrize("direction", list(VARIANTS))
+@pytest.mark.parametrize("direction", DIRECTIONS)
 def test_ratio_to_the_vendor(direction: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Print the table of a direction; every case must reach its floor."""
     torch = require_device()
@@ -301,7 +294,7 @@ def test_engine_m(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.mark.cuda
-@pytest.mark.parametrize("direction", list(VARIANTS))
+@pytest.mark.parametrize("direction", DIRECTIONS)
 def test_depthwise(direction: str, tmp_path: Path) -> None:
     """Print what is reached with one channel per group, in the layout that the kernels want."""
     torch = require_device()
@@ -313,7 +306,7 @@ def test_depthwise(direction: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.cuda
-@pytest.mark.parametrize("direction", list(VARIANTS))
+@pytest.mark.parametrize("direction", DIRECTIONS)
 def test_harness_time(direction: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Print what an outcome takes outside of kernels, reference, comparison and flushes."""
     require_device()
@@ -328,7 +321,7 @@ def test_harness_time(direction: str, tmp_path: Path, monkeypatch: pytest.Monkey
     }
     path = tmp_path / "list.json"
     path.write_text(json.dumps(catalog))
-    number = 2 ** list(VARIANTS).index(direction)  # what MIOpenDriver calls the direction
+    number = 2 ** DIRECTIONS.index(direction)  # what MIOpenDriver calls the direction
     outcomes = time_outcomes(monkeypatch)
     code = main(
         [
@@ -352,17 +345,9 @@ def test_build_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Print how long a shipped list takes to build from nothing."""
     monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path / "cache"))
     start = time.perf_counter()
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "ckprof", "build", "fwd", "--conf", "forward/tests/nhwgc_fp16.conf"),
-            *("--target", "cuda", "--build-dir", str(tmp_path / "built")),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    build = ("build", "fwd", "--conf", "forward/tests/nhwgc_fp16.conf", "--target", "cuda")
+    ckprof_apart(*build, "--build-dir", tmp_path / "built").ok()
     taken = time.perf_counter() - start
-    assert done.returncode == 0, done.stdout + done.stderr
     kernels = len(Library.load(next((tmp_path / "built").rglob("*.so"))).kernels)
     print(
         f"\nbuild of {kernels} kernels, {os.cpu_count()} cores: {taken:.1f} s "

@@ -15,8 +15,6 @@ import json
 import math
 import random
 import statistics
-import subprocess
-import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -27,6 +25,7 @@ import pytest
 from ckprof.measure.worker.abi import CBuffers, CProblem, Kernel, Library
 from ckprof.measure.worker.messages import AbiStatus
 from ckprof_plugins.operations.gemm.problem import GemmProblem
+from tests.called import ckprof_apart
 
 from .device_timing import Stopwatch
 
@@ -149,16 +148,9 @@ def build(
     }
     path = folder / f"{name}.json"
     path.write_text(json.dumps(catalog))
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "ckprof", "build", "gemm", "--conf", str(path), "--target", "cuda"),
-            *("--arch", arch, "--build-dir", str(folder / name)),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    ckprof_apart(
+        *("build", "gemm", "--conf", path, "--target", "cuda", "--arch", arch, "--build-dir", folder / name)
+    ).ok()
     library = Library.load(next((folder / name).rglob("*.so")))
     library.target.select_device(arch, 0)
     return library
@@ -494,14 +486,8 @@ def test_further_operands(further: dict[str, object], line: str, folder: Path, t
     }
     path = folder / "further.json"
     path.write_text(json.dumps(catalog))
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "ckprof", "run", "gemm", "--conf", str(path), "--target", "cuda"),
-            *("--problem", line, "--max-time", "0.01", "--format", "json"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count('"ok"') >= len(tiles), done.stdout
+    done = ckprof_apart(
+        *("run", "gemm", "--conf", path, "--target", "cuda", "--problem", line),
+        *("--max-time", "0.01", "--format", "json"),
+    ).ok()
+    assert done.out.count('"ok"') >= len(tiles), done.out

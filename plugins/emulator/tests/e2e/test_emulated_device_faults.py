@@ -14,7 +14,7 @@ import pytest
 
 from ckprof.model.outcome import Status
 from ckprof.store.store import Store
-from tests.e2e.test_amd import write_catalog
+from tests.e2e.catalogs import write_catalog
 
 pytestmark = [pytest.mark.amd, pytest.mark.usefixtures("amd_toolchain"), pytest.mark.timeout(1500)]
 
@@ -130,8 +130,7 @@ print(status.name, reason)
 )
 def test_the_memory_of_a_launch_is_checked_by_the_byte(ckprof, catalog, missing, answer):
     """A result of one byte less than the kernel writes."""
-    built = ckprof("build", "fwd", "--conf", catalog, *TARGET, "--device", "emulated", timeout=1200)
-    assert built.code == 0, built.err
+    built = ckprof("build", "fwd", "--conf", catalog, *TARGET, "--device", "emulated", timeout=1200).ok()
     called = subprocess.run(
         [sys.executable, "-c", LAUNCH, built.out.strip(), str(missing)],
         env={**os.environ, "CKPROF_EMULATED_CHECKS": "bounds"},
@@ -169,5 +168,4 @@ def test_a_sweep_goes_on(ckprof, two_kernels, tmp_path, faults):
     assert "memory access fault" in failed[1]
     assert next(value for name, value in found.items() if "2d_mem" in name)[0] is Status.OK
     # without the fault, what failed is tried again when asked to, and nothing else
-    called = ckprof(*command, "--retry-failed", timeout=1200)
-    assert called.code == 0, called.err
+    ckprof(*command, "--retry-failed", timeout=1200).ok()

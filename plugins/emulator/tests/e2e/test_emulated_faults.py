@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from tests.e2e.test_amd import write_catalog
+from tests.e2e.catalogs import write_catalog
 
 pytestmark = [pytest.mark.amd, pytest.mark.usefixtures("amd_toolchain"), pytest.mark.timeout(1500)]
 

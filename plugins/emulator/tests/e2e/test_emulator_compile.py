@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from ckprof_plugins.emulator.library import emulator_library
-from tests.e2e.test_amd import write_catalog
+from tests.e2e.catalogs import write_catalog
 
 pytestmark = [pytest.mark.amd, pytest.mark.usefixtures("amd_toolchain"), pytest.mark.timeout(300)]
 

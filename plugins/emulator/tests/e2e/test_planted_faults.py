@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.e2e.test_amd import write_catalog
+from tests.e2e.catalogs import write_catalog
 
 ROOT = os.environ.get("CK_BUILDER_ROOT", "")
 pytestmark = [
