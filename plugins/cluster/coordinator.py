@@ -13,7 +13,6 @@ import uuid
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
-from enum import Enum
 from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import ToolchainError
 from ckprof.sweep.sweep import Stop
 from ckprof_plugins.cluster.devices import Counters, DeviceTable
+from ckprof_plugins.cluster.dispatch import Dispatcher, InFlight
 from ckprof_plugins.cluster.engines import Pool
 from ckprof_plugins.cluster.folder import LeaseTable
 from ckprof_plugins.cluster.merging import Ingest
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ckprof.store.writer import StoreWriter
     from ckprof_plugins.cluster.engines import EngineSession
     from ckprof_plugins.cluster.merging import Merger
-    from ckprof_plugins.cluster.messages import Reply, Task, WorkerDevice
+    from ckprof_plugins.cluster.messages import Reply, WorkerDevice
     from ckprof_plugins.cluster.units import ClusterWatch, OpenUnit, Work
 
 #: bytes of shards that are merged before the next look at answers: about a quarter of a second
@@ -42,60 +42,8 @@ _MERGE_BYTES: Final = 2 * 2**20
 _LOOK_SHARE: Final = 0.05
 #: and share of the time after which a worker is suspected, while devices have nothing to do
 _SUSPECT_SHARE: Final = 0.25
-#: tasks that wait at the engine, so that no worker waits for the coordinator: one, or one for so many slots
-_LEAST_AHEAD: Final = 1
-_AHEAD_SHARE: Final = 64
 #: workers whose signs of life are looked for in one turn
 _MOST_LOOKS: Final = 64
-
-
-class _State(Enum):
-    """What is expected of a task that was handed out."""
-
-    WANTED = "wanted"
-    #: wanted, though its worker is a suspected straggler: another device was asked once for a speculative
-    #: copy. A unit that ends its workers shall not end one after the other
-    SUSPECTED = "suspected"
-    #: its lease is over: whatever comes of it is welcome, but nobody waits for it
-    ABANDONED = "abandoned"
-
-
-class _InFlight:
-    """A task that was handed out.
-
-    :param objects: digests of what travels with it.
-    :param now: when it was handed out.
-    """
-
-    def __init__(self, task: Task, unit: OpenUnit, objects: frozenset[str], now: float) -> None:
-        self.id = task.id
-        self.open = unit
-        self.objects = objects
-        self.state = _State.WANTED
-        #: the same unit on another device: the first one to finish counts
-        self.copy: _InFlight | None = None
-        #: shard of its worker, and its size at the last look
-        self.shard, self.size = "", 0
-        #: when that was, and when the worker gave its last sign of life
-        self.looked = self.seen = now
-        #: ids of devices that were found slow meanwhile: what one of them had measured of the unit is marked
-        self.slow_on: set[str] = set()
-
-    @property
-    def abandoned(self) -> bool:
-        return self.state is _State.ABANDONED
-
-    def pair(self, other: _InFlight) -> None:
-        """Have another device do the same: the first one to finish counts."""
-        self.copy, other.copy = other, self
-        self.state = other.state = _State.SUSPECTED
-
-    def part(self) -> bool:
-        """Be the only one again; say whether another device does the same."""
-        copy, self.copy = self.copy, None
-        if copy is not None:
-            copy.copy = None
-        return copy is not None
 
 
 class Coordinator:
@@ -116,9 +64,11 @@ class Coordinator:
         self._counters = Counters(rankings=rankings, rankings_done=rankings - len(work.units))
         self._leases = LeaseTable(work.leases, work.folder.leases)
         self._units = UnitQueue(work, watch, self._counters)
+        doubt_s = None if work.sends else work.leases.doubt_s
+        self._tasks = Dispatcher(self._units, self._leases, doubt_s)
         self._merger = merger
         self._ingest = Ingest(writer, merger, watch, self._counters)
-        self._in_flight: dict[Future[bytes], _InFlight] = {}
+        self._in_flight: dict[Future[bytes], InFlight] = {}
         #: tasks that the engine is done with, as they come
         self._done: SimpleQueue[Future[bytes]] = SimpleQueue()
         #: device that was checked since all were compared -> the units that it had finished before
@@ -126,8 +76,6 @@ class Coordinator:
         self._devices = DeviceTable(work.reference)
         self._instance = ""
         self._started = watch.clock()
-        #: there are more devices than units
-        self._idle = False
 
     @property
     def outstanding(self) -> int:
@@ -142,12 +90,13 @@ class Coordinator:
         if self._session.outlives_coordinator:
             self._units.set_leased_aside()
         self._merge()
-        while len(self._units) or any(not task.abandoned for task in self._in_flight.values()):
+        while not self._tasks.is_over:
             reason = self._reason_to_stop()
             if reason is not None:
                 self._counters.stop = reason
                 self._stop_workers()
                 break
+            self._take_hangs()
             self._hand_out()
             self._wait(self._watch.poll_s)
 
@@ -169,32 +118,18 @@ class Coordinator:
 
     def _hand_out(self) -> None:
         self._units.release_leased()
-        lost = sum(task.abandoned for task in self._in_flight.values())
-        slots = max(1, self._session.slots(Pool.RUN) - lost)
-        most = slots + max(_LEAST_AHEAD, slots // _AHEAD_SHARE)
         slow = self._devices.quarantined, self._devices.suspected
-        while len(self._in_flight) - lost < most and (unit := self._units.pop()) is not None:
-            self._submit(unit, frozenset(), slow)
-        self._idle = len(self._in_flight) - lost < slots
-        if self._idle and not self._work.sends:
-            self._hand_out_copies(slots - len(self._in_flight) + lost, slow)
-
-    def _hand_out_copies(self, most: int, slow: tuple[tuple[str, ...], tuple[str, ...]]) -> None:
-        """Have devices that have nothing to do begin with what silent workers may never finish."""
-        silent_since = self._watch.clock() - self._work.leases.doubt_s
-        suspects = (
-            sent
-            for sent in self._in_flight.values()
-            if sent.state is _State.WANTED
-            and not self._leases.is_waiting(sent.id)
-            and sent.seen <= silent_since
-        )
-        for sent in list(islice(suspects, most)):
-            sent.pair(self._submit(self._units.copy(sent.open), sent.objects, slow))
+        for unit, original in self._tasks.due(self._session.slots(Pool.RUN), self._watch.clock()):
+            objects = original.objects if original is not None else frozenset[str]()
+            self._submit(unit, objects, slow, original)
 
     def _submit(
-        self, unit: OpenUnit, objects: frozenset[str], slow: tuple[tuple[str, ...], tuple[str, ...]]
-    ) -> _InFlight:
+        self,
+        unit: OpenUnit,
+        objects: frozenset[str],
+        slow: tuple[tuple[str, ...], tuple[str, ...]],
+        original: InFlight | None = None,
+    ) -> InFlight:
         work = self._work
         quarantined, suspected = slow
         task = replace(
@@ -209,9 +144,9 @@ class Coordinator:
             objects={digest: work.folder.objects.get(digest) or b"" for digest in objects},
         )
         self._watch.on_unit(unit.planned)
-        self._leases.give(unit.unit.lease, task.id)
         future = self._session.submit(Pool.RUN, encode(task))
-        sent = self._in_flight[future] = _InFlight(task, unit, objects, self._watch.clock())
+        sent = self._in_flight[future] = InFlight(task.id, unit, objects, self._watch.clock())
+        self._tasks.add(sent, original)
         future.add_done_callback(self._done.put)
         return sent
 
@@ -227,7 +162,7 @@ class Coordinator:
         answered = self._take_done(timeout_s if self._in_flight else min(timeout_s, POLL_S))
         self._merge()
         for future in answered:
-            sent = self._in_flight.pop(future)
+            sent = self._tasks.take(self._in_flight.pop(future).id)
             reply = answer_of(future, decode_reply)
             if isinstance(reply, str):
                 self._worker_lost(sent, reply)
@@ -247,8 +182,7 @@ class Coordinator:
                 done.append(self._done.get(timeout=0.0 if done else timeout_s))
         return done
 
-    def _answered(self, sent: _InFlight, reply: Reply) -> None:
-        self._leases.end(sent.id)
+    def _answered(self, sent: InFlight, reply: Reply) -> None:
         if reply.shard:
             worker = reply.device.id if reply.device else "a worker"
             self._ingest.count(self._merger.merge_bytes(reply.shard, worker))
@@ -261,49 +195,27 @@ class Coordinator:
         self._counters.add_reply(reply)
         if sent.abandoned:
             return
-        if reply.end is End.FINISHED and not (reply.device and reply.device.id in sent.slow_on):
-            if sent.copy is not None:
-                self._abandon(sent.copy)
-                self._leave(sent.copy)
+        device = reply.device.id if reply.device is not None else ""
+        if reply.end is End.FINISHED and device not in sent.slow_on:
             self._counters.unit_s.append(reply.wall_s)
-            if sent.open.unit.part:
-                device = reply.device.id if reply.device is not None else ""
-                self._units.finish_part(sent.open, device, reply)
-            else:
-                self._units.finish(sent.open, reply.standing)
+            self._tasks.finish(sent, device, reply)
         elif reply.end is End.MISSING:
             self._send_objects(sent, reply)
-        elif self._leave(sent):
-            pass  # another device is at it
-        elif reply.end is End.ERROR:
-            self._units.fail(sent.open, reply.message)
         else:
-            self._units.requeue(sent.open)
+            self._tasks.put_back(sent, reply.message if reply.end is End.ERROR else "")
 
-    def _leave(self, sent: _InFlight) -> bool:
-        """Wait no longer for a task if another device does the same, and say whether one does."""
-        if left := sent.part():
-            self._units.drop(sent.open)
-        return left
-
-    def _abandon(self, sent: _InFlight) -> None:
-        self._leases.end(sent.id)
-        sent.state = _State.ABANDONED
-
-    def _send_objects(self, sent: _InFlight, reply: Reply) -> None:
+    def _send_objects(self, sent: InFlight, reply: Reply) -> None:
         """Have a worker that lacks something get it with the task."""
         wanted = sent.objects | set(reply.missing)
         if wanted == sent.objects:
-            if not self._leave(sent):
-                self._units.fail(sent.open, "a worker did not get what it was sent")
+            self._tasks.put_back(sent, "a worker did not get what it was sent")
         else:
             again = self._submit(sent.open, wanted, (self._devices.quarantined, self._devices.suspected))
             again.state = sent.state
             if sent.copy is not None:
                 again.pair(sent.copy)
 
-    def _worker_lost(self, sent: _InFlight, reason: str) -> None:
-        self._leases.end(sent.id)
+    def _worker_lost(self, sent: InFlight, reason: str) -> None:
         self._counters.lost += 1
         if sent.abandoned:
             return
@@ -311,12 +223,10 @@ class Coordinator:
             # what it had measured counts when the problem is handed out again
             shard = sent.shard or self._work.folder.read_start(sent.id)
             self._ingest.count(self._merger.merge_shard(shard))
-        if self._leave(sent):
-            return
-        self._watch.say(
-            f"a worker was lost on problem {sent.open.unit.problem_index}: {last_line(reason)}; rescheduled"
-        )
-        self._units.fail(sent.open, reason)
+        if sent.copy is None:
+            where = f"problem {sent.open.unit.problem_index}"
+            self._watch.say(f"a worker was lost on {where}: {last_line(reason)}; rescheduled")
+        self._tasks.put_back(sent, reason)
 
     # --- leases ---------------------------------------------------------------------------------------------
 
@@ -326,7 +236,7 @@ class Coordinator:
         leases = self._work.leases
         # devices that have nothing to do wait for silence to be noticed
         every_s = _LOOK_SHARE * leases.silence_s
-        if self._idle:
+        if self._tasks.idle:
             every_s = min(every_s, _SUSPECT_SHARE * leases.doubt_s)
         due = now - min(self._watch.poll_s, 1.0) - every_s
         waiting = ((future, sent) for future, sent in self._in_flight.items() if sent.looked <= due)
@@ -343,20 +253,29 @@ class Coordinator:
             sent.size = size
 
     def _expire(self) -> None:
-        expired = self._leases.expired(self._watch.clock())
-        for sent in [task for task in self._in_flight.values() if task.id in expired]:
-            self._abandon(sent)
-            if self._leave(sent):
-                continue
-            self._watch.warn(
-                f"a worker is silent for {self._work.leases.silence_s:g} s on problem "
-                f"{sent.open.unit.problem_index}; rescheduled"
-            )
-            self._units.fail(sent.open, "its worker fell silent")
+        for task in self._leases.expired(self._watch.clock()):
+            sent = self._tasks.tasks[task]
+            self._tasks.abandon(sent)
+            if sent.copy is None:
+                self._watch.warn(
+                    f"a worker is silent for {self._work.leases.silence_s:g} s on problem "
+                    f"{sent.open.unit.problem_index}; rescheduled"
+                )
+            self._tasks.put_back(sent, "its worker fell silent")
+
+    def _take_hangs(self) -> None:
+        """Have others do what waits behind kernels that hang."""
+        for task, cell in self._work.folder.hangs.named():
+            sent = self._tasks.tasks.get(task)
+            if sent is not None and self._tasks.split(sent, cell):
+                self._work.folder.hangs.end(task)
+                name = sent.open.planned.kernels[cell.instance].name
+                where = f"problem {sent.open.unit.problem_index}"
+                self._watch.say(f"{name} seems to hang on {where}: others get what waits behind it")
 
     # --- devices --------------------------------------------------------------------------------------------
 
-    def note_device(self, reply: Reply, sent: _InFlight | None = None) -> None:
+    def note_device(self, reply: Reply, sent: InFlight | None = None) -> None:
         """Take note of what an answer says of its device.
 
         :param sent: the task; ``None`` before the first unit was handed out.

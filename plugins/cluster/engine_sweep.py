@@ -273,7 +273,7 @@ class EngineSweep:
                 plans=units,
                 parts=part_counts(planned, planning.rounds, possible(self._engine, engine.slots(Pool.RUN))),
                 reference=self._settings.reference,
-                leases=self._settings.lease,
+                leases=self._settings.lease.beyond(run.timeout_s),
                 folder=self._folder,
             )
             coordinator = Coordinator(work, engine, writer, merger, self._watch(library))
@@ -313,6 +313,7 @@ class EngineSweep:
             worker_variables=recipe.worker_variables,
             rounds=rounds,
             reference=self._settings.reference,
+            suspect_s=self._settings.lease.suspect_s,
             # equal for equal calls, so that workers that live know the job
             session=replace(
                 new_session(

@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ckprof.errors import InputError, UsageError, system_errors
+from ckprof.measure.rounds import KernelConfiguration
 from ckprof.private_folders import lock_file, private_folder
 from ckprof.store.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 
 def digest_of(data: bytes) -> str:
@@ -100,6 +101,41 @@ class ObjectFolder:
         return self.root / digest
 
 
+class HangFolder:
+    """Where workers name kernels that seem to hang.
+
+    Each has a file, and who removes it decides: the coordinator, which has others do what waits behind the
+    kernel, or the worker, which goes on when the kernel has ended after all.
+
+    :param root: made when the folder of the sweep is.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def name(self, task: str, cell: KernelConfiguration) -> None:
+        """Say that a task has run a kernel for suspiciously long; what cannot be written is not said."""
+        with suppress(OSError):
+            new = self.root / f".{task}"
+            new.write_bytes(msgspec.json.encode(cell))
+            new.replace(self.root / task)
+
+    def named(self) -> Iterator[tuple[str, KernelConfiguration]]:
+        """Yield the tasks whose kernels seem to hang, and these."""
+        with suppress(OSError):
+            for path in sorted(self.root.glob("[!.]*")):
+                with suppress(OSError, msgspec.MsgspecError):
+                    yield path.name, msgspec.json.decode(path.read_bytes(), type=KernelConfiguration)
+
+    def end(self, task: str) -> bool:
+        """Remove the file of a task; say whether nobody else has."""
+        try:
+            (self.root / task).unlink()
+        except OSError:
+            return False
+        return True
+
+
 class SweepFolder:
     """Where coordinator and workers of one sweep leave what the other shall find."""
 
@@ -109,6 +145,7 @@ class SweepFolder:
         self.shards = root / "shards"
         #: libraries and jobs
         self.objects = ObjectFolder(root / "objects")
+        self.hangs = HangFolder(root / "hangs")
         #: the journal of leases
         self.leases = root / "leases.ndjson"
         #: how much of each shard is in the store
@@ -153,7 +190,8 @@ class SweepFolder:
             private_folder(self.root)
             self.shards.mkdir(exist_ok=True)
             (self.root / "started").mkdir(exist_ok=True)
-            for old in self.root.glob("stop-*"):
+            self.hangs.root.mkdir(exist_ok=True)
+            for old in (*self.root.glob("stop-*"), *self.hangs.root.iterdir()):
                 old.unlink(missing_ok=True)
         except OSError as exc:
             raise InputError(
@@ -182,6 +220,15 @@ class LeasePolicy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                 raise UsageError(f"{name} is {getattr(self, name)}, expected more than 0 seconds")
         if self.attempts < 1:
             raise UsageError(f"attempts is {self.attempts}, expected at least 1")
+
+    @property
+    def suspect_s(self) -> float:
+        """Seconds after which a kernel that still runs seems to hang: before anybody doubts its worker."""
+        return self.doubt_s / 2
+
+    def beyond(self, timeout_s: float) -> LeasePolicy:
+        """Return the policy for kernels that may take so many seconds: a hang is no silence of a worker."""
+        return msgspec.structs.replace(self, silence_s=max(self.silence_s, 2 * timeout_s))
 
 
 class JournalLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

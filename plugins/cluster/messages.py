@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -104,6 +105,8 @@ class Job:
     worker_variables: tuple[tuple[str, str], ...] = ()
     rounds: RoundOptions
     reference: ReferencePolicy = field(default_factory=ReferencePolicy)
+    #: seconds after which a kernel that still runs is suspected to hang
+    suspect_s: float = math.inf
     #: what the sessions of all workers have in common
     session: Session
     loaded: Loaded = field(default_factory=Loaded)

@@ -237,6 +237,8 @@ class ShardedProblem:
         self._todo = list(cells)
         self._out: set[KernelConfiguration] = set()
         self._in_flight: dict[int, Unit] = {}
+        #: parts that were left with a kernel that hangs
+        self._split: set[int] = set()
         #: device -> what it has measured, in parts that were finished
         self._measured: dict[str, set[KernelConfiguration]] = defaultdict(set)
         #: what was agreed on stays so: all times are scaled to it
@@ -279,10 +281,30 @@ class ShardedProblem:
         :param visits: of those of its kernels that may be the fastest.
         """
         part = self._in_flight.pop(number)
+        if self.is_split(number):
+            # what only was slow is measured as the others are
+            slow = {visit.cell for visit in visits}
+            self._todo += [cell for cell in part.cells if cell in slow]
+            part, visits = replace(part, cells=tuple(cell for cell in part.cells if cell not in slow)), ()
         self._measured[device].update(part.cells)
         self._out |= {*part.cells} - {visit.cell for visit in visits}
         self.visits.extend(visits)
         self._narrow()
+
+    def split(self, number: int, cell: KernelConfiguration) -> Unit | None:
+        """Leave a part with a kernel that hangs; return one with its others, if it has any."""
+        part = self._in_flight[number]
+        anchor = part.anchor.cell if part.anchor is not None else None
+        others = tuple(other for other in part.cells if other != cell)
+        if cell not in part.cells or cell == anchor or not {*others} - {anchor}:
+            return None
+        self._in_flight[number] = replace(part, cells=(cell,))
+        self._split.add(number)
+        return self._part(others, part.anchor)
+
+    def is_split(self, number: int) -> bool:
+        """Say whether a part was left with a kernel that hangs."""
+        return number in self._split
 
     def copy(self, number: int) -> Unit:
         """Return a part with the kernels of another one, in its place or beside it: the first one counts."""

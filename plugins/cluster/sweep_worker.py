@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import math
 import platform
+import threading
 import time
 import uuid
 from contextlib import ExitStack, suppress
@@ -30,7 +31,7 @@ from ckprof.sweep.identity import device_key, identify_device, source_digests
 from ckprof.sweep.plan import PlanRequest, make_plan
 from ckprof.sweep.recording import Recorder
 from ckprof.sweep.sweep import Stop, Sweep, Watch
-from ckprof_plugins.cluster.folder import ObjectFolder, SweepFolder
+from ckprof_plugins.cluster.folder import HangFolder, ObjectFolder, SweepFolder
 from ckprof_plugins.cluster.messages import (
     End,
     ReferenceCheck,
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from ckprof_plugins.cluster.messages import Anchor, Job, Task, Unit
 
 
-#: seconds between looks for a request to stop while a device waits
+#: seconds between looks for a request to stop while a device waits, and for attempts that hang
 _LOOK_S: Final = 0.2
 #: kernels that are tried until one runs on the reference problem
 _MOST_TRIED: Final = 50
@@ -71,16 +72,22 @@ SYNC_S: Final = 1.0
 class _UnitRecorder(Recorder):
     """Marks what is measured for parts of problems, and keeps what these leave to their coordinator."""
 
-    #: what is measured is a part, and what was so far
+    #: what is measured is a part, and what was so far, with their numbers
     part = False
     visits: list[PastVisit]
+    sequences: list[int]
 
     def add(self, sample: Sample) -> Attempt:
         """Store what a visit gave."""
         attempt = super().add(sample)
         if self.part:
             self.visits.append(PastVisit.of(attempt))
+            self.sequences.append(attempt.sequence)
         return attempt
+
+    def discount(self) -> None:
+        """Mark the attempts of a part that others measure again, but for the kernel that hangs in it."""
+        self._sink.add_marks([(self._session.uid, sequence, Mark.DRIFT) for sequence in self.sequences])
 
     def end_round(self, report: RoundReport[KernelConfiguration]) -> None:
         """Mark kernels that left, and attempts of a round that does not count."""
@@ -93,6 +100,48 @@ class _UnitRecorder(Recorder):
         yield from super()._marks(sample)
         if self.part:
             yield Mark.PART
+
+
+class _HangWatch:
+    """Names to the coordinator a kernel that runs for suspiciously long, by a thread that looks now and then.
+
+    :param after_s: seconds that an attempt may take unsuspected.
+    """
+
+    def __init__(self, after_s: float) -> None:
+        self._after_s = after_s
+        #: what is measured now, of which task, and since when; a new one for each attempt
+        self._attempt: tuple[HangFolder, str, KernelConfiguration, float] | None = None
+        #: the attempt that was named
+        self._named: object = None
+        self._lock, self._closed = threading.Lock(), threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begin(self, folder: HangFolder, task: str, cell: KernelConfiguration) -> None:
+        """Watch an attempt."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="hang watch", daemon=True)
+            self._thread.start()
+        self._attempt = folder, task, cell, time.monotonic()
+
+    def end(self) -> bool:
+        """Say whether the coordinator has others do what waits behind the attempt that is over."""
+        with self._lock:
+            attempt, self._attempt = self._attempt, None
+        return attempt is not None and attempt is self._named and not attempt[0].end(attempt[1])
+
+    def close(self) -> None:
+        """End the thread."""
+        self._closed.set()
+
+    def _run(self) -> None:
+        while not self._closed.wait(min(_LOOK_S, self._after_s)):
+            with self._lock:
+                attempt = self._attempt
+                late = attempt is not None and time.monotonic() - attempt[3] > self._after_s
+                if attempt is not None and late and attempt is not self._named:
+                    attempt[0].name(attempt[1], attempt[2])
+                    self._named = attempt
 
 
 class UnitRunner:
@@ -111,6 +160,11 @@ class UnitRunner:
         self._shard: ShardWriter | None = None
         self._sent = 0
         self._recorder: _UnitRecorder | None = None
+        self._hangs = _HangWatch(job.suspect_s)
+        #: the task whose attempts are watched, if the coordinator sees its folder, and whether others do the
+        #: rest of it
+        self._watched: tuple[HangFolder, str] | None = None
+        self._is_split = False
         #: what is measured now, and its anchor
         self._group: KernelGroup | None = None
         self._anchor: Anchor | None = None
@@ -147,7 +201,7 @@ class UnitRunner:
         # a unit that is over is never handed out again: all of it has to outlive this machine
         shard.sync()
         self._served = (self._served or 0) + 1
-        end = End.STOPPED if summary.stop is not Stop.DONE else End.FINISHED
+        end = End.FINISHED if summary.stop is Stop.DONE or self._is_split else End.STOPPED
         return replace(
             self._reply(task, end, check),
             shard=b"" if folder is not None else self._unsent(shard),
@@ -163,6 +217,7 @@ class UnitRunner:
 
     def close(self) -> None:
         """Close the shard."""
+        self._hangs.close()
         if self._shard is not None:
             self._shard.close()
 
@@ -174,17 +229,21 @@ class UnitRunner:
         plan = self._plan(unit, shared)
         stop = folder.stop_file(task.run) if folder is not None else None
         watch = Watch(
-            should_stop=stop.exists if stop is not None else lambda: False, max_time_s=task.max_time_s
+            should_stop=lambda: self._is_split or (stop is not None and stop.exists()),
+            max_time_s=task.max_time_s,
         )
+        self._watched, self._is_split = (folder.hangs, task.id) if folder is not None else None, False
         if self._recorder is None:
             least = self.job.options.min_samples
             self._recorder = _UnitRecorder(shard, self.session, shared, least_samples=least)
-        self._recorder.part, self._recorder.visits = unit.part > 0, []
+        self._recorder.part, self._recorder.visits, self._recorder.sequences = unit.part > 0, [], []
         self._anchor, self._anchor_ms = unit.anchor, math.inf
         try:
             return Sweep(plan, self, self._recorder, watch).run()
         finally:
             self._anchor = None
+            if self._is_split:
+                self._recorder.discount()
 
     def _of_part(self) -> tuple[PastVisit, ...]:
         """Return the attempts on those kernels of a part that may be the fastest."""
@@ -246,7 +305,13 @@ class UnitRunner:
 
     def measure(self, group: KernelGroup, visit: Visit[KernelConfiguration]) -> Outcome:
         """Measure one kernel once."""
-        return self.bench.measure(group, visit)
+        if self._watched is None:
+            return self.bench.measure(group, visit)
+        self._hangs.begin(*self._watched, visit.cell)
+        try:
+            return self.bench.measure(group, visit)
+        finally:
+            self._is_split = self._hangs.end()
 
     def observe(self) -> Reading:
         """Return evidence about the machine, with the latest check of the device once."""

@@ -30,7 +30,7 @@ from ckprof_plugins.cluster.sharding import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.measure.rounds import RoundOptions
+    from ckprof.measure.rounds import KernelConfiguration, RoundOptions
     from ckprof.model.problem import Problem
     from ckprof.model.ranking import Standing
     from ckprof.store.attempt import Attempt
@@ -277,7 +277,7 @@ class UnitQueue:
         problem = self._sharded[unit.unit.id]
         if unit.unit.id in self.given_up:
             return
-        if problem.visit_s is None and reply.attempts:
+        if problem.visit_s is None and reply.attempts and not problem.is_split(unit.unit.part):
             problem.visit_s = reply.wall_s / reply.attempts
             problem_s = problem.visit_s * PART_VISITS * len(unit.planned.ranking.active)
             pace = self._schedule.pace
@@ -304,6 +304,13 @@ class UnitQueue:
         if not unit.unit.part:
             return unit
         return replace(unit, unit=self._sharded[unit.unit.id].copy(unit.unit.part))
+
+    def split(self, unit: OpenUnit, cell: KernelConfiguration) -> bool:
+        """Hand out what waits behind a kernel that hangs in a part; say whether that can be done."""
+        others = self._sharded[unit.unit.id].split(unit.unit.part, cell) if unit.unit.part else None
+        if others is not None:
+            self._schedule.put_first(replace(unit, unit=others))
+        return others is not None
 
     def drop(self, unit: OpenUnit) -> None:
         """Wait no longer for a unit that another device does as well."""

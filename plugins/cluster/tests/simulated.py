@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import threading
@@ -13,6 +14,7 @@ from pathlib import Path
 from ckprof.measure.options import RunOptions
 from ckprof.measure.rounds import RoundOptions
 from ckprof.model.device import Reading
+from ckprof.model.outcome import Outcome, Status
 from ckprof.store.attempt import DEVICE
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.plan import PlanRequest
@@ -40,6 +42,8 @@ from tests.sweep.bench import SHARED, SimulatedBench, make_kernels, make_problem
 HANDLER = "plugins.cluster.tests.simulated:handle"
 #: seconds that each attempt takes, for workers that are processes
 VISIT_VARIABLE = "CKPROF_TEST_VISIT_S"
+#: what the first attempt on some kernels gives, after how many seconds, and the names of these kernels
+HANG_VARIABLE = "CKPROF_TEST_HANG"
 
 ROUNDS = RoundOptions(min_rounds=2, max_rounds=3)
 
@@ -56,8 +60,16 @@ class TimedBench(SimulatedBench):
         self.factor = factor
         self.lean = lean
         self._taste = self.chance.random()
+        self._hung = set()
 
     def measure(self, planned, visit):
+        status, seconds, *names = os.environ.get(HANG_VARIABLE, "ok 0").split()
+        name = planned.kernels[visit.cell.instance].name
+        if name in names and not visit.reference and (planned.problem, name) not in self._hung:
+            self._hung.add((planned.problem, name))
+            time.sleep(float(seconds))
+            if status != Status.OK.value:
+                return Outcome(key=visit.cell.instance, problem_index=0, status=Status(status), reason="slow")
         if self.visit_s:
             time.sleep(self.visit_s)
         result = super().measure(planned, visit)
@@ -134,6 +146,13 @@ class Setup:
         }
         return Work(**{**values, **changes})
 
+    def start_workers(self, session, count):
+        """Have as many workers say who they are, so that none starts while it has a unit."""
+        task = self.work().task
+        probes = [replace(task, id=f"probe{number}", run="probe") for number in range(count)]
+        for probe in [session.submit(Pool.RUN, encode(probe)) for probe in probes]:
+            probe.result(120)
+
     def coordinate(self, session, watch=None, **changes):
         coordinator = Coordinator(
             self.work(**changes), session, self.writer, self.merger, watch or ClusterWatch(poll_s=0.02)
@@ -142,7 +161,7 @@ class Setup:
         return coordinator.finish()
 
 
-def make_setup(path, *, problems=6, kernels=4, rounds=ROUNDS, reference=None, **planning):
+def make_setup(path, *, problems=6, kernels=4, rounds=ROUNDS, reference=None, suspect_s=math.inf, **planning):
     """Open a store and everything around it; what workers left before is merged."""
     writer = StoreWriter(path)
     folder = SweepFolder.beside(Path(path))
@@ -174,6 +193,7 @@ def make_setup(path, *, problems=6, kernels=4, rounds=ROUNDS, reference=None, **
         options=RunOptions(),
         rounds=rounds,
         reference=reference or ReferencePolicy(park_s=0.0),
+        suspect_s=suspect_s,
         session=make_session(0, tags=("test",)),
     )
     digest = folder.objects.put(encode(job))

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import time
 from concurrent.futures import Future
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from ckprof.store.writer import StoreWriter
 from ckprof_plugins.cluster.engines import EngineRequest, Pool
 from ckprof_plugins.cluster.local import LocalEngine
 from ckprof_plugins.cluster.merging import Merger
-from ckprof_plugins.cluster.messages import End, Reply, Task, WorkerDevice, decode_task, encode
+from ckprof_plugins.cluster.messages import End, Reply, WorkerDevice, decode_task, encode
 from ckprof_plugins.cluster.partial import Merged, absorb, write_partial
 from ckprof_plugins.cluster.units import ClusterWatch
 from plugins.cluster.tests.benchmarks.cluster_model import GOAL, Costs, Fleet, simulate
@@ -42,23 +41,7 @@ def sweep_s(path: Path, workers: int) -> tuple[float, int]:
     setup = make_setup(path, problems=40, kernels=20, rounds=ROUNDS)
     session = LocalEngine().open(EngineRequest(handler=HANDLER, devices=tuple(range(workers))))
     try:
-        probes = [
-            session.submit(
-                Pool.RUN,
-                encode(
-                    Task(
-                        id=f"probe{number}",
-                        run="probe",
-                        job=setup.digest,
-                        folder=str(setup.folder.root),
-                        reference_problem=encode(replace(setup.units.open()[0].unit, id="reference")),
-                    )
-                ),
-            )
-            for number in range(workers)
-        ]
-        for probe in probes:
-            probe.result(120)
+        setup.start_workers(session, workers)
         started = time.perf_counter()
         summary = setup.coordinate(session, ClusterWatch())
         return time.perf_counter() - started, summary.attempts
