@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 from enum import Enum
 from functools import partial
@@ -47,16 +48,20 @@ _OWN_WORK_S_PER_ELEMENT = 1e-6
 _COPY_FACTOR = 2
 _LEAST_COPY_BYTES = 2**26
 
-#: launches of a kernel that is suspected to be wrong now and then, and seconds that they may take
+#: launches of a kernel that is suspected to be wrong now and then, beyond those that were right before, and
+#: seconds that they may take
 _SUSPECT_LAUNCHES: Final = 150
 _SUSPECT_S: Final = 10.0
 
 
-def _searching(timing: TimingSettings) -> TimingSettings:
-    """Return how a suspected kernel is sampled: one that is wrong in one of fifty launches is to be found."""
+def _searching(timing: TimingSettings, right: int) -> TimingSettings:
+    """Return how a suspected kernel is sampled: one that is wrong in one of fifty launches is to be found.
+
+    :param right: its launches in the worker in which one was wrong: it may have been honest for as long.
+    """
     return msgspec.structs.replace(
         timing,
-        min_samples=max(timing.min_samples, _SUSPECT_LAUNCHES),
+        min_samples=max(timing.min_samples, right + _SUSPECT_LAUNCHES),
         max_time_s=max(timing.max_time_s, min(_SUSPECT_S, timing.timeout_s / 2)),
     )
 
@@ -116,6 +121,8 @@ class Executor:
         self._flush_bytes = self._timing.flush_bytes
         #: what the last measurement found right
         self.verified: Verified | None = None
+        #: right launches of each kernel in each worker
+        self._launches: Counter[tuple[str, str]] = Counter()
         #: why kernels are not verified with exact operands as well on this problem; empty where they are
         self._one_set = ""
         #: why an attempt to measure the current kernel did not come to its end; empty if none was begun
@@ -263,8 +270,10 @@ class Executor:
         while isinstance(outcome, _Doubt):
             self._turns.end_waiting()
             again = again or outcome is not _Doubt.CROWDED
+            request = replace(request, verified=None)
             if outcome is _Doubt.WRONG:
-                request = replace(request, suspected=True, timing=_searching(request.timing))
+                timing = _searching(request.timing, self._launches[self.process, key])
+                request = replace(request, suspected=True, timing=timing)
             outcome = self._attempt(request, again=again)
         self._one_set = self._one_set or outcome.one_set
         return replace(outcome, one_set=self._one_set if exact is not None else "")
@@ -368,7 +377,8 @@ class Executor:
         if failed and doubt is None:
             self._prepare_worker()
         if doubt is None and outcome.measurement is not None:
-            self.verified = measurement.verified
+            self.verified, seen = measurement.verified, outcome.verification
+            self._launches[self.process, outcome.key] += seen.launches if seen is not None else 0
             self._note_flush(measurement.flush_bytes)
         return doubt or outcome
 

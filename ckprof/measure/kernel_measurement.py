@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 import numpy as np
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ckprof.measure.prepare import PreparedProblem
     from ckprof.measure.verify.storage import StoredFile
     from ckprof.measure.worker.remote import RemoteLibrary
-    from ckprof.measure.worker.sampling import Findings, TimingSettings
+    from ckprof.measure.worker.sampling import Findings, Sampling, TimingSettings
     from ckprof.model.types import SplitSum
 
 Given = TypeVar("Given")
@@ -51,13 +51,23 @@ _NAMED_CONDITION: Final = re.compile(r"(?P<rule>[a-z][a-z0-9]*(?:-[a-z0-9]+)+): 
 AUDIT_SHARE: Final = 0.08
 #: seconds that it may take in any case, and that launches may take which are made for that alone
 AUDIT_LEAST_S: Final = 0.02
+#: launches of a measurement that are enough to find what is wrong in one of fifty
+_ENOUGH_LAUNCHES: Final = 64
+_TIMING: Final = "while it was timed"
 _VERIFYING: Final = "while its result was verified"
 #: in place of the number of a result that was kept
 _LAST: Final = -1
 
-#: digest of all bytes of a result that was compared and found right, and what was found: the same bytes need
-#: no second look
-Verified: TypeAlias = tuple[bytes, Verification]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """What a measurement has found right, which the next one of the kernel on the problem need not ask."""
+
+    #: of all bytes of a result that was compared: the same bytes need no second look
+    digest: bytes
+    #: what was found
+    verification: Verification
+    support: Support
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +84,10 @@ class KernelRequest:
     own_limit_s: float
     #: least duration that the device could need, in milliseconds; 0 if that is not known
     least_ms: float = 0.0
-    #: what an earlier measurement of the kernel on the problem found right; then only the result of the timed
-    #: runs is judged
+    #: what an earlier measurement of the kernel on the problem found right; then it is timed, and some of its
+    #: launches are looked at
     verified: Verified | None = None
-    #: the problem with operands whose sums are exact; the kernel runs on it first, unless it was right before
+    #: the problem with operands whose sums are exact; the kernel runs on it first
     exact: PreparedProblem | None = None
     #: a launch was wrong for which a kernel before may be to blame: every one is looked at
     suspected: bool = False
@@ -119,6 +129,7 @@ class KernelMeasurement:
         self._read = partial(library.copy_out, request.own_limit_s)
         #: the last result that was found right
         self.verified = request.verified
+        self._support = Support(status=AbiStatus.OK, split_k=request.split_k)
         self._digest = blake2b()
         #: what is going on, as reasons say it
         self.stage = "in the support test"
@@ -128,7 +139,6 @@ class KernelMeasurement:
         self.tainted = False
         #: splits of the reduction, as asked for until the support test has said how many
         self.split_k = request.split_k
-        self._workspace_bytes = 0
         #: bytes touched before every sample, once it was timed
         self.flush_bytes = 0
         self._roundings = prepared.sums.roundings
@@ -140,23 +150,31 @@ class KernelMeasurement:
 
         :raises WorkerFailure: the worker is lost; :attr:`stage` says when.
         """
-        request, support = self._request, self._support()
-        if isinstance(support, Outcome):
-            return support
+        known = self._request.verified
+        outcome = self._again(known) if known is not None else None
+        if outcome is None:
+            support = self._asked_support()
+            if isinstance(support, Outcome):
+                return support
+            self._rely_on(support)
+            exact = self._request.exact
+            first = self._run_exact(exact) if exact is not None else None
+            if first is None:
+                exact, first = None, self._run_first()
+            outcome = (
+                first if first.status is not Status.OK else self._sampled(first, fresh=exact is not None)
+            )
+        self._library.check_silence()
+        return replace(outcome, split_k=self.split_k, one_set=self.one_set)
+
+    def _rely_on(self, support: Support) -> None:
+        self._support = support
         self._roundings = max(self._roundings, support.roundings)
         # Who was told a number has no choice: the tolerance depends on it.
-        self.split_k = splits = request.split_k if request.split_k >= 1 else support.split_k
-        self._workspace_bytes = support.workspace_bytes
-        repeated = request.verified is not None
-        exact = request.exact if not repeated else None
-        first = self._run_exact(exact) if exact is not None else None
-        if first is None:
-            exact, first = None, self._run_first(verify=not repeated)
-        outcome = first if first.status is not Status.OK else self._sampled(first, fresh=exact is not None)
-        self._library.check_silence()
-        return replace(outcome, split_k=splits, one_set=self.one_set)
+        if self._request.split_k < 1:
+            self.split_k = support.split_k
 
-    def _support(self) -> Support | Outcome:
+    def _asked_support(self) -> Support | Outcome:
         request = self._request
         query = SupportQuery(problem=self._prepared.problem, split_k=request.split_k)
         try:
@@ -179,36 +197,64 @@ class KernelMeasurement:
         self.tainted = True
         return self._request.outcome(status, reason, verification=verification)
 
+    def _again(self, known: Verified) -> Outcome | None:
+        """Time a kernel that was right before by one message; ``None`` where it does not run any more."""
+        request, watch = self._request, self._audit_request(launches=1)
+        self._rely_on(known.support)
+        self.stage = _TIMING
+        sampling, elapsed_s = self._charged(
+            lambda limit_s: self._library.sample_again(
+                limit_s, request.key, self.split_k, known.support.workspace_bytes, request.timing, watch
+            )
+        )
+        if isinstance(sampling, tuple):
+            status, reason, _ = sampling
+            return None if status is AbiStatus.REJECTED else self._tainted(Status.RUN_ERROR, reason)
+        right = request.outcome(Status.OK, verification=known.verification)
+        is_seen = not isinstance(sampling, str) and sampling.audit.checked > 0
+        return self._timed(sampling, elapsed_s, right, right if is_seen else None)
+
     def _sampled(self, first: Outcome, *, fresh: bool) -> Outcome:
         """Time a kernel that has run once, on other operands where it is ``fresh``, and verify again."""
         request = self._request
-        self.stage = "while it was timed"
-        watch = self._audit_request(fresh=fresh)
+        self.stage = _TIMING
+        watch = self._audit_request(fresh=fresh, launches=_ENOUGH_LAUNCHES)
         sampling, elapsed_s = self._charged(
             lambda limit_s: self._library.sample(
                 limit_s, request.key, self.split_k, request.timing, *self._first, watch
             )
         )
+        # Without time for another run, the first one is the sample.
+        if isinstance(sampling, str) or not (
+            sampling.stopped_by == TIMEOUT and sampling.samples_ms == (self._first[0],)
+        ):
+            return self._timed(sampling, elapsed_s, first, None)
+        if fresh:
+            # That one had other operands.
+            first = self._run_first()
+            sampling = msgspec.structs.replace(sampling, samples_ms=(self._first[0],))
+        if first.status is not Status.OK:
+            return first
+        return self._timed(sampling, elapsed_s + self._first[1], first, first)
+
+    def _timed(
+        self, sampling: Sampling | str, elapsed_s: float, first: Outcome, last: Outcome | None
+    ) -> Outcome:
+        """Judge samples, and what was seen of the launches.
+
+        :param first: what was found of the first launch, which was right.
+        :param last: the same of the last one; ``None`` where nobody has looked at it yet.
+        """
+        request = self._request
         if isinstance(sampling, str):
             # An error may stay with the device, and the next kernel would be blamed for it.
             return self._tainted(Status.RUN_ERROR, sampling, first.verification)
-        # Without time for another run, the first one is the sample.
-        only_first = sampling.stopped_by == TIMEOUT and sampling.samples_ms == (self._first[0],)
-        if only_first and fresh:
-            # That one had other operands.
-            first = self._run_first(verify=True)
-            sampling = msgspec.structs.replace(sampling, samples_ms=(self._first[0],))
-        if only_first:
-            elapsed_s += self._first[1]
-        if first.status is not Status.OK:
-            return first
         audit = sampling.audit
         reason = implausible(sampling, elapsed_s, request.least_ms) or dishonest(audit)
         if reason:
             return self._tainted(Status.RUN_ERROR, reason, first.verification)
         self.stage = _VERIFYING
-        odd = self._verify_launches(audit)
-        last = odd or (first if only_first and request.verified is None else self._verify())
+        last = self._verify_launches(audit) or last or self._verify()
         if last.status is not Status.OK:
             return replace(last, reason=f"{last.reason} (in a timed run)")
         self.flush_bytes = max(0, sampling.flush_bytes)
@@ -221,11 +267,13 @@ class KernelMeasurement:
             measurement=replace(times, launches=sampling.launches, units=sampling.units),
         )
 
-    def _run_first(self, *, verify: bool) -> Outcome:
-        """Run the kernel once, and compare the result if that is wanted."""
+    def _run_first(self) -> Outcome:
+        """Run the kernel once, and compare the result."""
         self.stage = "in the first run"
         (status, reason, time_ms), elapsed_s = self._charged(
-            lambda limit_s: self._library.run(limit_s, self._request.key, self.split_k, self._workspace_bytes)
+            lambda limit_s: self._library.run(
+                limit_s, self._request.key, self.split_k, self._support.workspace_bytes
+            )
         )
         self._first = time_ms, elapsed_s
         if status is AbiStatus.REJECTED:
@@ -235,8 +283,6 @@ class KernelMeasurement:
         if status is not AbiStatus.OK:
             # An error may stay with the device, and the next kernel would be blamed for it.
             return self._tainted(Status.RUN_ERROR, reason or "the run failed without a reason")
-        if not verify:
-            return self._request.outcome(Status.OK)
         self.stage = _VERIFYING
         return self._verify()
 
@@ -250,7 +296,7 @@ class KernelMeasurement:
         else:
             remaining_s, verified = self._remaining_s, self.verified
             self._prepared = exact.loaded(made)
-            first = self._run_first(verify=True)
+            first = self._run_first()
             self._prepared, self._remaining_s, self.verified = usual, remaining_s, verified
             if first.status is Status.WRONG_RESULT:
                 first = replace(first, reason=f"{first.reason} (with exact operands)")
@@ -263,16 +309,17 @@ class KernelMeasurement:
             return self._request.not_met(replace(back, message=f"not enough memory: {back.message}"))
         return first
 
-    def _audit_request(self, *, fresh: bool) -> AuditRequest | None:
+    def _audit_request(self, *, fresh: bool = False, launches: int) -> AuditRequest | None:
         """Return how launches are looked at; ``None`` where results are not verified."""
         if self._prepared.reference is None and not self._prepared.on_device:
             return None
         return AuditRequest(
             tolerance=self._tolerance(),
-            verified="" if self.verified is None else self.verified[0].hex(),
+            verified="" if self.verified is None else self.verified.digest.hex(),
             fresh=fresh,
             share=1.0 if self._request.suspected else AUDIT_SHARE,
-            least_s=AUDIT_LEAST_S,
+            least_s=AUDIT_LEAST_S if launches > 1 else 0.0,
+            launches=launches,
         )
 
     def _verify_launches(self, audit: Audit) -> Outcome | None:
@@ -317,7 +364,8 @@ class KernelMeasurement:
         """Return results that are known to be right, by the digests of their bytes."""
         prepared = self._prepared
         if prepared.expected is None:
-            return {} if self.verified is None else dict([self.verified])
+            known = self.verified
+            return {} if known is None else {known.digest: known.verification}
         nothing_wrong = Verification(
             max_error=0.0,
             wrong_elements=0,
@@ -355,7 +403,9 @@ class KernelMeasurement:
             found = compared(rounding)
             verification = verification_of(found, prepared.result.elements, tolerance, place)
             if verification.passed:
-                self.verified = self._digest.digest(), verification
+                self.verified = Verified(
+                    digest=self._digest.digest(), verification=verification, support=self._support
+                )
                 return self._request.outcome(Status.OK, verification=verification)
             seen.append((found, verification))
         found, verification = min(seen, key=lambda one: one[0].wrong)

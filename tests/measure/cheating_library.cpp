@@ -60,6 +60,8 @@ using Body = void (*)(const Work&);
 
 void honest(const Work& w) { compute(w); }
 
+void honest_fast(const Work& w) { multiply(w, w.out, 0, w.n); }
+
 // Sums are rounded in another way each time, as those of atomic additions.
 void honest_atomics(const Work& w)
 {
@@ -194,6 +196,33 @@ void only_first_half_later(const Work& w)
     if(++runs <= 3) return compute(w);
     spin(work_ms / 2);
     multiply(w, w.out, 0, w.n / 2);
+}
+
+// Honest for as long as a kernel is usually looked at.
+constexpr int honest_runs = 250;
+
+void copies_later(const Work& w)
+{
+    static std::vector<float> saved;
+    static int runs = 0;
+    if(++runs > honest_runs) return copy(w, saved);
+    compute(w);
+    saved = result_of(w);
+}
+
+void half_later(const Work& w)
+{
+    static int runs = 0;
+    if(++runs <= honest_runs) return compute(w);
+    multiply(w, w.out, 0, w.n / 2);
+}
+
+// What it computes stays right.
+void writes_outside_later(const Work& w)
+{
+    compute(w);
+    static int runs = 0;
+    if(++runs > honest_runs) w.out[w.n] = 0;
 }
 
 // Looks for the result that the process has copied out somewhere: memory that it has given back, or
@@ -371,6 +400,7 @@ constexpr auto samples_16 = cached_by_samples<16>;
 
 const ckprof_kernel kernel_table[] = {
     CHEAT(honest),
+    CHEAT(honest_fast),
     CHEAT(honest_atomics),
     CHEAT(honest_pool),
     CHEAT(honest_packing),
@@ -387,6 +417,9 @@ const ckprof_kernel kernel_table[] = {
     CHEAT(computes_when_poisoned),
     CHEAT(keeps_what_is_there),
     CHEAT(only_first_half_later),
+    CHEAT(copies_later),
+    CHEAT(half_later),
+    CHEAT(writes_outside_later),
     CHEAT(searches_memory),
     CHEAT(reads_recycled_memory),
     CHEAT(changes_its_input),

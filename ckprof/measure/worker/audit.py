@@ -95,10 +95,10 @@ _LEAST_WAIT_S: Final = 3e-4
 _MOST_WAIT_S: Final = 4e-3
 #: one of the first so many launches is followed by a look for late writes
 _FIRST_LAUNCHES: Final = 4
-#: probability that a launch finds its result poisoned, or its operands changed, where there is time for it
+#: probability that a launch is looked at where there is time for it, of a kernel that was looked at
+#: thoroughly before, and of others
+NOW_AND_THEN: Final = 0.5
 _OFTEN: Final = 0.9
-#: launches of a visit that are enough to find what is wrong in one of fifty
-_ENOUGH_LAUNCHES: Final = 64
 #: seconds between two requests that say something of what other threads do
 _IDLE_S: Final = 5e-3
 #: how often, and for how many seconds, what seems busy is looked at again
@@ -264,14 +264,19 @@ class LaunchTimes:
         return ordered[len(ordered) // 4] if ordered else 0.0
 
 
-def look_at_more(audit: HostAudit | DeviceAudit, run: Callable[[], float], limit_s: float) -> float:
+def look_at_more(
+    audit: HostAudit | DeviceAudit, run: Callable[[], float], launches: int, limit_s: float
+) -> float:
     """Look at launches that are not timed, as far as little time is enough for them; return the seconds.
 
     What is wrong now and then is found that way although few samples are taken.
+
+    :param launches: how many are enough, with those that were looked at before.
     """
     start = now = time.perf_counter()
     last_s = 0.0
-    for _ in range(_ENOUGH_LAUNCHES - audit.checked):
+    audit.looks_always = True
+    for _ in range(launches - audit.checked):
         if now - start + last_s > limit_s:
             break
         audit.before()
@@ -310,7 +315,8 @@ class HostAudit:
         #: the first launch gives it where there is none yet
         self._expected = None if request.fresh else self._expect()
         self._launches = self.checked = self._odd = self._kept_odd = self._late_bytes = 0
-        self._late_at = chance.randrange(_FIRST_LAUNCHES)
+        self._late_at = -1 if request.is_brief else chance.randrange(_FIRST_LAUNCHES)
+        self.looks_always = self._looks = False
         self._start = start
         self.spent_s = time.perf_counter() - start
 
@@ -329,7 +335,8 @@ class HostAudit:
     def before(self) -> None:
         """Negate and poison."""
         start = time.perf_counter()
-        if self._affordable(start):
+        self._looks = self.looks_always or self._affordable(start)
+        if self._looks:
             if self._expected is not None and self._signs.axes and chance.random() < _OFTEN:
                 self._change(self._expected)
             self._poison()
@@ -341,7 +348,7 @@ class HostAudit:
         number = self._launches
         self._launches += launches
         is_late_look = number <= self._late_at < self._launches
-        if is_late_look or self._affordable(start):
+        if is_late_look or self._looks:
             self.checked += 1
             if self._expected is None:
                 self._expected = self._expect()
@@ -357,10 +364,12 @@ class HostAudit:
 
     def _affordable(self, now: float) -> bool:
         """Say whether there is time to look; one that is about to be used up is used at random."""
-        spare_s = self._request.share * (now - self._start) + self._request.least_s - self.spent_s
-        return (
-            spare_s > 0 and (chance.random() < _OFTEN or self._request.share == 1)
-        ) or self.checked < _FIRST_LAUNCHES
+        request, checked = self._request, self.checked
+        if checked < _FIRST_LAUNCHES and not request.is_brief:
+            return True
+        spare_s = request.share * (now - self._start) + request.least_s - self.spent_s
+        often = NOW_AND_THEN if request.is_brief else _OFTEN
+        return (spare_s > 0 or not checked) and (request.share == 1 or chance.random() < often)
 
     def _change(self, expected: ExpectedBits) -> None:
         most = []

@@ -1,7 +1,8 @@
 """What a worker does around launches where the device itself compares: as :mod:`ckprof.measure.worker.audit`.
 
-Every launch is looked at. The device negates operands, and the result back; a result with other bits than the
-verified one is compared with the reference as a whole.
+Every launch is looked at, or every other one of kernels that were found right before. The device negates
+operands, and the result back; a result with other bits than the verified one is compared with the reference
+as a whole.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
-from ckprof.measure.worker.audit import Signs, chance
+from ckprof.measure.worker.audit import NOW_AND_THEN, Signs, chance
 from ckprof.measure.worker.check_work import CContraction, COperand, element_number
 from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.measure.worker.memory import GuardedTensor
@@ -243,7 +244,8 @@ class DeviceAudit:
     ) -> None:
         start = time.perf_counter()
         self._references = references
-        self._tolerance = request.tolerance
+        self._tolerance, self._is_brief = request.tolerance, request.is_brief
+        self.looks_always = self._looks = False
         self._checks = references.checks
         self._signs = Signs(references.axes)
         self._run, self._times = run, times
@@ -257,7 +259,7 @@ class DeviceAudit:
         self._digest = None if request.fresh else references.result_digest()
         self._seen = Audit()
         self._findings = None if request.fresh else self._wrong()
-        self._trial_at = chance.randrange(_FIRST_SAMPLES)
+        self._trial_at = -1 if request.is_brief else chance.randrange(_FIRST_SAMPLES)
         self.spent_s = time.perf_counter() - start
 
     @property
@@ -267,6 +269,9 @@ class DeviceAudit:
 
     def before(self) -> None:
         """Negate and poison; try how long launches really take once."""
+        self._looks = self.looks_always or not self._is_brief or chance.random() < NOW_AND_THEN
+        if not self._looks:
+            return
         start = time.perf_counter()
         if self._signs.axes and chance.random() < 0.9:
             self._change()
@@ -279,6 +284,10 @@ class DeviceAudit:
 
     def after(self, launches: int) -> bool:
         """Compare the result of the last one of some launches; say whether it is wrong."""
+        seen = self._seen
+        if not self._looks:
+            self._seen = msgspec.structs.replace(seen, launches=seen.launches + launches)
+            return False
         start = time.perf_counter()
         self._references.negate_result()
         digest = self._references.result_digest()
@@ -287,7 +296,6 @@ class DeviceAudit:
             self._digest, is_odd = digest, False
         if (is_first or is_odd) and self._findings is None:
             self._findings = self._wrong()
-        seen = self._seen
         self._seen = msgspec.structs.replace(
             seen, launches=seen.launches + launches, checked=seen.checked + 1, odd=seen.odd + is_odd
         )

@@ -243,6 +243,14 @@ class WorkerMethods(Protocol):
         :returns: the samples; why a launch failed, if one did.
         """
 
+    def sample_again(
+        self, key: str, split_k: int, workspace_bytes: int, timing: TimingSettings, audit: AuditRequest | None
+    ) -> Sampling | tuple[AbiStatus, str, float] | str:
+        """Run and time one kernel that has run on the loaded problem before.
+
+        :returns: as :meth:`run` where that does not end well, else as :meth:`sample`.
+        """
+
     def copy_out(self, tensor: str, start: int, size: int, kept: int) -> None:
         """Copy bytes of a tensor of the loaded problem to the beginning of the shared memory.
 

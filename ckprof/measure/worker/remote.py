@@ -88,6 +88,7 @@ class RemoteLibrary:
     set_operands = _remote(WorkerMethods.set_operands)
     run = _remote(WorkerMethods.run)
     sample = _remote(WorkerMethods.sample)
+    sample_again = _remote(WorkerMethods.sample_again)
     check = _remote(WorkerMethods.check)
     instance_string = _remote(WorkerMethods.instance_string)
     measure_roof = _remote(WorkerMethods.measure_roof)

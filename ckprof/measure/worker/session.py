@@ -319,7 +319,7 @@ class KernelSession(WorkerMethods):
             more_s = 0.0
             if audit is not None and watcher is not None and sampling.stopped_by != TIMEOUT:
                 limit_s = max(audit.least_s, audit.share / 2 * sampling.wall_s)
-                more_s = look_at_more(watcher, run, limit_s)
+                more_s = look_at_more(watcher, run, audit.launches, limit_s)
         except KernelFailure as failure:
             return str(failure)
         over = time.perf_counter()
@@ -336,6 +336,17 @@ class KernelSession(WorkerMethods):
                 seen, busy=busy, launch_ms=times.launch_ms, unreported_ms=times.unreported_ms
             ),
         )
+
+    def sample_again(
+        self, key: str, split_k: int, workspace_bytes: int, timing: TimingSettings, audit: AuditRequest | None
+    ) -> Sampling | tuple[AbiStatus, str, float] | str:
+        if self._available_for(workspace_bytes) is not None:
+            return AbiStatus.REJECTED, "its workspace does not fit any more", 0.0
+        started = time.perf_counter()
+        status, _, first_ms = ran = self.run(key, split_k, workspace_bytes)
+        if status is not AbiStatus.OK:
+            return ran
+        return self.sample(key, split_k, timing, first_ms, time.perf_counter() - started, audit)
 
     def _watcher(
         self, request: AuditRequest | None, times: LaunchTimes, run: Callable[..., float], first_ms: float
