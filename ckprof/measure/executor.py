@@ -18,7 +18,7 @@ from ckprof.measure.options import cache_bytes, timing_settings
 from ckprof.measure.verify.storage import decode, storage_type
 from ckprof.measure.worker import messages
 from ckprof.measure.worker.guards import read_tensor, without_gaps
-from ckprof.measure.worker.process import WorkerFailure, WorkerNotStarted, WorkerTimeout
+from ckprof.measure.worker.process import WorkerFailure, WorkerNotStarted, WorkerStopped, WorkerTimeout
 from ckprof.measure.worker.sampling import TimingSettings
 from ckprof.measure.workers import DeviceLostError, ReplacedWorker, WorkerState, WorkerTurns
 from ckprof.model.outcome import Status
@@ -344,13 +344,15 @@ class Executor:
         :param may_pass: the kernel may be tried again.
         :param alone: no other kernel has run in the worker.
         """
-        timed_out = isinstance(failure, WorkerTimeout)
+        timed_out, stopped = isinstance(failure, WorkerTimeout), isinstance(failure, WorkerStopped)
         reason = f"{measurement.stage}: {failure}"
         if timed_out:
-            reason = f"not done within {self._options.timeout_s:g} s, killed {measurement.stage}"
+            what = f"{failure}" if stopped else f"not done within {self._options.timeout_s:g} s"
+            reason = f"{what}, killed {measurement.stage}"
         self._broken = reason
         self._worker.discard(f"kernel {request.key}: {reason}")
-        if may_pass and not timed_out and (failure.of_device or not alone):
+        # nobody stops the next worker as well but the kernel
+        if may_pass and (stopped or (not timed_out and (failure.of_device or not alone))):
             return _Doubt.FAILED
         # Before the kernel is blamed: a device that is lost fails whatever is launched.
         self._prepare_worker()

@@ -8,7 +8,6 @@ device has found, and digests tell whether operands and reference are still thos
 from __future__ import annotations
 
 import re
-import time
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
@@ -438,8 +437,8 @@ class KernelMeasurement:
 
     def _charged(self, ask: Callable[[float], Given]) -> tuple[Given, float]:
         """Return what a worker says within what is left of the kernel's time, and the seconds it took."""
-        started = time.monotonic()
+        before_s = self._library.waited_s
         given = ask(self._remaining_s)
-        elapsed_s = time.monotonic() - started
+        elapsed_s = self._library.waited_s - before_s
         self._remaining_s = max(0.0, self._remaining_s - elapsed_s)
         return given, elapsed_s

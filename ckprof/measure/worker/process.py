@@ -17,6 +17,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, cast
 
+import psutil
+
 from ckprof.measure.worker.guards import memory_of, new_memory
 from ckprof.orphans import MARK, kill_marked
 from ckprof.python_child import python_command, start_failure
@@ -65,6 +67,10 @@ class WorkerNotStarted(WorkerFailure):
 
 class WorkerTimeout(WorkerFailure):
     """No reply came in time."""
+
+
+class WorkerStopped(WorkerTimeout):
+    """A signal stopped the worker for as long as a reply may take; its kernel may have sent it."""
 
 
 class UnexpectedReply(WorkerFailure):
@@ -118,6 +124,8 @@ class WorkerProcess:
             if not self._offered:
                 os.close(descriptor)
                 os.close(watched)
+        #: seconds in which replies were waited for, and neither this process nor the worker was stopped
+        self.waited_s = 0.0
         self._replies = bytearray()
         self._errors = b""
         self._selector = selectors.DefaultSelector()
@@ -180,8 +188,9 @@ class WorkerProcess:
 
         Error output from before it is forgotten: it has nothing to do with what follows.
 
-        :raises WorkerTimeout: none came within ``limit_s`` seconds in which this process was not paused; the
-            worker still runs.
+        :raises WorkerTimeout: none came within ``limit_s`` seconds in which neither this process nor the
+            worker was stopped; the worker still runs.
+        :raises WorkerStopped: the worker was stopped for as long.
         :raises UnexpectedReply: what came is no reply to this request, or came before it.
         :raises WorkerFailure: the process ended.
         """
@@ -242,7 +251,7 @@ class WorkerProcess:
             raise self._ended() from None
 
     def _receive(self, limit_s: float) -> bytes:
-        remaining = limit_s
+        remaining = stoppable = limit_s
         searched = 0
         while True:
             end = self._replies.find(b"\n", searched)
@@ -255,12 +264,24 @@ class WorkerProcess:
                 raise UnexpectedReply("the worker sent an endless line")
             if remaining <= 0:
                 raise WorkerTimeout(f"no reply within {limit_s:g} s")
+            if stoppable <= 0:
+                raise WorkerStopped(f"stopped by a signal for {limit_s:g} s")
             ended, begun = self._process.poll() is not None, time.monotonic()
-            if not self._read(0 if ended else min(remaining, _LOOK_S)) and ended:
+            seen = self._read(0 if ended else min(remaining, _LOOK_S))
+            if ended and not seen:
                 raise self._ended()
-            # more time than was waited for has passed only where this process was paused, as a rule with the
-            # worker; a worker that is paused alone may have done so itself
-            remaining -= min(time.monotonic() - begun, _LOOK_S)
+            # more time than was waited for has passed only where this process was stopped
+            took_s = min(time.monotonic() - begun, _LOOK_S)
+            if not seen and self._is_stopped():
+                stoppable -= took_s
+            else:
+                remaining -= took_s
+                self.waited_s += took_s
+
+    def _is_stopped(self) -> bool:
+        with suppress(psutil.Error):
+            return psutil.Process(self._process.pid).status() == psutil.STATUS_STOPPED
+        return False
 
     def _read(self, timeout_s: float) -> bool:
         """Take what the pipes hold; return false if there was nothing.

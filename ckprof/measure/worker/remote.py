@@ -70,6 +70,11 @@ class RemoteLibrary:
         self._line = line
         self.check_silence = line.check_silence
 
+    @property
+    def waited_s(self) -> float:
+        """Seconds in which answers were waited for, without those in which the worker was stopped."""
+        return self._line.waited_s
+
     def call(
         self, method: str, limit_s: float, args: Sequence[object], keywords: Mapping[str, object]
     ) -> Any:

@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from ckprof.measure.worker.process import (
     UnexpectedReply,
     WorkerNotStarted,
     WorkerProcess,
+    WorkerStopped,
     WorkerTimeout,
     reply_in,
 )
@@ -147,8 +149,17 @@ def test_a_pause_of_all_processes_is_no_time_out(slow, monkeypatch):
     assert worker.ask(b"", 5.0) == b"done"
 
 
-def test_a_worker_that_stops_itself_is_too_slow(slow):
+def test_a_worker_that_is_stopped_for_a_while_is_not_too_slow(slow):
+    worker = slow(0.2)
+    before_s = worker.waited_s
+    os.kill(worker._process.pid, signal.SIGSTOP)
+    threading.Timer(1.8, os.kill, (worker._process.pid, signal.SIGCONT)).start()
+    assert worker.ask(b"", 2.5) == b"done"
+    assert worker.waited_s - before_s < 1.0
+
+
+def test_a_worker_that_stays_stopped_is_no_time_out_of_its_own(slow):
     worker = slow(0.2)
     os.kill(worker._process.pid, signal.SIGSTOP)
-    with pytest.raises(WorkerTimeout):
+    with pytest.raises(WorkerStopped, match=r"stopped by a signal for 0\.6 s"):
         worker.ask(b"", 0.6)
