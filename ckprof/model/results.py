@@ -89,6 +89,14 @@ class RunResults:
         served = {outcome.problem_index for outcome in self.outcomes if outcome.status is Status.OK}
         return len(served) == len(self.problems)
 
+    def is_complete(self, problem_index: int) -> bool:
+        """Say whether every instance that a problem takes has an outcome on it: a run may be ended before."""
+        if not self.partial:
+            return True
+        case = self.cases[problem_index] if self.cases else None
+        taken = {instance.key for instance in self.instances if case is None or case.takes(instance)}
+        return taken <= {o.key for o in self.outcomes if o.problem_index == problem_index}
+
     def ranking(self, problem_index: int) -> list[Ranked]:
         """Return the outcomes of one problem with their places, best first."""
         positions = {instance.key: instance.index for instance in self.instances}

@@ -156,11 +156,13 @@ def _failures_of(item: ListResult) -> Iterator[str]:
             split = f", split-K {outcome.split_k}" if outcome.split_k != 1 else ""
             yield f"{where}{split}: {outcome.status.value}: {reason_of(outcome, why=False)}"
     for index, problem in enumerate(results.problems):
-        outcomes = results.of_problem(index)
-        if (outcomes or not results.partial) and all(o.status is Status.UNSUPPORTED for o in outcomes):
-            unserved = unserved_in(results, index)
-            reason = f" ({unserved.reason})" if unserved is not None else ""
-            yield f"no instance supports problem {index}: {problem.describe()}{reason}"
+        unserved = unserved_in(results, index)
+        if unserved is None or any(o.status is not Status.UNSUPPORTED for o in results.of_problem(index)):
+            continue
+        if unserved.complete:
+            yield f"no instance supports problem {index}: {problem.describe()} ({unserved.reason})"
+        else:
+            yield f"problem {index}: {problem.describe()}: {unserved.reason}"
 
 
 def _requirement_counts(batch: BatchResults) -> list[RequirementCount]:

@@ -15,6 +15,7 @@ from ckprof.report.comparison_text import settling_text, shift_lines, verdict_li
 from ckprof.report.figures import display_name
 from ckprof.report.parity_text import differences, verdict
 from ckprof.report.rows import baseline_rows, rows_of_problem
+from ckprof.report.run_table import PARTIAL
 from ckprof.report.unserved import unserved_in
 from ckprof.wording import change
 
@@ -37,6 +38,8 @@ def render_run_junit(results: RunResults) -> str:
     """Render one test suite per problem and one test case per instance and number of splits."""
     junit = JUnit("ckprof run")
     _add_run(junit, results)
+    if results.partial:
+        _add_partial(junit)
     return junit.render()
 
 
@@ -49,7 +52,13 @@ def render_batch_junit(batch: BatchResults) -> str:
             continue
         case = junit.case(junit.suite(item.name), "can be read")
         add(case, "skipped" if item.verdict is ListVerdict.SKIPPED else "error", message=item.reason)
+    if not batch.finished:
+        _add_partial(junit)
     return junit.render()
+
+
+def _add_partial(junit: JUnit) -> None:
+    add(junit.case(junit.suite("run"), "came to its end"), "error", type="partial", message=PARTIAL)
 
 
 def _add_run(junit: JUnit, results: RunResults, prefix: str = "") -> None:
@@ -58,7 +67,9 @@ def _add_run(junit: JUnit, results: RunResults, prefix: str = "") -> None:
         served = junit.case(suite, _SERVED)
         rows = rows_of_problem(results, index)
         if not _is_served(rows):
-            add(served, "failure", type="unsupported", message=_unserved_text(results, index))
+            missing = not results.is_complete(index)
+            kind, what = ("not measured", "skipped") if missing else ("unsupported", "failure")
+            add(served, what, type=kind, message=_unserved_text(results, index))
         for row in rows:
             _finish(junit.case(suite, row.instance.lasting_name(row.outcome.split_k)), row)
         for row in baseline_rows(results, index):
@@ -80,7 +91,8 @@ def _finish(case: ElementTree.Element, row: ResultRow) -> None:
 def render_run_github(results: RunResults) -> str:
     """Render an error on the line of each instance that failed, and for problems that none supports."""
     counts = status_counts(Counter(outcome.status for outcome in results.outcomes))
-    return render(_remarks(results), f"{len(results.instances)} instances: {counts or 'no outcome'}")
+    end = f"{len(results.instances)} instances: {counts or 'no outcome'}"
+    return render(_remarks(results), f"{end}. {PARTIAL}" if results.partial else end)
 
 
 def render_batch_github(batch: BatchResults) -> str:
@@ -111,7 +123,9 @@ def _remarks(results: RunResults) -> Iterator[Remark]:
                 yield remark_at(row.instance.source, AnnotationLevel.ERROR, title, message)
         if not _is_served(rows):
             message = f"{_unserved_text(results, index)}: {problem.describe()}"
-            yield remark(AnnotationLevel.ERROR, "no instance supports the problem", message)
+            missing = not results.is_complete(index)
+            title = "not measured" if missing else "no instance supports the problem"
+            yield remark(AnnotationLevel.WARNING if missing else AnnotationLevel.ERROR, title, message)
 
 
 def _is_served(rows: list[ResultRow]) -> bool:

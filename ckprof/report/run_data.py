@@ -16,9 +16,11 @@ from ckprof.report.rows import (
     rows_with_baselines,
 )
 from ckprof.report.table import Column, Table
-from ckprof.report.unserved import unserved_in
+from ckprof.report.unserved import Unserved, unserved_in, with_unserved
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ckprof.model.conversion import Conversion
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.results import RunResults
@@ -175,8 +177,28 @@ def _standing(row: ResultRow) -> dict[str, Any] | None:
 
 def render_csv(results: RunResults) -> str:
     """Render all outcomes; empty cells where there is no such figure."""
-    rows = [row for index in range(len(results.problems)) for row in rows_with_baselines(results, index)]
-    return Table(data_columns(results), rows).csv()
+    rows: list[ResultRow | Unserved] = []
+    for index in range(len(results.problems)):
+        rows += rows_with_baselines(results, index)
+        unserved = unserved_in(results, index)
+        if unserved is not None and not unserved.complete:
+            rows.append(unserved)
+    return data_table(results, rows).csv()
+
+
+def data_table(results: RunResults, rows: Sequence[ResultRow | Unserved]) -> Table[ResultRow | Unserved]:
+    """Return the table of CSV, with a column that says so where the run is partial."""
+    shown = {
+        "problem": lambda row: row.number,
+        "problem_text": lambda row: row.problem.describe(),
+        "name": lambda row: "none",
+        "reason": lambda row: row.reason,
+        "partial": lambda row: results.partial,
+    }
+    columns = data_columns(results)
+    if results.partial:
+        columns.append(Column("partial", lambda row: True))
+    return Table(with_unserved(columns, shown), rows)
 
 
 def data_columns(results: RunResults) -> list[Column[ResultRow]]:

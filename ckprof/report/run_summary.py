@@ -12,8 +12,8 @@ from ckprof.report.document import Document
 from ckprof.report.figures import sizes_column
 from ckprof.report.layout import shortened
 from ckprof.report.rows import reason_of, rows_of_problem, rows_with_baselines
-from ckprof.report.run_data import data_columns
-from ckprof.report.run_table import add_closing, problem_heading, row_style, run_columns
+from ckprof.report.run_data import data_table
+from ckprof.report.run_table import PARTIAL, add_closing, problem_heading, row_style, run_columns
 from ckprof.report.table import Column, Table
 from ckprof.report.totals import add_totals, networks_of_run
 from ckprof.report.unserved import Unserved, unserved_in, with_unserved
@@ -50,6 +50,8 @@ def terminal_document(results: RunResults, *, all_rows: bool = False) -> Documen
         document.add(_counts_by_reason(counted))
         add_closing(document, results, index)
     add_totals(document, networks_of_run(results))
+    if results.partial:
+        document.add(PARTIAL)
     return document
 
 
@@ -130,14 +132,9 @@ def render_best(results: RunResults, form: str, top: int) -> str:
     """
     table = best_table(results, top)
     if form == "csv":
-        shown = {
-            "problem": lambda row: row.number,
-            "problem_text": lambda row: row.problem.describe(),
-            "name": lambda row: "none",
-            "reason": lambda row: row.reason,
-        }
-        return Table(with_unserved(data_columns(results), shown), table.rows).csv()
-    return (table.markdown() if form == "md" else table.text()) + "\n"
+        return data_table(results, table.rows).csv()
+    text = table.markdown() if form == "md" else table.text()
+    return f"{text}\n\n{PARTIAL}\n" if results.partial else f"{text}\n"
 
 
 def best_table(results: RunResults, top: int) -> Table[ResultRow | Unserved]:
@@ -164,7 +161,8 @@ def problems_without_best(results: RunResults) -> list[str]:
     """Return a sentence for each problem that no kernel serves."""
     unserved = (unserved_in(results, index) for index in range(len(results.problems)))
     return [
-        f"no kernel serves problem {one.number}: {one.problem.describe()}: {one.reason}"
+        f"{'no kernel serves ' if one.complete else ''}problem {one.number}: "
+        f"{one.problem.describe()}: {one.reason}"
         for one in unserved
         if one is not None
     ]

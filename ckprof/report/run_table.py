@@ -304,7 +304,7 @@ def _best_lines(results: RunResults, problem_index: int) -> str | Block:
     unserved = unserved_in(results, problem_index)
     if unserved is not None or best is None or best.measurement is None:
         reason = unserved.reason if unserved is not None else ""
-        outcomes = results.of_problem(problem_index)
+        outcomes = results.of_problem(problem_index) if unserved is not None and unserved.complete else []
         if outcomes and all(outcome.status is Status.UNSUPPORTED for outcome in outcomes):
             instances = len({outcome.key for outcome in outcomes})
             return f"0 of {counted(instances, 'instance')} support this problem: {reason}."

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ckprof.model.results import RunResults
     from ckprof.report.table import Column
 
+#: reason of a problem that a run did not come to
+NOT_MEASURED: Final = "not measured, the run was ended before"
 #: characters of a reason that are shown
 _REASON: Final = 160
 
@@ -39,6 +41,8 @@ class Unserved:
     reason: str
     #: as reports tell problems apart; ``None`` elsewhere
     key: ProblemKey | None = None
+    #: False where the run was ended before all of its kernels were measured
+    complete: bool = True
 
     @property
     def text(self) -> str:
@@ -67,12 +71,15 @@ def unserved_in(results: RunResults, problem_index: int) -> Unserved | None:
     """Return what a run says of a problem without a verified time; ``None`` for one that has a best one."""
     if results.best(problem_index) is not None:
         return None
-    outcomes = results.of_problem(problem_index)
+    outcomes, complete = results.of_problem(problem_index), results.is_complete(problem_index)
     return Unserved(
         problem=results.problems[problem_index],
         number=problem_index,
         tried=len(outcomes),
-        reason=main_reason(
+        complete=complete,
+        reason=NOT_MEASURED
+        if not complete
+        else main_reason(
             (outcome.status, [unmet.rule for unmet in outcome.unmet_requirements], outcome.reason)
             for outcome in outcomes
         ),

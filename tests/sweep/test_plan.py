@@ -32,7 +32,7 @@ def visit(kernel, round=1, time_ms=1.0, **changes):
     """One attempt of before, verified unless something else is said."""
     values = {
         **{"instance": KERNELS[kernel].key, "object_digest": f"o{kernel}", "split_k": 1, "round": round},
-        **{"status": "ok", "time_ms": time_ms, "min_ms": time_ms, "spread_ms": 0.01 * time_ms},
+        **{"status": "ok", "time_ms": time_ms, "min_ms": time_ms, "spread_ms": 0.01 * (time_ms or 0)},
         **{"wrong_elements": 0, "marks": None, "wall_s": 0.5, "session": "a"},
     }
     return PastVisit(**{**values, **changes})
