@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -153,9 +151,6 @@ def test_lists_without_instances(ckprof, tmp_path):
     assert "dropped lines: 1 unsupported-family" in called.err and "no line gives an instance" in called.err
 
 
-# --- what the file system does ------------------------------------------------------------------------------
-
-
 def test_links_out_of_the_output_folder_are_rejected(ckprof, tree, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -226,32 +221,6 @@ def test_lists_that_cannot_be_read(ckprof, tree):
     (tree / "forward/tests/nhwgc_fp32.conf").symlink_to("nowhere")
     called = ckprof("convert", tree, "-o", "out")
     assert (called.code, "cannot read: No such file" in called.err) == (ExitCode.INPUT, True)
-
-
-# --- README -------------------------------------------------------------------------------------------------
-
-
-def readme_commands():
-    chapter = (ROOT / "docs" / "convert.md").read_text()
-    block = re.search("```sh\n(.*?)```", chapter, re.DOTALL)
-    return block[1].splitlines()
-
-
-@pytest.mark.thorough
-def test_the_examples_of_the_readme_work(ckprof, tmp_path):
-    commands = readme_commands()
-    assert len(commands) > 8
-    for command in commands:
-        words = shlex.split(command, comments=True)
-        if words[0] == "echo":
-            (tmp_path / words[-1]).write_text(words[1] + "\n")
-            continue
-        ckprof(*words[1:]).ok()
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        *("catalogs", "ckprofiler.log", "depthwise", "fwd.json", "log.json", "native.conf", "short.json"),
-        "sk.json",
-    ]
-    assert len(json.loads((tmp_path / "fwd.json").read_text())["instances"]) == 58
 
 
 def test_conf_names_work_inside_and_outside_a_checkout(ckprof, monkeypatch):

@@ -12,7 +12,7 @@ from ckprof.model.requirement import UNTESTED
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline, StreamKPipeline, TwoStagePipeline
 from tests.e2e.generated_kernels import build_kernels
-from tests.e2e.test_backward_numerics import ODD, PLAIN, TREE, UNIT
+from tests.e2e.test_numerics import ODD, PLAIN, TREE, UNIT
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 

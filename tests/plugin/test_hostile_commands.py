@@ -18,7 +18,7 @@ from ckprof.store.writer import StoreWriter
 from tests.measured import Made, attempts
 
 from . import hostile
-from .test_boundary import KIND_OF
+from .test_boundary import KIND_OF, Odd, raising
 
 pytestmark = pytest.mark.thorough
 
@@ -26,20 +26,6 @@ CASES = [pytest.param(case, id=name) for name, case in hostile.CASES.items()]
 #: a method, a member of a record, one that is iterated, one that reads and one that is run: with all that
 #: can go wrong. What is called is guarded in one place: of the other kinds, that they are called through it
 THOROUGH = ("direction", "format", "rule set", "store format that reads", "command")
-
-
-class Odd:
-    """Fits no annotation, and cannot be shown."""
-
-    def __repr__(self):
-        raise RuntimeError("no repr")
-
-
-def raising(error):
-    def act():
-        raise error
-
-    return act
 
 
 def half_way():

@@ -14,7 +14,8 @@ from ckprof.store.store import Store
 from ckprof_plugins.directions.fwd import Forward
 
 from . import hostile
-from .test_hostile_commands import ACTS, Acting, Odd, command, raising  # noqa: F401 - a fixture
+from .test_boundary import raising
+from .test_hostile_commands import ACTS, Acting, command  # noqa: F401 - a fixture
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 

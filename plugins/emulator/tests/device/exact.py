@@ -208,6 +208,19 @@ def extreme(f: Binary, a: int, b: int, *, largest: bool, ieee: bool = True) -> i
     return (max if largest else min)(a, b, key=lambda bits: _order(f, bits))
 
 
+def extreme_of_2019(f: Binary, *values: int, largest: bool) -> int | AnyNan:
+    """Return the extreme of three numbers, where any NaN makes it one."""
+    if any(map(f.is_nan, values)):
+        return AnyNan(f)
+    first = extreme(f, values[0], values[1], largest=largest)
+    return extreme(f, first, values[2], largest=largest)
+
+
+def flushed(f: Binary, value: Any) -> Any:
+    """Return a result without denormals."""
+    return value if isinstance(value, AnyNan) else f.flushed(value)
+
+
 def integral(f: Binary, a: int, to_integer: Callable[[Fraction], int]) -> int | AnyNan:
     if f.is_nan(a):
         return AnyNan(f)

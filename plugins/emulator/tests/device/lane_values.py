@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 SOME_LANES: Final = 0xF0F0_5555_0000_8001
 
 
+#: stores of memory: name, bytes, lowest bit of what is stored
+STORES: Final = (
+    *(("byte", 1, 0), ("byte_d16_hi", 1, 16), ("short", 2, 0), ("short_d16_hi", 2, 16)),
+    *(("dword", 4, 0), ("dwordx2", 8, 0), ("dwordx3", 12, 0), ("dwordx4", 16, 0)),
+)
+
+
 def active(mask: int) -> NDArray[np.bool_]:
     return np.array([mask >> lane & 1 for lane in range(LANES)], bool)
 

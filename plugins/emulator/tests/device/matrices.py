@@ -121,6 +121,9 @@ def dtype(name: str, arch: str) -> np.dtype[Any]:
         "i32": np.int32,
         "fp8": ml_dtypes.float8_e4m3fnuz if fnuz else ml_dtypes.float8_e4m3fn,
         "bf8": ml_dtypes.float8_e5m2fnuz if fnuz else ml_dtypes.float8_e5m2,
+        "fp6": ml_dtypes.float6_e2m3fn,
+        "bf6": ml_dtypes.float6_e3m2fn,
+        "fp4": ml_dtypes.float4_e2m1fn,
     }
     kind: np.dtype[Any] = np.dtype(types[name])
     return kind

@@ -7,6 +7,7 @@ import pytest
 
 from plugins.emulator.tests.device.lane_values import (
     SOME_LANES,
+    STORES,
     active,
     random_bytes,
     random_state,
@@ -69,19 +70,7 @@ def test_every_width_with_offsets_and_bounds_for_each_dword(mask):
 
 
 @pytest.mark.parametrize("mask", [ALL_LANES, SOME_LANES])
-@pytest.mark.parametrize(
-    ("name", "size", "shift"),
-    [
-        ("byte", 1, 0),
-        ("byte_d16_hi", 1, 16),
-        ("short", 2, 0),
-        ("short_d16_hi", 2, 16),
-        ("dword", 4, 0),
-        ("dwordx2", 8, 0),
-        ("dwordx3", 12, 0),
-        ("dwordx4", 16, 0),
-    ],
-)
+@pytest.mark.parametrize(("name", "size", "shift"), STORES)
 def test_stores_of_every_width_leave_out_what_is_past_the_end(name, size, shift, mask):
     data, records = random_bytes(2, 2048), 1003
     expected = data.copy()

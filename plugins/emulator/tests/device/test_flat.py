@@ -7,6 +7,7 @@ import pytest
 
 from plugins.emulator.tests.device.lane_values import (
     SOME_LANES,
+    STORES,
     active,
     random_bytes,
     random_state,
@@ -58,19 +59,7 @@ def test_every_width_of_loads(segment, mask):
 
 
 @pytest.mark.parametrize("mask", [ALL_LANES, SOME_LANES])
-@pytest.mark.parametrize(
-    ("name", "size", "shift"),
-    [
-        ("byte", 1, 0),
-        ("byte_d16_hi", 1, 16),
-        ("short", 2, 0),
-        ("short_d16_hi", 2, 16),
-        ("dword", 4, 0),
-        ("dwordx2", 8, 0),
-        ("dwordx3", 12, 0),
-        ("dwordx4", 16, 0),
-    ],
-)
+@pytest.mark.parametrize(("name", "size", "shift"), STORES)
 def test_every_width_of_stores_with_a_scalar_base(name, size, shift, mask):
     data = random_bytes(2, 4096)
     expected = data.copy()

@@ -172,13 +172,6 @@ def test_rows_are_swapped_on_gfx950(rows):
     assert np.array_equal(after.vector[1], np.stack([first[:, 1], second[:, 1]], 1).ravel())
 
 
-def test_accumulation_registers_are_registers():
-    state = State()
-    state.vector[3] = 77
-    after = execute("v_accvgpr_write_b32 a5, v3\nv_accvgpr_mov_b32 a6, a5\nv_accvgpr_read_b32 v9, a6", state)
-    assert (after.vector[256 + 5, 0], after.vector[256 + 6, 0], after.vector[9, 63]) == (77, 77, 77)
-
-
 def test_registers_from_128_on_are_plain_in_16_bit_operations():
     """Other architectures name upper halves so."""
     state = State()

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from ckprof_plugins.emulator.library import SOURCE_DIR
+from plugins.emulator.tests.device.matrices import dtype
 from plugins.emulator.tests.device.wave import LANES, State, execute
 
 if TYPE_CHECKING:
@@ -69,22 +70,6 @@ def conversions(arch: str) -> tuple[Conversion, ...]:
         count = {"2xpk16_": 32, "pk32_": 32, "pk_": 2, None: 1}[name[3]]
         found.append(Conversion(row[2], int(row[1]), bool(name[1]), bool(name[2]), count, name[4], name[5]))
     return tuple(found)
-
-
-def _dtype(name: str, arch: str) -> np.dtype[Any]:
-    fnuz = arch == "gfx942"
-    types: dict[str, Any] = {
-        "f32": np.float32,
-        "f16": np.float16,
-        "bf16": ml_dtypes.bfloat16,
-        "fp8": ml_dtypes.float8_e4m3fnuz if fnuz else ml_dtypes.float8_e4m3fn,
-        "bf8": ml_dtypes.float8_e5m2fnuz if fnuz else ml_dtypes.float8_e5m2,
-        "fp6": ml_dtypes.float6_e2m3fn,
-        "bf6": ml_dtypes.float6_e3m2fn,
-        "fp4": ml_dtypes.float4_e2m1fn,
-    }
-    kind: np.dtype[Any] = np.dtype(types[name])
-    return kind
 
 
 def _codes(elements: NDArray[Any]) -> NDArray[np.uint32]:
@@ -151,11 +136,11 @@ def _run(
 
 def _inputs(c: Conversion, arch: str, rng: np.random.Generator) -> NDArray[Any]:
     """Return elements ``[n, lane]``: every kind of value for the result's range."""
-    kind = _dtype(c.source, arch)
+    kind = dtype(c.source, arch)
     if c.source in _SMALL:
         codes = rng.integers(0, 1 << _BITS[c.source], (c.count, LANES)).astype(np.uint8)
         return codes.view(kind)
-    largest = float(ml_dtypes.finfo(_dtype(c.to, arch)).max)
+    largest = float(ml_dtypes.finfo(dtype(c.to, arch)).max)
     numbers = rng.normal(size=(c.count, LANES)) * np.exp2(rng.integers(-12, 9, (c.count, LANES)))
     numbers[:, 0:4] = (0.0, -0.0, largest, -largest)
     # ties between two values, those within the denormal ones, too
@@ -185,7 +170,7 @@ def test_conversion(arch, c):
         codes = _run(c, arch, elements, scale=scale, position=position)
         exact = _scaled(elements, exponents if c.source in _SMALL else -exponents)
         with np.errstate(over="ignore"):
-            wanted = exact.astype(np.float32).astype(_dtype(c.to, arch))
+            wanted = exact.astype(np.float32).astype(dtype(c.to, arch))
         got = codes.astype(f"u{wanted.itemsize}").view(wanted.dtype)
         both_nan = np.isnan(got.astype(np.float32)) & np.isnan(wanted.astype(np.float32))
         assert np.array_equal(codes[~both_nan], _codes(wanted)[~both_nan])
@@ -194,11 +179,11 @@ def test_conversion(arch, c):
 @pytest.mark.parametrize(("arch", "c"), [case for case in _CASES if case.values[1].random])
 def test_random_rounding(arch, c):
     rng = np.random.default_rng(c.opcode)
-    kind, largest = _dtype(c.to, arch), float(ml_dtypes.finfo(_dtype(c.to, arch)).max)
+    kind, largest = dtype(c.to, arch), float(ml_dtypes.finfo(dtype(c.to, arch)).max)
     mantissa = ml_dtypes.finfo(kind).nmant
     for position in range(c.to_positions):
         elements = (rng.uniform(1, 2, (c.count, LANES)) * rng.choice([-1, 1], (c.count, LANES))).astype(
-            _dtype(c.source, arch)
+            dtype(c.source, arch)
         )
         exponents = rng.integers(-2, 2, LANES)
         scale = np.exp2(exponents - (1 if c.to == "fp4" else 0)).astype(np.float32) if c.scaled else None
@@ -225,7 +210,7 @@ def test_too_large_numbers_and_nan(arch):
     numbers[0, :6] = (np.inf, -np.inf, np.nan, 1e6, -1e6, 3e38)
     for name in ("v_cvt_pk_fp8_f32", "v_cvt_pk_bf8_f32"):
         c = next(c for c in conversions(arch) if c.name == name)
-        kind = _dtype(c.to, arch)
+        kind = dtype(c.to, arch)
         got = _run(c, arch, numbers)[0, :6].astype(np.uint8).view(kind).astype(np.float32)
         infinite = arch == "gfx950" and c.to == "bf8"
         wanted = [np.inf, -np.inf, np.nan, np.inf, -np.inf, np.inf] if infinite else [np.nan] * 6
@@ -246,7 +231,7 @@ def test_sub_dword_selects_bytes_and_words():
         + ["v_cvt_f32_bf8_e32 v30, v1"]
     )
     codes = np.arange(4 * LANES, dtype=np.uint8).reshape(LANES, 4).T
-    fp8, bf8 = (codes.copy().view(_dtype(name, "gfx942")).astype(np.float32) for name in ("fp8", "bf8"))
+    fp8, bf8 = (codes.copy().view(dtype(name, "gfx942")).astype(np.float32) for name in ("fp8", "bf8"))
     after = execute(text, state)
     for first, wanted in ((10, fp8), (20, bf8)):
         got = after.vector[first : first + 4].view(np.float32)

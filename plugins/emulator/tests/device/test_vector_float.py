@@ -15,7 +15,9 @@ from plugins.emulator.tests.device.exact import (
     AnyNan,
     Binary,
     extreme,
+    extreme_of_2019,
     floats,
+    flushed,
     fused,
     integral,
     product,
@@ -200,14 +202,11 @@ def test_sums_of_products_with_two_roundings():
         first = product(f, *map(f.flushed, (a, b)))
         return AnyNan(f) if isinstance(first, AnyNan) else total(f, f.flushed(first), f.flushed(c))
 
-    def flushed(value: Any) -> Any:
-        return value if isinstance(value, AnyNan) else f.flushed(value)
-
     single = {
-        "v_mad_f32 D, A, B, C": lambda x: flushed(mad(x.a, x.b, x.c)),
-        "v_mac_f32_e32 D, A, B": lambda x: flushed(mad(x.a, x.b, x.d)),
-        "v_madmk_f32 D, A, 0x40490fdb, B": lambda x: flushed(mad(x.a, 0x40490FDB, x.b)),
-        "v_madak_f32 D, A, B, 0x40490fdb": lambda x: flushed(mad(x.a, x.b, 0x40490FDB)),
+        "v_mad_f32 D, A, B, C": lambda x: flushed(f, mad(x.a, x.b, x.c)),
+        "v_mac_f32_e32 D, A, B": lambda x: flushed(f, mad(x.a, x.b, x.d)),
+        "v_madmk_f32 D, A, 0x40490fdb, B": lambda x: flushed(f, mad(x.a, 0x40490FDB, x.b)),
+        "v_madak_f32 D, A, B, 0x40490fdb": lambda x: flushed(f, mad(x.a, x.b, 0x40490FDB)),
     }
     assert not wrong_rows(single, sources=tuple(floats(f, n) for n in range(3)), arch="gfx90a")
 
@@ -232,15 +231,8 @@ def test_sums_of_products_with_two_roundings():
 
 def test_minimum_and_maximum_of_gfx950_spread_nan():
     f = SINGLE
-
-    def of_2019(values: tuple[int, ...], *, largest: bool) -> Any:
-        if any(map(f.is_nan, values)):
-            return AnyNan(f)
-        first = extreme(f, values[0], values[1], largest=largest)
-        return extreme(f, first, values[2], largest=largest)
-
     table = {
-        "v_minimum3_f32 D, A, B, C": lambda x: of_2019((x.a, x.b, x.c), largest=False),
-        "v_maximum3_f32 D, A, B, C": lambda x: of_2019((x.a, x.b, x.c), largest=True),
+        "v_minimum3_f32 D, A, B, C": lambda x: extreme_of_2019(f, x.a, x.b, x.c, largest=False),
+        "v_maximum3_f32 D, A, B, C": lambda x: extreme_of_2019(f, x.a, x.b, x.c, largest=True),
     }
     assert not wrong_rows(table, sources=tuple(floats(f, n) for n in range(3)), arch="gfx950")

@@ -16,7 +16,9 @@ from plugins.emulator.tests.device.exact import (
     Pair,
     converted,
     extreme,
+    extreme_of_2019,
     floats,
+    flushed,
     fused,
     product,
     total,
@@ -164,12 +166,8 @@ def test_packed_fp16(rounding):
 
 def test_packed_fp16_without_denormals_and_clamped():
     f = HALF
-
-    def flushed(value: Any) -> Any:
-        return value if isinstance(value, AnyNan) else f.flushed(value)
-
     table = {
-        "v_pk_mul_f16 D, A, B": on_parts(lambda a, b, c: flushed(product(f, f.flushed(a), f.flushed(b))))
+        "v_pk_mul_f16 D, A, B": on_parts(lambda a, b, c: flushed(f, product(f, f.flushed(a), f.flushed(b))))
     }
     sources = tuple(pairs(f, n) for n in range(3))
     assert not wrong_rows(table, sources=sources, mode=0x330)
@@ -279,16 +277,9 @@ def test_fused_operations_of_mixed_precision(rounding):
 
 def test_packed_extremes_of_gfx950_spread_nan():
     f = HALF
-
-    def of_2019(*values: int, largest: bool) -> Any:
-        if any(map(f.is_nan, values)):
-            return AnyNan(f)
-        first = extreme(f, values[0], values[1], largest=largest)
-        return extreme(f, first, values[2], largest=largest)
-
     table = {
-        "v_pk_minimum3_f16 D, A, B, C": on_parts(lambda a, b, c: of_2019(a, b, c, largest=False)),
-        "v_pk_maximum3_f16 D, A, B, C": on_parts(lambda a, b, c: of_2019(a, b, c, largest=True)),
+        "v_pk_minimum3_f16 D, A, B, C": on_parts(lambda a, b, c: extreme_of_2019(f, a, b, c, largest=False)),
+        "v_pk_maximum3_f16 D, A, B, C": on_parts(lambda a, b, c: extreme_of_2019(f, a, b, c, largest=True)),
     }
     assert not wrong_rows(table, sources=tuple(pairs(f, n) for n in range(3)), arch="gfx950")
 
