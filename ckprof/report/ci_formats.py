@@ -134,6 +134,8 @@ def _is_served(rows: list[ResultRow]) -> bool:
 
 def _unserved_text(results: RunResults, index: int) -> str:
     unserved = unserved_in(results, index)
+    if unserved is not None and not unserved.complete:
+        return unserved.reason
     return f"none of {len(results.of_problem(index))} outcomes is ok: {unserved.reason if unserved else ''}"
 
 

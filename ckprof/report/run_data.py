@@ -192,6 +192,7 @@ def data_table(results: RunResults, rows: Sequence[ResultRow | Unserved]) -> Tab
         "problem": lambda row: row.number,
         "problem_text": lambda row: row.problem.describe(),
         "name": lambda row: "none",
+        "status": lambda row: None if row.complete else "not measured",
         "reason": lambda row: row.reason,
         "partial": lambda row: results.partial,
     }

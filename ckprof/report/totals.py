@@ -316,16 +316,17 @@ def networks_of_run(results: RunResults) -> tuple[Network, ...]:
         )
 
     for index, case in enumerate(cases):
-        keys = set()
+        # also of layers that the run did not come to
+        taken = [instance for instance in results.instances if case.takes(instance)]
+        keys = {key_of(index, instance.dtype.value, instance.layout) for instance in taken}
         for outcome in results.of_problem(index):
             instance = instances[outcome.key]
-            key = key_of(index, instance.dtype.value, instance.layout)
-            keys.add(key)
-            timed = kernels.setdefault(key, [])
             time = time_of(outcome)
             if time is not None:
+                timed = kernels.setdefault(key_of(index, instance.dtype.value, instance.layout), [])
                 timed.append((outcome.key, instance.name, time.time_ms))
         for key in keys:
+            kernels.setdefault(key, [])
             of_key = counts.setdefault(key, {})
             of_key[case.network] = of_key.get(case.network, 0) + case.count
     baselines: dict[str, dict[ProblemKey, float]] = {}

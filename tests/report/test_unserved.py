@@ -20,16 +20,17 @@ from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.results import BatchResults, BuildSummary, ListResult, ListVerdict, RunResults
 from ckprof.model.types import TypeSet
 from ckprof.report.batch_report import batch_document
-from ckprof.report.ci_formats import render_run_github, render_run_junit
+from ckprof.report.ci_formats import render_batch_junit, render_run_github, render_run_junit
 from ckprof.report.comparison_data import render_json as compared_json
 from ckprof.report.comparison_text import comparison_document
-from ckprof.report.run_data import render_json
+from ckprof.report.run_data import render_csv, render_json
 from ckprof.report.run_summary import best_table, problems_without_best, render_best, terminal_document
 from ckprof.report.run_table import run_document
 from ckprof.report.table import Terminal
 from ckprof.report.unserved import main_reason, unserved_in, unserved_of
 from ckprof.store.attempt import Attempt
 from ckprof.store.writer import StoreWriter
+from tests.cases import Cases
 from tests.measured import Made, attempts, later
 
 MADE = Made(problems=2, instances=4, rounds=1, noise=0.0)
@@ -206,3 +207,46 @@ def test_runs_say_it_in_all_formats(case: tuple[list[Attempt], str]) -> None:
         item = ListResult(name="x", direction="fwd", verdict=ListVerdict.FAILED, results=results)
         batch = BatchResults(root="", set_name="", found=1, lists=(item,))
         assert f"({reason})" in batch_document(batch).text()
+
+
+@pytest.mark.parametrize("outcomes", [(), (Outcome(key="k4", problem_index=1, status=Status.UNSUPPORTED),)])
+def test_a_problem_that_an_ended_run_did_not_come_to_is_not_measured(
+    results: RunResults, outcomes: tuple[Outcome, ...]
+) -> None:
+    """Every format says so, and that it is partial; none says that no instance supports the problem."""
+    ended = replace(
+        results,
+        problems=(*results.problems, results.problems[0]),
+        outcomes=(*results.outcomes, *outcomes),
+        partial=True,
+    )
+    found = unserved_in(ended, 1)
+    assert found is not None and not found.complete
+    batch = BatchResults(
+        root="",
+        set_name="",
+        found=1,
+        lists=(ListResult(name="l", direction="fwd", verdict=ListVerdict.FINE, results=ended),),
+    )
+    shown = {
+        "table": run_document(ended).text(),
+        "terminal": terminal_document(ended).text(Terminal(width=200)),
+        "markdown": run_document(ended).markdown(),
+        "best": render_best(ended, "table", 1),
+        "best as csv": render_best(ended, "csv", 1),
+        "csv": render_csv(ended),
+        "json": render_json(ended),
+        "junit": render_run_junit(ended),
+        "junit of a tree": render_batch_junit(batch),
+        "github": render_run_github(ended),
+    }
+    with Cases() as cases:
+        for form, text in shown.items():
+            with cases.case(form):
+                assert "not measured, the run was ended before" in text
+                assert "partial" in text.lower()
+                assert "0 of" not in text and "no instance supports the problem" not in text
+    complete = replace(ended, partial=False)
+    assert "partial" not in (render_csv(complete) + run_document(complete).text()).lower()
+    unserved = unserved_in(complete, 1)
+    assert unserved is not None and unserved.complete
