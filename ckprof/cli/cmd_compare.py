@@ -28,7 +28,7 @@ examples:
 A row is one kernel with one number of splits on one problem. FASTER and SLOWER: the interval of the change,
 beside what all rows share, lies outside the smallest change of interest. SAME: it lies inside. UNCLEAR:
 neither; the table says how many processes would settle it. Measure both sides in several processes, with
-'ckprof sweep --sessions 4': rounds of one process agree better than two processes do. Exit code 1 by
+'ckprof sweep --passes 4': rounds of one process agree better than two processes do. Exit code 1 by
 --fail-on, and whenever a kernel computes wrong numbers that did not before.
 """
 
@@ -140,7 +140,5 @@ def _self_test(arguments: argparse.Namespace, session: Session, policy: ChangePo
         f"{result.found} of {result.injected} injected slowdowns of 5 % were found"
     )
     if 2 * result.found < result.injected:
-        session.console.info(
-            "a slowdown of 5% would not be found: measure in more processes, with --sessions"
-        )
+        session.console.info("a slowdown of 5% would not be found: measure in more passes, with --passes")
     return ExitCode.OK if result.passed else ExitCode.FAILED

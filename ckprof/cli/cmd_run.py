@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     add_problem_options(parser)
     shared_options.add_build_options(parser)
     usual = RunOptions(timeout_s=session.settings.timeout)
-    further = ("verify", "exact", "rounds", "sessions", "keep_samples", "launcher")
+    further = ("verify", "exact", "rounds", "passes", "keep_samples", "launcher")
     add_fields(add_run_options(parser, usual), RunOptions, *further)
     add_fields(parser, RunPlanOptions, "baselines")
     add_fields(parser, RunPlanOptions, "epilogue_cost")

@@ -76,17 +76,11 @@ def summary_lines(summary: Summary, problems: Sequence[ProblemCase], store: str)
         f"{agreeing(summary.rankings_done, 'is', 'are')} finished",
         f"{counted(summary.attempts, 'attempt')} in {duration(summary.wall_s)}"
         + (f": {statuses}" if statuses else ""),
-        f"{counted(summary.rounds, 'round')}, {summary.drifted_rounds} of them repeated for drift; "
-        f"{counted(summary.dropped, 'kernel')} pruned",
+        f"{counted(summary.passes, 'pass', 'passes')}, {counted(summary.rounds, 'round')}, "
+        f"{summary.drifted_rounds} of them repeated for drift; {counted(summary.dropped, 'kernel')} pruned",
         *standing_lines(summary.standings, problems),
         f"stored in {store}",
     ]
-    if summary.turns:
-        lines.insert(
-            -1,
-            f"round-robin over worker processes: {counted(summary.turns, 'switch', 'switches')}, "
-            f"{summary.turning_s:.2g} s in all",
-        )
     lines += [f"{counted(count, 'warning')} of {kind}" for kind, count in summary.warnings.items()]
     return lines
 
@@ -97,12 +91,13 @@ examples:
   ckprof sweep fwd --conf legacy.conf --problems layers.txt --store results.db --budget 2h
   ckprof sweep fwd --conf legacy.conf --problem-set vgg16 --store results.db --dry-run
   ckprof sweep fwd --rule-set tiny --problems layers.txt --store results.db --tag nightly
-  ckprof sweep fwd --conf legacy.conf --problems layers.txt --store results.db --sessions 4     # processes
+  ckprof sweep fwd --conf legacy.conf --problems layers.txt --store results.db --passes 5
   ckprof sweep fwd --conf legacy.conf --problems layers.txt --store shards/      # for 'ckprof results merge'
 
 Rerun the same command to resume after Ctrl-C, kill -9 or a power cut: every finished outcome is in the store
-before the next kernel is run. Kernels run in rounds, each in a fresh random order; what is significantly
-slower than the best is pruned, and rounds end when the order of the leaders is settled.
+before the next kernel is run. Each pass is a fresh process that goes once over all problems, and measures the
+kernels of each in rounds of random order. Between passes what is significantly slower than the best is
+pruned; a problem is finished when the order of its leaders is settled.
 
 Exit codes are those of a run, by what the store has at the end: 0 when nothing failed, 1 when a kernel failed
 or no kernel supports a problem, also when nothing was left to do, 3 when the store cannot be used, 5 when the

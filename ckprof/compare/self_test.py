@@ -101,12 +101,12 @@ def self_test(
     if not rows:
         raise NothingLeftError(
             "no kernel was measured in two processes: there is nothing to halve; measure in several, "
-            "e.g. with 'ckprof sweep --sessions 4'"
+            "e.g. with 'ckprof sweep --passes 4'"
         )
     if not injected:
         raise NothingLeftError(
             f"no kernel has four processes of {ROUNDS_EACH} rounds: no slowdown can be injected and found; "
-            f"measure more, e.g. with 'ckprof sweep --sessions 4 --min-rounds {4 * ROUNDS_EACH}'"
+            f"measure more, e.g. with 'ckprof sweep --passes 4 --min-rounds {4 * ROUNDS_EACH}'"
         )
     return SelfTest(
         rows=rows,

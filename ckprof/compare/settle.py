@@ -22,7 +22,7 @@ from ckprof.events import Message
 from ckprof.kernels.choose import choose_instances
 from ckprof.kernels.requests import BuildOptions, InstanceQuery
 from ckprof.measure.round_times import Timing
-from ckprof.measure.rounds import KernelConfiguration, Ranking, RoundOptions, Visit
+from ckprof.measure.rounds import Ending, KernelConfiguration, PlannedSample, Ranking, RoundOptions
 from ckprof.measure.rounds_loop import Bench, KernelGroup, RoundsLoop
 from ckprof.measure.support import build_checked_library
 from ckprof.model.device import Reading
@@ -95,21 +95,23 @@ def _measure_rows(
     for key in keys:
         groups[key.problem].append(key)
     pairs: dict[RowKey, _Pairs] = {}
-    loop = RoundsLoop(bench)
-    one_each = max_rounds, max_rounds
-    for index, (problem, group) in enumerate(groups.items()):
-        rounds = PairRounds(group, policy, max_rounds, seed=index)
-        measured = KernelGroup(
-            problem=problem.problem, problem_index=index, kernels={}, ranking=rounds, shares=one_each
-        )
-        for _ in loop.visits(measured):
+    rankings = [
+        PairRounds(group, policy, max_rounds, seed=index) for index, group in enumerate(groups.values())
+    ]
+    measured = [
+        KernelGroup(problem=problem.problem, problem_index=index, kernels={}, ranking=ranking)
+        for index, (problem, ranking) in enumerate(zip(groups, rankings, strict=True))
+    ]
+    for _, samples in RoundsLoop(bench).visits(measured):
+        for _ in samples:
             pass
-        pairs |= rounds.pairs
+    for ranking in rankings:
+        pairs |= ranking.pairs
     return pairs
 
 
 class PairRounds(Ranking[KernelConfiguration]):
-    """Rounds of rows of one problem, each in new processes: a row's sides are measured in the order ABBA.
+    """Rows of one problem, a round in each pass: a row's sides are measured in the order ABBA.
 
     :param keys: the rows.
     :param policy: says when a row is settled, after which it leaves.
@@ -120,42 +122,43 @@ class PairRounds(Ranking[KernelConfiguration]):
         cells = [KernelConfiguration(key.instance, key.split_k, side) for key in keys for side in (OLD, NEW)]
         super().__init__(cells, RoundOptions(max_rounds=max_rounds))
         self._policy = policy
-        self._max_rounds, self._seed = max_rounds, seed
+        self._chance = random.Random(seed)  # noqa: S311 - an order, no secret
+        self._unsettled = set(keys)
         self._latest: Timing | None = None
         #: of each row that worked on both sides so far
         self.pairs: dict[RowKey, _Pairs] = {key: [] for key in keys}
 
-    def record(self, visit: Visit[KernelConfiguration], timing: Timing | None) -> None:
-        """Note what a visit gave."""
+    def record(self, planned: PlannedSample[KernelConfiguration], timing: Timing | None) -> None:
+        """Note what a sample gave."""
         self._latest = timing
 
-    def visits(self) -> Iterator[Visit[KernelConfiguration]]:
-        """Yield the visits of all rounds that are needed."""
-        chance = random.Random(self._seed)  # noqa: S311 - an order, no secret
-        active = set(self.pairs)
-        for number in range(1, self._max_rounds + 1):
-            order = [key for key in self.pairs if key in active]
-            chance.shuffle(order)
-            for position, key in enumerate(order):
-                # what drifts steadily moves the outer two as much as the inner two
-                sides = (NEW, OLD, OLD, NEW) if chance.random() < 0.5 else (OLD, NEW, NEW, OLD)
-                started = time.time()
-                times: dict[str, list[float]] = defaultdict(list)
-                for place, side in enumerate(sides):
-                    cell = KernelConfiguration(key.instance, key.split_k, side)
-                    yield Visit(cell=cell, round=number, order=4 * position + place, reference=False)
-                    if self._latest is None:
-                        active.discard(key)
-                        del self.pairs[key]
-                        break
-                    times[side].append(self._latest.time_ms)
-                else:
-                    old, new = (geometric_mean(times[side]) for side in (OLD, NEW))
-                    self.pairs[key].append((old, new, started))
-            if number >= ENOUGH_PAIRS:
-                active -= _settled({key: self.pairs[key] for key in active}, self._policy)
-            if not active:
-                break
+    def visit(self) -> Iterator[PlannedSample[KernelConfiguration]]:
+        """Yield the samples of one round."""
+        chance, active = self._chance, self._unsettled
+        self._round += 1
+        order = [key for key in self.pairs if key in active]
+        chance.shuffle(order)
+        for position, key in enumerate(order):
+            # what drifts steadily moves the outer two as much as the inner two
+            sides = (NEW, OLD, OLD, NEW) if chance.random() < 0.5 else (OLD, NEW, NEW, OLD)
+            started = time.time()
+            times: dict[str, list[float]] = defaultdict(list)
+            for place, side in enumerate(sides):
+                cell = KernelConfiguration(key.instance, key.split_k, side)
+                at = 4 * position + place
+                yield PlannedSample(cell=cell, round=self._round, order=at, reference=False)
+                if self._latest is None:
+                    active.discard(key)
+                    del self.pairs[key]
+                    break
+                times[side].append(self._latest.time_ms)
+            else:
+                old, new = (geometric_mean(times[side]) for side in (OLD, NEW))
+                self.pairs[key].append((old, new, started))
+        if self._round >= ENOUGH_PAIRS:
+            active -= _settled({key: self.pairs[key] for key in active}, self._policy)
+        if not active or self._round >= self._options.max_rounds:
+            self.ending = Ending.MAX_ROUNDS
 
 
 def _settled(pairs: dict[RowKey, _Pairs], policy: ChangePolicy) -> set[RowKey]:
@@ -251,33 +254,27 @@ class _TwoBenches:
         self._sides = {OLD: old, NEW: new}
         self._groups: dict[str, KernelGroup] = {}
         self._process = ""
-        self._turn = 0
 
     def open_group(self, group: KernelGroup) -> None:
-        """Prepare a problem on both sides; the first turn on it is that of the processes that there are."""
-        self._turn = 0
+        """Prepare a problem on both sides."""
         wanted = {cell.instance for cell in group.ranking.cells}
         for name, side in self._sides.items():
             kernels = {kernel.key: kernel for kernel in side.library.kernels if kernel.key in wanted}
             self._groups[name] = replace(group, kernels=kernels)
             side.bench.open_group(self._groups[name])
 
-    def measure(self, group: KernelGroup, visit: Visit[KernelConfiguration]) -> Outcome:
+    def measure(self, group: KernelGroup, planned: PlannedSample[KernelConfiguration]) -> Outcome:
         """Measure a kernel of one side once."""
-        side = self._sides[visit.cell.side]
-        outcome = side.bench.measure(self._groups[visit.cell.side], visit)
+        side = self._sides[planned.cell.side]
+        outcome = side.bench.measure(self._groups[planned.cell.side], planned)
         self._process = side.bench.process
         side.hooks.after_outcome(group.problem, outcome)
         return outcome
 
-    def turn(self, number: int) -> bool:
-        """Have both sides measured in new processes at each turn."""
-        if number == self._turn:
-            return False
-        self._turn = number
+    def new_process(self) -> None:
+        """Have both sides measured in new processes."""
         for side in self._sides.values():
             side.bench.new_process()
-        return True
 
     @property
     def process(self) -> str:

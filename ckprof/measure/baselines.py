@@ -18,9 +18,9 @@ import msgspec
 
 from ckprof.errors import ToolchainError, UsageError
 from ckprof.measure.executor import Executor
-from ckprof.measure.options import ReferencePlace, round_options, visit_timing
+from ckprof.measure.options import ReferencePlace, round_options, round_timing
 from ckprof.measure.requests import Unfused
-from ckprof.measure.rounds import Ending, KernelConfiguration, Ranking, RoundOptions, Visit
+from ckprof.measure.rounds import Ending, KernelConfiguration, PlannedSample, Ranking, RoundOptions
 from ckprof.measure.worker.messages import BaselineSource
 from ckprof.model.outcome import BaselineOutcome, RoundTime, Status
 from ckprof.model.problem import FusedProblem
@@ -225,8 +225,8 @@ def groups_beside(
             key = pairs.get(cell.instance)
             other = None if key is None else KernelConfiguration(key, cell.split_k, UNFUSED)
             cells.append((cell, other if key in partner.kernels else None))
-        changed = replace(group, ranking=PairedRounds(cells, rounds), shares=rounds.shares, beside=partner)
-        joined.append(replace(changed, timing=visit_timing(options, in_turn=False)))
+        changed = replace(group, ranking=PairedRounds(cells, rounds), beside=partner)
+        joined.append(replace(changed, timing=round_timing(options, once=False)))
     return [*joined, *left]
 
 
@@ -237,27 +237,30 @@ class PairedRounds(Ranking[KernelConfiguration]):
     """
 
     def __init__(self, pairs: Sequence[Pair], options: RoundOptions) -> None:
-        super().__init__([cell for pair in pairs for cell in pair if cell is not None], options)
+        cells = [cell for pair in pairs for cell in pair if cell is not None]
+        super().__init__(cells, replace(options, exhaustive=True))
         self._pairs = tuple(pairs)
-        self._rounds = options.max_rounds
-        self._seed = options.seed
+        self._rounds = self._options.max_rounds
+        self._chance = random.Random(options.seed)  # noqa: S311 - an order, no secret
+        #: pairs whose fused kernel comes first in odd rounds
+        self._first = [self._chance.random() < 0.5 for _ in self._pairs]
         self._left = self._rounds * sum(len(_members(pair)) for pair in pairs)
 
     @property
-    def remaining_visits(self) -> int:
-        """Visits that are left at most."""
+    def remaining_samples(self) -> int:
+        """Samples that are left at most."""
         return self._left
 
-    def record(self, visit: Visit[KernelConfiguration], timing: Timing | None) -> None:
-        """Note what a visit gave; a pair of which one fails leaves."""
+    def record(self, planned: PlannedSample[KernelConfiguration], timing: Timing | None) -> None:
+        """Note what a sample gave; a pair of which one fails leaves."""
         self._left -= 1
-        super().record(visit, timing)
+        super().record(planned, timing)
 
-    def visits(self) -> Iterator[Visit[KernelConfiguration]]:
-        """Yield the visits of all rounds."""
-        chance = random.Random(self._seed)  # noqa: S311 - an order, no secret
-        first = [chance.random() < 0.5 for _ in self._pairs]
-        for number in range(1, self._rounds + 1):
+    def visit(self) -> Iterator[PlannedSample[KernelConfiguration]]:
+        """Yield the samples of the rounds of one process."""
+        first, count = self._round + 1, self._options.visit_rounds(self._passes, self._round)
+        self._passes += 1
+        for number in range(first, first + count):
             # in the first round all are visited: each has an outcome
             running = [
                 index
@@ -265,17 +268,17 @@ class PairedRounds(Ranking[KernelConfiguration]):
                 if number == 1 or not self._failed.intersection(_members(pair))
             ]
             self._left = (self._rounds - number + 1) * sum(len(_members(self._pairs[one])) for one in running)
-            chance.shuffle(running)
+            self._chance.shuffle(running)
             order = 0
             for index in running:
                 members = _members(self._pairs[index])
-                for cell in members if first[index] == (number % 2 == 0) else reversed(members):
-                    yield Visit(cell=cell, round=number, order=order, reference=False)
+                for cell in members if self._first[index] == (number % 2 == 0) else reversed(members):
+                    yield PlannedSample(cell=cell, round=number, order=order, reference=False)
                     order += 1
             self._round = number
-            if not running:
+            if number == self._rounds or not running:
+                self.ending = Ending.MAX_ROUNDS
                 break
-        self.ending = Ending.MAX_ROUNDS
 
 
 def _members(pair: Pair) -> tuple[KernelConfiguration, ...]:
@@ -292,22 +295,19 @@ class BesideBench:
     def __init__(self, own: KernelBench, other: KernelBench) -> None:
         self._own, self._other = own, other
         self._latest = own
-        #: those that hold the group that was opened last
-        self._benches: tuple[KernelBench, ...] = (own,)
 
     def open_group(self, group: KernelGroup) -> None:
         """Prepare operands and reference, of both sides where there are two."""
         self._latest = self._own
         self._own.open_group(group)
-        self._benches = (self._own,)
         if group.beside is not None:
-            self._other.open_group(group.beside)
-            self._benches = (self._own, self._other)
+            # both sides are needed as long
+            self._other.open_group(replace(group.beside, ranking=group.ranking))
 
-    def measure(self, group: KernelGroup, visit: Visit[KernelConfiguration]) -> Outcome:
+    def measure(self, group: KernelGroup, planned: PlannedSample[KernelConfiguration]) -> Outcome:
         """Measure one kernel of the side that is meant."""
-        self._latest = self._other if visit.cell.side == UNFUSED else self._own
-        return self._latest.measure(group, visit)
+        self._latest = self._other if planned.cell.side == UNFUSED else self._own
+        return self._latest.measure(group, planned)
 
     def measure_baselines(self, group: KernelGroup) -> None:
         """Measure every baseline once, on the operands of both sides where there are two."""
@@ -319,10 +319,10 @@ class BesideBench:
         """Return what all observers see."""
         return self._own.observe()
 
-    def turn(self, number: int) -> bool:
-        """Have what follows measured by other worker processes, of both sides."""
-        turns = [bench.turn(number) for bench in self._benches]
-        return any(turns)
+    def new_process(self) -> None:
+        """Have what follows measured by new worker processes, of both sides."""
+        self._own.new_process()
+        self._other.new_process()
 
     @property
     def process(self) -> str:

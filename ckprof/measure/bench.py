@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -38,18 +39,24 @@ if TYPE_CHECKING:
     from ckprof.measure.kernel_measurement import Verified
     from ckprof.measure.options import RunOptions
     from ckprof.measure.prepare import PreparedProblem
-    from ckprof.measure.rounds import KernelConfiguration, Visit
+    from ckprof.measure.rounds import KernelConfiguration, PlannedSample
     from ckprof.measure.rounds_loop import KernelGroup
+    from ckprof.measure.verify.storage import StoredFile
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.problem import Problem
     from ckprof.model.tensor import Layout
-    from ckprof.model.types import DataType
+    from ckprof.model.types import DataType, TypeSet
     from ckprof.plugin.protocols import Observer, Operation
 
-#: probability that a kernel is verified as in its first visit once more, in each later one
+#: probability that a kernel is verified as in its first sample once more, in each later one
 _VERIFIED_ANEW: Final = 1 / 8
 #: seconds that the bandwidth of a device, and its multiply-adds of one type, are measured for
 ROOF_S: Final = 0.1
+#: what operands and references may take on the disk between the passes: bytes, share of what is free, and
+#: files, which are open; those that do not fit are computed again
+_MOST_KEPT_BYTES: Final = 2**33
+_MOST_KEPT_SHARE: Final = 0.25
+_MOST_KEPT_FILES: Final = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +103,25 @@ class BenchLibrary:
         return _unsupported(unmet) if unmet is not None else None
 
 
+class _Operands:
+    """Operands of a problem and what is known of results with them."""
+
+    def __init__(self) -> None:
+        self.prepared: PreparedProblem | None = None
+        #: those with exact sums, as far as they were needed, or why there is no memory for them
+        self.exact: dict[ExactKind, PreparedProblem | str] = {}
+        #: cell -> what was found right in its last sample; of those that were not measured there is none
+        self.verified: dict[KernelConfiguration, Verified | None] = {}
+        #: removes them
+        self.stack = ExitStack()
+
+    @property
+    def files(self) -> list[StoredFile]:
+        """The files that they are in."""
+        found = (self.prepared, *self.exact.values())
+        return [file for one in found if one is not None and not isinstance(one, str) for file in one.files]
+
+
 class KernelBench:
     """Measures kernels one at a time in worker processes.
 
@@ -139,18 +165,15 @@ class KernelBench:
         self._stack = ExitStack()
         self._folder = Path()
         self._executor: Executor | None = None
-        #: the problem that was started last
-        self._started: tuple[int, Problem] | None = None
-        #: the group's operands and what removes them; ``None`` where nothing can be run
-        self._prepared: PreparedProblem | None = None
-        #: the group's operands with exact sums, as far as they were needed,
-        #: or why there is no memory for them
-        self._exact: dict[ExactKind, PreparedProblem | str] = {}
-        self._operands = ExitStack()
+        #: the problems that were started
+        self._started: set[tuple[int, Problem]] = set()
+        #: the group that was opened last, with its operands
+        self._group: KernelGroup | None = None
+        self._operands = _Operands()
+        #: operands that the next passes need as well
+        self._kept: dict[tuple[Problem, str, TypeSet], _Operands] = {}
         #: why no kernel of the group can run
         self._blocked: Outcome | None = None
-        #: cell -> what was found right in its last visit; of those that were not visited there is none
-        self._verified: dict[KernelConfiguration, Verified | None] = {}
         #: what the target says of the device, in one line for people; empty until it is opened, or without a
         #: library
         self.device = ""
@@ -186,7 +209,7 @@ class KernelBench:
                 self._options, self._folder, self._on_event, library.path, library.arch
             )
             stack.enter_context(baselines)
-            stack.callback(self._close_group)
+            stack.callback(self._close)
             self._stack = stack.pop_all()
         return self
 
@@ -198,24 +221,30 @@ class KernelBench:
     # --- groups -------------------------------------------------------------------------------------------
 
     def open_group(self, group: KernelGroup) -> None:
-        """Compute operands and reference, and have workers load them."""
-        if self._started != (group.problem_index, group.problem):
-            self._started = group.problem_index, group.problem
+        """Have workers load operands and reference, computed where no earlier pass has left them."""
+        if (group.problem_index, group.problem) not in self._started:
+            self._started.add((group.problem_index, group.problem))
             self._before_problem(group.problem, group.problem_index)
-        self._close_group()
+        self._leave_group()
+        self._group = group
         outcome_of = self.library.outcome_of
         runnable = [kernel for kernel in group.kernels.values() if outcome_of(kernel, group.problem) is None]
         if self._executor is None or not runnable:
             return
-        try:
-            self._prepared = self._prepare(group, runnable[0], self._options)
-        except InsufficientMemoryError as exc:
-            self._blocked = _unsupported(UnmetRequirement(rule="memory", message=str(exc)))
-            return
-        text = f"problem {group.problem_index}: {runnable[0].dtype.value} {runnable[0].layout} operands and "
-        text += f"reference in {self._prepared.seconds:.2f} s"
-        self._on_event(Message(text, Level.DETAIL))
-        self._executor.set_problem(self._prepared)
+        first = runnable[0]
+        operands = self._kept.setdefault((group.problem, first.layout, first.types), _Operands())
+        self._operands = operands
+        if operands.prepared is None:
+            try:
+                operands.prepared = self._prepare(group, first, self._options)
+            except InsufficientMemoryError as exc:
+                self._blocked = _unsupported(UnmetRequirement(rule="memory", message=str(exc)))
+                return
+            text = (
+                f"problem {group.problem_index}: {first.dtype.value} {first.layout} operands and reference "
+            )
+            self._on_event(Message(f"{text}in {operands.prepared.seconds:.2f} s", Level.DETAIL))
+        self._executor.set_problem(operands.prepared)
 
     def _prepare(
         self,
@@ -231,27 +260,39 @@ class KernelBench:
             self.library.layout(kernel),
             types_on(kernel.types, self.library.arch),
             options,
-            Path(self._operands.enter_context(folder)),
+            Path(self._operands.stack.enter_context(folder)),
             can_check=self._executor is not None and self._executor.can_check,
             exact=exact,
         )
-        self._operands.callback(prepared.close)
+        self._operands.stack.callback(prepared.close)
         return prepared
 
-    def _close_group(self) -> None:
-        self._operands.close()
-        self._prepared = self._blocked = None
-        self._exact = {}
-        self._verified = {}
+    def _leave_group(self) -> None:
+        """Keep the operands of the group if another pass needs them, and there is room."""
+        left, self._group, self._blocked = self._group, None, None
+        kept = [file for operands in self._kept.values() for file in operands.files]
+        needed = sum(file.size_bytes for file in kept)
+        room = min(_MOST_KEPT_BYTES, _MOST_KEPT_SHARE * (shutil.disk_usage(self._folder).free + needed))
+        fits = needed <= room and len(kept) <= _MOST_KEPT_FILES
+        if left is not None and left.ranking.ending is None and fits:
+            return
+        self._operands.stack.close()
+        self._kept = {key: one for key, one in self._kept.items() if one is not self._operands}
+        self._operands = _Operands()
 
-    def measure(self, group: KernelGroup, visit: Visit[KernelConfiguration]) -> Outcome:
+    def _close(self) -> None:
+        for operands in (*self._kept.values(), self._operands):
+            operands.stack.close()
+        self._kept = {}
+
+    def measure(self, group: KernelGroup, planned: PlannedSample[KernelConfiguration]) -> Outcome:
         """Measure one kernel of the group that was opened last once.
 
-        It is verified in its first visit, and in later ones at random; in others some launches are.
+        It is verified in its first sample, and in later ones at random; in others some launches are.
 
         :raises ToolchainError: workers do not start any more.
         """
-        cell, kernel = visit.cell, group.kernels[visit.cell.instance]
+        cell, kernel = planned.cell, group.kernels[planned.cell.instance]
         decided = self.library.outcome_of(kernel, group.problem) or self._blocked
         if decided is not None:
             return replace(
@@ -264,7 +305,8 @@ class KernelBench:
         executor = self._executor
         if executor is None:
             raise ValueError("the bench is not open")
-        known = self._verified.get(cell) if chance.random() >= _VERIFIED_ANEW else None
+        found = self._operands.verified
+        known = found.get(cell) if chance.random() >= _VERIFIED_ANEW else None
         exact = self._exactly(group, cell) if known is None else None
         first, later = group.timing or (None, None)
         outcome = executor.measure(
@@ -272,13 +314,13 @@ class KernelBench:
             group.problem_index,
             cell.split_k,
             kernel.split_sum,
-            timing=later if cell in self._verified else first,
+            timing=later if cell in found else first,
             verified=known,
             exact=exact if not isinstance(exact, str) else None,
         )
         if isinstance(exact, str):
             outcome = replace(outcome, one_set=exact)
-        self._verified[cell] = executor.verified or self._verified.get(cell)
+        found[cell] = executor.verified or found.get(cell)
         return outcome
 
     def _exactly(self, group: KernelGroup, cell: KernelConfiguration) -> PreparedProblem | str | None:
@@ -287,19 +329,19 @@ class KernelBench:
         :returns: ``None`` where there are none: results are not verified, or are no sums of products. A text
             where there is no memory for them.
         """
-        prepared, kernel = self._prepared, group.kernels[cell.instance]
-        options = self._options
+        prepared, exact = self._operands.prepared, self._operands.exact
+        kernel, options = group.kernels[cell.instance], self._options
         if not (options.verify and options.exact) or prepared is None or prepared.tolerance is not None:
             return None
         if not prepared.can_be_exact:
             return None
         kind = ExactKind.of(cell.split_k, kernel.split_sum, prepared.sums.roundings)
-        if kind not in self._exact:
+        if kind not in exact:
             try:
-                self._exact[kind] = self._prepare(group, kernel, options, kind)
+                exact[kind] = self._prepare(group, kernel, options, kind)
             except (InsufficientMemoryError, ToolchainError) as exc:
-                self._exact[kind] = str(exc)
-        return self._exact[kind]
+                exact[kind] = str(exc)
+        return exact[kind]
 
     def measure_baselines(self, group: KernelGroup, baselines: Baselines | None = None) -> None:
         """Measure every baseline on the operands of the group that was opened last, in as many rounds.
@@ -307,14 +349,15 @@ class KernelBench:
         :param baselines: those of another bench, instead of its own.
         :raises ToolchainError: workers do not start any more.
         """
-        if self._prepared is not None:
+        prepared = self._operands.prepared
+        if prepared is not None:
             kernel = next(iter(group.kernels.values()))
             on_host = replace(self._options, reference=ReferencePlace.HOST)
             (baselines or self.baselines).measure(
                 group.problem_index,
                 self.library.layout(kernel),
                 kernel.dtype,
-                self._prepared,
+                prepared,
                 partial(self._prepare, group, kernel, on_host),
                 # as kernels: a time of several rounds is compared with one of as many
                 rounds=max(1, group.ranking.rounds),
@@ -325,24 +368,11 @@ class KernelBench:
 
     @property
     def process(self) -> str:
-        """What tells the worker process of the last measurement from all others there ever were."""
+        """What tells the pass of the last measurement from all others there ever were."""
         return self._executor.process if self._executor is not None else ""
 
-    def turn(self, number: int) -> bool:
-        """Have what follows measured by a worker process, started at its first turn; say if that is another.
-
-        It loads the operands; the reference is not computed again, unless the device computes it. What was
-        found right stays known. Baselines keep their process.
-
-        :raises ToolchainError: workers do not start any more.
-        """
-        return self._executor is not None and self._executor.turn(number)
-
     def new_process(self) -> None:
-        """Have what follows measured in a new worker process in the place of the one whose turn it is.
-
-        :raises ToolchainError: workers do not start any more.
-        """
+        """Have what follows measured in a new worker process: another pass. Baselines keep their process."""
         if self._executor is not None:
             self._executor.new_process()
 

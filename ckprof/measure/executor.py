@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import uuid
 from collections import Counter
 from dataclasses import replace
 from enum import Enum
@@ -20,9 +21,9 @@ from ckprof.measure.worker import messages
 from ckprof.measure.worker.guards import read_tensor, without_gaps
 from ckprof.measure.worker.process import WorkerFailure, WorkerNotStarted, WorkerStopped, WorkerTimeout
 from ckprof.measure.worker.sampling import TimingSettings
-from ckprof.measure.workers import DeviceLostError, ReplacedWorker, WorkerState, WorkerTurns
+from ckprof.measure.workers import DeviceLostError, ReplacedWorker, WorkerState
 from ckprof.model.outcome import Status
-from ckprof.model.requirement import MEMORY_RULES, NOT_ASKED, UnmetRequirement
+from ckprof.model.requirement import NOT_ASKED, UnmetRequirement
 from ckprof.model.types import ComputeType, SplitSum
 from ckprof.session import ignore
 
@@ -78,8 +79,6 @@ class _Doubt(Enum):
     WRONG = "wrong"
     #: it did not get to its end, and will not again if the kernel is to blame
     FAILED = "failed"
-    #: workers that wait for their turn hold the memory that it lacks
-    CROWDED = "crowded"
 
 
 class Executor:
@@ -107,8 +106,10 @@ class Executor:
         on_event: Callable[[Event], None] = ignore,
     ) -> None:
         device = messages.DeviceChoice(arch=arch, index=options.device_index, cpu_threads=options.cpu_threads)
-        more, launcher = variables or {}, options.launcher
-        self._turns = WorkerTurns(lambda: ReplacedWorker(library, device, work_dir, on_event, more, launcher))
+        self._worker = ReplacedWorker(library, device, work_dir, on_event, variables or {}, options.launcher)
+        #: identifies the pass among all there ever were: a worker that takes the place of one that has died
+        #: goes on with it, since what the machine does for a while it does to both
+        self.process = uuid.uuid4().hex
         self._options = options
         self._on_event = on_event
         self._timing = timing_settings(options)
@@ -121,7 +122,7 @@ class Executor:
         self._flush_bytes = self._timing.flush_bytes
         #: what the last measurement found right
         self.verified: Verified | None = None
-        #: right launches of each kernel in each worker
+        #: right launches of each kernel in each pass
         self._launches: Counter[tuple[str, str]] = Counter()
         #: why kernels are not verified with exact operands as well on this problem; empty where they are
         self._one_set = ""
@@ -132,11 +133,7 @@ class Executor:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._turns.leave(at_once=error[0] is not None)
-
-    @property
-    def _worker(self) -> ReplacedWorker:
-        return self._turns.current
+        self._worker.leave(at_once=error[0] is not None)
 
     def open(self) -> messages.Opened:
         """Start the first worker.
@@ -168,7 +165,7 @@ class Executor:
         :param seconds: how long to measure, about.
         :raises ToolchainError: workers do not start any more.
         """
-        self._turns.require()
+        self._worker.require()
         size_bytes = max(_LEAST_COPY_BYTES, _COPY_FACTOR * cache_bytes(self._options))
         try:
             rate = self.library.measure_roof(_OWN_WORK_LIMIT_S + seconds, dtype, size_bytes, seconds)
@@ -184,7 +181,7 @@ class Executor:
         :raises ToolchainError: workers do not start any more, or one that has run no kernel cannot time them.
         """
         while True:
-            self._turns.require()
+            self._worker.require()
             alone = self._worker.state in (WorkerState.FRESH, WorkerState.READY)
             try:
                 return self.library.measure_canaries(_OWN_WORK_LIMIT_S, str(path))
@@ -201,35 +198,10 @@ class Executor:
         self._lacking = None
         self._one_set = ""
 
-    @property
-    def process(self) -> str:
-        """What tells the worker of the last measurement from all others there ever were."""
-        return self._worker.identity
-
-    def turn(self, number: int) -> bool:
-        """Have a worker measure, which has loaded the current problem; say whether that is another one.
-
-        :param number: of the worker, started when it is its turn for the first time; the first one has 0.
-        :raises ToolchainError: workers do not start any more.
-        """
-        if not self._turns.take(number, self._own_work_limit_s()):
-            return False
-        self._be_ready()
-        return True
-
     def new_process(self) -> None:
-        """Have a new worker, which has loaded the current problem, in the place of the one there is.
-
-        :raises ToolchainError: workers do not start any more.
-        """
+        """End the worker: what is measured next has a new one, and is another pass."""
         self._worker.leave(at_once=False)
-        self._be_ready()
-
-    def _be_ready(self) -> None:
-        if self._problem is None:
-            self._turns.require()
-        else:
-            self._prepare_worker()
+        self.process = uuid.uuid4().hex
 
     def measure(
         self,
@@ -266,15 +238,13 @@ class Executor:
             exact=exact if not self._one_set else None,
         )
         self.verified = None
-        again, outcome = False, self._attempt(request)
+        outcome = self._attempt(request)
         while isinstance(outcome, _Doubt):
-            self._turns.end_waiting()
-            again = again or outcome is not _Doubt.CROWDED
             request = replace(request, verified=None)
             if outcome is _Doubt.WRONG:
                 timing = _searching(request.timing, self._launches[self.process, key])
                 request = replace(request, suspected=True, timing=timing)
-            outcome = self._attempt(request, again=again)
+            outcome = self._attempt(request, again=True)
         self._one_set = self._one_set or outcome.one_set
         return replace(outcome, one_set=self._one_set if exact is not None else "")
 
@@ -363,9 +333,6 @@ class Executor:
         self, outcome: Outcome, measurement: KernelMeasurement, *, may_pass: bool, alone: bool
     ) -> Outcome | _Doubt:
         """Return what a measurement means whose worker has survived it; the parameters are as before."""
-        lacks_memory = any(unmet.rule in MEMORY_RULES for unmet in outcome.unmet_requirements)
-        if lacks_memory and self._turns.end_waiting():
-            return _Doubt.CROWDED
         doubt: _Doubt | None = None
         if outcome.status is Status.WRONG_RESULT and not alone:
             doubt = _Doubt.WRONG
@@ -397,7 +364,7 @@ class Executor:
                 self._worker.process.check_silence()
             except WorkerFailure as failure:
                 self._worker.discard(str(failure))
-        self._turns.require()
+        self._worker.require()
         if self._worker.state in (WorkerState.READY, WorkerState.USED):
             return None
         was_used = self._worker.state is WorkerState.STALE
@@ -418,8 +385,6 @@ class Executor:
             self._problem = problem.loaded(made)
             self._worker.note_loaded()
             return None
-        if self._turns.end_waiting():
-            return self._prepare_worker()
         if was_used:
             # perhaps a kernel has kept memory; a worker of its own has all of it
             self._worker.discard(f"a problem does not fit: {made.message}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import UsageError
-from ckprof.measure.stopping import CRITERIA, USUAL_PROCESSES, make_criterion
+from ckprof.measure.stopping import CRITERIA, make_criterion
 from ckprof.measure.verify.operands import InitKind
 from ckprof.model.types import DataType
 from ckprof.option import command, device_choice, positive, settable
@@ -90,15 +90,15 @@ class RunOptions:
     rounds: int = settable(
         5,
         "rounds over which the samples of a kernel are spread: in each, all kernels of a problem run in "
-        "shuffled order, those that are significantly slower than the best are pruned, and it ends early "
-        "where the order is known; 1: one kernel after the other",
+        "shuffled order; between passes those that are significantly slower than the best are pruned, and a "
+        "problem whose order is known is finished; 1: one kernel after the other",
         metavar="N",
         parse=positive,
     )
-    sessions: int | None = settable(
+    passes: int | None = settable(
         None,
-        "worker processes that measure the rounds of each problem in a round-robin "
-        f"(default: {USUAL_PROCESSES}, --rounds if that is less, 1 for a kernel alone)",
+        "passes over all problems at least, each by a fresh worker process (default: 3, --rounds if that is "
+        "less, 1 for a kernel alone)",
         metavar="N",
         parse=positive,
     )
@@ -171,11 +171,6 @@ class RunOptions:
                 raise UsageError(f"{name} is {value}, expected at least {least}")
         if not (math.isfinite(self.timeout_s) and self.timeout_s > 0):
             raise UsageError(f"timeout_s is {self.timeout_s}, expected more than 0 seconds")
-        if self.sessions is not None and not 1 <= self.sessions <= self.rounds:
-            raise UsageError(
-                f"sessions is {self.sessions}, expected 1 to the {self.rounds} of rounds: a worker process "
-                "measures at least one of them"
-            )
         if self.checks and not isinstance(self.device, str):
             raise UsageError(
                 f"--check {','.join(self.checks)}: device {self.device} is one of this machine, which checks "
@@ -191,7 +186,7 @@ _LEAST: Final = {
     **dict.fromkeys(
         ("seed", "warmup", "cpu_threads", "device", "min_time_s", "max_time_s", "flush_bytes"), 0
     ),
-    **dict.fromkeys(("min_samples", "rounds"), 1),
+    **dict.fromkeys(("min_samples", "rounds", "passes"), 1),
 }
 
 
@@ -247,7 +242,7 @@ def round_options(options: RunOptions) -> RoundOptions:
     return RoundOptions(
         min_rounds=min(usual.min_rounds, options.rounds),
         max_rounds=options.rounds,
-        sessions=options.sessions,
+        passes=usual.passes if options.passes is None else options.passes,
         max_repeats=_MOST_REPEATS,
         seed=options.seed,
     )
@@ -273,12 +268,12 @@ def share_of_round(options: RunOptions, rounds: RoundOptions) -> TimingSettings:
     return msgspec.structs.replace(timing_settings(share), fewest_samples=math.ceil(FEWEST_SAMPLES / least))
 
 
-def visit_timing(options: RunOptions, *, in_turn: bool) -> tuple[TimingSettings, TimingSettings]:
-    """Return how a kernel is sampled in its first visit, and in later ones.
+def round_timing(options: RunOptions, *, once: bool) -> tuple[TimingSettings, TimingSettings]:
+    """Return how a kernel is sampled in its first round, and in later ones.
 
-    :param in_turn: one visit takes all samples.
+    :param once: there is only one round.
     """
-    if in_turn:
+    if once:
         whole = timing_settings(replace(options, keep_samples=True))
         return whole, whole
     rounds = round_options(options)

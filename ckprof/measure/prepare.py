@@ -98,11 +98,16 @@ class PreparedProblem:
         """Whether the device makes operands and reference, and compares."""
         return self.request.contraction is not None
 
+    @property
+    def files(self) -> tuple[StoredFile, ...]:
+        """The files that it holds."""
+        held = (self.reference, *(tensor.values for tensor in self.tensors))
+        return tuple(values for values in held if isinstance(values, StoredFile))
+
     def close(self) -> None:
         """Give the files back that it holds; it is of no use afterwards."""
-        for values in (self.reference, *(tensor.values for tensor in self.tensors)):
-            if isinstance(values, StoredFile):
-                values.close()
+        for values in self.files:
+            values.close()
 
     def loaded(self, made: ReferenceFacts | None) -> PreparedProblem:
         """Return the problem with what is known of it since a device has made its reference.

@@ -228,5 +228,5 @@ class RunRequest:
     baselines: tuple[str, ...] = ()
     #: the clock of the run so far
     stages: Stages = field(default_factory=Stages)
-    #: asked after each outcome; the run ends where it says so
+    #: asked before each sample; the run ends where it says so
     should_stop: Callable[[], bool] = lambda: False

@@ -1,9 +1,9 @@
-"""The times that the rounds on one problem gave, how much they vary, and which process measures a round.
+"""The times that the visits of one problem gave, and how much they vary.
 
-Rounds within one process agree with one another far better than two processes do: placement of memory and
-alignment of code are drawn anew with each process. So the process is the unit of evidence (T. Kalibera and
-R. Jones, "Rigorous benchmarking in reasonable time", ISMM 2013), and no number of rounds in one process shows
-what it does to a kernel. Processes take turns: a new one costs far more than a turn.
+Rounds within one visit agree with one another far better than two visits do: placement of memory and
+alignment of code are drawn anew with each process (T. Kalibera and R. Jones, "Rigorous benchmarking in
+reasonable time", ISMM 2013), and what slows a machine down for a while slows down a whole visit. No number of
+rounds in one visit shows either.
 """
 
 from __future__ import annotations
@@ -25,14 +25,12 @@ _DRIFT_SIGMAS: Final = 4.0
 
 
 class Timing(NamedTuple):
-    """What a visit gave: the time of a verified kernel in milliseconds."""
+    """What a sample gave: the time of a verified kernel in milliseconds."""
 
     time_ms: float
-    #: fastest sample
-    min_ms: float
     #: half the distance between the quartiles, divided by the median
     spread: float = 0.0
-    #: identifies the worker process among those that measured the problem
+    #: identifies the worker process, and so the visit, among those of the problem
     process: str = ""
 
 
@@ -40,13 +38,13 @@ class RoundTimes(Generic[Cell]):
     """Times of cells per round; those of rounds that drifted do not count."""
 
     def __init__(self, cells: Sequence[Cell]) -> None:
-        #: cell -> round -> times of its visits
+        #: cell -> round -> times of its samples
         self._cells = cells
         self._times: dict[Cell, dict[int, list[Timing]]] = {}
         self._cached: dict[Cell, KernelTime | None] = {}
         self._drifted: frozenset[int] = frozenset()
         self._pruned: set[Cell] = set()
-        #: visits so far
+        #: samples so far
         self.noted = 0
 
     @property
@@ -60,21 +58,26 @@ class RoundTimes(Generic[Cell]):
         self._cached.clear()
 
     def note(self, cell: Cell, number: int, timing: Timing | None) -> None:
-        """Take note of a visit in a round; without a timing the kernel has failed."""
+        """Take note of a sample in a round; without a timing the kernel has failed."""
         self.noted += 1
         if timing is not None:
             self.of(cell).setdefault(number, []).append(timing)
         self._cached.pop(cell, None)
 
     def prune(self, cells: Iterable[Cell]) -> None:
-        """Take note of cells that leave the rounds."""
+        """Take note of cells that are pruned."""
         for cell in cells:
             self._pruned.add(cell)
             self._cached.pop(cell, None)
 
     def of(self, cell: Cell) -> dict[int, list[Timing]]:
-        """Return the times of a cell's visits per round, those of marked rounds included."""
+        """Return the times of a cell's samples per round, those of marked rounds included."""
         return self._times.setdefault(cell, {})
+
+    def processes(self, cell: Cell) -> int:
+        """Return how many processes measured a cell in rounds that count."""
+        counted = (samples for number, samples in self.of(cell).items() if number not in self._drifted)
+        return len({sample.process for samples in counted for sample in samples})
 
     def time(self, cell: Cell, until: float = math.inf) -> KernelTime | None:
         """Return the time of a cell by its rounds up to one; ``None`` without any."""
@@ -82,15 +85,15 @@ class RoundTimes(Generic[Cell]):
             return self._cached[cell]
         time = kernel_time(
             RoundTime(
-                time_ms=visit.time_ms,
-                spread_ms=visit.spread * visit.time_ms,
+                time_ms=sample.time_ms,
+                spread_ms=sample.spread * sample.time_ms,
                 place=("", number),
                 doubtful=number in self._drifted,
-                process=visit.process,
+                process=sample.process,
                 pruned=cell in self._pruned,
             )
-            for number, visits in self.of(cell).items()
-            for visit in visits
+            for number, samples in self.of(cell).items()
+            for sample in samples
             if number <= until
         )
         if math.isinf(until):
@@ -118,12 +121,6 @@ class RoundTimes(Generic[Cell]):
         """Return the cell that was the best after a round, by what was known then."""
         return self.best_of([cell for cell in self._cells if last in self.of(cell)], last)
 
-    def never_near(self, cell: Cell, best: Cell, margin: float) -> bool:
-        """Say whether even the fastest sample of a cell is slower than the best's median by the margin."""
-        fastest = min(visit.min_ms for visits in self.of(cell).values() for visit in visits)
-        usual = max(visit.time_ms for visits in self.of(best).values() for visit in visits)
-        return fastest > usual * (1 + margin)
-
     def noise(self, cells: Iterable[Cell], without: int) -> float:
         """Return the standard deviation of the logarithms of times, beside what rounds share.
 
@@ -134,9 +131,9 @@ class RoundTimes(Generic[Cell]):
         return Noise([rounds for rounds in others if rounds]).sigma
 
     def drift(self, reference: Cell | None, number: int) -> float | None:
-        """Return how much the reference moved within a round, as a logarithm; ``None`` without two visits."""
-        visits = self.of(reference).get(number, []) if reference is not None else []
-        return math.log(visits[-1].time_ms / visits[0].time_ms) if len(visits) >= 2 else None
+        """Return how much the reference moved within a round, as a logarithm, where it has two samples."""
+        samples = self.of(reference).get(number, []) if reference is not None else []
+        return math.log(samples[-1].time_ms / samples[0].time_ms) if len(samples) >= 2 else None
 
     def drift_limit(self, reference: Cell | None, number: int, noise: float) -> float:
         """Return how much the reference may move within a round.
@@ -145,19 +142,7 @@ class RoundTimes(Generic[Cell]):
         """
         sigma = noise
         if reference is not None:
-            visits = self.of(reference).get(number, [])
-            # what the samples of one visit say of it; three quarters of the quartile distance is one sigma
-            sigma = max([sigma, *(visit.spread / 0.6745 for visit in visits)])
+            samples = self.of(reference).get(number, [])
+            # what the launches of one sample say of it; three quarters of the quartile distance is one sigma
+            sigma = max([sigma, *(sample.spread / 0.6745 for sample in samples)])
         return max(_LEAST_DRIFT, _DRIFT_SIGMAS * math.sqrt(2) * sigma)
-
-
-def turn_of(index: int, shares: tuple[int, int]) -> int:
-    """Return the number of the process that measures a round.
-
-    Rounds are dealt evenly: so many processes take so many rounds, and later ones go on at that rate.
-
-    :param index: of the round, from 0.
-    :param shares: processes, at least 1, and rounds, at least as many.
-    """
-    processes, rounds = shares
-    return index * processes // rounds % processes

@@ -1,7 +1,10 @@
-"""The rounds on one problem: who runs, in which order, who leaves, and when the ranking is settled.
+"""The visits of one problem: what runs, in which order, what is pruned, and when the ranking is settled.
 
-Pure logic over times: nothing here runs a kernel. The caller takes one :class:`Visit` after the other from
-:meth:`Ranking.visits`, measures it, and calls :meth:`Ranking.record` before the next.
+Pure logic over times: nothing here runs a kernel. In each pass the caller takes one :class:`PlannedSample`
+after the other from :meth:`Ranking.visit`, measures it, and calls :meth:`Ranking.record` before the next.
+
+Within one pass nothing is decided: what a machine does for a while, it does to a whole visit. Kernels are
+pruned and rankings end between passes.
 """
 
 from __future__ import annotations
@@ -9,13 +12,12 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Generic, NamedTuple
 
 from ckprof.errors import UsageError
 from ckprof.measure.round_times import Cell, RoundTimes, Timing
-from ckprof.measure.stopping import USUAL_PROCESSES
 from ckprof.model.ranking import Field, Standing
 from ckprof.option import percent, positive, settable, share
 
@@ -52,20 +54,18 @@ class RoundOptions:
         parse=share,
         show=percent,
     )
-    min_rounds: int = settable(3, "rounds that the leaders get at least", metavar="N")
+    min_rounds: int = settable(3, "rounds that the leaders get at least in all passes", metavar="N")
     #: repeated ones not counted
-    max_rounds: int = settable(10, "rounds that they get at most", metavar="N")
+    max_rounds: int = settable(10, "rounds that they get at most in all passes", metavar="N")
     #: rounds that are repeated at most on one problem because the machine drifted
     max_repeats: int = 3
     #: of the intervals that decide
     confidence: float = 0.95
     seed: int = settable(0, "seed of the order within rounds", flag="--order-seed", metavar="N")
     exhaustive: bool = settable(False, "every kernel runs in all --max-rounds rounds")
-    sessions: int | None = settable(
-        None,
-        "worker processes that measure the rounds of each problem in a round-robin "
-        f"(default: {USUAL_PROCESSES}, --max-rounds if that is less; leaders get as many rounds "
-        "at least)",
+    passes: int = settable(
+        3,
+        "passes over all problems at least, each by a fresh worker process",
         metavar="N",
         parse=positive,
     )
@@ -83,30 +83,33 @@ class RoundOptions:
             )
         if self.max_repeats < 0:
             raise UsageError(f"max_repeats is {self.max_repeats}, expected at least 0")
-        if not 1 <= self.processes <= self.max_rounds:
-            raise UsageError(
-                f"sessions is {self.sessions}, expected 1 to the {self.max_rounds} of max_rounds: a worker "
-                "process measures at least one round"
-            )
+        if self.passes < 1:
+            raise UsageError(f"passes is {self.passes}, expected at least 1")
 
     @property
-    def processes(self) -> int:
-        """Worker processes that take turns."""
-        return min(USUAL_PROCESSES, self.max_rounds) if self.sessions is None else self.sessions
+    def least_passes(self) -> int:
+        """Passes that the leaders get at least: each has a round."""
+        return min(self.passes, self.max_rounds)
 
     @property
     def least_rounds(self) -> int:
         """Rounds that the leaders get at least, whatever the reason."""
-        return self.max_rounds if self.exhaustive else max(self.min_rounds, self.processes)
+        return self.max_rounds if self.exhaustive else max(self.min_rounds, self.least_passes)
 
-    @property
-    def shares(self) -> tuple[int, int] | None:
-        """How many processes take how many rounds; ``None`` for one process."""
-        return None if self.processes == 1 else (self.processes, self.least_rounds)
+    def visit_rounds(self, passes: int, rounds: int) -> int:
+        """Return how many rounds the next visit has: those that are left are dealt evenly to the passes left.
+
+        :param passes: so far.
+        :param rounds: so far.
+        """
+        share = math.ceil(self.least_rounds / self.least_passes)
+        if passes < self.least_passes:
+            share = math.ceil((self.least_rounds - rounds) / (self.least_passes - passes))
+        return max(1, min(share, self.max_rounds - rounds))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Visit(Generic[Cell]):
+class PlannedSample(Generic[Cell]):
     """One kernel is to be measured once."""
 
     cell: Cell
@@ -114,7 +117,7 @@ class Visit(Generic[Cell]):
     round: int
     #: position within the round
     order: int
-    #: the visit tells whether the machine drifts
+    #: the sample shows whether the machine drifts
     reference: bool
 
 
@@ -135,22 +138,21 @@ class RoundReport(Generic[Cell]):
     round: int
     #: the reference kernel moved: the round does not count and is repeated
     drifted: bool
-    #: relative change of the reference kernel during the round; ``None`` without two visits
+    #: relative change of the reference kernel during the round; ``None`` without two samples
     drift: float | None
-    #: kernels that left after this round, with their time relative to the best
-    dropped: Mapping[Cell, float]
+    #: kernels that are pruned after this round, with their time relative to the best
+    dropped: Mapping[Cell, float] = field(default_factory=dict)
     best: Cell | None
-    #: set when there is no next round
-    ending: Ending | None
+    #: set when no pass follows
+    ending: Ending | None = None
 
 
-#: after a single round, whose noise is not known, only kernels leave that are this many times beyond the
-#: margin: other work makes a visit up to three times as slow
-_GROSS_FACTOR: Final = 4.0
+#: passes before a kernel is pruned: noise that lasts for a while shows only between them
+_PRUNING_PASSES: Final = 2
 
 
 class Ranking(Generic[Cell]):
-    """Rounds of some kernels on one problem.
+    """What is known of the order of some kernels on one problem, and what is measured next.
 
     :param cells: what competes: kernels, with their numbers of splits.
     :param options: when kernels leave and when it is enough.
@@ -168,10 +170,12 @@ class Ranking(Generic[Cell]):
         self._dropped: dict[Cell, float] = {}
         self._reference: Cell | None = None
         self._round = rounds_before
+        #: complete visits
+        self._passes = 0
         self._counted: tuple[tuple[int, ...], list[int]] = ((), [])
-        #: set by :meth:`visits` at the end, or by :meth:`resume`
+        #: set at the end of a visit, or by :meth:`resume`
         self.ending: Ending | None = None
-        #: what was known of the first place after the latest round; ``None`` without times
+        #: what was known of the first place after the latest visit; ``None`` without times
         self.standing: Standing | None = None
 
     # --- what was seen ------------------------------------------------------------------------------------
@@ -183,15 +187,15 @@ class Ranking(Generic[Cell]):
 
     @property
     def dropped(self) -> frozenset[Cell]:
-        """The cells that left because they are surely slower."""
+        """The cells that were pruned as slower."""
         return frozenset(self._dropped)
 
-    def record(self, visit: Visit[Cell], timing: Timing | None) -> None:
-        """Note what a visit gave.
+    def record(self, planned: PlannedSample[Cell], timing: Timing | None) -> None:
+        """Note what a sample gave.
 
         :param timing: ``None`` if the kernel failed or may not be ranked: it leaves the rounds.
         """
-        self._note(visit.cell, visit.round, timing)
+        self._note(planned.cell, planned.round, timing)
 
     def _note(self, cell: Cell, number: int, timing: Timing | None) -> None:
         self._times.note(cell, number, timing)
@@ -209,16 +213,18 @@ class Ranking(Generic[Cell]):
     ) -> None:
         """Take over what earlier sweeps measured, and decide what that leaves to do.
 
-        :param history: cell -> (round, timing) of each visit in order; timing ``None`` for a failure.
+        What a process measured of a kernel is its visit, however few rounds there are.
+
+        :param history: cell -> (round, timing) of each sample in order; timing ``None`` for a failure.
         :param drifted: rounds that were marked.
         :param dropped: cells that left the rounds -> after which round; those that today's margin would have
             kept then come back.
         """
-        last = max((number for visits in history.values() for number, _ in visits), default=0)
+        last = max((number for samples in history.values() for number, _ in samples), default=0)
         competing = set(self.cells)
-        for cell, visits in history.items():
+        for cell, samples in history.items():
             if cell in competing:
-                for number, timing in visits:
+                for number, timing in samples:
                     self._note(cell, number, timing)
         self._times.drifted = frozenset(number for number in drifted if number <= last)
         left = {cell: number for cell, number in (dropped or {}).items() if cell in competing}
@@ -230,6 +236,7 @@ class Ranking(Generic[Cell]):
         }
         self._times.prune(self._dropped)
         self._reference = self.best()
+        self._passes = min(map(self._times.processes, self.active), default=0)
         if last and not self._missing(last):
             self._decide(last, drifted=last in self.drifted)
 
@@ -259,37 +266,54 @@ class Ranking(Generic[Cell]):
         return [cell for cell in self.cells if cell not in gone] if gone else list(self.cells)
 
     @property
-    def remaining_visits(self) -> int:
-        """Visits that the rounds still take at most."""
+    def remaining_samples(self) -> int:
+        """Samples that are still taken at most."""
         if self.ending is not None:
             return 0
-        return len(self.active) * max(0, self._options.max_rounds - self.rounds)
+        options = self._options
+        left = max(options.max_rounds - self.rounds, options.least_passes - self._passes)
+        return len(self.active) * max(0, left)
 
     # --- what is to be done -------------------------------------------------------------------------------
 
-    def visits(self) -> Iterator[Visit[Cell]]:
-        """Yield the visits of all rounds that are needed."""
+    def visit(self) -> Iterator[PlannedSample[Cell]]:
+        """Yield what one process measures before it goes to the next problem.
+
+        A round that was not ended is ended first. At the end kernels are pruned, and :attr:`ending` may be
+        set; nothing is yielded where it is already.
+        """
         if self.ending is None and not self.active:
             self.ending = Ending.NO_RANKING
+        if self.ending is not None:
+            return
         number = self._round
         begun = any(number in self._times.of(cell) for cell in self.cells)
         if not begun or not self._missing(number):
             number += 1
-        while self.ending is None:
-            for order, (cell, reference) in enumerate(self._round_visits(number)):
-                yield Visit(cell=cell, round=number, order=order, reference=reference)
+        options = self._options
+        left = options.visit_rounds(self._passes, self.rounds)
+        while left:
+            for order, (cell, reference) in enumerate(self._round_samples(number)):
+                yield PlannedSample(cell=cell, round=number, order=order, reference=reference)
             drift = self._times.drift(self._reference, number)
             drifted = drift is not None and abs(drift) > self._times.drift_limit(
                 self._reference, number, self._times.noise(self._ranked(), without=number)
             )
-            drifted = drifted and len(self.drifted) < self._options.max_repeats
+            drifted = drifted and len(self.drifted) < options.max_repeats
             if drifted:
                 self._times.drifted = self.drifted | {number}
+            else:
+                left -= 1
             self._round = number
-            self.on_round(self._decide(number, drifted=drifted, drift=drift))
+            if left and self.active:
+                self.on_round(RoundReport(round=number, drifted=drifted, drift=drift, best=self.best()))
+            else:
+                left = 0
+                self._passes += 1
+                self.on_round(self._decide(number, drifted=drifted, drift=drift))
             number += 1
 
-    def _round_visits(self, number: int) -> Iterator[tuple[Cell, bool]]:
+    def _round_samples(self, number: int) -> Iterator[tuple[Cell, bool]]:
         """Yield the cells of one round: the reference first and last, the others shuffled."""
         chance = random.Random(f"{self._options.seed}/{number}")  # noqa: S311
         missing = self._missing(number)
@@ -321,18 +345,19 @@ class Ranking(Generic[Cell]):
         return [cell for cell in self.cells if cell not in self._failed]
 
     def _decide(self, number: int, *, drifted: bool, drift: float | None = None) -> RoundReport[Cell]:
-        """Let slow cells leave after a round, and see whether it was the last one."""
+        """Prune slow cells after a visit, and see whether it was the last one."""
         dropped: dict[Cell, float] = {}
-        ranked, field = self._times.field(self._ranked())
+        options = self._options
+        ranked, ordered = self._times.field(self._ranked())
         best = self.best()
-        if not drifted and best is not None and not self._options.exhaustive:
-            dropped = self._slow_cells(ranked, field)
+        may_prune = self._passes >= _PRUNING_PASSES and not options.exhaustive
+        if not drifted and best is not None and may_prune:
+            dropped = self._slow_cells(ranked, ordered)
             self._dropped.update(dropped)
             self._times.prune(dropped)
-            ranked, field = self._times.field(self._ranked())
-        options = self._options
-        self.standing = field.standing(options.tie, options.confidence) if ranked else None
-        self.ending = self._find_ending(best, field)
+            ranked, ordered = self._times.field(self._ranked())
+        self.standing = ordered.standing(options.tie, options.confidence) if ranked else None
+        self.ending = self._find_ending(best, ordered)
         return RoundReport(
             round=number,
             drifted=drifted,
@@ -342,35 +367,27 @@ class Ranking(Generic[Cell]):
             ending=self.ending,
         )
 
-    def _find_ending(self, best: Cell | None, field: Field) -> Ending | None:
+    def _find_ending(self, best: Cell | None, ordered: Field) -> Ending | None:
+        options, standing = self._options, self.standing
         if best is None:
             return Ending.NO_RANKING
-        if self.rounds >= self._options.max_rounds:
-            return Ending.MAX_ROUNDS
-        if self.rounds < self._options.least_rounds:
+        if self._passes < options.least_passes or self.rounds < options.least_rounds:
             return None
-        options, standing = self._options, self.standing
-        if options.processes == 1:
+        if self.rounds >= options.max_rounds:
+            return Ending.MAX_ROUNDS
+        if options.passes == 1:
             # what the only process does to kernels no round of it would show
-            standing = field.standing(options.tie, options.confidence, process_sigma=0.0)
+            standing = ordered.standing(options.tie, options.confidence, process_sigma=0.0)
         return Ending.SETTLED if standing is not None and standing.decided else None
 
-    def _slow_cells(self, ranked: Sequence[Cell], field: Field) -> dict[Cell, float]:
-        """Return the cells that are surely slower than the best by the margin, with their ratios."""
-        margin = self._options.keep_within
-        best = field.kernels[0]
+    def _slow_cells(self, ranked: Sequence[Cell], ordered: Field) -> dict[Cell, float]:
+        """Return the cells that are slower than the best by the margin, with their ratios."""
+        best = ordered.kernels[0]
         staying = {self._reference, ranked[0], *self._dropped}
-        slow: dict[Cell, float] = {}
-        for cell, time, slower in zip(ranked, field.kernels, field.slower(margin), strict=True):
-            if cell in staying:
-                continue
-            ratio = time.time_ms / best.time_ms
-            if len(time.rounds) < 2:
-                gross = ratio > _GROSS_FACTOR * (1 + margin)
-                slower = gross and self._times.never_near(cell, ranked[0], margin)
-            if slower:
-                slow[cell] = ratio
-        return slow
+        slower = zip(ranked, ordered.kernels, ordered.slower(self._options.keep_within), strict=True)
+        return {
+            cell: time.time_ms / best.time_ms for cell, time, out in slower if out and cell not in staying
+        }
 
     def _counted_rounds(self) -> list[int]:
         # what it depends on; times only ever grow
@@ -386,16 +403,16 @@ class InTurn(Ranking[Cell]):
     def __init__(self, cells: Sequence[Cell]) -> None:
         super().__init__(cells, RoundOptions(min_rounds=1, max_rounds=1))
         self._in_order = tuple(cells)
-        self._visited = 0
+        self._taken = 0
 
     @property
-    def remaining_visits(self) -> int:
-        """Visits that are left."""
-        return len(self._in_order) - self._visited
+    def remaining_samples(self) -> int:
+        """Samples that are left."""
+        return len(self._in_order) - self._taken
 
-    def visits(self) -> Iterator[Visit[Cell]]:
-        """Yield one visit per cell."""
+    def visit(self) -> Iterator[PlannedSample[Cell]]:
+        """Yield one sample per cell."""
         for order, cell in enumerate(self._in_order):
-            self._visited = order + 1
-            yield Visit(cell=cell, round=1, order=order, reference=False)
+            self._taken = order + 1
+            yield PlannedSample(cell=cell, round=1, order=order, reference=False)
         self.ending = Ending.MAX_ROUNDS

@@ -1,4 +1,4 @@
-"""The loop of every measurement: kernels are visited in rounds, and each visit is an outcome.
+"""The loop of every measurement: one pass after the other over all problems, each by a fresh worker process.
 
 Runs, sweeps, searches and comparisons differ in what they do with the outcomes.
 """
@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
-from ckprof.measure.round_times import Timing, turn_of
-from ckprof.measure.rounds import KernelConfiguration, Ranking, RoundReport, Visit
+from ckprof.measure.round_times import Timing
+from ckprof.measure.rounds import KernelConfiguration, PlannedSample, Ranking, RoundReport
 from ckprof.measure.worker.sampling import TimingSettings
 from ckprof.measure.workers import DeviceLostError
 from ckprof.model.device import Reading
@@ -34,13 +34,11 @@ class KernelGroup:
     #: by content key
     kernels: Mapping[str, SelectedKernel]
     ranking: Ranking[KernelConfiguration]
-    #: how a kernel is sampled in its first visit, and in later ones; ``None``: as the bench does by itself
+    #: how a kernel is sampled in its first round, and in later ones; ``None``: as the bench does by itself
     timing: tuple[TimingSettings, TimingSettings] | None = None
     #: False where all outcomes are known without running anything
     runs: bool = True
-    #: how many worker processes take how many rounds; ``None``: one measures all of them, unless it dies
-    shares: tuple[int, int] | None = None
-    #: kernels that are visited in the same rounds, on another problem: by the ranking's cells with a side
+    #: kernels that are measured in the same rounds, on another problem: by the ranking's cells with a side
     beside: KernelGroup | None = None
 
     def part(self, cell: KernelConfiguration) -> KernelGroup:
@@ -50,55 +48,50 @@ class KernelGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """What one visit gave."""
+    """What one kernel gave in one round."""
 
     group: KernelGroup
-    visit: Visit[KernelConfiguration]
+    planned: PlannedSample[KernelConfiguration]
     #: with its conditions
     outcome: Outcome
     #: evidence about the machine, read at the beginning of the round
     reading: Reading
-    #: identifies the worker process that has measured it
+    #: identifies the worker process that has measured it, and so the pass
     process: str = ""
 
     @property
     def kernel(self) -> SelectedKernel:
-        """The kernel that was visited."""
-        return self.part.kernels[self.visit.cell.instance]
+        """The kernel that was measured."""
+        return self.part.kernels[self.planned.cell.instance]
 
     @property
     def part(self) -> KernelGroup:
         """The group that the kernel is of, which may be the one beside the group."""
-        return self.group.part(self.visit.cell)
+        return self.group.part(self.planned.cell)
 
 
 class Bench(Protocol):
     """Where kernels are measured."""
 
     def open_group(self, group: KernelGroup) -> None:
-        """Prepare operands and reference; called before the first visit of a group."""
+        """Prepare operands and reference; called at the beginning of each visit."""
 
-    def measure(self, group: KernelGroup, visit: Visit[KernelConfiguration]) -> Outcome:
+    def measure(self, group: KernelGroup, planned: PlannedSample[KernelConfiguration]) -> Outcome:
         """Measure one kernel once: verified, timed, and its last result compared again."""
 
     def observe(self) -> Reading:
         """Return evidence about the machine; called once per round."""
 
-    def turn(self, number: int) -> bool:
-        """Have what follows measured by a worker process; operands and reference of the group stay.
-
-        :param number: of the process, which is started when it is its turn for the first time; the first one
-            has number 0.
-        :returns: whether it was another's turn before.
-        """
+    def new_process(self) -> None:
+        """Have what follows measured by a new worker process; called between passes."""
 
     @property
     def process(self) -> str:
-        """What identifies the worker process of the last measurement among all there ever were."""
+        """What identifies the pass of the last measurement among all there ever were."""
 
 
 class RoundsLoop:
-    """Visits the kernels of one group after the other; subclasses say what becomes of what is seen.
+    """Visits one group after the other in each pass; subclasses say what becomes of what is seen.
 
     :param clock: monotonic seconds.
     """
@@ -107,11 +100,13 @@ class RoundsLoop:
         self._bench, self._clock = bench, clock
         #: kind of a warning -> how often it was seen
         self._seen_warnings: Counter[str] = Counter()
-        #: how often another worker process took over between rounds, and the seconds that this took
-        self._turns, self._turning_s = 0, 0.0
+        #: passes that were begun
+        self._passes = 0
+        #: samples that groups which are not visited now still take at most
+        self._left_elsewhere = 0
 
     def _stops(self) -> bool:
-        """Say before a visit whether no further one is to be made."""
+        """Say before a sample whether no further one is to be taken."""
         return False
 
     def _round_begins(self) -> None:
@@ -121,63 +116,77 @@ class RoundsLoop:
         """Pass on what is seen of the machine for the first time."""
 
     def _device_lost(self, sample: Sample) -> None:
-        """Take note of the visit beside which the device was lost, before the error ends the loop."""
+        """Take note of the sample beside which the device was lost, before the error ends the loop."""
 
     def _round_over(self, group: KernelGroup, report: RoundReport[KernelConfiguration]) -> None:
         """Take note of what a round changed."""
 
-    def visits(self, group: KernelGroup) -> Iterator[Sample]:
-        """Yield what each visit gives, until the rounds are over or a stop is requested.
+    def visits(self, groups: Iterable[KernelGroup]) -> Iterator[tuple[KernelGroup, Iterator[Sample]]]:
+        """Yield each visit and its samples, pass after pass, until all rankings have ended.
+
+        The samples of a visit are to be taken before the next one; they end early where a stop is requested.
 
         :raises CkprofError: kernels cannot be run any more.
         """
+        left = [group for group in groups if group.ranking.ending is None]
+        self._left_elsewhere = sum(group.ranking.remaining_samples for group in left)
+        while left:
+            if self._passes:
+                self._bench.new_process()
+            self._passes += 1
+            for group in left:
+                self._left_elsewhere -= group.ranking.remaining_samples
+                yield group, self._samples(group)
+                self._left_elsewhere += group.ranking.remaining_samples
+            left = [group for group in left if group.ranking.ending is None]
+
+    def left(self, group: KernelGroup) -> int:
+        """Return how many samples follow at most.
+
+        :param group: that is visited now.
+        """
+        return self._left_elsewhere + group.ranking.remaining_samples
+
+    def _samples(self, group: KernelGroup) -> Iterator[Sample]:
+        """Yield the samples of one visit."""
         ranking = group.ranking
         ranking.on_round = partial(self._round_over, group)
-        number, rounds, reading, opened = 0, 0, Reading(), False
-        drifted_before = len(ranking.drifted)
-        for visit in ranking.visits():
+        number, reading, opened = 0, Reading(), False
+        for planned in ranking.visit():
             if self._stops():
                 return
             if not opened:
                 self._bench.open_group(group)
                 opened = True
-            if group.runs and visit.round != number:
-                number = visit.round
-                if group.shares is not None:
-                    # a round that drifted does not count: its process measures again
-                    index = rounds + drifted_before - len(ranking.drifted)
-                    turning = self._clock()
-                    if self._bench.turn(turn_of(index, group.shares)):
-                        self._turns += 1
-                        self._turning_s += self._clock() - turning
-                rounds += 1
+            if group.runs and planned.round != number:
+                number = planned.round
                 self._round_begins()
                 reading = self._bench.observe()
                 for text in reading.warnings():
                     self._warn(text, kind=text.split(" is ")[0])
             started = time.time(), self._clock()
-            part = group.part(visit.cell)
+            part = group.part(planned.cell)
             try:
-                outcome = self._bench.measure(part, visit)
+                outcome = self._bench.measure(part, planned)
             except DeviceLostError as lost:
-                self._device_lost(self._sample(group, visit, reading, lost.outcome, started))
-                name = part.kernels[visit.cell.instance].name if part.kernels else visit.cell.instance
+                self._device_lost(self._sample(group, planned, reading, lost.outcome, started))
+                name = part.kernels[planned.cell.instance].name if part.kernels else planned.cell.instance
                 text = f"{lost} (in use: {name} on {part.problem.describe()})"
                 raise DeviceLostError(text, lost.outcome) from lost
-            sample = self._sample(group, visit, reading, outcome, started)
+            sample = self._sample(group, planned, reading, outcome, started)
             if outcome.one_set and outcome.verification is not None:
                 self._warn(
                     f"{sample.kernel.name} on problem {part.problem_index} is checked with one set of "
                     f"operands only, not with exact ones as well: {outcome.one_set}",
                     kind="kernels checked with one set of operands",
                 )
-            ranking.record(visit, timing_of(outcome, sample.process))
+            ranking.record(planned, timing_of(outcome, sample.process))
             yield sample
 
     def _sample(
         self,
         group: KernelGroup,
-        visit: Visit[KernelConfiguration],
+        planned: PlannedSample[KernelConfiguration],
         reading: Reading,
         outcome: Outcome,
         started: tuple[float, float],
@@ -185,8 +194,8 @@ class RoundsLoop:
         """Return an outcome with its conditions; it was started at a time of day, and by the loop's clock."""
         conditions = Conditions(
             started=started[0],
-            round=visit.round,
-            order=visit.order,
+            round=planned.round,
+            order=planned.order,
             wall_s=self._clock() - started[1],
             load=reading.load,
             clock_mhz=reading.clock_mhz,
@@ -195,7 +204,7 @@ class RoundsLoop:
         )
         return Sample(
             group=group,
-            visit=visit,
+            planned=planned,
             outcome=replace(outcome, conditions=conditions),
             reading=reading,
             process=self._bench.process,
@@ -219,7 +228,6 @@ def timing_of(outcome: Outcome, process: str = "") -> Timing | None:
         return None
     return Timing(
         time_ms=measured.time_ms,
-        min_ms=measured.min_ms,
         spread=measured.spread_ms / measured.time_ms,
         process=process,
     )

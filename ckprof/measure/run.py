@@ -50,7 +50,7 @@ class Run:
     :param problems: what they compute.
     :param options: how they are run, verified and timed.
     :param baselines: what is measured as well.
-    :param should_stop: asked before each problem: whether it and those after it are left out.
+    :param should_stop: asked before each sample: whether it and those after it are skipped.
     :param unfused: what is measured beside kernels.
     """
 
@@ -64,9 +64,7 @@ class Run:
         should_stop: Callable[[], bool] = lambda: False,
         unfused: Unfused = NOTHING_BESIDE,
     ) -> None:
-        self._session, self._should_stop, self.unfused = session, should_stop, unfused
-        #: problems were left out
-        self.stopped = False
+        self._session, self.unfused = session, unfused
         self.library = library
         self.problems = tuple(problems)
         self.options = options_on(options, library.recipe)
@@ -98,18 +96,20 @@ class Run:
         if unfused.problems:
             self._benches.append(new_bench(lock=None))
             bench = BesideBench(self.bench, self._benches[1])
-        self._pace = RunPace(self._total, len(self.problems) * len(self.baselines.sources))
+        self._pace = RunPace(len(self.problems) * len(self.baselines.sources))
         #: knows what disturbed the times, and what was measured of kernels when the run was ended
-        self.rounds = RunRounds(bench, self.options, session.tell, bench.measure_baselines, self._pace)
+        self.rounds = RunRounds(
+            bench, self.options, session.tell, bench.measure_baselines, self._pace, should_stop
+        )
 
     def outcomes(
         self, open_recorder: Callable[[Run], Recorder] | None = None
     ) -> Generator[Outcome, None, None]:
         """Yield one outcome per kernel, problem and number of splits.
 
-        Within a problem, kernels of the same layout and types are run together, because they share operands
-        and reference: in shuffled rounds, or with ``options.rounds`` of 1 in the order given. Closing the
-        generator, or an exception such as Ctrl-C inside it, ends the worker.
+        Pass after pass goes over all problems. Within a problem, kernels of the same layout and types are run
+        together, because they share operands and reference: in shuffled rounds, or with ``options.rounds`` of
+        1 in the order given. Closing the generator, or an exception such as Ctrl-C in it, ends the worker.
 
         :param open_recorder: called as soon as the device is known; returns what keeps each measurement.
         :raises CkprofError: the library cannot be used, or a plugin broke its contract.
@@ -123,7 +123,7 @@ class Run:
                     stack.enter_context(bench)
                 self.rounds.recorder = open_recorder(self) if open_recorder is not None else None
                 groups = run_groups(
-                    self.bench.library, self.options, self.library.kernels, self._begun(), self.unfused
+                    self.bench.library, self.options, self.library.kernels, self.problems, self.unfused
                 )
                 outcomes = stack.enter_context(closing(self.rounds.outcomes(groups)))
                 for outcome in outcomes:
@@ -134,14 +134,6 @@ class Run:
                     tell(Message(text, Level.DETAIL))
         finally:
             tell(ProgressEnded())
-
-    def _begun(self) -> Iterator[ProblemCase]:
-        """Yield the problems; their operands, and baselines before them, may take longer than kernels."""
-        for problem in self.problems:
-            self.stopped = self._should_stop()
-            if self.stopped:
-                return
-            yield problem
 
     def _baseline_measured(self, measured: BaselineOutcome) -> None:
         if self.rounds.recorder is not None:
@@ -183,20 +175,18 @@ def run_to_its_end(
     )
     outcomes: list[Outcome] = []
     error: BaseException | None = None
-    stopped = False
     try:
         with closing(run.outcomes(open_recorder)) as coming:
             for outcome in coming:
                 outcomes.append(outcome)
-                stopped = request.should_stop()
-                if stopped:
-                    break
     except BaseException as exc:
         # Whatever it is: what was measured until then must not be lost with it.
         error = exc
         outcomes += [outcome for outcome in run.rounds.abandoned if outcome not in outcomes]
     stages.done("run")
-    partial = error is not None or stopped or run.stopped
+    partial = error is not None or run.rounds.stopped
+    # those of one problem together, whenever they came
+    outcomes.sort(key=lambda outcome: outcome.problem_index)
     return _results(session, request, run, tuple(outcomes), partial=partial), error
 
 

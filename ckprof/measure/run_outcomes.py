@@ -1,6 +1,6 @@
-"""One outcome per kernel of a run: of all visits that its rounds took, a sweep into memory.
+"""One outcome per kernel of a run, of all its samples: a sweep into memory.
 
-What a time is of several visits says :mod:`ckprof.model.ranking`.
+What a time is of several samples says :mod:`ckprof.model.ranking`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from ckprof.events import Level, Message, Progress
 from ckprof.measure.baselines import groups_beside
-from ckprof.measure.options import round_options, visit_timing
+from ckprof.measure.options import round_options, round_timing
 from ckprof.measure.requests import NOTHING_BESIDE
 from ckprof.measure.rounds import Ending, InTurn, KernelConfiguration, Ranking
 from ckprof.measure.rounds_loop import KernelGroup, RoundsLoop, timing_of
@@ -42,16 +42,13 @@ _WEIGHT: Final = 0.1
 class RunPace:
     """Counts measurements and what they take.
 
-    :param cells: outcomes that the run has in the end: kernels x problems x splits.
     :param baselines: times that baselines are measured.
     :param clock: monotonic seconds.
     """
 
-    def __init__(self, cells: int, baselines: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
-        self._cells = cells
+    def __init__(self, baselines: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
         self._baselines = baselines
         self._baselines_done, self._baselines_s = 0, 0.0
-        self._outcomes = 0
         self._clock = clock
         self._before = clock()
         self._mean_s: float | None = None
@@ -62,10 +59,6 @@ class RunPace:
         """Note that a round begins: what was before is no measurement."""
         self._before = self._clock()
 
-    def outcome_known(self) -> None:
-        """Note that nothing more is measured for one outcome."""
-        self._outcomes += 1
-
     def baseline_measured(self) -> None:
         """Note a measurement of a baseline, whose launches may take far longer than those of kernels."""
         now = self._clock()
@@ -73,35 +66,29 @@ class RunPace:
         self._before = now
         self._baselines_done += 1
 
-    def measured(self, left: int, unknown: int) -> tuple[int, float]:
-        """Note a measurement.
+    def measured(self, left: int) -> float:
+        """Note a measurement; return the seconds that the others take.
 
-        :param left: measurements that may still follow for the kernels that share its operands.
-        :param unknown: how many of these have no outcome yet.
-        :returns: measurements that are left at most, and the seconds that they take.
+        :param left: measurements that may still follow.
         """
         now = self._clock()
         took_s, self._before = now - self._before, now
         self._mean_s = took_s if self._mean_s is None else (1 - _WEIGHT) * self._mean_s + _WEIGHT * took_s
         self.done += 1
-        # Those that come later take as many measurements each as those so far, these included.
-        begun = self._outcomes + unknown
-        later = max(0, self._cells - begun)
-        left += round(later * (self.done + left) / begun) if begun else later
         # before one was measured, baselines are taken for kernels
         baseline_s = self._baselines_s / self._baselines_done if self._baselines_done else self._mean_s
         baselines = max(0, self._baselines - self._baselines_done)
-        return left, left * self._mean_s + baselines * baseline_s
+        return left * self._mean_s + baselines * baseline_s
 
 
 class Recorder(Protocol):
     """Keeps what a run measures, before anybody else learns of it."""
 
     def add(self, sample: Sample) -> object:
-        """Keep what a visit gave."""
+        """Keep what a kernel gave in one round."""
 
     def add_lost(self, sample: Sample) -> object:
-        """Keep that the device was lost beside a visit."""
+        """Keep that the device was lost beside a sample."""
 
     def end_round(self, report: RoundReport[KernelConfiguration]) -> None:
         """Keep what a round changed."""
@@ -135,17 +122,16 @@ def kernel_groups(
     for members in filter(None, (decided, *sharing.values())):
         splits = problem.splits or options.splits
         cells = [KernelConfiguration(kernel.key, split) for split in splits for kernel in members]
-        single = len(cells) == 1 and options.sessions in (None, 1)
-        in_turn = members is decided or options.rounds == 1 or single
+        single = len(cells) == 1 and options.passes in (None, 1)
+        once = members is decided or options.rounds == 1 or single
         groups.append(
             KernelGroup(
                 problem=problem.problem,
                 problem_index=index,
                 kernels={kernel.key: kernel for kernel in members},
-                ranking=InTurn(cells) if in_turn else Ranking(cells, round_options(options)),
-                timing=visit_timing(options, in_turn=in_turn),
+                ranking=InTurn(cells) if once else Ranking(cells, round_options(options)),
+                timing=round_timing(options, once=once),
                 runs=members is not decided,
-                shares=None if in_turn else round_options(options).shares,
             )
         )
     return groups
@@ -156,8 +142,9 @@ class RunRounds(RoundsLoop):
 
     :param bench: open.
     :param tell: called with what happens; an exception from it ends the run.
-    :param after_group: called when the rounds of a group are over, while its operands are there.
+    :param after_group: called when the last visit of a group is over, while its operands are there.
     :param pace: says how long it still takes.
+    :param should_stop: asked before each sample: whether it and those after it are skipped.
     """
 
     def __init__(
@@ -167,69 +154,90 @@ class RunRounds(RoundsLoop):
         tell: Listener,
         after_group: Callable[[KernelGroup], None] = lambda group: None,
         pace: RunPace | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__(bench)
+        self._should_stop = should_stop
+        #: samples were skipped
+        self.stopped = False
         self.options = options
         #: keeps each measurement
         self.recorder: Recorder | None = None
         self._after_group = after_group
         self._say = tell
-        self._pace = pace or RunPace(0)
+        self._pace = pace or RunPace()
         #: what disturbed the times, one text of each kind
         self.warnings: list[str] = []
-        #: what the visits of the group's cells gave
-        self._seen: dict[KernelConfiguration, list[Sample]] = {}
-        #: cells whose outcome has reached the caller
-        self._yielded: set[KernelConfiguration] = set()
+        #: what the cells of a group gave that have no outcome yet
+        self._seen: dict[int, dict[KernelConfiguration, list[Sample]]] = {}
         #: what was measured of kernels without an outcome when :meth:`outcomes` was ended before its time
         self.abandoned: tuple[Outcome, ...] = ()
 
     def outcomes(self, groups: Iterable[KernelGroup]) -> Generator[Outcome, None, None]:
-        """Yield outcomes: of kernels that fail at once, of the others when the rounds of a group are over.
+        """Yield outcomes: of kernels that fail at once, of the others when the last visit of a group is over.
 
-        Those of kernels that are run in turn come at once.
+        Those of kernels that run once come at once. Where the run is stopped, kernels have the outcome of
+        what was measured until then.
 
         :raises CkprofError: kernels cannot be run any more.
         """
-        recorder = self.recorder
-        for group in groups:
-            self._yielded = set()
-            self._seen = {cell: [] for cell in group.ranking.cells}
-            in_turn = isinstance(group.ranking, InTurn)
-            try:
-                for sample in self.visits(group):
-                    if recorder is not None:
-                        recorder.add(sample)
-                    self._seen[sample.visit.cell].append(sample)
-                    if group.runs:
-                        self._tell_measured(sample)
-                    if in_turn:
-                        self._yielded.add(sample.visit.cell)
-                        yield self._with_samples(sample.outcome)
-                        self._pace.outcome_known()
-                    elif timing_of(sample.outcome) is None:
-                        yield from self._tell([sample.visit.cell], group)
-                # Also of those that have left: what they are compared with has changed since.
-                yield from self._tell(group.ranking.cells, group)
-            except BaseException:
-                left = (cell for cell, seen in self._seen.items() if seen and cell not in self._yielded)
-                self.abandoned = tuple(self._summed_up(cell, group) for cell in left)
-                raise
-            self._after_group(group)
+        groups = list(groups)
+        self._seen = {index: {} for index in range(len(groups))}
+        index_of = {id(group): index for index, group in enumerate(groups)}
+        try:
+            for group, samples in self.visits(groups):
+                seen = self._seen[index_of[id(group)]]
+                for sample in samples:
+                    yield from self._outcomes_with(sample, seen)
+                if group.ranking.ending is not None:
+                    # Also of those that were pruned: what they are compared with has changed since.
+                    yield from self._tell(group, seen, [cell for cell in group.ranking.cells if cell in seen])
+                    self._after_group(group)
+                if self.stopped:
+                    break
+            for group, seen in zip(groups, self._seen.values(), strict=True):
+                yield from self._tell(group, seen, list(seen))
+        except BaseException:
+            self.abandoned = tuple(
+                self._summed_up(cell, group, samples)
+                for group, seen in zip(groups, self._seen.values(), strict=True)
+                for cell, samples in seen.items()
+            )
+            raise
 
-    def _tell(self, cells: Iterable[KernelConfiguration], group: KernelGroup) -> Iterator[Outcome]:
-        for cell in [cell for cell in cells if cell not in self._yielded]:
-            yield self._summed_up(cell, group)
+    def _outcomes_with(
+        self, sample: Sample, seen: dict[KernelConfiguration, list[Sample]]
+    ) -> Iterator[Outcome]:
+        """Keep a sample; yield the outcome of its kernel if it gets no other one."""
+        group, cell = sample.group, sample.planned.cell
+        if self.recorder is not None:
+            self.recorder.add(sample)
+        seen.setdefault(cell, []).append(sample)
+        if group.runs:
+            self._tell_measured(sample)
+        if isinstance(group.ranking, InTurn):
+            del seen[cell]
+            yield self._with_samples(sample.outcome)
+        elif timing_of(sample.outcome) is None:
+            yield from self._tell(group, seen, [cell])
+
+    def _tell(
+        self,
+        group: KernelGroup,
+        seen: dict[KernelConfiguration, list[Sample]],
+        cells: Iterable[KernelConfiguration],
+    ) -> Iterator[Outcome]:
+        for cell in cells:
+            yield self._summed_up(cell, group, seen[cell])
             # not before: a caller that is interrupted may not have kept it
-            self._yielded.add(cell)
-            self._pace.outcome_known()
+            del seen[cell]
 
     def _with_samples(self, outcome: Outcome) -> Outcome:
         return outcome if self.options.keep_samples else outcome.without_samples()
 
-    def _summed_up(self, cell: KernelConfiguration, group: KernelGroup) -> Outcome:
-        """Return one outcome for all visits of a cell, with the samples of the rounds that count."""
-        samples, ranking = self._seen[cell], group.ranking
+    def _summed_up(self, cell: KernelConfiguration, group: KernelGroup, samples: Sequence[Sample]) -> Outcome:
+        """Return one outcome for all samples of a cell, with the times of the rounds that count."""
+        ranking = group.ranking
         outcome = replace(samples[-1].outcome, conditions=None)
         if outcome.measurement is None:
             return outcome
@@ -238,8 +246,8 @@ class RunRounds(RoundsLoop):
                 RoundTime(
                     time_ms=measured.time_ms,
                     spread_ms=measured.spread_ms,
-                    place=(str(group.number), sample.visit.round),
-                    doubtful=sample.visit.round in ranking.drifted,
+                    place=(str(group.number), sample.planned.round),
+                    doubtful=sample.planned.round in ranking.drifted,
                     process=sample.process,
                     pruned=cell in ranking.dropped,
                 ),
@@ -275,14 +283,18 @@ class RunRounds(RoundsLoop):
         return SETTLED if ranking.ending is Ending.SETTLED else MAX_TIME
 
     def _tell_measured(self, sample: Sample) -> None:
-        ranking, name, pace = sample.group.ranking, sample.kernel.name, self._pace
-        unknown = len(ranking.cells) - len(self._yielded)
-        left, eta_s = pace.measured(ranking.remaining_visits, unknown)
+        name, pace = sample.kernel.name, self._pace
+        left = self.left(sample.group)
+        eta_s = pace.measured(left)
         if sample.outcome.measurement is not None:
             time_ms = sample.outcome.measurement.time_ms
-            text = f"round {sample.visit.round}: {time_ms:.4g} ms {name}"
+            text = f"round {sample.planned.round}: {time_ms:.4g} ms {name}"
             self._say(Message(text, Level.DETAIL))
         self._say(Progress(what="run", done=pace.done, total=pace.done + left, name=name, eta_s=eta_s))
+
+    def _stops(self) -> bool:
+        self.stopped = self._should_stop()
+        return self.stopped
 
     def _round_begins(self) -> None:
         self._pace.begin()

@@ -14,7 +14,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter, deque
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
 from ckprof.errors import UsageError
 from ckprof.model.outcome import MAX_TIME, TIMEOUT
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ckprof.measure.worker.sampling import TimingSettings
-
-#: worker processes that the kernels of a problem are measured in, as far as there are as many rounds: two
-#: show that they differ, the third one tells which of them does
-USUAL_PROCESSES: Final = 3
 
 
 class StoppingCriterion(ABC):

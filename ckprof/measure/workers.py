@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import uuid
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
@@ -70,8 +69,6 @@ def device_lock(
 
 #: workers in a row that may fail to start, after one has started, before the run is given up
 _START_ATTEMPTS: Final = 3
-#: workers that wait for their turn at most: each is a process, and has a context on its device
-_MOST_WAITING: Final = 7
 
 
 class WorkerState(Enum):
@@ -120,8 +117,6 @@ class ReplacedWorker:
         self._on_event = on_event
         self._variables, self._launcher = variables, launcher
         self.process: WorkerProcess | None = None
-        #: tells the worker that was started last from all others there ever were
-        self.identity = ""
         self.state = WorkerState.GONE
 
     @property
@@ -142,7 +137,6 @@ class ReplacedWorker:
         except OSError as exc:
             raise WorkerNotStarted(f"{self._work_dir}: {start_failure(exc)}") from exc
         self.process = WorkerProcess(folder, self._variables, self._launcher)
-        self.identity = uuid.uuid4().hex
         self.state = WorkerState.FRESH
         try:
             return self.remote.open(self._library, self.device)
@@ -178,78 +172,9 @@ class ReplacedWorker:
         self.leave(at_once=True)
         self._on_event(Message(f"worker lost: {reason}", Level.DETAIL))
 
-    def rest(self, limit_s: float) -> None:
-        """Have the worker, if there is one, hold no problem: it waits for its next turn."""
-        if self.process is None:
-            return
-        try:
-            self.remote.release(limit_s)
-        except WorkerFailure as failure:
-            self.discard(f"between its turns: {failure}")
-        self.note_emptied()
-
     def leave(self, *, at_once: bool) -> None:
         """Let the worker end, or end it."""
         if self.process is not None:
             self.process.kill() if at_once else self.process.quit()
             self.process = None
         self.state = WorkerState.GONE
-
-
-class WorkerTurns:
-    """Workers of one library that take turns: those whose turn it is not wait, and hold no problem.
-
-    :param make: makes a worker, not started yet.
-    """
-
-    def __init__(self, make: Callable[[], ReplacedWorker]) -> None:
-        self._make = make
-        self._number = 0
-        #: whose turn it is
-        self.current = make()
-        #: the others, that which waits longest first
-        self._waiting: dict[int, ReplacedWorker] = {}
-        self._most_waiting = _MOST_WAITING
-
-    def take(self, number: int, limit_s: float) -> bool:
-        """Make it the turn of a worker, which need not run; say whether it was another's.
-
-        :param limit_s: seconds that the one before gets to give its memory back.
-        """
-        if number == self._number:
-            return False
-        self.current.rest(limit_s)
-        self._waiting[self._number] = self.current
-        self._number = number
-        self.current = self._waiting.pop(number) if number in self._waiting else self._make()
-        while len(self._waiting) > self._most_waiting:
-            self._waiting.pop(next(iter(self._waiting))).leave(at_once=False)
-        return True
-
-    def require(self) -> None:
-        """Have the worker whose turn it is running.
-
-        :raises ToolchainError: several in a row do not start any more, not even alone.
-        """
-        try:
-            self.current.require()
-        except ToolchainError:
-            if not self.end_waiting():
-                raise
-            # a device may be for one process alone
-            self._most_waiting = 0
-            self.current.require()
-
-    def end_waiting(self) -> bool:
-        """End the workers that wait; say whether there were any. What memory they hold may be lacking."""
-        running = [worker for worker in self._waiting.values() if worker.process is not None]
-        self._waiting.clear()
-        for worker in running:
-            worker.leave(at_once=False)
-        return bool(running)
-
-    def leave(self, *, at_once: bool) -> None:
-        """Let all workers end, or end them."""
-        for worker in (self.current, *self._waiting.values()):
-            worker.leave(at_once=at_once)
-        self._waiting.clear()

@@ -132,7 +132,7 @@ def _evidence_lines(comparison: Comparison) -> Iterator[str]:
         yield (
             f"{counted(single, 'row')} {agreeing(single, 'has', 'have')} one process on a side: "
             "processes are taken to differ by "
-            f"{percent(math.expm1(comparison.process_noise))}, {whence}; --sessions of sweep and "
+            f"{percent(math.expm1(comparison.process_noise))}, {whence}; --passes of sweep and "
             "run measures it"
         )
     unclear = [row.change for row in comparison.with_verdict(Verdict.UNCLEAR) if row.change]

@@ -103,7 +103,7 @@ def standing_text(standing: Standing) -> str:
         return f"{shared}; the first of them is as good as any"
     if standing.rounds is not None:
         return f"{shared}; {would_tell(standing.rounds, 'round')}"
-    return f"{shared}; more worker processes would tell (--sessions)"
+    return f"{shared}; more passes would tell (--passes)"
 
 
 def display_name(row: MeasuredRow) -> str:

@@ -231,7 +231,7 @@ def _order_lines(standing: Standing, timed: int) -> list[str]:
     if standing.processes == 1:
         lines.append(
             "one worker process measured, which may make a kernel faster or slower for as long as it lives: "
-            f"{PROCESS_SIGMA:.0%} (standard deviation) are allowed for; rounds in several --sessions show it"
+            f"{PROCESS_SIGMA:.0%} (standard deviation) are allowed for; several --passes show it"
         )
     return lines
 
@@ -242,7 +242,7 @@ def _known(standing: Standing) -> str:
             f"any of them may be the fastest, the first is slower than that by at most {percent(TIE, None)}"
         )
     if standing.rounds is None:
-        return "which one is the fastest is not known; more --rounds in several --sessions may tell"
+        return "which one is the fastest is not known; more --rounds in several --passes may tell"
     return f"which one is the fastest is not known; {would_tell(standing.rounds, 'round')} (--rounds)"
 
 

@@ -42,7 +42,7 @@ class MeasuredBefore:
     #: cells that are left out, because the device was lost beside their kernel too often
     given_up: tuple[KernelConfiguration, ...] = ()
     #: median wall seconds of an attempt on any device; ``None`` if nothing was measured
-    visit_s: float | None = None
+    attempt_s: float | None = None
 
 
 def whole_rankings(
@@ -98,7 +98,6 @@ class History:
         self.visits: dict[KernelConfiguration, list[tuple[int, Timing | None]]] = {}
         self.drifted: set[int] = set()
         self.dropped: dict[KernelConfiguration, int] = {}
-        self._processes: dict[KernelConfiguration, set[tuple[str, int]]] = {}
         for visit in visits:
             if visit.marks:
                 if Mark.DRIFT in visit.all_marks:
@@ -111,46 +110,21 @@ class History:
             elif visit.time_ms and visit.wrong_elements == 0:
                 timing = Timing(
                     time_ms=visit.time_ms,
-                    min_ms=visit.min_ms or visit.time_ms,
                     spread=(visit.spread_ms or 0.0) / visit.time_ms,
                     process=f"{visit.session}/{visit.process}",
                 )
                 self.visits.setdefault(visit.cell, []).append((visit.round, timing))
-                if Mark.DRIFT not in visit.all_marks:
-                    self._processes.setdefault(visit.cell, set()).add((visit.session, visit.process))
 
     def resumed(
         self, cells: Sequence[KernelConfiguration], rounds: RoundOptions
     ) -> Ranking[KernelConfiguration]:
-        """Return the rounds that go on from there."""
+        """Return the ranking that goes on from there."""
         ranking: Ranking[KernelConfiguration] = Ranking(cells, rounds)
         if self.visits:
             ranking.resume(self.visits, self.drifted, self.dropped)
         if not cells:
             ranking.ending = Ending.NO_RANKING
         return ranking
-
-    def processes(self, cells: Iterable[KernelConfiguration]) -> int:
-        """Return in how many processes each of some cells was measured at least, in rounds that count."""
-        return min((len(self._processes.get(cell, ())) for cell in cells), default=0)
-
-
-def _in_enough_processes(
-    history: History, cells: Sequence[KernelConfiguration], rounds: RoundOptions
-) -> tuple[Ranking[KernelConfiguration], tuple[int, int] | None]:
-    """Return the rounds that are left, and how they are dealt so that the processes are as many as asked for.
-
-    Where all rounds there may be were measured in fewer processes, each that is missing gets a round.
-    """
-    ranking = history.resumed(cells, rounds)
-    if rounds.shares is None:
-        return ranking, None
-    missing = rounds.processes - history.processes(ranking.active)
-    if missing <= 0 or ranking.ending is Ending.NO_RANKING:
-        return ranking, rounds.shares
-    least = max(rounds.least_rounds, ranking.rounds + missing)
-    more = replace(rounds, min_rounds=least, max_rounds=max(rounds.max_rounds, least))
-    return history.resumed(cells, more), (missing, least - ranking.rounds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +175,7 @@ class Plan:
 
     rankings: Sequence[PlannedRanking]
     #: seconds that an attempt took on average on the problems that were measured before
-    usual_visit_s: float | None = None
+    usual_attempt_s: float | None = None
 
     @property
     def cells(self) -> int:
@@ -256,12 +230,12 @@ class Plan:
         ]
 
     @property
-    def most_visits(self) -> int:
-        """Attempts that are left at most; kernels that leave the rounds save most of them."""
-        return sum(ranking.ranking.remaining_visits for ranking in self.rankings)
+    def most_attempts(self) -> int:
+        """Attempts that are left at most; kernels that are pruned save most of them."""
+        return sum(ranking.ranking.remaining_samples for ranking in self.rankings)
 
     @property
-    def least_visits(self) -> int:
+    def least_attempts(self) -> int:
         """Attempts that are left at least: one for every cell without an outcome."""
         return sum(
             cell not in ranking.before.cells
@@ -273,12 +247,12 @@ class Plan:
         """Return wall seconds that are left at least and at most; ``None`` if nothing was measured before."""
         least = most = 0.0
         for ranking in self.open_rankings:
-            each = ranking.before.visit_s if ranking.before.visit_s is not None else self.usual_visit_s
+            each = ranking.before.attempt_s if ranking.before.attempt_s is not None else self.usual_attempt_s
             if each is None:
                 return None
             active = ranking.ranking.active
             least += each * sum(cell not in ranking.before.cells for cell in active)
-            most += each * ranking.ranking.remaining_visits
+            most += each * ranking.ranking.remaining_samples
         return least, most
 
 
@@ -286,7 +260,7 @@ class Plan:
 def _collector_paused() -> Iterator[None]:
     """Keep the garbage collector from looking through what a plan is made of, all of which stays.
 
-    With tens of thousands of past visits that takes as long as the plan itself.
+    With tens of thousands of past attempts that takes as long as the plan itself.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -325,8 +299,8 @@ def make_plan(request: PlanRequest, past: PastReader) -> Plan:
                 KernelConfiguration(key, split) for key in by_key[group] for split in splits
             ]
         rankings.append(_planned(request, by_key[group], cells[group, splits], problem, index, past))
-    seconds = [ranking.before.visit_s for ranking in rankings if ranking.before.visit_s is not None]
-    return Plan(rankings=rankings, usual_visit_s=sum(seconds) / len(seconds) if seconds else None)
+    seconds = [ranking.before.attempt_s for ranking in rankings if ranking.before.attempt_s is not None]
+    return Plan(rankings=rankings, usual_attempt_s=sum(seconds) / len(seconds) if seconds else None)
 
 
 #: number of dimensions, types and layout
@@ -341,7 +315,7 @@ def _planned(
     index: int,
     past: PastReader,
 ) -> PlannedRanking:
-    """Return the rounds that are left of a ranking, how they are dealt, and what counts of earlier attempts.
+    """Return a ranking as earlier attempts leave it, and which of these count.
 
     Left out are attempts with other builds of a kernel, on devices that were found slow afterwards, and those
     that ended before the kernel was launched; and kernels beside which the device was lost too often, unless
@@ -360,24 +334,22 @@ def _planned(
     if before.out:
         cells = tuple(cell for cell in cells if cell not in before.out)
     seconds = [visit.wall_s for visit in visits if visit.wall_s]
-    before = replace(before, given_up=given_up, visit_s=median(seconds) if seconds else None)
+    before = replace(before, given_up=given_up, attempt_s=median(seconds) if seconds else None)
     if request.fresh:
         last_round = max((visit.round for visit in visits), default=0)
         ranking: Ranking[KernelConfiguration] = Ranking(cells, rounds, rounds_before=last_round)
-        shares = rounds.shares
     else:
         history = History(before.visits, request)
         measured = frozenset(filter(history.visits.__contains__, cells)) if before.visits else frozenset()
         failed = {cell for cell in measured if any(timing is None for _, timing in history.visits[cell])}
         before = replace(before, cells=measured | before.out, failed=before.failed | failed)
-        ranking, shares = _in_enough_processes(history, cells, rounds)
+        ranking = history.resumed(cells, rounds)
     return PlannedRanking(
         problem=problem,
         problem_index=index,
         shared=shared,
         kernels=kernels,
         ranking=ranking,
-        shares=shares,
         before=before,
     )
 
@@ -391,7 +363,7 @@ def describe(plan: Plan) -> list[str]:
         f"{counted(plan.cells, 'outcome')} with all splits",
         f"in the store: {plan.known}, {plan.failed} of them failed or not supported",
         f"left: {len(plan.open_rankings)} of {counted(len(plan.rankings), 'ranking')}, "
-        f"{plan.least_visits} to {counted(plan.most_visits, 'attempt')}",
+        f"{plan.least_attempts} to {counted(plan.most_attempts, 'attempt')}",
     ]
     seconds = plan.estimated_s()
     if plan.open_rankings:
@@ -412,7 +384,7 @@ def announce(plan: Plan, tell: Listener) -> None:
     """Tell what a sweep is about to do."""
     for line in describe(plan):
         tell(Message(line))
-    tell(Progress(what="sweep", done=0, total=plan.most_visits, at_once=True))
+    tell(Progress(what="sweep", done=0, total=plan.most_attempts, at_once=True))
 
 
 #: kernels that are left out and named

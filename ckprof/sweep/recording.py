@@ -69,7 +69,7 @@ def open_sink(session: ProfilerSession, store: str | Path, *, wait: bool) -> Sin
 
 
 class Recorder:
-    """Adds one attempt per visit to a store, and marks what rounds say of them.
+    """Adds one attempt per sample to a store, and marks what rounds say of them.
 
     :param session: evidence that all attempts share.
     :param shared: what their keys have in common, but for data type and layout.
@@ -90,18 +90,18 @@ class Recorder:
         self._latest: dict[KernelConfiguration, int] = {}
 
     def add(self, sample: Sample) -> Attempt:
-        """Store what a visit gave."""
+        """Store what a kernel gave in one round."""
         if sample.group is not self._group:
             self._group, self._of_round, self._latest = sample.group, [], {}
         attempt = self._attempt(sample)
         self._sink.append(attempt)
         self._of_round.append(attempt.sequence)
-        self._latest[sample.visit.cell] = attempt.sequence
+        self._latest[sample.planned.cell] = attempt.sequence
         self._sequence += 1
         return attempt
 
     def add_lost(self, sample: Sample) -> Attempt:
-        """Store that the device was lost beside a visit: no outcome of the kernel, but it is counted."""
+        """Store that the device was lost beside a sample: no outcome of the kernel, but it is counted."""
         seen = sample.outcome.conditions or Conditions(started=0.0)
         remembered = replace(seen, extra={**seen.extra, DEVICE_LOST: True})
         return self.add(replace(sample, outcome=replace(sample.outcome, conditions=remembered)))
@@ -129,7 +129,7 @@ class Recorder:
             key=MeasurementKey(
                 operation=shared.operation,
                 problem=sample.part.problem,
-                split_k=sample.visit.cell.split_k,
+                split_k=sample.planned.cell.split_k,
                 kernel=KernelKey(instance=kernel.key, object_digest=kernel.object_digest or ""),
                 device=shared.device,
                 toolchain=shared.toolchain,
@@ -154,7 +154,7 @@ class Recorder:
 
     def _marks(self, sample: Sample) -> Iterable[Mark]:
         seen, timing = sample.reading, sample.outcome.measurement
-        if sample.visit.reference:
+        if sample.planned.reference:
             yield Mark.REFERENCE
         if not sample.outcome.launched:
             yield Mark.NOT_LAUNCHED
@@ -284,7 +284,7 @@ class _RunRecorder(Recorder):
 def run_into_store(
     session: ProfilerSession, request: RunRequest, options: StoreOptions
 ) -> tuple[RunResults, BaseException | None]:
-    """Build and run a selection as :func:`~ckprof.measure.run.run_to_its_end` does, and store each visit.
+    """Build and run a selection as :func:`~ckprof.measure.run.run_to_its_end` does, and store each sample.
 
     :raises CkprofError: the store cannot be written, or as a run: nothing was run.
     """

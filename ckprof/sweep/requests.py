@@ -74,8 +74,8 @@ class RoundRunOptions(RunOptions):
         0.1, "most time spent on timing one kernel in s", flag="--round-time", metavar="S"
     )
     keep_samples: bool = True
-    #: no option here: the rounds of a sweep are those of its :class:`RoundOptions`
-    sessions: int | None = None
+    #: no option here: the passes of a sweep are those of its :class:`RoundOptions`
+    passes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

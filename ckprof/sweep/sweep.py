@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from ckprof.plugin.protocols import Observer
     from ckprof.session import Session
     from ckprof.store.query import SharedKey
-    from ckprof.sweep.plan import Counting, Plan, PlannedRanking
+    from ckprof.sweep.plan import Counting, Plan
     from ckprof.sweep.requests import SweepOptions
 
 
@@ -78,9 +78,8 @@ class Summary:
     rounds: int = 0
     drifted_rounds: int = 0
     dropped: int = 0
-    #: how often another worker process took over between rounds, and the seconds it took
-    turns: int = 0
-    turning_s: float = 0.0
+    #: passes of this session
+    passes: int = 0
     #: position of the problem, and what is known of its first place, of each ranking that is finished
     standings: list[tuple[int, Standing]] = field(default_factory=list)
     #: warning -> how often
@@ -103,7 +102,7 @@ class Watch:
 
     #: called with what happens, see :mod:`ckprof.sweep.requests`
     tell: Callable[[Event], None] = ignore
-    #: called with each visit, and its attempt, after it is stored
+    #: called with each sample, and its attempt, after it is stored
     on_stored: Callable[[Sample, Attempt], None] = lambda sample, attempt: None
     #: asked before every attempt
     should_stop: Callable[[], bool] = lambda: False
@@ -130,12 +129,10 @@ class Sweep(RoundsLoop):
             rankings_done=rankings - len(plan.open_rankings),
             warnings=self._seen_warnings,
         )
-        self._visit_s = plan.usual_visit_s
+        self._attempt_s = plan.usual_attempt_s
         self._started = 0.0
-        #: attempts that the rankings after the current one still take at most
-        self._left_later = plan.most_visits
-        #: name and time of the fastest attempt on the current problem
-        self._best: tuple[str, float] | None = None
+        #: name and time of the fastest attempt of each ranking
+        self._best: dict[int, tuple[str, float]] = {}
 
     def run(self) -> Summary:
         """Measure until nothing is left, the time is over, or a stop is requested.
@@ -143,17 +140,15 @@ class Sweep(RoundsLoop):
         :raises CkprofError: attempts cannot be stored or measured any more; what is stored stays.
         """
         self._started = self._clock()
-        for planned in self._plan.open_rankings:
-            self._best = None
-            self._left_later -= planned.ranking.remaining_visits
-            for sample in self.visits(planned):
-                self._store(planned, sample)
+        for planned, samples in self.visits(self._plan.open_rankings):
+            for sample in samples:
+                self._store(sample)
             if self._summary.stop is not Stop.DONE:
                 break
-            self._summary.rankings_done += 1
+            self._summary.rankings_done += planned.ranking.ending is not None
         self._summary.standings = self._plan.standings
         self._summary.wall_s = self._clock() - self._started
-        self._summary.turns, self._summary.turning_s = self._turns, self._turning_s
+        self._summary.passes = self._passes
         return self._summary
 
     def _warned(self, text: str) -> None:
@@ -170,11 +165,11 @@ class Sweep(RoundsLoop):
             self._summary.stop = Stop.MAX_TIME
         return self._summary.stop is not Stop.DONE
 
-    def _store(self, planned: PlannedRanking, sample: Sample) -> None:
+    def _store(self, sample: Sample) -> None:
         attempt = self._recorder.add(sample)
         self._summary.statuses[attempt.status] += 1
         wall_s = attempt.conditions.wall_s or 0.0
-        self._visit_s = wall_s if self._visit_s is None else 0.9 * self._visit_s + 0.1 * wall_s
+        self._attempt_s = wall_s if self._attempt_s is None else 0.9 * self._attempt_s + 0.1 * wall_s
         if Mark.BIMODAL in attempt.marks:
             text = f"the samples of {attempt.kernel.name} fall into two groups: the machine has two speeds"
             self._warn(text, kind="samples in two groups")
@@ -185,13 +180,14 @@ class Sweep(RoundsLoop):
             text = f"kernels cannot be launched, {attempt.reason}; the same command measures them again"
             self._warn(text, kind="kernels that were not launched")
         self._watch.on_stored(sample, attempt)
-        timing = timing_of(sample.outcome)
-        if timing is not None and (self._best is None or timing.time_ms < self._best[1]):
-            self._best = attempt.kernel.name, timing.time_ms
+        timing, ranking = timing_of(sample.outcome), id(sample.group.ranking)
+        best = self._best.get(ranking)
+        if timing is not None and (best is None or timing.time_ms < best[1]):
+            self._best[ranking] = best = attempt.kernel.name, timing.time_ms
         if attempt.status.is_failure:
             text = f"{attempt.status.value}: {attempt.kernel.name} {attempt.reason}".rstrip()
             self._watch.tell(Message(text, Level.DETAIL))
-        left = self._left_later + planned.ranking.remaining_visits
+        left = self.left(sample.group)
         self._watch.tell(
             SweepProgress(
                 rankings_done=self._summary.rankings_done,
@@ -199,9 +195,9 @@ class Sweep(RoundsLoop):
                 attempts=self._summary.attempts,
                 failures=self._summary.failures,
                 left=left,
-                eta_s=self._visit_s * left if self._visit_s is not None else None,
+                eta_s=self._attempt_s * left,
                 last=attempt,
-                best=self._best,
+                best=best,
             )
         )
 

@@ -137,7 +137,7 @@ def describe_cost(plan: Plan, parts: Sequence[int], *, build_slots: int, run_slo
     shared = f", {sharded} of them sharded into {counted(all_parts, 'part')}" if sharded else ""
     # each worker gets the library and the description of the job once
     download = run_slots * (KERNEL_BYTES + _JOB_KERNEL_BYTES) * kernels
-    low, high = ATTEMPT_BYTES * plan.least_visits, ATTEMPT_BYTES * plan.most_visits
+    low, high = ATTEMPT_BYTES * plan.least_attempts, ATTEMPT_BYTES * plan.most_attempts
     lines = [
         f"tasks: {counted(units, 'problem')}{shared} for {counted(run_slots, 'device')}; "
         f"{builds}, {counted(kernels, 'kernel')}",

@@ -101,7 +101,7 @@ def anchor_time(measure: Callable[[], float | None], expected_ms: float) -> floa
 
 def part_rounds(rounds: RoundOptions) -> RoundOptions:
     """Return the rounds of a part: enough to see who is surely slower; who is tied shows later."""
-    return replace(rounds, max_rounds=rounds.min_rounds, sessions=min(rounds.processes, rounds.min_rounds))
+    return replace(rounds, max_rounds=rounds.min_rounds)
 
 
 def round_numbers(rounds: RoundOptions) -> int:
@@ -109,7 +109,7 @@ def round_numbers(rounds: RoundOptions) -> int:
 
     They tell parts from one another that one worker has measured.
     """
-    return rounds.max_rounds + rounds.max_repeats + rounds.processes
+    return rounds.max_rounds + rounds.max_repeats + rounds.least_passes
 
 
 def screen(

@@ -18,7 +18,7 @@ from ckprof.measure.bench import BenchLibrary, KernelBench
 from ckprof.measure.canary import find_canary
 from ckprof.measure.host import cpu_model, host_properties
 from ckprof.measure.observers import observers
-from ckprof.measure.rounds import Ranking, Visit
+from ckprof.measure.rounds import PlannedSample, Ranking
 from ckprof.measure.rounds_loop import timing_of
 from ckprof.model.problem_case import ProblemCase
 from ckprof.paths import cache_dir
@@ -78,7 +78,7 @@ class _UnitRecorder(Recorder):
     sequences: list[int]
 
     def add(self, sample: Sample) -> Attempt:
-        """Store what a visit gave."""
+        """Store what a kernel gave in one round."""
         attempt = super().add(sample)
         if self.part:
             self.visits.append(PastVisit.of(attempt))
@@ -279,7 +279,7 @@ class UnitRunner:
             planned = replace(planned, problem_index=unit.problem_index)
             if unit.part:
                 ranking = Ranking(planned.ranking.cells, rounds, rounds_before=unit.rounds_before)
-                planned = replace(planned, ranking=ranking, shares=rounds.shares)
+                planned = replace(planned, ranking=ranking)
             rankings.append(planned)
         return replace(plan, rankings=rankings)
 
@@ -303,13 +303,13 @@ class UnitRunner:
         self._group = group
         self.bench.open_group(group)
 
-    def measure(self, group: KernelGroup, visit: Visit[KernelConfiguration]) -> Outcome:
+    def measure(self, group: KernelGroup, planned: PlannedSample[KernelConfiguration]) -> Outcome:
         """Measure one kernel once."""
         if self._watched is None:
-            return self.bench.measure(group, visit)
-        self._hangs.begin(*self._watched, visit.cell)
+            return self.bench.measure(group, planned)
+        self._hangs.begin(*self._watched, planned.cell)
         try:
-            return self.bench.measure(group, visit)
+            return self.bench.measure(group, planned)
         finally:
             self._is_split = self._hangs.end()
 
@@ -337,13 +337,13 @@ class UnitRunner:
         self._anchor_ms = min(here_ms, expected_ms)
         return {ANCHOR: cell.instance, ANCHOR_MS: here_ms, SCALE: anchor.time_ms / here_ms}
 
-    def turn(self, number: int) -> bool:
-        """Have what follows measured by a process; say whether that is another one."""
-        return self.bench.turn(number)
+    def new_process(self) -> None:
+        """Have what follows measured by a new process."""
+        self.bench.new_process()
 
     @property
     def process(self) -> str:
-        """What identifies the process of the last measurement."""
+        """What identifies the pass of the last measurement."""
         return self.bench.process
 
     # --- the device -----------------------------------------------------------------------------------------
@@ -396,8 +396,8 @@ class UnitRunner:
         """Return the medians of some attempts; none if the kernel cannot be ranked."""
         times = []
         for number in range(count):
-            visit = Visit(cell=cell, round=1, order=number, reference=True)
-            timing = timing_of(self.bench.measure(planned, visit))
+            sample = PlannedSample(cell=cell, round=1, order=number, reference=True)
+            timing = timing_of(self.bench.measure(planned, sample))
             if timing is None:
                 return []
             times.append(timing.time_ms)

@@ -121,7 +121,7 @@ class Units:
 
 def effort(planned: PlannedRanking) -> float:
     """Return about how long a problem takes, in any unit that is the same for all."""
-    return planned.ranking.remaining_visits * (1e9 + planned.problem.real_flop)
+    return planned.ranking.remaining_samples * (1e9 + planned.problem.real_flop)
 
 
 def part_counts(planned: Sequence[PlannedRanking], rounds: RoundOptions, devices: int) -> list[int]:

@@ -123,7 +123,7 @@ def _options(arguments: argparse.Namespace, session: Session) -> TuneOptions:
         arguments,
         TuneOptions,
         search=search,
-        rounds=replace(chosen_rounds(arguments), seed=search.seed, sessions=1),
+        rounds=replace(chosen_rounds(arguments), seed=search.seed, passes=1),
         baselines=chosen_baselines(arguments, session),
     )
 

@@ -314,7 +314,7 @@ class DeviceBench:
 
         def stored(sample: Sample, attempt: Attempt) -> None:
             problem = sample.group.problem
-            pair = Pair(numbers[problem], self._choices[sample.visit.cell])
+            pair = Pair(numbers[problem], self._choices[sample.planned.cell])
             self._visits.setdefault(pair, []).append(attempt.round_time)
             fresh[pair] = None
             opened.hooks.after_outcome(problem, sample.outcome)

@@ -199,7 +199,7 @@ class TuneOptions:
     search: SearchOptions = field(default_factory=SearchOptions)
     #: when kernels leave the rounds on a problem, and when these are enough; each library that is built is
     #: measured in a process of its own
-    rounds: RoundOptions = field(default_factory=lambda: RoundOptions(sessions=1))
+    rounds: RoundOptions = field(default_factory=lambda: RoundOptions(passes=1))
     retry_failed: bool = settable(False, "try again what failed")
     wait: bool = settable(False, "wait while another process writes the store")
     tags: tuple[str, ...] = settable(

@@ -62,7 +62,7 @@ def test_deciding_after_each_outcome(benchmark: Any) -> None:
     def play() -> int:
         device = SimulatedDevice(times)
         run(Ranking(list(times), RoundOptions()), device)
-        return len(device.visits)
+        return len(device.samples)
 
     benchmark.extra_info["outcomes"] = benchmark(play)
 

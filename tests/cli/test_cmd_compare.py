@@ -112,13 +112,13 @@ def test_a_self_test_that_finds_nothing_fails(ckprof, stores):
     called = ckprof("compare", "--self-test", stores / "noisy.db", "--seeds", "2")
     assert called.code == 1
     assert "0 of 2 injected slowdowns of 5 % were found" in called.out
-    assert "measure in more processes, with --sessions" in called.err
+    assert "measure in more passes, with --passes" in called.err
 
 
 def test_a_self_test_that_cannot_fail_fails(ckprof, stores):
     called = ckprof("compare", "--self-test", stores / "old.db")
     assert (called.code, called.out) == (1, "")
-    assert "measure in several, e.g. with 'ckprof sweep --sessions 4'" in called.err
+    assert "measure in several, e.g. with 'ckprof sweep --passes 4'" in called.err
 
 
 def test_settling_needs_the_kernels(ckprof, stores):

@@ -84,7 +84,7 @@ def test_the_summary_says_which_bests_are_open_and_what_it_would_take() -> None:
     assert lines[0] == "winner resolved: 2 of 9 finished rankings"
     assert lines[1] == "unresolved: layer1: 4 kernels may be the fastest; about 17 rounds would tell"
     assert lines[2].startswith(
-        f"unresolved: {brief(problem)}: 2 kernels may be the fastest; more worker processes"
+        f"unresolved: {brief(problem)}: 2 kernels may be the fastest; more passes would tell"
     )
     assert len(lines) == 7 and lines[-1] == "unresolved: 2 more, which ckprof report shows"
     assert standing_lines([], problems) == []

@@ -126,12 +126,16 @@ def test_the_same_measurements_name_the_same_winner(tmp_path_factory, attempts) 
 @settings(max_examples=60, deadline=None)
 def test_rounds_end_with_what_tables_say(seed, ratios, noise) -> None:
     chance = random.Random(seed)
-    decided = Ranking(list(range(len(ratios))), RoundOptions(seed=seed, sessions=1))
+    decided = Ranking(list(range(len(ratios))), RoundOptions(seed=seed, passes=1))
     seen: dict[int, list[RoundTime]] = {cell: [] for cell in decided.cells}
-    for visit in decided.visits():
-        time_ms = ratios[visit.cell] * math.exp(abs(chance.gauss(0, noise)))
-        decided.record(visit, Timing(time_ms=time_ms, min_ms=time_ms))
-        seen[visit.cell].append(RoundTime(time_ms=time_ms, place=("", visit.round)))
+    passes = 0
+    while decided.ending is None:
+        passes += 1
+        for planned in decided.visit():
+            time_ms = ratios[planned.cell] * math.exp(abs(chance.gauss(0, noise)))
+            decided.record(planned, Timing(time_ms=time_ms, process=str(passes)))
+            measured = RoundTime(time_ms=time_ms, place=("", planned.round), process=str(passes))
+            seen[planned.cell].append(measured)
     verified = Verification(max_error=0.0, wrong_elements=0, elements=1, rtol=0.0, atol=0.0)
     outcomes = [
         Outcome(

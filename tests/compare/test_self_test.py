@@ -48,7 +48,7 @@ def test_a_sweep_against_itself(offset: float) -> None:
 
 
 def test_a_sweep_that_cannot_be_halved() -> None:
-    with pytest.raises(NothingLeftError, match=r"nothing to halve; .* --sessions 4"):
+    with pytest.raises(NothingLeftError, match=r"nothing to halve; .* --passes 4"):
         self_test(side(OLD), range(2))
 
 

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 FUSED = "forward/bias_clamp/tests/nhwgc_fp16"
 PLAIN = "2 1 2 16 16 3 3 8 8 1 1 1 1 1 1 1 1"
 ASKED = f"{PLAIN} --elementwise-op bias_clamp,ceiling=0.25"
-QUICK = ("--rounds", "3", "--sessions", "1", "--max-time", "0.02")
+QUICK = ("--rounds", "3", "--passes", "1", "--max-time", "0.02")
 
 
 def test_both_sides_are_run_verified_stored_and_shown(ckprof: Ckprof, tmp_path: Path) -> None:

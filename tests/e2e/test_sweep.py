@@ -225,15 +225,14 @@ def test_all_that_decides_a_time_makes_another_measurement(
         assert changed["new"] != changed["old"], tag
 
 
-def test_rounds_are_spread_over_processes(sweep, tmp_path: Path) -> None:
-    done = sweep("--sessions", "3", "--max-rounds", "4", problems=(PROBLEM,)).ok()
-    assert re.search("round-robin over worker processes: [23] switches", done.out)
+def test_each_pass_is_another_process(sweep, tmp_path: Path) -> None:
+    done = sweep("--passes", "3", "--max-rounds", "4", problems=(PROBLEM,)).ok()
+    assert re.search("\n[34] passes, [34] rounds, ", done.out)
     with Store(tmp_path / "results.db") as store:
         (best,) = store.best()
         rounds = [one.round_time for one in store if one.key == best.key]
         assert len({one.process for one in rounds if one}) >= 3
-    assert "nothing is left" in sweep("--sessions", "3", "--max-rounds", "4", problems=(PROBLEM,)).out
-    sweep("--sessions", "5").fails_with(ExitCode.USAGE, "sessions is 5, expected 1 to the 3 of max_rounds")
+    assert "nothing is left" in sweep("--passes", "3", "--max-rounds", "4", problems=(PROBLEM,)).out
 
 
 def test_a_problem_that_no_kernel_supports_fails_every_call(sweep) -> None:

@@ -7,7 +7,7 @@ import random
 from statistics import quantiles
 from types import SimpleNamespace
 
-from ckprof.measure.options import RunOptions, round_options, visit_timing
+from ckprof.measure.options import RunOptions, round_options, round_timing
 from ckprof.measure.rounds import KernelConfiguration, Ranking
 from ckprof.measure.rounds_loop import KernelGroup
 from ckprof.measure.run_outcomes import RunRounds
@@ -70,8 +70,7 @@ def in_rounds(times, machine):
         problem_index=0,
         kernels={name: SimpleNamespace(name=name) for name in times},
         ranking=Ranking([KernelConfiguration(name, 1) for name in times], round_options(options)),
-        timing=visit_timing(options, in_turn=False),
-        shares=round_options(options).shares,
+        timing=round_timing(options, once=False),
     )
     run = RunRounds(SimulatedBench(times, machine), options, ignore)
     positions = {name: number for number, name in enumerate(times)}
@@ -83,22 +82,22 @@ class SimulatedBench:
     """Measures on a simulated machine, in place of a worker."""
 
     def __init__(self, times, machine):
-        self.process = "0"
+        self.process = 0
+        self.seen = set()
         self.times = times
         self.machine = machine
 
     def open_group(self, group):
-        self.seen = set()
+        pass
 
-    def turn(self, number):
-        self.process = str(number)
-        return True
+    def new_process(self):
+        self.process += 1
 
     def observe(self):
         return Reading()
 
-    def measure(self, group, visit):
-        key = visit.cell.instance
+    def measure(self, group, planned):
+        key = planned.cell.instance
         timing = group.timing[key in self.seen]
         self.seen.add(key)
         samples = self.machine.samples_ms(self.times[key], timing.max_time_s, timing.fewest_samples)

@@ -1,6 +1,6 @@
 """A simulated device: kernels with known times, noise between rounds and kernels, and what it cost.
 
-Three processes take turns, and do nothing to kernels.
+Each pass is a process of its own, which does nothing to kernels.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ class SimulatedDevice:
     """Measures cells with known times.
 
     :param times_ms: cell -> true time.
-    :param noise: standard deviation of the logarithm of a visit's median.
-    :param bursts: probability that a visit is disturbed, which makes it up to twice as slow.
-    :param drift: (visit number, factor): from that visit on everything takes that factor.
+    :param noise: standard deviation of the logarithm of a sample.
+    :param bursts: probability that a sample is disturbed, which makes it up to twice as slow.
+    :param drift: (sample number, factor): from that sample on everything takes that factor.
     """
 
     def __init__(self, times_ms, *, noise=0.01, bursts=0.0, seed=0, drift=(), failing=()):
@@ -28,29 +28,37 @@ class SimulatedDevice:
         self.drift = dict(drift)
         self.failing = set(failing)
         self.factor = 1.0
-        self.visits = []
+        self.samples = []
+        #: passes that were begun
+        self.passes = 0
         #: simulated wall time: as many samples of each kernel
         self.cost_ms = 0.0
 
-    def measure(self, visit):
-        self.factor *= self.drift.get(len(self.visits), 1.0)
-        self.visits.append(visit)
-        if visit.cell in self.failing:
+    def measure(self, planned):
+        self.factor *= self.drift.get(len(self.samples), 1.0)
+        self.samples.append(planned)
+        if planned.cell in self.failing:
             return None
-        time_ms = self.times_ms[visit.cell] * self.factor * math.exp(self.chance.gauss(0, self.noise))
+        time_ms = self.times_ms[planned.cell] * self.factor * math.exp(self.chance.gauss(0, self.noise))
         if self.chance.random() < self.bursts:
             time_ms *= self.chance.uniform(1.2, 2)
         self.cost_ms += 20 * time_ms
-        process = str(visit.round % 3)
-        return Timing(time_ms=time_ms, min_ms=time_ms * 0.99, spread=self.noise / 2, process=process)
+        return Timing(time_ms=time_ms, spread=self.noise / 2, process=str(self.passes))
+
+
+def samples_of(ranking, device):
+    """Yield what is to be measured, visit after visit, until the ranking ends."""
+    while ranking.ending is None:
+        device.passes += 1
+        yield from ranking.visit()
 
 
 def run(ranking, device, *, most=None):
-    """Measure until the ranking ends, or until ``most`` visits; say whether it ended."""
-    for number, visit in enumerate(ranking.visits()):
+    """Measure until the ranking ends, or until ``most`` samples; say whether it ended."""
+    for number, planned in enumerate(samples_of(ranking, device)):
         if number == most:
             return False
-        ranking.record(visit, device.measure(visit))
+        ranking.record(planned, device.measure(planned))
     return True
 
 

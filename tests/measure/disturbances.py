@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.measure.options import RunOptions, round_options
-from ckprof.measure.round_times import Timing, turn_of
+from ckprof.measure.round_times import Timing
 from ckprof.measure.rounds import Ranking, RoundOptions
 from ckprof.model.ranking import shares_first_place
 
@@ -90,7 +90,7 @@ class DisturbedDevice:
 
     def __init__(self, times_ms: Mapping[int, float], by: Disturbance, seed: int) -> None:
         self.times_ms = times_ms
-        #: whose turn it is
+        #: number of the pass
         self.process = 0
         self._by = by
         self._chance = random.Random(f"{seed}/{by}")
@@ -103,7 +103,7 @@ class DisturbedDevice:
         self.visits = 0
 
     def measure(self, cell: int) -> Timing:
-        """Return the time of a cell in the process whose turn it is."""
+        """Return the time of a cell in the present process."""
         by, chance = self._by, self._chance
         self.visits += 1
         process = self.process
@@ -116,9 +116,7 @@ class DisturbedDevice:
         time_ms = self.times_ms[cell] * math.exp(log)
         if by.quantum:
             time_ms = max(1, round(time_ms / by.quantum)) * by.quantum
-        return Timing(
-            time_ms=time_ms, min_ms=0.99 * time_ms, spread=self._noise[cell] / 2, process=str(process)
-        )
+        return Timing(time_ms=time_ms, spread=self._noise[cell] / 2, process=str(process))
 
     def _own(self, noise: float) -> float:
         by, log = self._by, self._chance.gauss(0, noise)
@@ -144,14 +142,13 @@ class DisturbedDevice:
 def play(
     times_ms: Mapping[int, float], by: Disturbance, options: RoundOptions, seed: int
 ) -> tuple[Ranking[int], DisturbedDevice]:
-    """Run rounds on a disturbed device until they end; processes take turns as they do in a run."""
-    device, shares = DisturbedDevice(times_ms, by, seed), options.shares
+    """Visit one problem on a disturbed device, with a new process each time, until its ranking ends."""
+    device = DisturbedDevice(times_ms, by, seed)
     ranking = Ranking(list(times_ms), replace(options, seed=seed))
-    for visit in ranking.visits():
-        if shares is not None:
-            # rounds are numbered from 1, those that are repeated count
-            device.process = turn_of(visit.round - 1, shares)
-        ranking.record(visit, device.measure(visit.cell))
+    while ranking.ending is None:
+        device.process += 1
+        for planned in ranking.visit():
+            ranking.record(planned, device.measure(planned.cell))
     return ranking, device
 
 
@@ -178,7 +175,7 @@ FIELDS: Final = {
     "sweep": (RoundOptions(), lambda seed: spread(40, seed, 12)),
 }
 ONE_PROCESS: Final = {
-    f"{name}, one process": (replace(options, sessions=1), times_of)
+    f"{name}, one process": (replace(options, passes=1), times_of)
     for name, (options, times_of) in FIELDS.items()
 }
 

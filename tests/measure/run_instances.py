@@ -93,10 +93,10 @@ def texts(seen, start=""):
 
 
 class Kept:
-    """What a run tells, what it measures, and how much is left then: measurements and unknown outcomes."""
+    """What a run tells, what it measures, and how many samples are left then."""
 
     def __init__(self):
-        self.texts, self.visits, self.left = [], [], []
+        self.texts, self.samples, self.left = [], [], []
         self.done = 0
 
     def tell(self, event):
@@ -110,7 +110,7 @@ class Kept:
     # as a recorder
 
     def add(self, sample):
-        self.visits.append(sample)
+        self.samples.append(sample)
 
     add_lost = add
 
@@ -122,12 +122,9 @@ class Kept:
     def begin(self):
         pass
 
-    def outcome_known(self):
-        pass
-
-    def measured(self, left, unknown):
-        self.left.append((left, unknown))
-        return left, 0.0
+    def measured(self, left):
+        self.left.append(left)
+        return 0.0
 
 
 def made_recipe(target, arch, machine_identity):

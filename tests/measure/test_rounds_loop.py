@@ -24,12 +24,12 @@ def test_every_kernel_runs_in_every_round_in_another_order(start):
     assert [*found] == names, "outcomes come in the order of the list"
     assert all(outcome.status is Status.OK for outcome in found.values())
     # those that are surely slow may leave, and the reference runs twice
-    first = [one.outcome.key for one in seen.visits if one.visit.round == 1]
+    first = [one.outcome.key for one in seen.samples if one.planned.round == 1]
     assert sorted(set(first)) == sorted(names) and first != names
-    rounds = [*dict.fromkeys(one.visit.round for one in seen.visits)]
+    rounds = [*dict.fromkeys(one.planned.round for one in seen.samples)]
     assert rounds == [*range(1, len(rounds) + 1)] and 3 <= len(rounds) <= 7
     for outcome in found.values():
-        visits = [one.outcome.measurement for one in seen.visits if one.outcome.key == outcome.key]
+        visits = [one.outcome.measurement for one in seen.samples if one.outcome.key == outcome.key]
         pooled = [sample for visit in visits for sample in visit.samples_ms]
         assert outcome.measurement.samples == len(outcome.measurement.samples_ms)
         assert set(outcome.measurement.samples_ms) <= set(pooled)
@@ -46,32 +46,35 @@ def test_the_order_is_that_of_the_seed(start):
             RunOptions(seed=seed, max_time_s=0.02),
         )
         list(outcomes)
-        orders.append([one.outcome.key for one in seen.visits if one.visit.round == 1][:5])
+        orders.append([one.outcome.key for one in seen.samples if one.planned.round == 1][:5])
     assert orders[0] == orders[1] != orders[2]
 
 
-def test_rounds_are_spread_over_worker_processes(start):
-    options = replace(IN_ROUNDS, rounds=4, sessions=4)
+def test_each_pass_is_a_process_that_goes_over_all_problems(start):
+    options = replace(IN_ROUNDS, rounds=4, passes=4)
     outcomes, seen = start(["ok", "prints"], options, [make_problem(8), make_problem(5)])
     found = list(outcomes)
     assert seen.losses == []
+    visits = [*dict.fromkeys((one.process, one.outcome.problem_index) for one in seen.samples)]
+    assert [index for _, index in visits] == [0, 1] * 4
+    assert sum("operands and reference in" in text for text in seen.texts) == 2, "they stay for all passes"
     processes = [{one.process for one in outcome.rounds} for outcome in found if outcome.key == "ok"]
     assert [len(of_problem) for of_problem in processes] == [4, 4]
-    assert processes[0] == processes[1], "they take turns at each problem"
+    assert processes[0] == processes[1]
     assert all(outcome.status is Status.OK for outcome in found)
 
 
 def test_a_kernel_alone_is_spread_as_well(start):
-    (outcome,) = start(["ok"], replace(IN_ROUNDS, rounds=2, sessions=2))[0]
+    (outcome,) = start(["ok"], replace(IN_ROUNDS, rounds=2, passes=2))[0]
     assert len({one.process for one in outcome.rounds}) == 2
 
 
-def test_after_a_crash_another_process_measures(start):
-    outcomes, _ = start(["ok", "segfault", "prints"], replace(IN_ROUNDS, sessions=1))
+def test_a_crash_begins_no_other_pass(start):
+    outcomes, _ = start(["ok", "segfault", "prints"], replace(IN_ROUNDS, passes=1))
     found = {outcome.key: outcome for outcome in outcomes}
     assert found["segfault"].status is Status.RUN_ERROR
     processes = {one.process for key in ("ok", "prints") for one in found[key].rounds}
-    assert len(processes) == 2 and "" not in processes
+    assert len(processes) == 1 and "" not in processes
 
 
 #: right results, whatever else they do; a limit that another kernel has set may keep them from doing it

@@ -47,7 +47,7 @@ class Hooks:
 @pytest.mark.compiler
 def test_outcomes_come_with_what_is_told_and_who_is_notified(library):
     hooks, told, kept = Hooks(), [], Kept()
-    kept.add_baseline = kept.visits.append
+    kept.add_baseline = kept.samples.append
     source = BaselineSource(id="good", entry=f"{HERE / 'engine.py'}:make_good", on_host=True)
     running = Run(
         session_with(hooks, tell=told.append),
@@ -69,8 +69,8 @@ def test_outcomes_come_with_what_is_told_and_who_is_notified(library):
     for text in ("unsupported: fake_refused no such tile", "ok: fake_ok", "ok: baseline good"):
         assert texts.count(text) == 2, text
     # who keeps measurements has baselines as well
-    assert [getattr(one, "baseline", one) for one in kept.visits[-1:]] == ["good"] and len(kept.visits) == 8
-    assert running.bench.device and not running.stopped and len(running.baselines.outcomes) == 2
+    assert [getattr(one, "baseline", one) for one in kept.samples[-1:]] == ["good"] and len(kept.samples) == 8
+    assert running.bench.device and not running.rounds.stopped and len(running.baselines.outcomes) == 2
 
 
 @pytest.mark.compiler
@@ -83,7 +83,7 @@ def test_problems_are_left_out_once_the_run_shall_stop(library):
         QUICK,
         should_stop=lambda: asked.append(0) or len(asked) > 1,
     )
-    assert [one.problem_index for one in running.outcomes()] == [0] and running.stopped
+    assert [one.problem_index for one in running.outcomes()] == [0] and running.rounds.stopped
 
 
 @pytest.fixture

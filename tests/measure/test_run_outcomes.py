@@ -23,13 +23,12 @@ class Clock:
 def test_slow_baselines_count_as_often_as_they_are_still_measured() -> None:
     """One kernel and one baseline on each of five problems; a baseline takes a hundred times as long."""
     clock = Clock()
-    pace = RunPace(cells=5, baselines=5, clock=clock)
+    pace = RunPace(baselines=5, clock=clock)
     estimates = []
-    for _ in range(5):
+    for left in (4, 3, 2, 1, 0):
         pace.begin()
         clock.now += 0.1
-        estimates.append(pace.measured(left=0, unknown=1)[1])
-        pace.outcome_known()
+        estimates.append(pace.measured(left))
         clock.now += 10.0
         pace.baseline_measured()
     # nobody knows at first; then what is left is four baselines and so on
@@ -39,10 +38,10 @@ def test_slow_baselines_count_as_often_as_they_are_still_measured() -> None:
 
 def test_without_baselines_only_kernels_count() -> None:
     clock = Clock()
-    pace = RunPace(cells=4, clock=clock)
+    pace = RunPace(clock=clock)
     pace.begin()
     clock.now += 2.0
-    assert pace.measured(left=0, unknown=1) == (3, pytest.approx(6.0))
+    assert pace.measured(3) == pytest.approx(6.0)
 
 
 compiler = pytest.mark.compiler
@@ -53,7 +52,7 @@ def test_kernels_that_fail_run_once_and_are_known_at_once(start):
     outcomes, seen = start(["ok", "segfault", "wrong", "prints"])
     order = [outcome.key for outcome in outcomes]
     assert set(order[:2]) == {"segfault", "wrong"} and order[2:] == ["ok", "prints"]
-    keys = [one.outcome.key for one in seen.visits]
+    keys = [one.outcome.key for one in seen.samples]
     assert keys.count("segfault") == keys.count("wrong") == 1
 
 
@@ -61,11 +60,8 @@ def test_kernels_that_fail_run_once_and_are_known_at_once(start):
 def test_what_is_left_only_shrinks_to_nothing(start):
     outcomes, seen = start(["ok", "prints", "wrong"], problems=[make_problem(8), make_problem(5)])
     assert len(list(outcomes)) == 6
-    assert seen.left[0][1] == 3
-    for index in (0, 1):
-        of_each = zip(seen.visits, seen.left, strict=True)
-        left = [known for one, (known, _) in of_each if one.outcome.problem_index == index]
-        assert max(left) <= 3 * IN_ROUNDS.rounds + 1 and left[-1] <= 2 * 2
+    assert len(seen.left) == len(seen.samples)
+    assert max(seen.left) <= 2 * 3 * IN_ROUNDS.rounds and seen.left[-1] <= 2 * 2
 
 
 @compiler
@@ -74,7 +70,7 @@ def test_closing_tells_what_was_measured(start, opened):
     assert next(outcomes).key == "segfault"
     outcomes.close()
     (rounds,) = opened
-    known = {one.outcome.key for one in seen.visits}
+    known = {one.outcome.key for one in seen.samples}
     # the last one may not have reached its reader
     assert {outcome.key for outcome in rounds.abandoned} == known
     for outcome in rounds.abandoned:

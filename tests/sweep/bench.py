@@ -61,11 +61,10 @@ class SimulatedBench:
         self.chance = random.Random(seed)
         self.failing = dict(failing)
         self.reading = reading or Reading(load=0.5, cores=4)
-        self.visits = []
+        self.samples = []
         self.opened = []
-        #: worker processes that there were, and the one whose turn it is
+        #: worker processes that there were
         self.processes = 1
-        self.number = 0
 
     def true_ms(self, instance, split_k, problem):
         return math.exp(random.Random(f"{instance} {split_k} {problem.input}").uniform(0, 2.5))
@@ -76,18 +75,16 @@ class SimulatedBench:
     def observe(self):
         return self.reading
 
-    def turn(self, number):
-        self.processes = max(self.processes, number + 1)
-        another, self.number = number != self.number, number
-        return another
+    def new_process(self):
+        self.processes += 1
 
     @property
     def process(self):
-        return f"worker {self.number}"
+        return f"worker {self.processes}"
 
-    def measure(self, planned, visit):
-        self.visits.append((planned.problem, visit))
-        cell = visit.cell
+    def measure(self, planned, sample):
+        self.samples.append((planned.problem, sample))
+        cell = sample.cell
         name = planned.kernels[cell.instance].name
         if self.lost:
             status = Status.RUN_ERROR

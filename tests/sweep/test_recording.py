@@ -13,7 +13,7 @@ from ckprof.kernels.requests import BuildOptions
 from ckprof.measure import run as run_module
 from ckprof.measure.options import RunOptions
 from ckprof.measure.requests import RunRequest, StoreOptions
-from ckprof.measure.rounds import RoundReport, Visit
+from ckprof.measure.rounds import PlannedSample, RoundReport
 from ckprof.measure.rounds_loop import Sample
 from ckprof.measure.run import Run
 from ckprof.model.device import Reading
@@ -64,7 +64,7 @@ def sample(group, cell=0, round=1, *, process="a", reading=None, reference=False
     }
     return Sample(
         group=group,
-        visit=Visit(cell=CELLS[cell], round=round, order=0, reference=reference),
+        planned=PlannedSample(cell=CELLS[cell], round=round, order=0, reference=reference),
         outcome=Outcome(key=CELLS[cell].instance, problem_index=0, **{**values, **changes}),
         reading=reading or Reading(),
         process=process,

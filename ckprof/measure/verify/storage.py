@@ -243,6 +243,11 @@ class StoredFile:
         with tempfile.TemporaryFile(dir=folder) as file:
             return cls(os.dup(file.fileno()), dtype, size)
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the elements."""
+        return self.size * self._dtype.itemsize
+
     def close(self) -> None:
         """Give the file back; nothing can be read afterwards.
 

@@ -52,7 +52,7 @@ def check_complete(path, problems, kernels):
 
 
 def test_each_worker_spreads_its_rounds_over_processes(setup, tmp_path):
-    one = setup(problems=4, kernels=3, rounds=RoundOptions(sessions=3, max_rounds=5))
+    one = setup(problems=4, kernels=3, rounds=RoundOptions(passes=3, max_rounds=5))
     session = ThreadSession(runners_for(one))
     one.coordinate(session)
     session.close(now=True)
@@ -61,7 +61,7 @@ def test_each_worker_spreads_its_rounds_over_processes(setup, tmp_path):
         processes.setdefault(attempt.key.problem, set()).add(attempt.round_time.process)
     assert all(len(of_problem) >= 3 for of_problem in processes.values())
     one.writer.close()
-    assert not setup(problems=4, kernels=3, rounds=RoundOptions(sessions=3, max_rounds=5)).units.open()
+    assert not setup(problems=4, kernels=3, rounds=RoundOptions(passes=3, max_rounds=5)).units.open()
 
 
 def test_every_problem_is_measured_once_and_by_one_device(setup, tmp_path):
@@ -105,11 +105,11 @@ def test_a_lost_worker_costs_no_outcome(setup, tmp_path):
             lost[unit.id] += 1
             # half of the work is done and on the disk when the worker is gone
             bench = one_runners[0].bench
-            stop_after = len(bench.visits) + 5
+            stop_after = len(bench.samples) + 5
             original = type(bench).measure
 
             def measure(planned, visit):
-                if len(bench.visits) >= stop_after:
+                if len(bench.samples) >= stop_after:
                     raise ConnectionResetError("the node is gone")
                 return original(bench, planned, visit)
 
@@ -127,9 +127,9 @@ def test_a_lost_worker_costs_no_outcome(setup, tmp_path):
     assert summary.lost == sum(lost.values()) > 0
     assert summary.rankings_done == 4
     attempts = check_complete(tmp_path / "r.db", 4, 4)
-    checks = one.job.reference.samples * sum(bool(runner.bench.visits) for runner in one_runners)
+    checks = one.job.reference.samples * sum(bool(runner.bench.samples) for runner in one_runners)
     # what the lost workers had measured is there as well
-    assert len(attempts) == sum(len(runner.bench.visits) for runner in one_runners) - checks
+    assert len(attempts) == sum(len(runner.bench.samples) for runner in one_runners) - checks
 
 
 def test_a_silent_worker_loses_its_problem_to_another_one(setup, tmp_path):
@@ -173,7 +173,7 @@ def test_a_problem_that_ends_every_worker_is_given_up(setup):
 
 
 def test_a_problem_is_finished_without_a_kernel_that_kills_the_devices_of_workers(setup, tmp_path):
-    rounds = RoundOptions(min_rounds=2, max_rounds=3, sessions=1)
+    rounds = RoundOptions(min_rounds=2, max_rounds=3, passes=1)
     one = setup(problems=2, rounds=rounds)
     session = ThreadSession(
         runners_for(one, a=TimedBench(killing={"kernel_3"}), b=TimedBench(killing={"kernel_3"}))
@@ -211,7 +211,7 @@ def test_a_stop_leaves_everything_in_the_store(setup, tmp_path):
     watch = ClusterWatch(poll_s=0.02, on_attempt=stored.append, should_stop=lambda: len(stored) > 10)
     summary = one.coordinate(session, watch)
     session.close(now=True)
-    measured = sum(len(runner.bench.visits) for runner in session.runners)
+    measured = sum(len(runner.bench.samples) for runner in session.runners)
     checks = 2 * one.job.reference.samples
     assert summary.stop is Stop.REQUESTED
     assert summary.attempts == len(stored) == measured - checks
@@ -241,7 +241,7 @@ def test_a_half_measured_problem_goes_on_with_its_device_and_begins_anew_with_an
         stored = []
         session = ThreadSession(runners_for(one, "a", a=bench))
         watch = ClusterWatch(
-            poll_s=0.01, on_attempt=stored.append, should_stop=lambda bench=bench: len(bench.visits) > 12
+            poll_s=0.01, on_attempt=stored.append, should_stop=lambda bench=bench: len(bench.samples) > 12
         )
         bench.visit_s = 0.02
         one.coordinate(session, watch)

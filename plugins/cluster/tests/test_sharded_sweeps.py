@@ -129,11 +129,11 @@ def test_a_part_whose_worker_is_lost_is_measured_again(setup, tmp_path):
         if unit.part and unit.anchor and lost[worker] < 1:
             lost[worker] += 1
             bench = runners[worker].bench
-            stop_after = len(bench.visits) + 40
+            stop_after = len(bench.samples) + 40
             original = type(bench).measure
 
             def measure(planned, visit):
-                if len(bench.visits) >= stop_after:
+                if len(bench.samples) >= stop_after:
                     raise ConnectionResetError("the node is gone")
                 return original(bench, planned, visit)
 

@@ -27,6 +27,7 @@ from ckprof_plugins.cluster.sharding import (
     parts_of,
 )
 from ckprof_plugins.cluster.units import OpenUnit
+from tests.measure.device import samples_of
 
 ROUNDS = RoundOptions(min_rounds=3, max_rounds=6)
 
@@ -267,6 +268,7 @@ class Machine:
         #: all attempts of all parts, as a store has them
         self.stored = []
         self.clocks = [0] * devices
+        self.passes = 0
 
     def ms(self, device, cell):
         self.clocks[device] += 1
@@ -287,15 +289,14 @@ class Machine:
                     visits[index] = one.marked(Mark.DRIFT if report.drifted else Mark.DROPPED)
 
         ranking.on_round = end
-        for step in ranking.visits():
+        for step in samples_of(ranking, self):
             if step.round != number:
                 number, anchor = step.round, part.anchor
                 if anchor is not None:
                     here_ms = anchor_time(partial(self.ms, device, anchor.cell), expected_ms)
                     scale, expected_ms = anchor.time_ms / here_ms, min(here_ms, expected_ms)
             time_ms = self.ms(device, step.cell)
-            process = str(number % 3)
-            ranking.record(step, Timing(time_ms, min_ms=time_ms * 0.99, spread=0.004, process=process))
+            ranking.record(step, Timing(time_ms, spread=0.004, process=str(self.passes)))
             kernel = int(step.cell.instance[1:])
             values = {"scale": scale, "device_id": str(device), "session": str(device), "marks": "part"}
             visits.append(visit(kernel, time_ms, number, **values))

@@ -128,7 +128,7 @@ def run_some(profiler: Profiler, record: Record, kernels: Sequence[Candidate]) -
                 max_time_s=0,
                 warmup=0,
                 rounds=1,
-                sessions=1,
+                passes=1,
                 timeout_s=600,
                 splits=SPLITS.get(left[0].instance.direction, (1,)),
             ),

@@ -1,4 +1,4 @@
-"""Rounds are spread over worker processes, and the store knows which measured what."""
+"""Each pass is a worker process that goes once over all problems, and the store knows which measured what."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ def rounds_of_processes(path):
     return found
 
 
-def test_every_problem_is_measured_in_so_many_processes(tmp_path):
+def test_every_pass_goes_once_over_all_problems(tmp_path):
     path = tmp_path / "results.db"
-    rounds = RoundOptions(sessions=4, max_rounds=12, exhaustive=True, max_repeats=0)
+    rounds = RoundOptions(passes=4, max_rounds=12, exhaustive=True, max_repeats=0)
     bench = SimulatedBench()
-    _, summary = sweep(path, bench, make_kernels(5), make_problems(2), rounds=rounds)
+    problems = make_problems(2)
+    _, summary = sweep(path, bench, make_kernels(5), problems, rounds=rounds)
+    assert bench.opened == problems * 4
     for taken in rounds_of_processes(path).values():
         assert [len(rounds) for rounds in taken.values()] == [3, 3, 3, 3]
-    assert summary.turns == 7 and bench.processes == 4
+    assert summary.passes == bench.processes == 4
     with Store(path) as store:
         assert {one.conditions.extra[PROCESS] for one in store} == set(range(4))
 
 
-def test_leaders_have_enough_processes_however_soon_their_order_is_known(tmp_path):
+def test_leaders_have_enough_passes_however_soon_their_order_is_known(tmp_path):
     path = tmp_path / "results.db"
-    sweep(
-        path, SimulatedBench(noise=1e-4), make_kernels(8), make_problems(3), rounds=RoundOptions(sessions=5)
-    )
+    sweep(path, SimulatedBench(noise=1e-4), make_kernels(8), make_problems(3), rounds=RoundOptions(passes=5))
     assert all(len(taken) >= 5 for taken in rounds_of_processes(path).values())
 
 
@@ -71,9 +71,9 @@ class DriftingBench(SimulatedBench):
 
 
 @pytest.mark.parametrize("drifting", [(2,), (2, 3), (2, 4)])
-def test_a_round_that_drifted_is_repeated_by_its_own_process(tmp_path, drifting):
+def test_a_round_that_drifted_is_repeated_in_its_own_visit(tmp_path, drifting):
     path, kernels, problems = tmp_path / "results.db", make_kernels(4), make_problems(1)
-    rounds = RoundOptions(sessions=3, min_rounds=3, max_rounds=3, exhaustive=True)
+    rounds = RoundOptions(passes=3, min_rounds=3, max_rounds=3, exhaustive=True)
     _, summary = sweep(path, DriftingBench(*drifting), kernels, problems, rounds=rounds)
     assert summary.drifted_rounds == len(drifting) and summary.rounds == 3 + len(drifting)
     assert all(len(processes) == 3 for processes in processes_of_leaders(path).values())
@@ -93,22 +93,22 @@ def processes_of_leaders(path):
 
 
 @pytest.mark.parametrize("rounds", [{}, {"max_rounds": 3}, {"max_rounds": 4, "exhaustive": True}])
-def test_what_one_process_measured_is_measured_in_others(tmp_path, rounds):
+def test_what_one_pass_measured_is_measured_in_others(tmp_path, rounds):
     path, kernels, problems = tmp_path / "results.db", make_kernels(6), make_problems(2)
-    sweep(path, SimulatedBench(), kernels, problems, rounds=RoundOptions(**rounds, sessions=1))
+    sweep(path, SimulatedBench(), kernels, problems, rounds=RoundOptions(**rounds, passes=1))
     assert all(len(taken) == 1 for taken in rounds_of_processes(path).values())
-    spread = RoundOptions(**rounds, sessions=3)
+    spread = RoundOptions(**rounds, passes=3)
     _, summary = sweep(path, SimulatedBench(), kernels, problems, session=1, rounds=spread)
-    assert summary.rounds - summary.drifted_rounds == 4, "two more processes for each problem, a round each"
+    assert summary.rounds - summary.drifted_rounds == 4, "two more passes over both problems, a round each"
     assert all(len(processes) >= 3 for processes in processes_of_leaders(path).values())
     _, summary = sweep(path, SimulatedBench(), kernels, problems, session=2, rounds=spread)
     assert summary.attempts == 0
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_stopped_sweeps_go_on_in_new_processes(tmp_path, seed):
+def test_stopped_sweeps_go_on_in_new_passes(tmp_path, seed):
     path, kernels, problems = tmp_path / "results.db", make_kernels(6), make_problems(2)
-    chance, rounds = random.Random(seed), RoundOptions(sessions=4)
+    chance, rounds = random.Random(seed), RoundOptions(passes=4)
     for session in range(200):
         limit, count = chance.randrange(1, 25), iter(range(1000))
         watch = Watch(should_stop=lambda count=count, limit=limit: next(count) >= limit)
@@ -120,19 +120,20 @@ def test_stopped_sweeps_go_on_in_new_processes(tmp_path, seed):
     assert all(len(processes) >= 4 for processes in processes_of_leaders(path).values())
 
 
-def test_what_cannot_be_ranked_takes_no_process(tmp_path):
+def test_what_cannot_be_ranked_takes_no_further_pass(tmp_path):
     path, kernels = tmp_path / "results.db", make_kernels(2)
     failing = {one.name: Status.RUN_ERROR for one in kernels}
     bench = SimulatedBench(failing=failing)
-    sweep(path, bench, kernels, make_problems(1), rounds=RoundOptions(sessions=3))
-    _, summary = sweep(path, bench, kernels, make_problems(1), session=1, rounds=RoundOptions(sessions=3))
+    sweep(path, bench, kernels, make_problems(1), rounds=RoundOptions(passes=3))
+    _, summary = sweep(path, bench, kernels, make_problems(1), session=1, rounds=RoundOptions(passes=3))
     assert bench.processes == 1 and summary.attempts == 0
     with Store(tmp_path / "results.db") as store:
         assert Counter(one.status for one in store) == {Status.RUN_ERROR: 2}
 
 
-def test_the_processes_of_a_sweep_are_bounded_by_its_own_rounds() -> None:
-    assert chosen(Namespace(sessions=8, max_rounds=12), RoundOptions).sessions == 8
-    chosen(Namespace(sessions=8, max_rounds=12), RoundRunOptions)
-    with pytest.raises(UsageError, match="of max_rounds"):
-        chosen(Namespace(sessions=20), RoundOptions)
+def test_a_sweep_has_no_more_passes_than_rounds() -> None:
+    assert chosen(Namespace(passes=8, max_rounds=12), RoundOptions).least_passes == 8
+    assert chosen(Namespace(passes=20), RoundOptions).least_passes == 10
+    chosen(Namespace(passes=8, max_rounds=12), RoundRunOptions)
+    with pytest.raises(UsageError, match="passes is 0, expected at least 1"):
+        chosen(Namespace(passes=0), RoundOptions)
