@@ -22,7 +22,7 @@ from ckprof.measure.prepare import InsufficientMemoryError, prepare_problem
 from ckprof.measure.verify.exact import ExactKind
 from ckprof.measure.worker.audit import chance
 from ckprof.measure.workers import device_lock
-from ckprof.model.device import CANARIES, DeviceIdentity, Reading
+from ckprof.model.device import DeviceIdentity, Reading
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import NOT_ASKED, UnmetRequirement
 from ckprof.model.tensor import layout_named
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from ckprof.events import Event
     from ckprof.kernels.library import BuiltLibrary
-    from ckprof.measure.canary import Canary
     from ckprof.measure.kernel_measurement import Verified
     from ckprof.measure.options import RunOptions
     from ckprof.measure.prepare import PreparedProblem
@@ -136,7 +135,6 @@ class KernelBench:
         of this process has the device's lock.
     :param lock_folder: of the lock files, if not the usual one.
     :param baselines: what is measured as well, on the same operands.
-    :param canary: what is measured as well, before each round.
     """
 
     def __init__(
@@ -150,12 +148,10 @@ class KernelBench:
         lock: str | None = "",
         lock_folder: Path | None = None,
         baselines: Baselines | None = None,
-        canary: Canary | None = None,
     ) -> None:
         self.library = library
-        #: what is measured before each round; ``None`` without any, or once it cannot be
-        self.canary = canary
-        self._lacks_canaries = False
+        #: object with the canaries, which are measured before each round; ``None`` without any
+        self.canary: Path | None = None
         self._options = options
         self._observers = observers
         self._on_event = on_event
@@ -398,16 +394,12 @@ class KernelBench:
     def _measure_canaries(self) -> dict[str, float]:
         if self.canary is None or self._executor is None:
             return {}
-        times: dict[str, float] = {}
         try:
-            times = self._executor.measure_canaries(self.canary.path)
-            failed = ", ".join(name for name in CANARIES if name not in times)
+            return self._executor.measure_canaries(self.canary)
         except ToolchainError as exc:
-            self.canary, failed = None, str(exc)
-        if failed and not self._lacks_canaries:
-            self._lacks_canaries = True
-            self._on_event(canaries_lost(failed))
-        return times
+            self.canary = None
+            self._on_event(canaries_lost(str(exc)))
+            return {}
 
 
 def _unsupported(unmet: UnmetRequirement) -> Outcome:

@@ -6,14 +6,13 @@ Their object is built once per machine and target, and is the same whatever the 
 from __future__ import annotations
 
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import CkprofError, ToolchainError
 from ckprof.events import Level, Message
 from ckprof.files import scratch_folder
-from ckprof.kernels.keys import digest_file, digest_parts
+from ckprof.kernels.keys import digest_parts
 from ckprof.kernels.toolchain import ask
 from ckprof.model.device import Finding, FindingState
 from ckprof.paths import cache_dir
@@ -27,16 +26,8 @@ _TIMEOUT_S: Final = 120.0
 _LOST: Final = "comparisons cannot tell a machine that became slower from kernels that did"
 
 
-@dataclass(frozen=True, slots=True)
-class Canary:
-    """The object with the canaries of a target."""
-
-    path: Path
-    digest: str
-
-
-def find_canary(session: Session, target: str, arch: str, options: RunOptions) -> Canary | None:
-    """Return the canaries of the device that kernels run on; ``None`` without any.
+def find_canary(session: Session, target: str, arch: str, options: RunOptions) -> Path | None:
+    """Return the object with the canaries of the device that kernels run on; ``None`` without any.
 
     A device that the target brings along has none, and neither has what runs under another tool.
     Where they cannot be built, the user is told what is lost.
@@ -66,7 +57,7 @@ def canary_finding(target: Target) -> Finding | None:
             return None
         found = "compiled" if _object_path(source).is_file() else "not yet compiled"
         return Finding("canaries", FindingState.OK, f"{found}, {source.compiler[0]}")
-    except CkprofError as exc:
+    except (CkprofError, OSError) as exc:
         return Finding("canaries", FindingState.OPTIONAL, str(exc), f"without them, {_LOST}")
 
 
@@ -75,7 +66,7 @@ def _object_path(source: CanarySource) -> Path:
     return cache_dir() / "canaries" / digest / "canaries.so"
 
 
-def _built(source: CanarySource) -> Canary:
+def _built(source: CanarySource) -> Path:
     """Compile the object unless the cache has it.
 
     :raises ToolchainError: it cannot be compiled, or the cache cannot be written.
@@ -92,6 +83,6 @@ def _built(source: CanarySource) -> Canary:
                     said = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
                     raise ToolchainError(f"{' '.join(source.compiler)} fails: {said[0]}")
                 made.replace(path)
-        return Canary(path, digest_file(path))
+        return path
     except (OSError, subprocess.TimeoutExpired) as exc:
         raise ToolchainError(f"{source.files[0]} cannot be compiled: {exc}") from exc

@@ -175,7 +175,7 @@ class Executor:
         return rate if math.isfinite(rate) and rate > 0 else 0.0
 
     def measure_canaries(self, path: Path) -> dict[str, float]:
-        """Return the times of the target's canaries in milliseconds, by name, without those that fail.
+        """Return the times of the target's canaries in milliseconds, by name.
 
         :param path: of their object.
         :raises ToolchainError: workers do not start any more, or one that has run no kernel cannot time them.

@@ -85,12 +85,8 @@ class Run:
             before_problem=self._hooks.before_problem,
         )
         #: knows the device once :meth:`outcomes` has opened it
-        recipe = library.recipe
-        self.bench = new_bench(
-            observers=observers(session),
-            baselines=self.baselines,
-            canary=find_canary(session, recipe.target, recipe.arch, self.options),
-        )
+        self.bench = new_bench(observers=observers(session), baselines=self.baselines)
+        self.bench.canary = find_canary(session, library.recipe.target, library.recipe.arch, self.options)
         self._benches = [self.bench]
         bench: KernelBench | BesideBench = self.bench
         if unfused.problems:

@@ -12,14 +12,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from ckprof.kernels.keys import digest_file
 from ckprof.model.roof import Roof, RoofKind
 from ckprof.store.attempt import CANARIES
 from ckprof.store.key import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
-    from ckprof.measure.canary import Canary
     from ckprof.model.problem import Problem
     from ckprof.model.problem_case import ProblemCase
     from ckprof.model.types import DataType
@@ -79,13 +80,13 @@ def kept_roofs(session: Session, device: DeviceKey) -> tuple[Roof, ...]:
     return tuple(roof for roof in map(Roof.from_plain, entries) if roof is not None)
 
 
-def canary_evidence(device: DeviceKey, canary: Canary | None) -> dict[str, object]:
+def canary_evidence(device: DeviceKey, canary: Path | None) -> dict[str, object]:
     """Return what a session keeps of the canaries, as plain JSON values.
 
     :param device: where they run.
     :param canary: their object; ``None`` where there is none.
     """
-    return {CANARIES: {"device": _names(device), "object": canary.digest}} if canary is not None else {}
+    return {CANARIES: {"device": _names(device), "object": digest_file(canary)}} if canary is not None else {}
 
 
 def _names(device: DeviceKey) -> Mapping[str, object]:

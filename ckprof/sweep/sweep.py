@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from ckprof.events import Event
     from ckprof.kernels.library import BuiltLibrary
-    from ckprof.measure.canary import Canary
     from ckprof.measure.options import RunOptions
     from ckprof.measure.requests import RunRequest
     from ckprof.measure.rounds import KernelConfiguration, RoundReport
@@ -237,20 +236,17 @@ def open_library(
     options: RunOptions,
     observers: Sequence[Observer] = (),
     lock: str | None = "",
-    canary: Canary | None = None,
 ) -> Iterator[OpenedLibrary]:
     """Have a worker load a library inside of a block; plugins learn of its problems.
 
     :param options: of :func:`sweep_run_options`.
-    :param lock: see :class:`~ckprof.measure.bench.KernelBench`, and for ``canary``.
+    :param lock: see :class:`~ckprof.measure.bench.KernelBench`.
     :raises ToolchainError: the library cannot be loaded, or its target rejects the device.
     """
     hooks, target = PluginHooks(session, library), session.registry.targets.find(library.recipe.target)
     own = BenchLibrary.of(library)
     before = hooks.before_problem
-    with KernelBench(
-        own, options, observers, session.tell, before_problem=before, lock=lock, canary=canary
-    ) as bench:
+    with KernelBench(own, options, observers, session.tell, before_problem=before, lock=lock) as bench:
         shared = shared_key(library.direction.id, target, library.recipe, options, bench.identity)
         yield OpenedLibrary(library=library, bench=bench, shared=shared, hooks=hooks)
 
@@ -348,9 +344,9 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
         stack.callback(sink.close)
         library = build_checked_library(session, request.selection, request.build)
         run = sweep_run_options(request.options, library.recipe)
-        canary = find_canary(session, library.recipe.target, library.recipe.arch, run)
-        opened = stack.enter_context(open_library(session, library, run, observers(session), canary=canary))
+        opened = stack.enter_context(open_library(session, library, run, observers(session)))
         bench = opened.bench
+        bench.canary = find_canary(session, library.recipe.target, library.recipe.arch, run)
         past = sink.reader.past_visits if isinstance(sink, StoreWriter) else lambda *_: ()
         plan = make_plan(plan_request(request, options, library.kernels, opened.shared), past)
         announce(plan, session.tell)

@@ -486,9 +486,8 @@ def _open(task: Task, slot: Slot, stack: ExitStack) -> UnitRunner:
         worker_variables=dict(job.worker_variables),
         rejections={rejection.key: rejection for rejection in job.rejections},
     )
-    canary = find_canary(session, job.target, job.arch, options)
-    opened = KernelBench(built, options, observers(session), lock=slot.label, canary=canary)
-    bench = stack.enter_context(opened)
+    bench = stack.enter_context(KernelBench(built, options, observers(session), lock=slot.label))
+    bench.canary = find_canary(session, job.target, job.arch, options)
     target = session.target(job.target)
     identity = identify_device(target, job.arch, job.machine_identity, options, bench.identity)
     device = WorkerDevice(
@@ -514,7 +513,7 @@ def _open(task: Task, slot: Slot, stack: ExitStack) -> UnitRunner:
             **({LAYERS: layers} if layers else {}),
             SWEEP: task.job,
             **roof_evidence(device.key, roofs),
-            **canary_evidence(device.key, canary),
+            **canary_evidence(device.key, bench.canary),
         },
     )
     runner = UnitRunner(job, bench, device, own_session, own_folder / "shards")

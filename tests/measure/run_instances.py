@@ -65,8 +65,8 @@ def run_instances(
     kernels = [selected(instance) for instance in instances]
     opened = BenchLibrary(path=library, operation=operation, target="", arch=arch, rejections={})
     use = {"lock_folder": lock_dir, "baselines": baselines, "before_problem": before_problem}
-    use["canary"] = canary
     with KernelBench(opened, options, (), on_event, **use) as bench:
+        bench.canary = canary
         rounds = RunRounds(bench, options, on_event, after_group=bench.measure_baselines, pace=pace)
         rounds.recorder = recorder
         on_open(rounds)

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckprof.measure.canary import Canary
 from ckprof.model.problem import Problem
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.roof import Roof, RoofKind
@@ -79,18 +78,20 @@ def kept_layers(*cases: ProblemCase) -> Session:
     return replace(make_session(1), environment=layer_evidence(cases))
 
 
-def test_canaries_are_those_of_an_object_on_a_device() -> None:
-    def digest(device: DeviceKey, digest: str) -> str:
-        kept = canary_evidence(device, Canary(Path(), digest))
+def test_canaries_are_those_of_an_object_on_a_device(tmp_path: Path) -> None:
+    def digest(device: DeviceKey, code: str) -> str:
+        canary = tmp_path / "canaries.so"
+        canary.write_text(code)
+        kept = canary_evidence(device, canary)
         return replace(make_session(), environment=kept).canary_digest
 
     without = canary_evidence(DEVICE, None)
     assert without == {} and replace(make_session(), environment=without).canary_digest == ""
-    first = digest(DEVICE, "1" * 40)
-    assert first == digest(replace(DEVICE, memory_bytes=7), "1" * 40) != ""
+    first = digest(DEVICE, "one")
+    assert first == digest(replace(DEVICE, memory_bytes=7), "one") != ""
     for changed in ({"model": "other"}, {"compute_units": 3}, {"target": "other"}):
-        assert digest(replace(DEVICE, **changed), "1" * 40) != first, changed
-    assert digest(DEVICE, "2" * 40) != first
+        assert digest(replace(DEVICE, **changed), "one") != first, changed
+    assert digest(DEVICE, "two") != first
 
 
 def test_layers_are_kept_only_where_a_source_says_anything() -> None:

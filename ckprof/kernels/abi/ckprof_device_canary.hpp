@@ -31,7 +31,7 @@ constexpr int threads           = 256;
 constexpr int residents         = 8; // blocks that a compute unit is given
 constexpr int chains            = 8; // enough to hide the latency of a multiply-add
 constexpr int rounds            = CKPROF_CANARY_WORK << 12;
-constexpr std::size_t unit_copy = std::size_t{CKPROF_CANARY_WORK * 2} << 20;
+constexpr std::size_t unit_copy = std::size_t{CKPROF_CANARY_WORK * 3} << 20;
 // Of the device's memory, what source and destination take at most.
 constexpr std::size_t memory_share = 64;
 

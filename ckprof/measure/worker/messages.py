@@ -275,7 +275,7 @@ class WorkerMethods(Protocol):
         """
 
     def measure_canaries(self, path: str) -> dict[str, float]:
-        """Return the times of the target's canaries in milliseconds, by name, without those that fail.
+        """Return the times of the target's canaries in milliseconds, by name.
 
         :param path: of their object.
         """

@@ -13,7 +13,7 @@ import msgspec
 from ckprof.measure.verify.storage import StoredFile, storage_type
 from ckprof.measure.worker.abi import CProblem, DeviceError, DeviceRejectedError, Library, LibraryError
 from ckprof.measure.worker.audit import HostAudit, LaunchTimes, OtherThreads, look_at_more
-from ckprof.measure.worker.canaries import CanaryLibrary
+from ckprof.measure.worker.canaries import canary_times
 from ckprof.measure.worker.device_audit import DeviceAudit, DeviceReferences, ProblemTooLargeError
 from ckprof.measure.worker.memory import DeviceTensors
 from ckprof.measure.worker.messages import (
@@ -82,7 +82,6 @@ class KernelSession(WorkerMethods):
         self._flush: tuple[int, int] | None = None
         self._others = OtherThreads()
         self._device = DeviceChoice()
-        self._canaries: CanaryLibrary | None = None
         #: what the last sampling has kept
         self._kept: list[NDArray[np.uint8]] = []
 
@@ -413,9 +412,7 @@ class KernelSession(WorkerMethods):
         return self._library.measure_roof(dtype, size_bytes, seconds)
 
     def measure_canaries(self, path: str) -> dict[str, float]:
-        if self._canaries is None:
-            self._canaries = CanaryLibrary(path, self._device)
-        return self._canaries.times()
+        return canary_times(path, self._device)
 
 
 def _c_problem(problem: ProblemValues, split_k: int) -> CProblem:
