@@ -24,7 +24,7 @@ from ckprof_plugins.directions._convolution.layout import find_layout
 from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
 from tests.called import Called, Ckprof, ckprof_apart
 from tests.e2e.forked_calls import ForkedCalls
-from tests.places import TESTS
+from tests.places import TESTS, cxx
 
 # Python's own limit has all objects looked through again and again while thousands of tests are collected.
 gc.set_threshold(*GARBAGE_THRESHOLDS)
@@ -101,11 +101,14 @@ def pytest_cmdline_main(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Let the first test that compiles do so for all test processes, if there are several."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        for item in items:
-            if item.get_closest_marker("compiler") and "host_runtime" not in item.fixturenames:
-                item.fixturenames.insert(0, "host_runtime")
+    """Skip what compiles where there is no compiler; of several processes the first compiles for all."""
+    for item in items:
+        if not item.get_closest_marker("compiler"):
+            continue
+        if cxx() is None:
+            item.add_marker(pytest.mark.skip(reason="no C++ compiler found"))
+        if "PYTEST_XDIST_WORKER" in os.environ and "host_runtime" not in item.fixturenames:
+            item.fixturenames.insert(0, "host_runtime")
 
 
 def pytest_collection_finish():

@@ -1,8 +1,10 @@
-"""Folders of files that tests read."""
+"""Folders of files that tests read, and the compiler that they call."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
+import shutil
 from pathlib import Path
 from types import ModuleType
 
@@ -28,3 +30,8 @@ def ci_script(name: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def cxx() -> str | None:
+    """Return the C++ compiler that tests call by themselves, if there is one."""
+    return os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")

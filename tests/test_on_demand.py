@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,8 +15,7 @@ import ckprof
 from ckprof.errors import InputError, NothingLeftError, UsageError
 from ckprof_plugins.directions._convolution.layout import find_layout, tensor_shape
 from ckprof_plugins.directions.fwd import Forward
-
-COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
+from tests.places import cxx
 
 PROBLEM = ckprof.ConvProblem(
     groups=1,
@@ -53,7 +51,6 @@ def elsewhere(tmp_path, monkeypatch):
 
 @pytest.mark.thorough
 @pytest.mark.compiler
-@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found")
 def test_kernels_are_callable_and_cached(elsewhere, tmp_path):
     kernels = ckprof.jit(PROBLEM, "fwd", **REQUEST)
     assert kernels
@@ -74,7 +71,7 @@ def test_kernels_are_callable_and_cached(elsewhere, tmp_path):
     library = kernels[0].library.path
     stamp = library.stat().st_mtime_ns
     done = subprocess.run(
-        [sys.executable, "-c", CHILD, COMPILER],
+        [sys.executable, "-c", CHILD, cxx()],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +13,6 @@ import pytest
 from tests.docs.blocks import DOCUMENTS, ROOT, blocks
 from tests.places import left_out
 
-COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
 LISTS = ROOT / "conf"
 
 #: pages whose commands compile and measure for long: the nightly part runs them
@@ -71,7 +69,6 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.thorough
 @pytest.mark.compiler
-@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found")
 @pytest.mark.parametrize("path", RUN)
 def test_commands_work(path: Path, folder: Path) -> None:
     environment = {
@@ -94,7 +91,6 @@ def test_commands_work(path: Path, folder: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.compiler
-@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found")
 @pytest.mark.parametrize("one", PROGRAMS, ids=lambda one: f"{one.path.name}:{one.line}")
 def test_programs_work(one, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if "to_pandas" in one.text:
@@ -104,7 +100,6 @@ def test_programs_work(one, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.thorough
 @pytest.mark.compiler
-@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found")
 def test_the_notebook_works(tmp_path: Path) -> None:
     pytest.importorskip("pandas")
     out = _run_program((ROOT / "docs" / "examples" / "profile_two_problems.py").read_text(), tmp_path)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from ckprof.errors import ExitCode
-from tests.called import Ckprof
+from tests.called import Ckprof, ckprof_apart
 from tests.cases import Cases
 from tests.e2e.conftest import LISTS
 
@@ -44,14 +43,10 @@ def test_bad_lists(ckprof: Ckprof, tmp_path: Path) -> None:
 
 def test_standard_output_takes_no_more() -> None:
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "ckprof", "convert", "forward/tests/nhwgc_fp16", "-q"],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-    assert done.returncode == ExitCode.INPUT
-    assert done.stderr == "ckprof: standard output: cannot write: No space left on device\n"
+        convert = ("convert", "forward/tests/nhwgc_fp16", "-q")
+        done = ckprof_apart(*convert, capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    assert done.code == ExitCode.INPUT
+    assert done.err == "ckprof: standard output: cannot write: No space left on device\n"
 
 
 def test_no_compiler(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.called import ckprof_apart
 
 pytestmark = pytest.mark.thorough
 
@@ -22,12 +22,8 @@ LISTS = (
 
 def generated(folder: Path, seed: str, arguments: list[str]) -> dict[str, bytes]:
     """Generate sources in a process of its own with this seed of hashes."""
-    subprocess.run(
-        [sys.executable, "-m", "ckprof", "-q", "generate", *arguments, "--build-dir", str(folder)],
-        env={**os.environ, "PYTHONHASHSEED": seed},
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    ckprof_apart("-q", "generate", *arguments, "--build-dir", folder, env=environment).ok()
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))

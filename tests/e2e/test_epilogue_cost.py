@@ -73,17 +73,8 @@ def test_where_nothing_is_fused_there_is_no_cost(ckprof: Ckprof, tmp_path: Path)
 def test_families_without_operations_say_so(ckprof: Ckprof) -> None:
     tile = ("--instance-spec", "tile=64x64x32,waves=2x2x1,mma=16x16x32,vectors=8,8,8")
     called = ckprof(
-        *(
-            "run",
-            "bwd_weight",
-            *tile,
-            "--instance-spec",
-            "gemm_pipeline=compv1",
-            "--dtype",
-            "fp16",
-            "--ndim",
-            "2",
-        ),
+        *("run", "bwd_weight", *tile, "--instance-spec", "gemm_pipeline=compv1", "--dtype", "fp16"),
+        *("--ndim", "2"),
         *("--instance-spec", "stream_k=tree,elementwise_op=AddClamp", "--build-only"),
     )
     called.fails_with(1, "elementwise_op AddClamp: stream_k has none, implicit_gemm and two_stage have")

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 
 import pytest
+
+from tests.called import ckprof_apart
 
 
 @pytest.mark.parametrize("arguments", [("list", "directions"), ("--unknown",)])
 def test_a_call_says_what_a_process_says(forked_calls, tmp_path, arguments):
     environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "60"}
     assert forked_calls.serves(environment)
-    done = subprocess.run(
-        [sys.executable, "-m", "ckprof", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env=environment,
-    )
     called = forked_calls.call(arguments, tmp_path, environment, 60)
-    assert called == (done.returncode, done.stdout, done.stderr)
+    assert called == ckprof_apart(*arguments, cwd=tmp_path, env=environment)
 
 
 def test_a_call_that_takes_too_long_ends_and_the_next_one_has_its_own_answer(forked_calls, tmp_path):

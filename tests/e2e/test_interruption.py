@@ -36,28 +36,31 @@ CODES = {
 PATIENCE_S = 120
 
 
+def started(*words: object, folder: Path, temporary: Path, **variables: str) -> subprocess.Popen[str]:
+    """Start ckprof in a folder; the lock of the device is among the temporary files."""
+    environment = os.environ | {"TMPDIR": str(temporary), "PYTHONUNBUFFERED": "1", **variables}
+    environment.pop("XDG_RUNTIME_DIR", None)
+    return subprocess.Popen(
+        [sys.executable, "-m", "ckprof", *map(str, words)],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        preexec_fn=heed_signals,
+    )
+
+
 @pytest.fixture
 def start(short_list: Path, tmp_path: Path):
-    """Start a run that takes long, in folders of its own; the lock of the device is among them."""
+    """Start a run that takes long, in folders of its own."""
     (tmp_path / "tmp").mkdir()
     children = []
 
-    def go(*options: str, cache: Path | None = None) -> subprocess.Popen[str]:
-        environment = os.environ | {"TMPDIR": str(tmp_path / "tmp"), "PYTHONUNBUFFERED": "1"}
-        environment.pop("XDG_RUNTIME_DIR", None)
-        if cache is not None:
-            environment["CKPROF_CACHE_DIR"] = str(cache)
+    def go(*options: str, **variables: str) -> subprocess.Popen[str]:
         lines = [part for size in range(8, 40) for part in ("--problem", PROBLEM.format(size))]
-        command = [sys.executable, "-m", "ckprof", "run", "fwd", "--conf", str(short_list), *lines]
-        child = subprocess.Popen(
-            [*command, *ENDLESS, "-v", *options],
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-            preexec_fn=heed_signals,
-        )
+        run = ("run", "fwd", "--conf", short_list, *lines, *ENDLESS, "-v", *options)
+        child = started(*run, folder=tmp_path, temporary=tmp_path / "tmp", **variables)
         children.append(child)
         return child
 
@@ -184,7 +187,7 @@ def test_kernels_whose_rounds_are_not_over_are_reported(start, tmp_path: Path) -
 @pytest.mark.slow
 @pytest.mark.parametrize("number", CODES)
 def test_a_signal_ends_a_build_with_its_compilers(start, tmp_path: Path, number: int) -> None:
-    child = start(cache=tmp_path / "cache")
+    child = start(CKPROF_CACHE_DIR=str(tmp_path / "cache"))
     wait_for_process(tmp_path / "tmp", "ninja")
     child.send_signal(number)
     _, err = child.communicate(timeout=PATIENCE_S)
@@ -195,7 +198,7 @@ def test_a_signal_ends_a_build_with_its_compilers(start, tmp_path: Path, number:
 
 @pytest.mark.slow
 def test_nothing_outlives_a_killed_build(start, tmp_path: Path) -> None:
-    child = start(cache=tmp_path / "cache")
+    child = start(CKPROF_CACHE_DIR=str(tmp_path / "cache"))
     wait_for_process(tmp_path / "tmp", "ninja")
     assert len(processes_of(tmp_path / "tmp")) > 1
     child.kill()

@@ -6,13 +6,10 @@ What counts as measured is what a run has said with ``-v``: by then it is in the
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -20,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from ckprof.store.store import Store
+from tests.called import ckprof_apart
 
-from ..interrupts import heed_signals
-from .test_interruption import CODES, PATIENCE_S, PROBLEM, wait_until_gone
+from .test_interruption import CODES, PATIENCE_S, PROBLEM, started, wait_until_gone
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
@@ -48,30 +45,10 @@ class KilledRun:
         self.number = number
         self.temporary = folder / "tmp"
         self.temporary.mkdir(parents=True)
-        environment = os.environ | {"TMPDIR": str(self.temporary), "PYTHONUNBUFFERED": "1"}
-        environment.pop("XDG_RUNTIME_DIR", None)
         lines = [part for size in (8, 9) for part in ("--problem", PROBLEM.format(size))]
-        files = ("--store", str(folder / "results.db"), "--json", str(folder / "out.json"))
-        child = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "ckprof",
-                "run",
-                "fwd",
-                "--conf",
-                str(short_list),
-                *lines,
-                *OPTIONS,
-                *files,
-            ],
-            cwd=folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-            preexec_fn=heed_signals,
-        )
+        run = ("run", "fwd", "--conf", short_list, *lines, *OPTIONS)
+        files = ("--store", folder / "results.db", "--json", folder / "out.json")
+        child = started(*run, *files, folder=folder, temporary=self.temporary)
         timer = threading.Timer(delay_s, child.send_signal, (number,))
         last = threading.Timer(PATIENCE_S, child.kill)
         last.start()
@@ -147,8 +124,7 @@ def end_runs(short_list: Path, folder: Path, numbers: list[int], seed: int) -> l
 @pytest.fixture
 def built(short_list: Path, tmp_path: Path) -> Path:
     """Return the list, with its kernels in the cache."""
-    command = [sys.executable, "-m", "ckprof", "build", "fwd", "--conf", str(short_list), "-q"]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    ckprof_apart("build", "fwd", "--conf", short_list, "-q", cwd=tmp_path).ok()
     return short_list
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import shutil
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,13 +20,9 @@ from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.directions.fwd import Forward
 from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
 from tests.candidates import candidates_of
+from tests.places import cxx
 
-COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
-
-pytestmark = [
-    pytest.mark.compiler,
-    pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found"),
-]
+pytestmark = pytest.mark.compiler
 
 CPU = Path(ckprof_plugins.__path__[0]) / "targets" / "cpu"
 FLAGS = (
@@ -69,7 +63,7 @@ PROBLEM = ConvProblem(
 
 
 def compile_(*arguments):
-    command = [COMPILER, *FLAGS, *map(str, arguments)]
+    command = [cxx(), *FLAGS, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
     assert done.returncode == 0, done.stderr
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import pytest
 
 import ckprof.kernels
 from ckprof_plugins.targets.cpu.target import INCLUDE_DIR
+from tests.places import cxx
 
 PROGRAM = r"""
 #include <cstdio>
@@ -64,23 +63,13 @@ int main()
 """
 
 
+@pytest.mark.compiler
 def test_a_launch_that_the_device_cannot_do_is_rejected(tmp_path, host_model_objects):
-    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
-    if compiler is None:
-        pytest.skip("no C++ compiler")
     abi = Path(ckprof.kernels.__file__).parent / "abi"
     program = tmp_path / "program.cpp"
     program.write_text(PROGRAM)
-    command = [
-        compiler,
-        "-std=c++20",
-        "-O0",
-        "-march=native",
-        "-w",
-        f"-I{INCLUDE_DIR}",
-        f"-I{abi}",
-        "-DCK_EXPERIMENTAL_BUILDER",
-    ]
+    command = [cxx(), "-std=c++20", "-O0", "-march=native", "-w", f"-I{INCLUDE_DIR}", f"-I{abi}"]
+    command.append("-DCK_EXPERIMENTAL_BUILDER")
     sources = [str(program), *map(str, host_model_objects)]
     executable = tmp_path / "program"
     subprocess.run([*command, *sources, "-pthread", "-o", str(executable)], check=True, timeout=300)

@@ -17,8 +17,8 @@ import pytest
 
 from ckprof_plugins import FEATURE_PACKAGES
 from tests.called import COMMANDS
+from tests.packaging.checkouts import ROOT, copy_checkout
 
-ROOT = Path(__file__).parents[2]
 PACKAGES = [name for name in FEATURE_PACKAGES if (ROOT / "plugins" / name).is_dir()]
 EACH = [pytest.param([name], id=name, marks=pytest.mark.slow) for name in PACKAGES]
 
@@ -37,18 +37,7 @@ pytestmark = pytest.mark.compiler
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What is under version control, or will be."""
-    folder = tmp_path_factory.mktemp("checkout")
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-    ).stdout
-    for name in listed.decode().split("\0"):
-        if name and (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, folder / name, follow_symlinks=False)
-    return folder
+    return copy_checkout(tmp_path_factory.mktemp("checkout"))
 
 
 class Copy:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -11,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow  # .ci/wheel builds, installs and uses one each time
+from tests.packaging.checkouts import copy_checkout
 
-ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.slow  # .ci/wheel builds, installs and uses one each time
 
 
 def build(source: Path, out: Path, kind: str) -> Path:
@@ -36,18 +35,7 @@ def content(wheel: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory) -> Path:
     """What is under version control, so that nothing that lies about is taken."""
-    folder = tmp_path_factory.mktemp("checkout")
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-    ).stdout
-    for name in listed.decode().split("\0"):
-        if name and (ROOT / name).is_file() and not name.startswith("tests/"):
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, folder / name)
-    return folder
+    return copy_checkout(tmp_path_factory.mktemp("checkout"))
 
 
 def test_the_sdist_builds_the_wheel_of_the_checkout(checkout, tmp_path):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -16,9 +14,6 @@ from ckprof.kernels.inspection import inspecting_target
 from ckprof.measure.options import CacheMode
 from ckprof.measure.requests import SupportRequest
 from ckprof.measure.worker.messages import SupportQuery
-
-COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
-needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler found")
 
 #: two small kernels that other tests compile as well
 QUERY = ckprof.InstanceQuery(
@@ -124,7 +119,6 @@ def test_something_else_among_the_instances(opened):
 
 @pytest.mark.thorough
 @pytest.mark.compiler
-@needs_compiler
 def test_run(opened):
     profiler, recorder = opened(keep_first_two_reversed)
     results = profiler.profile(QUERY, [LINE], run=QUICK)
@@ -137,7 +131,6 @@ def test_run(opened):
 
 @pytest.mark.thorough
 @pytest.mark.compiler
-@needs_compiler
 def test_build_generate_and_support_check(opened, tmp_path):
     profiler, recorder = opened(keep_first_two_reversed)
     once = Counter(make_instances=1, modify_instances=1)
@@ -163,7 +156,6 @@ def test_build_generate_and_support_check(opened, tmp_path):
 
 
 @pytest.mark.compiler
-@needs_compiler
 def test_kernels_on_demand(opened):
     profiler, recorder = opened(keep_first_two_reversed)
     problem = ckprof.Problem.parse(LINE, direction="fwd")

@@ -11,31 +11,23 @@ from types import SimpleNamespace
 
 import pytest
 
+import ckprof
 from ckprof.kernels.candidates import same_kernels
 from ckprof.kernels.choose import choose_instances
 from ckprof.kernels.requests import InstanceQuery
 from ckprof.kernels.units import common_part_of
-from ckprof.plugin.manager import PluginManager
-from ckprof.session import Session
-from ckprof.settings import Settings
 from ckprof_plugins.cuda.execution import IN_BOTH_ENGINES, IN_ENGINE_W
 from ckprof_plugins.cuda.recipe import FIELDS_WITHOUT_COST
 from ckprof_plugins.cuda.target import CudaTarget
-from tests.plugins.targets.cpu.cpp_programs import COMPILERS
 
-pytestmark = [
-    pytest.mark.compiler,
-    pytest.mark.skipif(not COMPILERS, reason="no C++ compiler found"),
-]
+pytestmark = pytest.mark.compiler
 
 DOCS = Path(__file__).parents[1] / "docs" / "cuda-kernels.md"
 
 
 @pytest.fixture(scope="module")
 def session():
-    manager = PluginManager()
-    manager.load_all()
-    return Session(settings=Settings(), manager=manager, tell=lambda event: None)
+    return ckprof.Profiler()
 
 
 def candidates(session, direction, name):

@@ -8,18 +8,9 @@ import sys
 
 import pytest
 
-from tests.e2e.catalogs import write_catalog
+from plugins.emulator.tests.e2e.conftest import PROBLEM, TARGET
 
 pytestmark = [pytest.mark.amd, pytest.mark.usefixtures("amd_toolchain"), pytest.mark.timeout(1500)]
-
-ARCH = "gfx942"
-PROBLEM = "convfp16 -n 1 -c 40 -H 5 -W 7 -k 24 -y 3 -x 3 -p 1 -q 1 -F 1"
-TARGET = ("--target", "hip", "--arch", ARCH)
-
-
-@pytest.fixture
-def catalog(tmp_path):
-    return write_catalog(tmp_path / "one.json", "forward", [{"pipeline": "compv1"}])
 
 
 def test_a_run_a_call_and_a_launcher(ckprof, catalog, tmp_path):

@@ -14,19 +14,13 @@ import pytest
 
 from ckprof.model.outcome import Status
 from ckprof.store.store import Store
+from plugins.emulator.tests.e2e.conftest import PROBLEM, TARGET
 from tests.e2e.catalogs import write_catalog
 
 pytestmark = [pytest.mark.amd, pytest.mark.usefixtures("amd_toolchain"), pytest.mark.timeout(1500)]
 
-TARGET = ("--target", "hip", "--arch", "gfx942")
-PROBLEM = "convfp16 -n 1 -c 40 -H 5 -W 7 -k 24 -y 3 -x 3 -p 1 -q 1 -F 1"
 #: of the kernel, not of what computes the reference or checks results
 NO_ADDRESS = {"CKPROF_EMULATED_OMIT": "s_load_dwordx8:1:2d_compv1"}
-
-
-@pytest.fixture
-def catalog(tmp_path):
-    return write_catalog(tmp_path / "one.json", "forward", [{"pipeline": "compv1"}])
 
 
 @pytest.fixture

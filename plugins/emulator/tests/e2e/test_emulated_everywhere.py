@@ -14,22 +14,16 @@ import pytest
 import ckprof.kernels
 import ckprof_plugins.directions._convolution
 from ckprof.store.store import Store
+from plugins.emulator.tests.e2e.conftest import PROBLEM, TARGET
 from tests.e2e.catalogs import write_catalog
 
 pytestmark = [pytest.mark.amd, pytest.mark.usefixtures("amd_toolchain"), pytest.mark.timeout(1500)]
 
-PROBLEM = "convfp16 -n 1 -c 40 -H 5 -W 7 -k 24 -y 3 -x 3 -p 1 -q 1 -F 1"
-TARGET = ("--target", "hip", "--arch", "gfx942")
 ONE_ROUND = ("--min-rounds", "1", "--max-rounds", "1")
 ABI_FOLDER = Path(ckprof.kernels.__file__).parent / "abi"
 C_INTERFACE = next(
     Path(ckprof_plugins.directions._convolution.__file__).parent.rglob("ckprof_conv_api.h")
 ).parent
-
-
-@pytest.fixture
-def catalog(tmp_path):
-    return write_catalog(tmp_path / "one.json", "forward", [{"pipeline": "compv1"}])
 
 
 @pytest.fixture
