@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from ckprof.model.kernel import KernelRef
-from ckprof.model.outcome import Conditions, Measurement, Status, Verification
+from ckprof.model.outcome import CANARY_MS, Conditions, Measurement, Status, Verification
 from ckprof.model.types import DataType
-from ckprof.store.attempt import PROCESS, Attempt, Session
+from ckprof.store.attempt import CANARIES, PROCESS, Attempt, Session
 from ckprof.store.key import DeviceKey, KernelKey, MeasurementKey, MethodKey, OperationKey, ToolchainKey
 from ckprof.store.writer import StoreWriter
 from ckprof_plugins.directions._convolution.problem import ConvProblem
@@ -29,12 +29,14 @@ class Made:
     problems: int = 3
     instances: int = 4
     rounds: int = 6
-    #: worker processes that the rounds are dealt to, and what these differ by
-    processes: int = 1
+    #: passes that the rounds are dealt to, and what these differ by
+    processes: int = 3
     process_noise: float = 0.0
     noise: float = 0.01
     seed: int = 0
     session: Session = SESSION
+    #: the machine's reference kernels were measured, too
+    canaries: bool = True
     load: float | None = None
     device: DeviceKey = DEVICE
     toolchain: ToolchainKey = TOOLCHAIN
@@ -52,6 +54,10 @@ def problems(count: int) -> list[ConvProblem]:
 def attempts(made: Made) -> Iterator[Attempt]:
     """Yield what a sweep would add: per problem, round after round, every instance once."""
     generator = np.random.default_rng(made.seed)
+    session = made.session
+    if made.canaries:
+        kept = {**session.environment, CANARIES: {"object": "3" * 32, "device": made.device.model}}
+        session = replace(session, environment=kept)
     base = np.random.default_rng(99)
     sequence = 0
     for number, problem in enumerate(problems(made.problems)):
@@ -61,6 +67,9 @@ def attempts(made: Made) -> Iterator[Attempt]:
         keys = [_key(made, problem, index) for index in range(made.instances)]
         offsets = generator.normal(0, made.process_noise, (made.processes, made.instances))
         for round_number in range(1, made.rounds + 1):
+            canaries = {
+                name: float(np.exp(generator.normal(0, 0.002))) for name in ("arithmetic", "bandwidth")
+            }
             for order, index in enumerate(generator.permutation(made.instances)):
                 status = made.failing(number, int(index)) or Status.OK
                 process = (round_number - 1) * made.processes // made.rounds
@@ -69,7 +78,7 @@ def attempts(made: Made) -> Iterator[Attempt]:
                 ok = status is Status.OK
                 yield Attempt(
                     key=keys[index],
-                    session=made.session,
+                    session=session,
                     sequence=sequence,
                     kernel=_kernel(int(index)),
                     status=status,
@@ -83,7 +92,7 @@ def attempts(made: Made) -> Iterator[Attempt]:
                         round=round_number,
                         order=order,
                         load=made.load,
-                        extra={PROCESS: process},
+                        extra={PROCESS: process, **({CANARY_MS: canaries} if made.canaries else {})},
                     ),
                 )
                 sequence += 1

@@ -25,11 +25,11 @@ examples:
   ckprof compare old.db new.db --settle --conf legacy.conf --old-compiler clang++-19 --compiler clang++-22
   ckprof compare --self-test results.db
 
-A row is one kernel with one number of splits on one problem. FASTER and SLOWER: the interval of the change,
-beside what all rows share, lies outside the smallest change of interest. SAME: it lies inside. UNCLEAR:
-neither; the table says how many processes would settle it. Measure both sides in several processes, with
-'ckprof sweep --passes 4': rounds of one process agree better than two processes do. Exit code 1 by
---fail-on, and whenever a kernel computes wrong numbers that did not before.
+A row is one kernel with one number of splits on one problem. FASTER and SLOWER: the row changed by more than
+the smallest change of interest beyond what the machine may have done to it. SAME: it did not. UNCLEAR:
+neither; the table says how many passes would settle it. SHIFTED: all rows changed alike, and nothing says
+whether machine or code did. Measure both sides in at least two passes, with 'ckprof sweep' (three are its
+default). Exit code 1 by --fail-on, and whenever a kernel computes wrong numbers that did not before.
 """
 
 
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     group.add_argument(
         "--self-test",
         action="store_true",
-        help="compare random halves of the processes of one store: no row may be faster or slower",
+        help="compare random halves of the passes of one store: no row may be faster or slower",
     )
     group.add_argument(
         "--seeds", type=int, default=20, metavar="N", help="halvings of the self-test (default: 20)"
@@ -70,7 +70,7 @@ def _add_settle_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--settle",
         action="store_true",
-        help="build the kernels of unclear rows for both sides, and measure them again in pairs of processes",
+        help="build kernels of rows that are unclear or fail for both sides, and measure them interleaved",
     )
     group.add_argument(
         "--old-compiler", metavar="COMPILER", help="compiler of the old side (default: that of the new one)"
@@ -113,7 +113,7 @@ def _compare(arguments: argparse.Namespace, session: Session, outputs: Outputs) 
 
 
 def _settling(arguments: argparse.Namespace, session: Session) -> SettleOptions:
-    """Return how unclear rows are settled."""
+    """Return how rows are settled."""
     query = shared_options.chosen_query(arguments, session, [])
     if not query.conf and query.rule_set is None:
         raise UsageError("--settle requires the list that the kernels come from: --conf or --rule-set")
@@ -133,12 +133,12 @@ def _self_test(arguments: argparse.Namespace, session: Session, policy: ChangePo
     if arguments.seeds < 1:
         raise UsageError(f"--seeds {arguments.seeds}: expected at least 1")
     result = session.profiler.self_test(arguments.inputs[0], range(arguments.seeds), policy)
-    least, most = result.processes
+    least, most = result.passes
     session.console.result(
         f"{result.false_verdicts} of {counted(result.rows, 'row')} are called faster or slower "
-        f"between halves of {least} to {most} processes\n"
+        f"between halves of {least} to {most} passes\n"
         f"{result.found} of {result.injected} injected slowdowns of 5 % were found"
     )
     if 2 * result.found < result.injected:
-        session.console.info("a slowdown of 5% would not be found: measure in more passes, with --passes")
+        session.console.info("a slowdown of 5% would not be found: measure more passes, with --passes")
     return ExitCode.OK if result.passed else ExitCode.FAILED

@@ -1,37 +1,23 @@
-"""How much times changed between two sides, and how sure that is.
+"""Verdicts about all rows of a comparison together, and what all rows share.
 
-All arithmetic is on logarithms of times, so that a change is a ratio and slowing down by a factor is the
-opposite of speeding up by it. The error of a row has two parts:
-
-* what its rounds, or its processes where a side has several, vary by: :mod:`ckprof.compare.row_times`;
-* what processes differ by where a side has only one: the rows themselves show it, since most kernels did not
-  change, so that the middle half of their changes is noise (an empirical null distribution, Efron, 2004).
-
-A shift that all rows share is the clock's or the load's: it is reported once, and rows are judged after it.
-The same holds for what all kernels of one problem share: operands that lie elsewhere do that. How far they do
-is known from the processes of a side where it has several, and assumed where it has one.
-
-Verdicts are about all rows of a comparison together.
+What the visits say of each row is :mod:`ckprof.compare.visits`'; rows whose sides were measured side by side
+need no such model: the machine moves both alike.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from dataclasses import dataclass, replace
+import warnings
+from dataclasses import dataclass
 from enum import Enum
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ckprof.compare.common_moves import (
-    Shift,
-    common_shift,
-    placed_moves,
-    problem_moves,
-    without_process_effects,
-)
-from ckprof.compare.row_times import ENOUGH_ROWS, MEDIAN_ABSOLUTE, row_errors
-from ckprof.model.student import quick_t_quantile
+from ckprof.compare.visits import LEAST_SIGMA, Visits, common_change, contrasts
+from ckprof.model.student import quick_t_quantile, t_quantile, t_tail
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,13 +25,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.compare.options import ChangePolicy
-    from ckprof.compare.row_times import Array, Errors, RowTimes
+    from ckprof.compare.visits import Array
 
-
-#: rounds of each process that is asked for: fewer do not show which of them was disturbed
-ROUNDS_EACH: Final = 3
-#: no more processes than this are ever asked for
-MOST_PROCESSES: Final = 100
+#: visits of each side without which nothing shows how much they scatter
+ENOUGH_VISITS: Final = 2
+#: no more passes than this are ever asked for
+MOST_PASSES: Final = 100
+#: other ways of splitting the visits into two sides that are looked at, at most
+_SPLITS: Final = 40
+#: ways of splitting that are listed; of more, some are drawn
+_ALL_SPLITS: Final = 2000
+#: chance counts from this share of a row's size on: few rows with two states show no larger one
+_NEARLY: Final = 0.6
+#: confidence that a shift of all rows is beyond the smallest change of interest, of a one-sided test
+_SURE_SHIFT: Final = 0.99
+#: false verdicts that these may predict among those that stand
+_FALSE_SHARE: Final = 0.01
 
 
 class Verdict(Enum):
@@ -57,104 +52,24 @@ class Verdict(Enum):
     UNCLEAR = "unclear"
 
 
-def judge(changes: Sequence[Change], policy: ChangePolicy) -> list[Change]:
-    """Return the changes with their verdicts; R is the smallest change of interest.
-
-    FASTER or SLOWER: the interval lies outside of R, and the row is among those that the Benjamini-Hochberg
-    procedure keeps. SAME: changes of R and of its opposite are both refuted, which is an interval inside of R
-    at a confidence of 90 %. UNCLEAR: neither.
-    """
-    rejected = benjamini_hochberg([change.p_value for change in changes], policy.false_discovery_rate)
-    threshold = policy.false_discovery_rate * (sum(rejected) + 1) / max(1, len(changes))
-    judged = []
-    for change, significant in zip(changes, rejected, strict=True):
-        verdict = _verdict(change, policy, significant=significant)
-        needed = processes_needed(change, policy, threshold) if verdict is Verdict.UNCLEAR else None
-        judged.append(replace(change, verdict=verdict, processes_needed=needed))
-    return judged
-
-
-def _verdict(change: Change, policy: ChangePolicy, *, significant: bool) -> Verdict:
-    least = math.log1p(policy.min_change)
-    if significant and change.low > least:
-        return Verdict.SLOWER
-    if significant and change.high < -least:
-        return Verdict.FASTER
-    if change.same_p_value < 1 - policy.confidence:
-        return Verdict.SAME
-    return Verdict.UNCLEAR
-
-
-def processes_needed(change: Change, policy: ChangePolicy, threshold: float) -> int | None:
-    """Estimate the processes of each side after which the row would be settled, if nothing else changed.
-
-    :param threshold: the p-value that a row must stay below to be called FASTER or SLOWER.
-    :returns: more than the processes that there are; ``None`` if more than :data:`MOST_PROCESSES` would be
-        needed.
-    """
-    least, size = math.log1p(policy.min_change), abs(change.log_ratio)
-    for processes in range(change.processes + 1, MOST_PROCESSES + 1):
-        error = change.error * math.sqrt(change.processes / processes)
-        freedom = 2 * processes - 2
-        reach = quick_t_quantile(0.5 + policy.confidence / 2, freedom) * error
-        strict = quick_t_quantile(1 - min(0.5, max(threshold, 1e-12)), freedom) * error
-        inner = quick_t_quantile(policy.confidence, freedom) * error
-        if size - max(reach, strict) > least or size + inner < least:
-            return processes
-    return None
-
-
-def benjamini_hochberg(p_values: Sequence[float], rate: float) -> list[bool]:
-    """Say which hypotheses are rejected so that the expected share of wrong rejections stays below ``rate``.
-
-    With m tests, all hypotheses up to the largest rank k with p(k) <= k / m * rate are rejected.
-    """
-    count = len(p_values)
-    order = sorted(range(count), key=p_values.__getitem__)
-    last = 0
-    for rank, index in enumerate(order, start=1):
-        if p_values[index] <= rank / count * rate:
-            last = rank
-    rejected = [False] * count
-    for index in order[:last]:
-        rejected[index] = True
-    return rejected
-
-
-#: the logarithm of the factor by which a disturbed round is slower, as a standard deviation
-_DISTURBANCE: Final = 0.5
-#: relative standard error of the median of n absolute values of a normal variable, times the root of n
-_MEDIAN_ERROR: Final = 1.17
-#: errors that are larger by this factor may be so because a part of the rows changed
-_MULTIPLIED: Final = 1.35
-#: rows with like errors that are looked at together
-_LIKE_ROWS: Final = 30
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """By how much one row changed, beside what all rows share. Logarithms of ratios: positive is slower."""
+    """By how much one row changed. Logarithms of new time / old time: positive is slower."""
 
     log_ratio: float
-    low: float
-    high: float
-    #: that a change within the smallest one of interest shows as one like this by chance
-    p_value: float
-    #: that a change of the smallest size of interest shows as one like this by chance: the larger one of two
-    #: one-sided tests (Schuirmann, 1987)
-    same_p_value: float
+    #: the interval that holds what the code changed by, whatever the machine did; ``None`` where nothing
+    #: shows how much the row scatters
+    interval: tuple[float, float] | None = None
+    #: probability that chance alone shows a change as large, beyond the smallest one of interest
+    p_value: float = 1.0
     #: standard deviation of the change
-    error: float
-    #: smallest number of processes of a side
-    processes: int
-    #: smallest number of rounds of a side
-    rounds: int
-    #: see :func:`~ckprof.compare.change.judge`, which looks at all rows together
+    error: float | None = None
+    #: smallest number of visits of a side
+    visits: int
     verdict: Verdict = Verdict.UNCLEAR
-    #: processes of each side, of :data:`~ckprof.compare.change.ROUNDS_EACH` rounds, that would settle an
-    #: unclear row; ``None`` if it is settled, or would need more than
-    #: :data:`~ckprof.compare.change.MOST_PROCESSES`
-    processes_needed: int | None = None
+    #: passes of each side that would settle an unclear row; ``None`` if it is settled, if it would need more
+    #: than :data:`MOST_PASSES`, or if the machine's share hides it, which no passes settle
+    passes_needed: int | None = None
 
     @property
     def ratio(self) -> float:
@@ -162,115 +77,226 @@ class Change:
         return math.exp(self.log_ratio)
 
 
-def estimate_changes(
-    times: Sequence[RowTimes], policy: ChangePolicy
-) -> tuple[list[Change], Shift | None, float | None]:
-    """Estimate all rows at once; verdicts are left to :func:`~ckprof.compare.change.judge`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shift:
+    """What all rows changed by."""
 
-    :param times: each side with at least one process of one round.
-    :returns: the change of each row; what all of them share, ``None`` with too few to tell; and the standard
-        deviation of what one process of a side differs from another by, of rows that have only one, ``None``
-        without such rows.
+    log_ratio: float
+    #: it is more than the smallest change of interest, and machine and code cannot be distinguished
+    unexplained: bool = False
+
+    @property
+    def ratio(self) -> float:
+        """New time / old time."""
+        return math.exp(self.log_ratio)
+
+
+def judge_visits(visits: Visits, policy: ChangePolicy, *, same_clock: bool) -> tuple[list[Change], Shift]:
+    """Judge every row that has a trial on both sides, in the order of problems and kernels.
+
+    SLOWER or FASTER: the change exceeds the machine's share by more than the smallest one of interest, R, and
+
+    * the row is among those that the Benjamini-Hochberg procedure keeps, and
+    * other ways of splitting the visits into two sides predict at most 1 % of chance among those that are
+      kept: that sees kernels with two states and heavy tails.
+
+    SAME: changes of R and of its opposite are both refuted, which is an interval inside of R at a confidence
+    of 90 %. UNCLEAR: neither.
+
+    :param same_clock: what the sides say of clock and power limit is alike.
     """
-    if not times:
-        return [], None, None
-    rows, placement, freedom = without_process_effects(times)
-    changes = np.array([row.log_ratio for row in rows])
-    errors = row_errors(rows, policy)
-    single = np.array([row.single for row in rows])
-    # rows whose sides ran beside each other are free of all that the others may share
-    apart = ~np.array([row.paired for row in times])
-    groups = (single, ~single & apart)
-    spread = np.zeros(len(rows))
-    shift = common_shift(changes[apart], errors.variance[apart], policy)
-    if shift is not None:
-        shared = shift.log_ratio if shift.shared else 0.0
-        moves, spread = problem_moves(times, changes - shared, errors.variance, single)
-        moves = moves + placed_moves(times, changes - shared, groups[1], placement, freedom)
-        changes = changes - moves - np.where(apart, shift.log_ratio if shift.removed else 0.0, 0.0)
-    errors = errors.widened(_beyond_errors(changes, errors, groups, policy) + spread)
-    disturbed = [np.array([row.disturbed[side] for row in rows]) for side in (0, 1)]
-    below = errors.contaminated(disturbed[1], _DISTURBANCE)
-    above = errors.contaminated(disturbed[0], _DISTURBANCE)
-    tail = (1 - policy.confidence) / 2
-    low, high = changes - below.quantile(tail), changes + above.quantile(tail)
-    beyond = np.abs(changes) - math.log1p(policy.min_change)
-    p_values = np.where(changes > 0, below.tail(beyond), above.tail(beyond))
-    p_values[beyond <= 0] = 1.0
-    same = np.maximum(above.tail(-beyond), below.tail(-beyond))
-    same[beyond >= 0] = 1.0
-    figures = np.stack([changes, low, high, p_values, same, np.sqrt(errors.variance)], axis=1).tolist()
-    estimated = [
-        Change(
-            log_ratio=some[0],
-            low=some[1],
-            high=some[2],
-            p_value=some[3],
-            same_p_value=some[4],
-            error=some[5],
-            processes=row.processes,
-            rounds=row.rounds,
+    if not visits.times.size:
+        return [], Shift(log_ratio=0.0)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)  # means of nothing are NaN, as they should be
+        visits = visits.undisturbed()
+        found = contrasts(visits, visits.sides)
+        counts = np.minimum(*(np.isfinite(visits.times[..., side]).sum(axis=-1) for side in visits.sides))
+        known = (counts >= ENOUGH_VISITS) & np.isfinite(found.sigma)
+        exceeds = np.where(known, found.beyond(math.log1p(policy.min_change)), 0.0)
+        p_values = _p_values(exceeds, found.freedom)
+        significant = (exceeds != 0) & _kept_by_rate(p_values, counts > 0, policy.false_discovery_rate)
+        significant &= _kept_by_splits(visits, np.abs(exceeds), significant, policy)
+        shift = _shift(visits, policy, tellable=bool(len(visits.canaries)) and same_clock)
+    places = map(tuple, np.argwhere(counts > 0).tolist())
+    changes = [
+        _change(
+            float(found.change[place]),
+            (float(found.low[place]), float(found.high[place])),
+            float(found.sigma[place]),
+            float(found.freedom[place]),
+            visits=int(counts[place]),
+            p_value=float(p_values[place]),
+            significant=bool(significant[place]),
+            policy=policy,
         )
-        for some, row in zip(figures, rows, strict=True)
+        if known[place]
+        else Change(log_ratio=float(found.change[place]), visits=int(counts[place]))
+        for place in places
     ]
-    return estimated, shift, float(np.sqrt(np.median(errors.extra[single]) / 2)) if single.any() else None
+    return changes, shift
 
 
-def _beyond_errors(
-    changes: Array,
-    errors: Errors,
-    groups: tuple[NDArray[np.bool_], NDArray[np.bool_]],
-    policy: ChangePolicy,
-) -> Array:
-    """Return the variance, per row, by which changes vary beyond what the errors of their rows say.
+def judge_pairs(rows: Sequence[Sequence[float]], policy: ChangePolicy) -> list[Change]:
+    """Judge rows whose sides were measured in pairs, one right after the other: the machine moves both alike.
 
-    Of rows with one process a side that is what processes differ by; of others, what sweeps do. Half of the
-    rows should be within half of what their errors make likely. Somewhat more than that is laid to all errors
-    alike: rows that did change do it, too. Rows with small errors may be the only ones that show it, so that
-    rows of one process a side are also looked at among those with like errors, where all may have moved.
+    By Student's t distribution, with the Benjamini-Hochberg procedure over the rows.
 
-    :param groups: which rows have one process a side, and which have more.
+    :param rows: of each row, the logarithms of new time / old time of at least one pair.
     """
-    variances, result = errors.variance, np.zeros(len(changes))
-    assumed = (2 * policy.process_noise**2, 0.0)
-    for group, prior in zip(groups, assumed, strict=True):
-        places = np.flatnonzero(group)
-        if len(places) < ENOUGH_ROWS:
-            result[places] = prior
-            continue
-        own = variances[places]
-        beside = np.abs(changes[places] - np.median(changes[places]))
-        ratio = _excess(beside, own)
-        if ratio <= _MULTIPLIED:
-            result[places] = own * max(0.0, ratio**2 - 1)
-        else:
-            result[places] = _added(beside, own)
-    return np.maximum(result, _among_like_rows(changes, variances, np.flatnonzero(groups[0])))
+    least = math.log1p(policy.min_change)
+    means, sigmas = [fmean(row) for row in rows], [_standard_error(row) for row in rows]
+    exceeds = [
+        math.copysign(max(0.0, abs(mean) - least) / sigma, mean) if sigma else 0.0
+        for mean, sigma in zip(means, sigmas, strict=True)
+    ]
+    freedom = [max(1.0, len(row) - 1.0) for row in rows]
+    p_values = _p_values(np.array(exceeds), np.array(freedom))
+    significant = _kept_by_rate(p_values, np.ones(len(rows), bool), policy.false_discovery_rate)
+    return [
+        _change(
+            mean,
+            (0.0, 0.0),
+            sigma,
+            len(row) - 1.0,
+            visits=len(row),
+            p_value=float(p_value),
+            significant=bool(kept),
+            policy=policy,
+        )
+        if sigma
+        else Change(log_ratio=mean, visits=len(row))
+        for row, mean, sigma, p_value, kept in zip(rows, means, sigmas, p_values, significant, strict=True)
+    ]
 
 
-def _among_like_rows(changes: Array, variances: Array, places: NDArray[np.int64]) -> Array:
-    """Return the variance beyond their errors of some rows among those with like errors; 0 of others."""
-    result = np.zeros(len(changes))
-    if len(places) < ENOUGH_ROWS:
-        return result
-    ordered = places[np.argsort(variances[places], kind="stable")]
-    for like in np.array_split(ordered, max(1, len(ordered) // _LIKE_ROWS)):
-        beside, own = np.abs(changes[like] - np.median(changes[like])), variances[like]
-        chance = _MEDIAN_ERROR / math.sqrt(len(like))
-        if _excess(beside, own) > 1 + 2 * chance:
-            result[like] = (1 + chance) ** 2 * _added(beside, own)
+def _standard_error(values: Sequence[float]) -> float | None:
+    """Return that of the mean; never 0: no clock is that good. ``None`` of one value."""
+    if len(values) < ENOUGH_VISITS:
+        return None
+    return math.hypot(stdev(values) / math.sqrt(len(values)), LEAST_SIGMA)
+
+
+def _p_values(exceeds: Array, freedom: Array) -> Array:
+    """Return two-sided probabilities of Student's t distribution; 1 of what exceeds nothing."""
+    result = np.ones(exceeds.shape)
+    some = exceeds != 0
+    pairs = zip(np.abs(exceeds[some]).tolist(), freedom[some].tolist(), strict=True)
+    result[some] = [min(1.0, 2 * t_tail(size, degrees)) for size, degrees in pairs]
     return result
 
 
-def _excess(beside: Array, variances: Array) -> float:
-    """Return by which factor errors are larger than what their variances make likely."""
-    return float(np.median(beside / np.sqrt(variances))) / MEDIAN_ABSOLUTE
+def _kept_by_rate(p_values: Array, tested: NDArray[np.bool_], rate: float) -> NDArray[np.bool_]:
+    """Say which hypotheses are rejected so that the expected share of wrong rejections stays below ``rate``.
+
+    With m tests, all up to the largest rank k with p(k) <= k / m * rate are rejected (Benjamini and Hochberg,
+    1995).
+
+    :param tested: which values are of tests.
+    """
+    ordered = np.sort(p_values[tested])
+    below = np.flatnonzero(ordered <= rate * np.arange(1, len(ordered) + 1) / max(1, len(ordered)))
+    return tested & (p_values <= ordered[below[-1]]) if len(below) else np.zeros(tested.shape, bool)
 
 
-def _added(beside: Array, variances: Array) -> float:
-    """Return the variance that makes errors as large as they are."""
-    low, high = 0.0, 4.0
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _excess(beside, variances + middle) > 1 else (low, middle)
-    return low
+def _kept_by_splits(
+    visits: Visits, exceeds: Array, significant: NDArray[np.bool_], policy: ChangePolicy
+) -> NDArray[np.bool_]:
+    """Say for which rows chance is rare enough, as other ways of splitting the visits into sides show it."""
+    kept = np.zeros(significant.shape, bool)
+    if not significant.any():
+        return kept
+    least = math.log1p(policy.min_change)
+    splits = _splits(visits.times.shape[-1], visits.old, policy.seed)
+    chance = np.sort(
+        np.concatenate([np.abs(contrasts(visits, sides).beyond(least)).ravel() for sides in splits])
+    )
+    places = np.argwhere(significant)
+    sizes = exceeds[significant]
+    order = np.argsort(-sizes)
+    # the largest set whose expected number of false ones is small enough
+    expected = (len(chance) - np.searchsorted(chance, _NEARLY * sizes[order])) / len(splits)
+    enough = np.flatnonzero(expected <= _FALSE_SHARE * np.arange(1, len(order) + 1))
+    if len(enough):
+        kept[tuple(places[order[: enough[-1] + 1]].T)] = True
+    return kept
+
+
+def _splits(count: int, old: int, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Return other ways of splitting visits into sides than into the first ones and the rest, as large."""
+    whole = np.arange(count)
+    if math.comb(count, old) <= _ALL_SPLITS:
+        found = [np.array(one) for one in itertools.combinations(range(count), old)]
+    else:
+        chance = np.random.default_rng(seed)
+        found = [np.sort(chance.permutation(count)[:old]) for _ in range(2 * _SPLITS)]
+    own = {tuple(range(old)), tuple(range(count - old, count)) if 2 * old == count else ()}
+    # of halves, each split is found twice
+    others = [one for one in found if tuple(one) not in own and (2 * old != count or one[0] == 0)]
+    if len(others) > _SPLITS:
+        chosen = np.random.default_rng(seed).choice(len(others), _SPLITS, replace=False)
+        others = [others[place] for place in chosen]
+    return [(one, np.setdiff1d(whole, one)) for one in others]
+
+
+def _shift(visits: Visits, policy: ChangePolicy, *, tellable: bool) -> Shift:
+    """Return what all rows share.
+
+    :param tellable: canaries and clocks say what the machine did.
+    """
+    common, error = common_change(visits)
+    freedom = visits.times.shape[-1] - 2
+    if tellable or freedom < 1:
+        return Shift(log_ratio=common)
+    beyond = abs(common) - t_quantile(_SURE_SHIFT, freedom) * error
+    return Shift(log_ratio=common, unexplained=beyond > math.log1p(policy.min_change))
+
+
+def _change(
+    log_ratio: float,
+    machine: tuple[float, float],
+    sigma: float,
+    freedom: float,
+    *,
+    visits: int,
+    p_value: float,
+    significant: bool,
+    policy: ChangePolicy,
+) -> Change:
+    """Return a row with its verdict.
+
+    :param machine: the machine's share.
+    """
+    least, degrees = math.log1p(policy.min_change), round(freedom, 1)
+    # what the code changed by
+    low, high = log_ratio - machine[1], log_ratio - machine[0]
+    reach = t_quantile(0.5 + policy.confidence / 2, degrees) * sigma
+    inner = t_quantile(policy.confidence, degrees) * sigma
+    verdict, needed = Verdict.UNCLEAR, None
+    if significant:
+        verdict = Verdict.SLOWER if low > 0 else Verdict.FASTER
+    elif -least < low - inner and high + inner < least:
+        verdict = Verdict.SAME
+    else:
+        needed = _passes_needed(low, high, sigma, visits, policy)
+    return Change(
+        log_ratio=log_ratio,
+        interval=(low - reach, high + reach),
+        p_value=p_value,
+        error=sigma,
+        visits=visits,
+        verdict=verdict,
+        passes_needed=needed,
+    )
+
+
+def _passes_needed(low: float, high: float, sigma: float, visits: int, policy: ChangePolicy) -> int | None:
+    """Estimate the passes of each side after which a row would be settled, if nothing else changed."""
+    least, error = math.log1p(policy.min_change), sigma * math.sqrt(visits)
+    room = (
+        (max(low, -high) - least, quick_t_quantile(1 - policy.false_discovery_rate / 2, 2 * visits)),
+        (least - max(high, -low), quick_t_quantile(policy.confidence, 2 * visits)),
+    )
+    enough = [math.ceil((quantile * error / some) ** 2) for some, quantile in room if some > 0]
+    needed = max(visits + 1, min(enough, default=MOST_PASSES + 1))
+    return needed if needed <= MOST_PASSES else None

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, fields
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from ckprof.compare.change import Change, Verdict, estimate_changes, judge
-from ckprof.compare.common_moves import Shift
+from ckprof.compare.change import Change, Shift, Verdict, judge_pairs, judge_visits
 from ckprof.compare.options import ChangePolicy, FailOn
-from ckprof.compare.row_times import RowTimes, location
 from ckprof.compare.side import SETTLED, MachineState, MeasuredRow, ProblemKey, RowKey, provenance, shortened
+from ckprof.compare.trials import arranged, shared_canaries
 from ckprof.model.outcome import Status
 
 if TYPE_CHECKING:
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
 
 
 #: why a comparison fails besides verdicts
-_TOGETHER: Final = "slower together"
+_SHIFTED: Final = "SHIFTED"
 _MISSING: Final = "missing"
 _FAILING: Final = "failing"
 _WRONG: Final = "computing wrong numbers"
-_REASONS: Final = ("slower", "faster", "unclear", _TOGETHER, _MISSING, _FAILING, _WRONG)
+_REASONS: Final = ("slower", "faster", "unclear", _SHIFTED, _MISSING, _FAILING, _WRONG)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,10 +102,10 @@ class Comparison:
     #: best against best over all problems, new time / old time, and the interval that holds it; ``None``
     #: without a problem that both sides have verified times for
     geometric_mean: tuple[float, float, float] | None
-    #: what all rows changed by; ``None`` with too few rows to tell
+    #: what all rows changed by; ``None`` without rows that both sides have times of
     shift: Shift | None
-    #: by how much processes are taken to differ where a side has one; ``None`` without such rows
-    process_noise: float | None
+    #: reference kernels that say what the machine did; empty where none can be compared
+    canaries: tuple[str, ...]
     #: of both sides
     states: tuple[MachineState, MachineState]
     what_changed: tuple[PartChange, ...]
@@ -132,12 +133,9 @@ class Comparison:
         return sorted((row for row in self.rows if row.status_changed), key=lambda row: not row.worsened)
 
     @property
-    def slower_by_shift(self) -> int:
-        """How many rows are slower by a shift that all of them share, and that verdicts leave out."""
-        shift = self.shift
-        if shift is None or not shift.removed or shift.ratio <= 1 + self.policy.min_change:
-            return 0
-        return sum(row.change is not None for row in self.rows)
+    def shifted(self) -> bool:
+        """Whether all rows changed alike, and nothing says whether the machine or the code did."""
+        return self.shift is not None and self.shift.unexplained
 
     def failure_of(self, row: ComparedRow) -> str:
         """Return why a row makes the comparison fail; empty if it does not."""
@@ -156,7 +154,7 @@ class Comparison:
     @property
     def shift_fails(self) -> bool:
         """Whether what all rows share makes the comparison fail."""
-        return FailOn.SHIFT in self.policy.fail_on and self.slower_by_shift > 0
+        return FailOn.SHIFT in self.policy.fail_on and self.shifted
 
     @property
     def failures(self) -> list[str]:
@@ -165,7 +163,7 @@ class Comparison:
         This alone decides: exit codes and all formats go by it.
         """
         counts = Counter(map(self.failure_of, self.rows))
-        counts[_TOGETHER] = self.slower_by_shift if self.shift_fails else 0
+        counts[_SHIFTED] = sum(row.change is not None for row in self.rows) if self.shift_fails else 0
         counts[_MISSING] = len(self.only_old) if self.missing_fail else 0
         return [f"{counts[reason]} {reason}" for reason in _REASONS if counts[reason]]
 
@@ -192,59 +190,48 @@ def compared_problems(old: Side, new: Side) -> Iterator[ComparedProblem]:
 
 
 def geometric_mean(
-    problems: Sequence[ComparedProblem], process_noise: float | None, policy: ChangePolicy
+    problems: Sequence[ComparedProblem], policy: ChangePolicy
 ) -> tuple[float, float, float] | None:
-    """Return the mean of best against best, with a bootstrap interval over problems and processes.
+    """Return the mean of best against best, with a bootstrap interval over problems and passes.
 
-    Processes are drawn for all problems together: they share clocks and loads. Of a side with one process,
-    what processes differ by is drawn instead.
-
-    :param process_noise: what processes differ by as the rows show; ``None`` where none does.
+    Passes are drawn for all problems together: they share clocks and loads.
     """
     if not problems:
         return None
     import numpy as np
 
     generator = np.random.default_rng([policy.seed, len(problems)])
-    noise = policy.process_noise if process_noise is None else process_noise
-    moved = [
-        _moved([getattr(problem, name) for problem in problems], noise, policy.resamples, generator)
+    old, new = (
+        _moved([getattr(problem, name).trials for problem in problems], policy.resamples, generator)
         for name in ("old", "new")
-    ]
+    )
     logs = np.log([problem.ratio for problem in problems])
     draws = generator.integers(0, len(logs), (policy.resamples, len(logs)))
-    means = np.take_along_axis(logs + moved[1] - moved[0], draws, axis=1).mean(axis=1)
+    means = np.take_along_axis(logs + new - old, draws, axis=1).mean(axis=1)
     tail = (1 - policy.confidence) / 2
     low, high = np.quantile(means, [tail, 1 - tail])
     return float(np.exp(logs.mean())), float(np.exp(low)), float(np.exp(high))
 
 
-def _moved(
-    rows: Sequence[MeasuredRow], noise: float, resamples: int, generator: np.random.Generator
-) -> Array:
-    """Return by how much drawing other processes moves the time of each row: (resamples, rows)."""
+def _moved(rows: Sequence[Mapping[str, float]], resamples: int, generator: np.random.Generator) -> Array:
+    """Return by how much drawing other passes moves the time of each row: (resamples, rows).
+
+    :param rows: process -> logarithm of its trial.
+    """
     import numpy as np
 
-    places: dict[str, int] = {}
-    for row in rows:
-        for process in row.processes:
-            places.setdefault(process, len(places))
-    if len(places) == 1:
-        return np.broadcast_to(generator.normal(0, noise, (resamples, 1)), (resamples, len(rows)))
+    places = {process: place for place, process in enumerate(dict.fromkeys(chain.from_iterable(rows)))}
     times = np.full((len(rows), len(places)), np.nan)
     for index, row in enumerate(rows):
-        for process, rounds in row.processes.items():
-            times[index, places[process]] = location(rounds)
+        for process, log in row.items():
+            times[index, places[process]] = log
     ran = np.isfinite(times)
-    beside = np.where(ran, times - np.nanmean(times, axis=1, keepdims=True), 0.0)
-    # few processes vary by less than they should: as much as the variance is underestimated
-    beside *= np.sqrt(ran.sum(axis=1) / np.maximum(ran.sum(axis=1) - 1, 1))[:, None]
+    away = np.where(ran, times - np.nanmean(times, axis=1, keepdims=True), 0.0)
+    # few passes vary by less than they should: as much as the variance is underestimated
+    away *= np.sqrt(ran.sum(axis=1) / np.maximum(ran.sum(axis=1) - 1, 1))[:, None]
     drawn = generator.multinomial(len(places), np.full(len(places), 1 / len(places)), resamples).astype(float)
     counts = drawn @ ran.T
-    moved = np.where(counts > 0, drawn @ beside.T / np.maximum(counts, 1), 0.0)
-    alone = ran.sum(axis=1) == 1
-    moved[:, alone] = generator.normal(0, noise, (resamples, int(alone.sum())))
-    return moved
+    return np.where(counts > 0, drawn @ away.T / np.maximum(counts, 1), 0.0)
 
 
 DEFAULT_POLICY: Final = ChangePolicy()
@@ -257,8 +244,13 @@ def compare(old: Side, new: Side, policy: ChangePolicy = DEFAULT_POLICY, settled
     """
     matched = [(row, new.rows[key]) for key, row in old.rows.items() if key in new.rows]
     timed = [index for index, (before, after) in enumerate(matched) if before.ranked and after.ranked]
-    rows, shift, noise = estimate_changes([row_times(*matched[index]) for index in timed], policy)
-    changes = dict(zip(timed, judge(rows, policy), strict=True))
+    paired = [index for index in timed if all(map(_settled, matched[index]))]
+    apart = [index for index in timed if index not in set(paired)]
+    visits, order = arranged([matched[index] for index in apart], (old, new))
+    judged, shift = judge_visits(visits, policy, same_clock=_same_clock(old.state, new.state))
+    changes = dict(zip([apart[place] for place in order], judged, strict=True))
+    pairs = judge_pairs([_differences_of_pairs(*matched[index]) for index in paired], policy)
+    changes |= dict(zip(paired, pairs, strict=True))
     problems = tuple(compared_problems(old, new))
     return Comparison(
         old_label=old.label,
@@ -269,9 +261,9 @@ def compare(old: Side, new: Side, policy: ChangePolicy = DEFAULT_POLICY, settled
             for index, (before, after) in enumerate(matched)
         ),
         problems=problems,
-        geometric_mean=geometric_mean(problems, noise, policy),
-        shift=shift,
-        process_noise=noise,
+        geometric_mean=geometric_mean(problems, policy),
+        shift=shift if apart else None,
+        canaries=shared_canaries((old, new)),
         states=(old.state, new.state),
         what_changed=what_changed(matched, old, new),
         only_old=tuple(row for key, row in old.rows.items() if key not in new.rows),
@@ -281,14 +273,24 @@ def compare(old: Side, new: Side, policy: ChangePolicy = DEFAULT_POLICY, settled
     )
 
 
-def row_times(old: MeasuredRow, new: MeasuredRow) -> RowTimes:
-    """Return the rounds of both sides by process; those of settling ran beside each other."""
-    paired = all(
-        round_time.place is not None and round_time.place[0] == SETTLED
-        for row in (old, new)
-        for round_time in row.rounds
-    )
-    return RowTimes(old=old.processes, new=new.processes, problem=old.key.problem, paired=paired)
+#: relative difference of clocks or power limits from which on machines are not alike
+_OTHER_CLOCK: Final = 0.01
+
+
+def _same_clock(old: MachineState, new: MachineState) -> bool:
+    """Say whether clock and power limit are alike, as far as both sides say them."""
+    pairs = ((old.clock_mhz, new.clock_mhz), (old.power_limit_w, new.power_limit_w))
+    return all(math.isclose(a, b, rel_tol=_OTHER_CLOCK) for a, b in pairs if a is not None and b is not None)
+
+
+def _settled(row: MeasuredRow) -> bool:
+    """Say whether the rounds are those of settling, whose sides ran side by side."""
+    return all(one.place is not None and one.place[0] == SETTLED for one in row.rounds)
+
+
+def _differences_of_pairs(old: MeasuredRow, new: MeasuredRow) -> list[float]:
+    before, after = old.trials, new.trials
+    return [after[process] - before[process] for process in before if process in after]
 
 
 #: parts of a key that are looked at field by field

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -25,7 +26,7 @@ SideInput = str | Path | Side
 
 
 def compare_inputs(session: Session, old: SideInput, new: SideInput, options: CompareOptions) -> Comparison:
-    """Compare two inputs, and settle what is unclear if asked for.
+    """Compare two inputs, and settle what is unclear or fails if asked for.
 
     :raises CkprofError: an input cannot be read, or the kernels cannot be run again.
     """
@@ -39,14 +40,14 @@ def compare_inputs(session: Session, old: SideInput, new: SideInput, options: Co
     comparison = compare(*sides, options.policy)
     if options.settle is None:
         return comparison
-    from ckprof.compare.settle import settle_unclear
+    from ckprof.compare.settle import settle_rows
 
-    return settle_unclear(session, comparison, sides, options.settle)
+    return settle_rows(session, comparison, sides, options.settle)
 
 
 def _only(side: Side, direction: str) -> Side:
     rows = {key: row for key, row in side.rows.items() if key.problem.direction == direction}
-    return Side(label=side.label, rows=rows, sessions=side.sessions)
+    return replace(side, rows=rows)
 
 
 #: the first bytes of every SQLite file

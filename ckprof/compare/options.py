@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
 from ckprof.kernels.requests import BuildOptions, InstanceQuery
-from ckprof.option import in_percent, members, percentage, percentage_or_zero, settable
+from ckprof.option import in_percent, members, percentage, settable
 
 if TYPE_CHECKING:
     from ckprof.measure.options import RunOptions
@@ -27,7 +27,7 @@ class FailOn(Enum):
     STATUS = "status"
     #: a kernel of the old side is missing in the new one
     MISSING = "missing"
-    #: all rows are slower by what they share, which verdicts leave out: for a machine known to be steady
+    #: all rows changed alike, and nothing says whether the machine or the code did
     SHIFT = "shift"
     #: a row is not settled
     UNCLEAR = "unclear"
@@ -47,36 +47,13 @@ class ChangePolicy:
     min_change: float = settable(
         0.02, "smallest change of interest", metavar="PERCENT", parse=percentage, show=in_percent
     )
-    #: a shift of all rows beyond it is no longer taken for the machine's
-    max_shift: float = settable(
-        0.25,
-        "a change that all rows share is attributed to the machine and removed, up to this; 0: never",
-        metavar="PERCENT",
-        parse=percentage_or_zero,
-        show=in_percent,
-    )
     #: of the intervals
     confidence: float = 0.95
     #: expected share of wrong verdicts among those that say FASTER or SLOWER
-    false_discovery_rate: float = 0.02
-    #: standard deviations of a process, and of a round, where too few rows show them
-    process_noise: float = settable(
-        0.03,
-        "scatter between processes that is assumed where too few rows show it",
-        metavar="PERCENT",
-        parse=percentage,
-        show=in_percent,
-    )
-    round_noise: float = settable(
-        0.05,
-        "scatter between rounds that is assumed where too few rows show it",
-        metavar="PERCENT",
-        parse=percentage,
-        show=in_percent,
-    )
+    false_discovery_rate: float = 0.001
     #: a kernel that computes wrong numbers now and did not before is a failure in any case
     fail_on: tuple[FailOn, ...] = settable(
-        (FailOn.SLOWER, FailOn.STATUS),
+        (FailOn.SLOWER, FailOn.STATUS, FailOn.SHIFT),
         "what makes the comparison fail, with exit code 1, separated by commas: "
         f"{', '.join(reason.value for reason in FailOn)}, or none",
         metavar="LIST",
@@ -88,12 +65,10 @@ class ChangePolicy:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("min_change", "confidence", "false_discovery_rate", "process_noise", "round_noise"):
+        for name in ("min_change", "confidence", "false_discovery_rate"):
             value = getattr(self, name)
             if not 0 < value < 1:
                 raise UsageError(f"{name} is {value}, expected more than 0 and less than 1")
-        if not 0 <= self.max_shift < 1:
-            raise UsageError(f"max_shift is {self.max_shift}, expected at least 0 and less than 1")
         if self.resamples < 200:
             raise UsageError(f"resamples is {self.resamples}, expected at least 200")
 

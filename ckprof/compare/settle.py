@@ -1,4 +1,4 @@
-"""Settling the unclear rows of a comparison: both sides are built again, and measured interleaved."""
+"""Settling: kernels of rows that are unclear or fail are built for both sides, and measured interleaved."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from dataclasses import replace
 from statistics import geometric_mean
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from ckprof.compare.change import Verdict, estimate_changes, judge
+from ckprof.compare.change import Verdict, judge_pairs
 from ckprof.compare.compare import Comparison, compare
 from ckprof.compare.options import ENOUGH_PAIRS, ChangePolicy
-from ckprof.compare.row_times import RowTimes
 from ckprof.compare.side import SETTLED, MeasuredRow, ProblemKey, RowKey, Side, with_rounds
 from ckprof.errors import NothingLeftError, UsageError
 from ckprof.events import Message
@@ -61,7 +60,7 @@ def settle(
 
     :param comparison: whose rows are meant.
     :param sides: what was compared.
-    :param keys: the rows to measure, unclear ones that both sides can run.
+    :param keys: the rows to measure, which both sides can run.
     :param bench: measures cells of the sides :data:`OLD` and :data:`NEW`.
     :param max_rounds: pairs of processes that measure a row at most.
     """
@@ -84,7 +83,7 @@ def _replaced(side: Side, measured: dict[RowKey, _Pairs], place: int) -> Side:
             for number, pair in enumerate(pairs, start=1)
         ]
         rows[key] = with_rounds(rows[key], rounds)
-    return Side(label=side.label, rows=rows, sessions=side.sessions)
+    return replace(side, rows=rows)
 
 
 def _measure_rows(
@@ -162,12 +161,8 @@ class PairRounds(Ranking[KernelConfiguration]):
 
 
 def _settled(pairs: dict[RowKey, _Pairs], policy: ChangePolicy) -> set[RowKey]:
-    sides = [
-        [{str(number): [math.log(pair[place])] for number, pair in enumerate(of_row)} for place in (0, 1)]
-        for of_row in pairs.values()
-    ]
-    changes, _, _ = estimate_changes([RowTimes(old=old, new=new, paired=True) for old, new in sides], policy)
-    judged = zip(pairs, judge(changes, policy), strict=True)
+    differences = [[math.log(pair[1] / pair[0]) for pair in of_row] for of_row in pairs.values()]
+    judged = zip(pairs, judge_pairs(differences, policy), strict=True)
     return {key for key, change in judged if change.verdict is not Verdict.UNCLEAR}
 
 
@@ -175,26 +170,34 @@ def _settled(pairs: dict[RowKey, _Pairs], policy: ChangePolicy) -> set[RowKey]:
 _COMPILER_OPTIONS: Final = ("--old-compiler", "--compiler")
 
 
-def settle_unclear(
+def settle_rows(
     session: Session, comparison: Comparison, sides: tuple[Side, Side], options: SettleOptions
 ) -> Comparison:
-    """Build what is unclear for both sides, measure it interleaved, and compare anew.
+    """Build what is unclear, or fails by its time, for both sides, measure it interleaved, and compare anew.
 
     :raises UsageError: a side cannot be run here as it was measured, or the query does not have its kernels.
     :raises ToolchainError: no usable compiler.
     """
-    unclear = comparison.with_verdict(Verdict.UNCLEAR)
-    if not unclear:
+    open_rows = [
+        row
+        for row in comparison.rows
+        if row.change and (row.change.verdict is Verdict.UNCLEAR or comparison.failure_of(row))
+    ]
+    if not open_rows:
         return comparison
-    directions = {row.key.problem.direction for row in unclear}
+    directions = {row.key.problem.direction for row in open_rows}
     if len(directions) > 1:
-        raise UsageError(f"unclear rows are of {', '.join(sorted(directions))}: settle one with --direction")
-    selection = _unclear_kernels(
-        session, {row.key.instance for row in unclear}, directions.pop(), options.query
+        raise UsageError(
+            f"rows to settle are of {', '.join(sorted(directions))}: choose one with --direction"
+        )
+    selection = _kernels_to_settle(
+        session, {row.key.instance for row in open_rows}, directions.pop(), options.query
     )
     listed = {candidate.instance.key for candidate in selection.candidates}
-    keys = [row.key for row in unclear if row.key.instance in listed]
-    session.tell(Message(f"settling {len(keys)} of {counted(len(unclear), 'unclear row')}"))
+    keys = [row.key for row in open_rows if row.key.instance in listed]
+    session.tell(
+        Message(f"settling {len(keys)} of {counted(len(open_rows), 'row')} that are unclear or fail")
+    )
     run = options.run or RoundRunOptions(timeout_s=session.settings.timeout)
     with ExitStack() as stack:
         libraries: list[OpenedLibrary] = []
@@ -210,16 +213,16 @@ def settle_unclear(
         return settle(comparison, sides, keys, _TwoBenches(*libraries), options.max_rounds)
 
 
-def _unclear_kernels(
+def _kernels_to_settle(
     session: Session, instances: set[str], direction: str, query: InstanceQuery
 ) -> Selection:
     selection = choose_instances(session, replace(query, directions=direction))
-    unclear = tuple(candidate for candidate in selection.candidates if candidate.instance.key in instances)
-    if not unclear:
+    wanted = tuple(candidate for candidate in selection.candidates if candidate.instance.key in instances)
+    if not wanted:
         raise NothingLeftError(
-            "none of the unclear kernels is in the given list: name the one they come from"
+            "none of the kernels to settle is in the given list: name the one they come from"
         )
-    return replace(selection, candidates=unclear)
+    return replace(selection, candidates=wanted)
 
 
 def _as_measured(build: BuildOptions, key: MeasurementKey) -> BuildOptions:

@@ -13,8 +13,17 @@ from typing import TYPE_CHECKING, Final
 from ckprof.model.kernel import KernelRef
 from ckprof.model.outcome import RoundTime, Status
 from ckprof.model.problem import Problem
-from ckprof.model.ranking import KernelTime, kernel_time, leads, shares_first_place
-from ckprof.store.attempt import CONTENDED, REFERENCE_MS, SOURCES, Attempt, Mark, Session, telling
+from ckprof.model.ranking import KernelTime, kernel_time, leads, middle_of, shares_first_place
+from ckprof.store.attempt import (
+    CONTENDED,
+    POWER_LIMIT,
+    REFERENCE_MS,
+    SOURCES,
+    Attempt,
+    Mark,
+    Session,
+    telling,
+)
 from ckprof.store.key import MeasurementKey
 
 if TYPE_CHECKING:
@@ -30,6 +39,7 @@ class MachineState:
 
     load: float | None = None
     clock_mhz: float | None = None
+    power_limit_w: float | None = None
     temperature_c: float | None = None
     #: shares of the attempts with a mark that says what may have slowed them down; none with a share of 0
     contended: Mapping[Mark, float] = field(default_factory=dict)
@@ -42,9 +52,14 @@ def machine_state(attempts: Collection[Attempt]) -> MachineState:
     return MachineState(
         load=_median(one.load for one in seen),
         clock_mhz=_median(one.clock_mhz for one in seen),
+        power_limit_w=_median(_number(one.extra.get(POWER_LIMIT)) for one in seen),
         temperature_c=_median(one.temperature_c for one in seen),
         contended={mark: marks[mark] / len(attempts) for mark in Mark if marks[mark]},
     )
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
 
 
 def _median(values: Iterable[float | None]) -> float | None:
@@ -210,21 +225,29 @@ class MeasuredRow:
         return self.time.time_ms if self.time else math.inf
 
     @property
-    def processes(self) -> dict[str, list[float]]:
-        """Return the logarithms of the rounds' times in milliseconds, by process.
+    def trials(self) -> dict[str, float]:
+        """Return the logarithms of the trials' times in milliseconds, by the process of the visit.
 
-        Rounds in which others used the machine, or its clock was low, count where their process has no other.
+        Rounds in which others used the machine, or its clock was low, count where their visit has no other.
         """
+        return {
+            process: math.log(
+                middle_of(one.time_ms for one in [one for one in rounds if not one.contended] or rounds)
+            )
+            for process, rounds in self._by_process.items()
+        }
+
+    @property
+    def visited(self) -> dict[str, float]:
+        """Return when each visit began, in seconds since the epoch, by its process."""
+        return {process: min(one.started for one in rounds) for process, rounds in self._by_process.items()}
+
+    @property
+    def _by_process(self) -> dict[str, list[RoundTime]]:
         groups: dict[str, list[RoundTime]] = defaultdict(list)
         for round_time in self.rounds:
             groups[round_time.trial].append(round_time)
-        return {
-            process: [
-                math.log(round_time.time_ms)
-                for round_time in ([calm for calm in rounds if not calm.contended] or rounds)
-            ]
-            for process, rounds in groups.items()
-        }
+        return groups
 
 
 # Not slotted: views are computed once and kept.

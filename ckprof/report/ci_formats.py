@@ -234,21 +234,22 @@ def render_comparison_junit(comparison: Comparison) -> str:
 
 
 def render_comparison_github(comparison: Comparison) -> str:
-    """Render an error for whatever fails the comparison, and a warning for what else became worse."""
+    """Render an error for whatever fails the comparison, and a notice for what else became worse."""
     remarks = []
     for row in comparison.rows:
         failure = comparison.failure_of(row)
         slower = row.change is not None and row.change.verdict is Verdict.SLOWER
         if failure or row.worsened or slower:
-            level = AnnotationLevel.ERROR if failure else AnnotationLevel.WARNING
+            level = AnnotationLevel.ERROR if failure else AnnotationLevel.NOTICE
             message = f"{_compared_problem(row.key)}: {_compared_text(row)}"
             remarks.append(remark(level, f"{_compared_kind(row)}: {display_name(row.old)}", message))
     for lost in comparison.only_old:
-        level = AnnotationLevel.ERROR if comparison.missing_fail else AnnotationLevel.WARNING
+        level = AnnotationLevel.ERROR if comparison.missing_fail else AnnotationLevel.NOTICE
         message = f"{lost.key.problem.problem.describe()}: only in {comparison.old_label}"
         remarks.append(remark(level, f"missing: {display_name(lost)}", message))
-    if comparison.shift_fails:
-        remarks.append(remark(AnnotationLevel.ERROR, "shift: all rows", _shift_text(comparison)))
+    if comparison.shifted:
+        level = AnnotationLevel.ERROR if comparison.shift_fails else AnnotationLevel.NOTICE
+        remarks.append(remark(level, "shift: all rows", _shift_text(comparison)))
     counts = ", ".join(f"{count} {verdict.value}" for verdict, count in comparison.verdicts.items())
     end = f"{comparison.old_label} and {comparison.new_label}: {counts}; {verdict_line(comparison)}"
     return render(remarks, end)

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 SCHEMA: Final = "ckprof.compare"
 
 #: raised whenever a key changes its meaning or vanishes; new keys do not raise it
-VERSION: Final = 2
+VERSION: Final = 3
+
+
+def _end(row: ComparedRow, place: int) -> float | None:
+    interval = row.change.interval if row.change else None
+    return math.exp(interval[place]) if interval else None
 
 
 #: of one compared row; ratios are new time / old time, the error is the standard deviation of their logarithm
@@ -33,15 +38,15 @@ _COLUMNS: Final[list[Column[ComparedRow]]] = [
     Column("name", lambda row: display_name(row.old)),
     Column("verdict", lambda row: row.change and row.change.verdict.value),
     Column("ratio", lambda row: row.change.ratio if row.change else None),
-    Column("ratio_low", lambda row: math.exp(row.change.low) if row.change else None),
-    Column("ratio_high", lambda row: math.exp(row.change.high) if row.change else None),
+    Column("ratio_low", lambda row: _end(row, 0)),
+    Column("ratio_high", lambda row: _end(row, 1)),
     Column("error", lambda row: row.change.error if row.change else None),
     Column("p_value", lambda row: row.change.p_value if row.change else None),
-    Column("processes_needed", lambda row: row.change and row.change.processes_needed),
-    Column("old_ranking_ms", lambda row: row.old.time_ms if row.old.ranked else None),
-    Column("new_ranking_ms", lambda row: row.new.time_ms if row.new.ranked else None),
-    Column("old_processes", lambda row: len(row.old.processes)),
-    Column("new_processes", lambda row: len(row.new.processes)),
+    Column("passes_needed", lambda row: row.change and row.change.passes_needed),
+    Column("old_ms", lambda row: row.old.time_ms if row.old.ranked else None),
+    Column("new_ms", lambda row: row.new.time_ms if row.new.ranked else None),
+    Column("old_passes", lambda row: len(row.old.trials)),
+    Column("new_passes", lambda row: len(row.new.trials)),
     Column("old_rounds", lambda row: len(row.old.rounds)),
     Column("new_rounds", lambda row: len(row.new.rounds)),
     Column("old_status", lambda row: row.old.status.value),
@@ -70,8 +75,8 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
         "failures": comparison.failures,
         "verdicts": {verdict.value: count for verdict, count in comparison.verdicts.items()},
         "geometric_mean": _mean_record(comparison),
-        "shift": asdict(comparison.shift) if comparison.shift else None,
-        "process_noise": comparison.process_noise,
+        "shift": {**asdict(comparison.shift), "ratio": comparison.shift.ratio} if comparison.shift else None,
+        "canaries": comparison.canaries,
         "conditions": [
             {**asdict(state), "contended": {mark.value: share for mark, share in state.contended.items()}}
             for state in comparison.states

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from ckprof.compare.change import MOST_PROCESSES, ROUNDS_EACH, Verdict
+from ckprof.compare.change import ENOUGH_VISITS, MOST_PASSES, Verdict
 from ckprof.model.outcome import Status
 from ckprof.report.document import Document, Heading
 from ckprof.report.figures import checked_text, display_name, name_column, number_column, problem_column
@@ -45,7 +45,7 @@ def summary_lines(comparison: Comparison) -> list[str]:
         *_untimed(comparison),
         (len(comparison.only_old), f"only in {comparison.old_label}"),
         (len(comparison.only_new), f"only in {comparison.new_label}"),
-        (comparison.settled, "measured again because unclear, in pairs of new processes, in the order ABBA"),
+        (comparison.settled, "measured again, interleaved, in pairs of new processes"),
     ):
         if count:
             lines.append(f"{counted(count, 'row')} {what}")
@@ -87,15 +87,20 @@ def _untimed(comparison: Comparison) -> Iterator[tuple[int, str]]:
 
 
 def shift_lines(comparison: Comparison) -> Iterator[str]:
-    """Say what all rows share; nothing where there is no such shift."""
-    shift = comparison.shift
-    if shift is None or not shift.shared:
+    """Say what all rows share where machine and code cannot be distinguished; what lacks without canaries."""
+    if comparison.shift is None:
         return
-    size = change(shift.ratio)
-    if shift.removed:
-        yield f"all rows share a change of {size}, as of clock or load: it is taken out of the verdicts"
-    else:
-        yield f"all rows share a change of {size}: more than --max-shift, so it counts in the verdicts"
+    if comparison.shifted:
+        why = "clock or power limit differ" if comparison.canaries else "there are no canaries to compare"
+        yield (
+            f"SHIFTED: all rows changed by {change(comparison.shift.ratio)}, and {why}: this may be the "
+            "machine or the code; rows are judged beyond it"
+        )
+    elif not comparison.canaries:
+        yield (
+            "no canaries to compare (the same target and device on both sides have them): a change that all "
+            "rows share is not judged as a change of the code"
+        )
 
 
 def _condition_lines(comparison: Comparison) -> Iterator[str]:
@@ -105,6 +110,7 @@ def _condition_lines(comparison: Comparison) -> Iterator[str]:
         for name, before, after, digits, unit in (
             ("load", old.load, new.load, 1, ""),
             ("clock", old.clock_mhz, new.clock_mhz, 0, " MHz"),
+            ("power limit", old.power_limit_w, new.power_limit_w, 0, " W"),
             ("temperature", old.temperature_c, new.temperature_c, 0, " °C"),
         )
         if before is not None and after is not None
@@ -124,33 +130,26 @@ def _contended_text(state: MachineState) -> str:
 
 
 def _evidence_lines(comparison: Comparison) -> Iterator[str]:
-    """Say what the verdicts of rows with one process a side rest on, and what would settle unclear ones."""
+    """Say which rows cannot have a verdict, and what would settle unclear ones."""
     changes = [row.change for row in comparison.rows if row.change]
-    single = sum(change.processes == 1 for change in changes)
-    if single and comparison.process_noise is not None:
-        whence = "as the rows show" if comparison.shift is not None else "by --process-noise"
+    few = sum(change.visits < ENOUGH_VISITS for change in changes)
+    if few:
         yield (
-            f"{counted(single, 'row')} {agreeing(single, 'has', 'have')} one process on a side: "
-            "processes are taken to differ by "
-            f"{percent(math.expm1(comparison.process_noise))}, {whence}; --passes of sweep and "
-            "run measures it"
+            f"{counted(few, 'row')} {agreeing(few, 'was', 'were')} measured in one pass on a side, which "
+            f"shows no scatter between passes: no verdict; measure {ENOUGH_VISITS} or more, with --passes"
         )
     unclear = [row.change for row in comparison.with_verdict(Verdict.UNCLEAR) if row.change]
-    needed = sorted(judged.processes_needed or MOST_PROCESSES + 1 for judged in unclear)
+    needed = sorted(judged.passes_needed or MOST_PASSES + 1 for judged in unclear)
     if needed:
         middle = needed[len(needed) // 2]
-        text = f"over {MOST_PROCESSES}" if middle > MOST_PROCESSES else str(middle)
-        yield (
-            f"half of the unclear rows would be settled by {text} processes of "
-            f"{counted(ROUNDS_EACH, 'round')} a side"
-        )
+        count = f"over {MOST_PASSES}" if middle > MOST_PASSES else f"about {middle}"
+        yield f"{count} passes per side would resolve half of the UNCLEAR rows, or --settle"
 
 
 def settling_text(judged: Change) -> str:
     """Say what would settle an unclear row."""
-    needed = judged.processes_needed
-    count = f"about {needed}" if needed else f"more than {MOST_PROCESSES}"
-    return f"{count} processes of {counted(ROUNDS_EACH, 'round')} on each side"
+    needed = judged.passes_needed
+    return f"{f'about {needed}' if needed else f'more than {MOST_PASSES}'} passes per side"
 
 
 #: rows of a table; the rest is counted. JSON and CSV have all of them
@@ -205,8 +204,8 @@ def changes_document(comparison: Comparison) -> Document:
 
 #: said where a reader may ask how a kernel can be slower in less time
 _TWO_MEASURES: Final = (
-    "Where a time says the opposite of its verdict: times are those of rankings, the change is that of all "
-    "rounds, beside what all rows share, which differs on busy machines."
+    "Where two times say the opposite of their row's verdict: a time is the median of its trials, the change "
+    "is of the means of all undisturbed ones."
 )
 
 
@@ -250,28 +249,25 @@ def compared_columns(names: ShortNames = WHOLE_NAMES) -> list[Column[ComparedRow
         name_column("instance", lambda row: display_name(row.old), names),
         Column("verdict", _verdict, style=_verdict_style),
         number_column(
-            "old ranking ms",
+            "old ms",
             lambda row: row.old.time_ms if row.change else None,
-            short_name="old ms",
         ),
         number_column(
-            "new ranking ms",
+            "new ms",
             lambda row: row.new.time_ms if row.change else None,
-            short_name="new ms",
         ),
         number_column("change", lambda row: row.change.ratio if row.change else None, change),
         Column(
             "interval",
-            lambda row: row.change.low if row.change else None,
+            lambda row: row.change.interval if row.change else None,
             align="right",
             text=_interval,
             priority=4,
         ),
-        number_column("processes", lambda row: row.change.processes if row.change else None, priority=3),
-        number_column("rounds", lambda row: row.change.rounds if row.change else None, priority=1),
+        number_column("passes", lambda row: row.change.visits if row.change else None, priority=3),
         Column(
             "needed",
-            lambda row: row.change and row.change.processes_needed,
+            lambda row: row.change and row.change.passes_needed,
             align="right",
             text=_needed,
             priority=2,
@@ -290,14 +286,14 @@ def _verdict_style(row: ComparedRow) -> str:
 
 
 def _interval(row: ComparedRow) -> str:
-    found = row.change
-    return f"{change(math.exp(found.low))} to {change(math.exp(found.high))}" if found else ""
+    interval = row.change.interval if row.change else None
+    return " to ".join(change(math.exp(end)) for end in interval) if interval else ""
 
 
 def _needed(row: ComparedRow) -> str:
     if row.change is None or row.change.verdict is not Verdict.UNCLEAR:
         return ""
-    return str(row.change.processes_needed or f"over {MOST_PROCESSES}")
+    return str(row.change.passes_needed or f"over {MOST_PASSES}")
 
 
 def best_change_columns(names: ShortNames = WHOLE_NAMES) -> list[Column[ComparedProblem]]:

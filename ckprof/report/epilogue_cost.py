@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass
+from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.problem import traffic_of
@@ -16,7 +17,6 @@ from ckprof.wording import agreeing, counted, percent
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof.compare.row_times import RowTimes
     from ckprof.model.outcome import Outcome, RoundTime
     from ckprof.model.results import RunResults
     from ckprof.report.rows import ResultRow
@@ -31,10 +31,10 @@ class EpilogueCost:
     unfused: Outcome
     time_ms: float
     unfused_ms: float
-    #: time with / time without, of what ran beside each other, and the interval that holds it
+    #: time with / time without, of paired rounds
     ratio: float
-    low: float
-    high: float
+    #: that holds it; ``None`` with one pair, which shows no scatter
+    interval: tuple[float, float] | None
     #: share of the bytes of all tensors that belongs to what is fused
     bytes_share: float
 
@@ -47,11 +47,11 @@ def epilogue_costs(results: RunResults, problem_index: int) -> list[EpilogueCost
     pairs = _pairs(results, problem_index)
     if not pairs:
         return []
-    from ckprof.compare.change import estimate_changes
+    from ckprof.compare.change import judge_pairs
     from ckprof.compare.compare import DEFAULT_POLICY
 
     types = {instance.key: instance.types for instance in results.instances}
-    changes, _, _ = estimate_changes([_times(*pair) for pair in pairs], DEFAULT_POLICY)
+    changes = judge_pairs([_differences(*pair) for pair in pairs], DEFAULT_POLICY)
     costs = []
     for (fused, unfused), change in zip(pairs, changes, strict=True):
         with_it, without = (
@@ -66,8 +66,7 @@ def epilogue_costs(results: RunResults, problem_index: int) -> list[EpilogueCost
                 time_ms=times[0],
                 unfused_ms=times[1],
                 ratio=change.ratio,
-                low=math.exp(change.low),
-                high=math.exp(change.high),
+                interval=change.interval and (math.exp(change.interval[0]), math.exp(change.interval[1])),
                 bytes_share=1 - without / with_it,
             )
         )
@@ -102,27 +101,21 @@ def _cell(key: str | None, outcome: Outcome) -> tuple[str | None, int]:
     return key, AUTO if outcome.split_k_deduced else outcome.split_k
 
 
-def _times(fused: Outcome, unfused: Outcome) -> RowTimes:
-    """Return the rounds that both ran in, by the processes that measured them.
+def _differences(fused: Outcome, unfused: Outcome) -> list[float]:
+    """Return the logarithms of time with / time without, of each visit that both have.
 
-    Where that was one of each side, its rounds are all that shows how much their ratio varies.
+    Where that is one, its rounds are all that shows how much the ratio varies.
     """
-    from ckprof.compare.row_times import RowTimes
-
     with_it, without = _by_place(fused.rounds), _by_place(unfused.rounds)
-    pairs = {
-        place: f"{with_it[place][0].process}/{without[place][0].process}"
-        for place in with_it
-        if place in without
-    }
-    one_each = len(set(pairs.values())) == 1
-    old: dict[str, list[float]] = defaultdict(list)
-    new: dict[str, list[float]] = defaultdict(list)
-    for place, processes in pairs.items():
-        name = str(place) if one_each else processes
-        old[name] += [math.log(one.time_ms) for one in without[place]]
-        new[name] += [math.log(one.time_ms) for one in with_it[place]]
-    return RowTimes(old=old, new=new, problem=fused.problem_index, paired=True)
+    visits: dict[str, list[float]] = defaultdict(list)
+    for place in with_it:
+        if place in without:
+            of_round = [fmean(math.log(one.time_ms) for one in some[place]) for some in (with_it, without)]
+            visits[with_it[place][0].process].append(of_round[0] - of_round[1])
+    if len(visits) == 1:
+        (rounds,) = visits.values()
+        return rounds
+    return [median(rounds) for rounds in visits.values()]
 
 
 def _by_place(rounds: Sequence[RoundTime]) -> dict[int, list[RoundTime]]:
@@ -155,7 +148,11 @@ def cost_table(results: RunResults, problem_index: int) -> Table[EpilogueCost] |
         Column("time", lambda cost: cost.time_ms, unit="ms", align="right", form=".4f"),
         Column("without", lambda cost: cost.unfused_ms, unit="ms", align="right", form=".4f"),
         Column("ratio", lambda cost: cost.ratio, align="right", form=".3f"),
-        Column("95 % interval", lambda cost: f"{cost.low:.3f} to {cost.high:.3f}", priority=3),
+        Column(
+            "95 % interval",
+            lambda cost: " to ".join(f"{end:.3f}" for end in cost.interval or ()),
+            priority=3,
+        ),
         Column(
             "bytes", lambda cost: cost.bytes_share, align="right", text=lambda cost: percent(cost.bytes_share)
         ),
@@ -196,7 +193,7 @@ def cost_as_json(cost: EpilogueCost) -> dict[str, Any]:
         "time_ms": cost.time_ms,
         "unfused_ms": cost.unfused_ms,
         "ratio": cost.ratio,
-        "ratio_low": cost.low,
-        "ratio_high": cost.high,
+        "ratio_low": cost.interval and cost.interval[0],
+        "ratio_high": cost.interval and cost.interval[1],
         "bytes_share": cost.bytes_share,
     }

@@ -26,6 +26,8 @@ CANARIES: Final = "canaries"
 SOURCES: Final = "sources"
 #: name, in the evidence of an attempt, of the time of the reference kernel before it, in milliseconds
 REFERENCE_MS: Final = "reference_ms"
+#: name of the device's power limit in watts, in the same evidence
+POWER_LIMIT: Final = "power_limit_w"
 #: name, in the evidence of an attempt, of the number of its worker process within the session, from 0
 PROCESS: Final = "process"
 #: names, in the evidence of an attempt on a problem that several devices share: the kernel that all of them

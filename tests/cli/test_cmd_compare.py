@@ -104,7 +104,7 @@ def test_stores_without_anything_in_common(ckprof, stores, tmp_path):
 
 def test_the_self_test(ckprof, stores):
     called = ckprof("compare", "--self-test", stores / "processes.db", "--seeds", "2").ok()
-    assert "0 of 24 rows are called faster or slower between halves of 2 to 2 processes" in called.out
+    assert "0 of 24 rows are called faster or slower between halves of 2 to 2 passes" in called.out
     assert "2 of 2 injected slowdowns of 5 % were found" in called.out
 
 
@@ -112,13 +112,13 @@ def test_a_self_test_that_finds_nothing_fails(ckprof, stores):
     called = ckprof("compare", "--self-test", stores / "noisy.db", "--seeds", "2")
     assert called.code == 1
     assert "0 of 2 injected slowdowns of 5 % were found" in called.out
-    assert "measure in more passes, with --passes" in called.err
+    assert "measure more passes, with --passes" in called.err
 
 
 def test_a_self_test_that_cannot_fail_fails(ckprof, stores):
     called = ckprof("compare", "--self-test", stores / "old.db")
     assert (called.code, called.out) == (1, "")
-    assert "measure in several, e.g. with 'ckprof sweep --passes 4'" in called.err
+    assert "measure more, e.g. with 'ckprof sweep --passes 6'" in called.err
 
 
 def test_settling_needs_the_kernels(ckprof, stores):

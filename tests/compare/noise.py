@@ -1,180 +1,326 @@
-"""Simulated sides of comparisons, with the noise that machines have: seeded, so that figures repeat."""
+"""Simulated sides of comparisons, with the noise that machines have: seeded, so that figures repeat.
+
+``python -m tests.compare.noise 1000`` prints the table of docs/compare.md.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ckprof.compare.change import Change, Verdict, estimate_changes, judge
+from ckprof.compare.change import Change, Shift, Verdict, judge_pairs, judge_visits
 from ckprof.compare.options import ChangePolicy
-from ckprof.compare.row_times import RowTimes
+from ckprof.compare.visits import Visits
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Generator = np.random.Generator
 
-#: kernels per problem
-KERNELS = 30
-FALSE = (Verdict.FASTER, Verdict.SLOWER)
+#: scatter of a trial of one round, and of three
+ONE_ROUND: Final = 0.01
+THREE_ROUNDS: Final = 0.0058
+FALSE: Final = (Verdict.FASTER, Verdict.SLOWER)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """How much there is to simulate."""
+    """How much is measured."""
 
-    rows: int = 300
-    processes: int = 1
-    rounds: int = 3
+    problems: int = 20
+    kernels: int = 30
+    old: int = 3
+    new: int = 3
 
     @property
-    def problem(self) -> NDArray[np.int64]:
-        """Return the number of each row's problem."""
-        return np.arange(self.rows) // KERNELS
+    def rows(self) -> tuple[int, int]:
+        return self.problems, self.kernels
+
+    def __str__(self) -> str:
+        passes = f"{self.old}" if self.old == self.new else f"{self.old} and {self.new}"
+        return f"{self.problems} x {self.kernels}, {passes} passes"
 
 
-#: adds noise to an array of logarithms of times: (rows, processes, rounds)
-Noise = Callable[[np.random.Generator, Shape], Array]
+#: by how much the machine is slower in each of some visits in a row, as logarithms
+InTime = Callable[[Generator, int], Array]
+#: adds noise of its own to times: (problems, kernels, visits) of both sides
+OfRows = Callable[[Generator, Array], Array]
 
 
-def _auto_regressive(generator: np.random.Generator, count: int, shape: Shape, sigma: float) -> Array:
-    steps = generator.normal(0, sigma * math.sqrt(1 - 0.8**2), (count, shape.processes, shape.rounds))
-    steps[..., 0] = generator.normal(0, sigma, (count, shape.processes))
-    for number in range(1, shape.rounds):
-        steps[..., number] += 0.8 * steps[..., number - 1]
-    return steps
+def quiet(generator: Generator, count: int) -> Array:
+    return np.zeros(count)
 
 
-def _walk(generator: np.random.Generator, shape: Shape) -> Array:
-    """All rows of a process follow one slow walk, problem after problem."""
-    problems = int(shape.problem.max()) + 1
-    steps = generator.normal(0, 0.004, (shape.processes, problems * shape.rounds)).cumsum(axis=1)
-    return steps.reshape(shape.processes, problems, shape.rounds).transpose(1, 0, 2)[shape.problem]
+def spells(slower: float, share: float, length: float) -> InTime:
+    """The machine is slower for spells of some visits, this share of the time."""
 
-
-def _per(count: str, sigma: float) -> Noise:
-    def noise(generator: np.random.Generator, shape: Shape) -> Array:
-        if count == "row":
-            return generator.normal(0, sigma, (shape.rows, shape.processes, 1))
-        if count == "problem":
-            problems = int(shape.problem.max()) + 1
-            return generator.normal(0, sigma, (problems, shape.processes, 1))[shape.problem]
-        return generator.normal(0, sigma, (1, shape.processes if count == "process" else 1, 1))
+    def noise(generator: Generator, count: int) -> Array:
+        found, visit = np.zeros(count), 0
+        while visit < count:
+            visit += int(generator.exponential(length * (1 - share) / share)) + 1
+            spell = int(generator.exponential(length)) + 1
+            found[visit : visit + spell] = slower
+            visit += spell
+        return found
 
     return noise
 
 
-#: what disturbs times beside independent noise of 1 %
-KINDS: dict[str, Noise] = {
-    "independent": lambda generator, shape: np.zeros(1),
-    "2 % per row and process": _per("row", 0.02),
-    "3 % per problem and process": _per("problem", 0.03),
-    "3 % per process": _per("process", 0.03),
-    "3 % per side": _per("side", 0.03),
-    "AR(0.8)": lambda generator, shape: _auto_regressive(generator, shape.rows, shape, 0.02),
-    "AR(0.8) per problem": lambda generator, shape: _auto_regressive(
-        generator, int(shape.problem.max()) + 1, shape, 0.03
-    )[shape.problem],
-    "slow walk": _walk,
-    "bursts": lambda generator, shape: (
-        (generator.random((shape.rows, shape.processes, shape.rounds)) < 0.05)
-        * generator.exponential(0.4, (shape.rows, shape.processes, shape.rounds))
-    ),
-}
+def another_job(generator: Generator, count: int) -> Array:
+    return np.where(generator.random(count) < 0.03, np.log(generator.uniform(1.2, 1.6, count)), 0.0)
 
 
-def side(generator: np.random.Generator, shape: Shape, noise: Noise, sigma: float | Array = 0.01) -> Array:
-    """Return logarithms of times: (rows, processes, rounds).
+def walk(memory: float) -> InTime:
+    """The machine's speed wanders by 3 %, and forgets within that many visits."""
 
-    :param sigma: of the independent noise, for all rows or each of them.
+    def noise(generator: Generator, count: int) -> Array:
+        kept, level, found = math.exp(-1 / memory), generator.normal(0, 0.03), np.empty(count)
+        for visit in range(count):
+            level = kept * level + math.sqrt(1 - kept**2) * generator.normal(0, 0.03)
+            found[visit] = level
+        return found
+
+    return noise
+
+
+def step(generator: Generator, count: int) -> Array:
+    return np.where(np.arange(count) >= generator.integers(0, count), 0.05, 0.0)
+
+
+def two_states(share: float, size: float, chance: float) -> OfRows:
+    """A share of the kernels is slower in some processes."""
+
+    def noise(generator: Generator, times: Array) -> Array:
+        rows = generator.random(times.shape[:2]) < share
+        return size * (rows[:, :, None] & (generator.random(times.shape) < chance))
+
+    return noise
+
+
+def noisy_rows(generator: Generator, times: Array) -> Array:
+    sigma = np.exp(generator.normal(math.log(0.01), 1.0, times.shape[:2]))
+    return sigma[:, :, None] * generator.normal(0, 1, times.shape)
+
+
+def noisy_problems(generator: Generator, times: Array) -> Array:
+    problems, _, visits = times.shape
+    sigma = np.where(generator.random(problems) < 0.1, 0.10, 0.003)
+    return sigma[:, None, None] * generator.normal(0, 1, (problems, 1, visits))
+
+
+def heavy_tails(generator: Generator, times: Array) -> Array:
+    return 0.01 * generator.standard_t(2, times.shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What the machine does to times."""
+
+    in_time: InTime = quiet
+    of_rows: OfRows | None = None
+    #: between which shares kernels follow the machine, and how much each canary does
+    follow: tuple[float, float] = (1.0, 1.0)
+    canaries: tuple[float, ...] = (1.0, 0.0)
+    #: the new side's machine is slower by this
+    slower: float = 0.0
+    #: standard deviations of what a side has in common, and of what a process has, shared by canaries or not
+    of_side: float = 0.0
+    of_process: float = 0.0
+    shared: bool = True
+    sigma: float = ONE_ROUND
+    #: share of the trials that are missing
+    missing: float = 0.0
+
+
+#: standard deviation of a canary's time
+_CANARY: Final = 0.003
+
+
+def simulate(generator: Generator, shape: Shape, machine: Machine, change: Array | None = None) -> Visits:
+    """Return two sides, measured one after the other, pass by pass.
+
+    :param change: by how much each row is slower on the new side.
     """
-    independent = generator.normal(0, 1, (shape.rows, shape.processes, shape.rounds))
-    return independent * np.reshape(sigma, (-1, 1, 1)) + noise(generator, shape)
+    passes = shape.old + shape.new
+    is_new = np.arange(passes) >= shape.old
+    state = machine.in_time(generator, passes * shape.problems).reshape(passes, shape.problems).T
+    state = state + np.where(is_new, machine.slower, 0.0)
+    state = state + generator.normal(0, 1, 2)[is_new.astype(int)] * machine.of_side
+    process = machine.of_process * generator.normal(0, 1, passes)
+    follow = generator.uniform(*machine.follow, shape.rows)
+    times = follow[:, :, None] * state[:, None, :] + process
+    times = times + machine.sigma * generator.normal(0, 1, times.shape)
+    if machine.of_rows is not None:
+        times = times + machine.of_rows(generator, times)
+    if change is not None:
+        times = times + change[:, :, None] * is_new
+    if machine.missing:
+        times[generator.random(times.shape) < machine.missing] = np.nan
+    canaries = np.array([factor * state for factor in machine.canaries]).reshape(-1, shape.problems, passes)
+    canaries = canaries + (process if machine.shared else 0.0)
+    canaries = canaries + _CANARY * generator.normal(0, 1, canaries.shape)
+    return Visits(times=times, canaries=canaries, old=shape.old)
 
 
-def row_times(old: Array, new: Array, shape: Shape) -> list[RowTimes]:
-    """Return the rows of two sides."""
-    return [
-        RowTimes(
-            old={f"old {number}": rounds for number, rounds in enumerate(before)},
-            new={f"new {number}": rounds for number, rounds in enumerate(after)},
-            problem=problem,
-        )
-        for before, after, problem in zip(old.tolist(), new.tolist(), shape.problem.tolist(), strict=True)
-    ]
-
-
-def judged(rows: list[RowTimes], policy: ChangePolicy | None = None) -> list[Change]:
-    """Return the verdicts about some rows."""
-    policy = policy or ChangePolicy()
-    changes, _, _ = estimate_changes(rows, policy)
-    return judge(changes, policy)
-
-
-def verdicts(old: Array, new: Array, shape: Shape) -> list[Verdict]:
-    """Return the verdicts about two sides."""
-    return [change.verdict for change in judged(row_times(old, new, shape))]
+def judged(visits: Visits, policy: ChangePolicy | None = None) -> tuple[dict[tuple[int, int], Change], Shift]:
+    """Return the changes of the rows that both sides have, by problem and kernel."""
+    changes, shift = judge_visits(visits, policy or ChangePolicy(), same_clock=True)
+    both = np.all([np.isfinite(visits.times[..., side]).any(axis=-1) for side in visits.sides], axis=0)
+    return dict(zip(map(tuple, np.argwhere(both).tolist()), changes, strict=True)), shift
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """What came of comparing simulated sides that differ in one row at most."""
+    """What came of many comparisons."""
 
-    #: shares of the other rows
+    #: share of the unchanged rows that were called faster or slower
     false: float
+    #: share of the comparisons with such a row
+    with_false: float
+    #: share of the changed rows that were called slower
+    found: float = math.nan
+    #: share of all rows that were called the same
     same: float
-    #: share of the simulations in which the row that differs was found
-    found: float
+    #: share of the comparisons that were SHIFTED
+    shifted: float
 
 
-def without_change(
-    noise: Noise, shape: Shape, sides: int, factor: float = 1.3, sigma: float = 0.01
+def figures(
+    machine: Machine,
+    shape: Shape,
+    repetitions: int,
+    *,
+    factor: float = 1.0,
+    changed: Callable[[Generator, Shape], Mask] | None = None,
+    seed: int = 1,
+    settle: bool = False,
 ) -> Figures:
-    """Compare sides that differ in nothing but one row, which is slower by a factor."""
-    found = false = same = 0
-    for seed in range(sides):
-        generator = np.random.default_rng([seed, shape.processes, shape.rounds])
-        old, new = (side(generator, shape, noise, sigma) for _ in range(2))
-        changed = seed % shape.rows
-        new[changed] += math.log(factor)
-        got = verdicts(old, new, shape)
-        found += got.pop(changed) is Verdict.SLOWER
-        false += sum(verdict in FALSE for verdict in got)
-        same += got.count(Verdict.SAME)
-    others = sides * (shape.rows - 1)
-    return Figures(false=false / others, same=same / others, found=found / sides)
+    """Compare simulated sides.
+
+    :param changed: which rows are slower by the factor.
+    :param settle: measure again what has a false verdict, in pairs of processes, as ``--settle`` does.
+    """
+    false = with_false = same = shifted = found = rows_changed = rows = 0
+    for repetition in range(repetitions):
+        generator = np.random.default_rng([seed, repetition])
+        some = changed(generator, shape) if changed else np.zeros(shape.rows, bool)
+        verdicts, shift = judged(simulate(generator, shape, machine, some * math.log(factor)))
+        wrong = [row for row, one in verdicts.items() if one.verdict in FALSE and not some[row]]
+        if settle:
+            wrong = [row for row in wrong if _settled(generator, machine) in FALSE]
+        false, with_false = false + len(wrong), with_false + bool(wrong)
+        found += sum(verdicts[row].verdict is Verdict.SLOWER for row in verdicts if some[row])
+        rows_changed += sum(bool(some[row]) for row in verdicts)
+        same += sum(one.verdict is Verdict.SAME for one in verdicts.values())
+        shifted, rows = shifted + shift.unexplained, rows + len(verdicts)
+    return Figures(
+        false=false / max(1, rows - rows_changed),
+        with_false=with_false / repetitions,
+        found=found / rows_changed if rows_changed else math.nan,
+        same=same / rows,
+        shifted=shifted / repetitions,
+    )
 
 
-def power(noise: Noise, shape: Shape, factor: float, *, sides: int, changed: int = 10) -> float:
-    """Return the share of changed rows that are found."""
-    found = 0
-    for seed in range(sides):
-        generator = np.random.default_rng([seed, 7])
-        old, new = (side(generator, shape, noise) for _ in range(2))
-        rows = generator.choice(shape.rows, changed, replace=False)
-        new[rows] += math.log(factor)
-        got = verdicts(old, new, shape)
-        found += sum(got[row] is Verdict.SLOWER for row in rows.tolist())
-    return found / (sides * changed)
+def _settled(generator: Generator, machine: Machine, most: int = 20) -> Verdict:
+    """Return the verdict about a row that did not change after pairs of processes, as settling has it."""
+    times = np.zeros((1, 1, 2 * most)) + machine.sigma * generator.normal(0, 1, (1, 1, 2 * most))
+    if machine.of_rows is not None:
+        # the row is one of those that the noise is about
+        noise = machine.of_rows(generator, np.zeros((400, 1, 2 * most)))
+        times = times + noise[np.argmax(np.ptp(noise, axis=-1)[:, 0])]
+    differences = times.reshape(most, 2)[:, 1] - times.reshape(most, 2)[:, 0]
+    for pairs in range(4, most + 1):
+        (change,) = judge_pairs([differences[:pairs].tolist()], ChangePolicy())
+        if change.verdict is not Verdict.UNCLEAR:
+            return change.verdict
+    return Verdict.UNCLEAR
+
+
+def tenth(generator: Generator, shape: Shape) -> Mask:
+    return generator.random(shape.rows) < 0.1
+
+
+def first_rows(count: int) -> Callable[[Generator, Shape], Mask]:
+    return lambda generator, shape: np.broadcast_to(np.arange(shape.kernels) < count, shape.rows)
+
+
+def one_problem(generator: Generator, shape: Shape) -> Mask:
+    return np.broadcast_to(np.arange(shape.problems)[:, None] == 0, shape.rows)
+
+
+#: kernels follow the machine between not at all and wholly
+PARTLY: Final = (0.0, 1.0)
+#: what the machine does while nothing changes
+MACHINES: Final[Mapping[str, Machine]] = {
+    "1 % of independent noise": Machine(),
+    "8 % slower, 10 % of the time": Machine(in_time=spells(0.08, 0.10, 4)),
+    "8 % slower, 30 % of the time": Machine(in_time=spells(0.08, 0.30, 4)),
+    "5 % slower, half of the time": Machine(in_time=spells(0.05, 0.5, 8)),
+    "another job, 20 to 60 %, 3 % of the time": Machine(in_time=another_job),
+    "a walk of 3 %, memory one visit": Machine(in_time=walk(1)),
+    "a walk of 3 %, memory five visits": Machine(in_time=walk(5)),
+    "a clock 5 % lower from some visit on": Machine(in_time=step),
+    "the new side's machine 5 % slower": Machine(slower=0.05),
+    "4 % per side": Machine(of_side=0.04, canaries=(1.0, 0.3)),
+    "3 % per process, canaries too": Machine(of_process=0.03),
+    "3 % per process, canaries not": Machine(of_process=0.03, shared=False),
+    "noise of 10 % in a tenth of the problems": Machine(of_rows=noisy_problems),
+    "noise by row, 0.3 to 3 %": Machine(of_rows=noisy_rows),
+    "heavy tails": Machine(of_rows=heavy_tails),
+    "all rows in two states": Machine(of_rows=two_states(1.0, 0.08, 0.3)),
+    "5 % of the rows in two states": Machine(of_rows=two_states(0.05, 0.08, 0.5)),
+    "2 % of the rows in two states": Machine(of_rows=two_states(0.02, 0.08, 0.5)),
+    "a fifth of the trials missing": Machine(missing=0.2),
+}
+#: of :data:`MACHINES`, those whose canaries say what the machine does, while kernels follow it in part
+FOLLOWED: Final = (
+    "8 % slower, 10 % of the time",
+    "8 % slower, 30 % of the time",
+    "another job, 20 to 60 %, 3 % of the time",
+    "a walk of 3 %, memory five visits",
+    "a clock 5 % lower from some visit on",
+    "the new side's machine 5 % slower",
+)
+SHAPES: Final = (
+    *(Shape(problems=p, kernels=k) for p, k in ((1, 3), (1, 30), (2, 3), (3, 5), (20, 3))),
+    *(Shape(old=a, new=b) for a, b in ((2, 2), (5, 5), (2, 5))),
+    *(Shape(problems=1, kernels=k, old=2, new=2) for k in (3, 30)),
+)
+
+
+def kinds() -> dict[str, tuple[Machine, Shape]]:
+    """Return all kinds of noise without a change, by name."""
+    found = {name: (machine, Shape()) for name, machine in MACHINES.items()}
+    for name in FOLLOWED:
+        partly = replace(MACHINES[name], follow=PARTLY)
+        found[f"{name}, followed in part"] = partly, Shape()
+        found[f"{name}, followed in part, no canaries"] = replace(partly, canaries=()), Shape()
+        for shape in SHAPES:
+            found[f"{name}, followed in part: {shape}"] = partly, shape
+    for shape in SHAPES:
+        found[f"1 % of independent noise: {shape}"] = Machine(), shape
+    return found
 
 
 def main() -> None:
-    """Print the figures of docs/compare.md."""
-    print(f"{'noise beside 1 %':30} processes x rounds   false verdicts   1.3 times slower found")
-    for name, noise in KINDS.items():
-        for processes, rounds in ((4, 3), (1, 3), (1, 10)):
-            figures = without_change(noise, Shape(processes=processes, rounds=rounds), 30)
-            print(f"{name:30} {processes} x {rounds:<17} {figures.false:<16.3%} {figures.found:.0%}")
-    five = Shape(processes=5, rounds=3)
-    for factor in (1.05, 1.1):
-        found = power(KINDS["independent"], five, factor, sides=20)
-        print(f"5 processes x 3 rounds, {factor} times slower: {found:.2f}")
-    disturbed = power(KINDS["bursts"], Shape(rounds=20), 1.1, sides=20)
-    print(f"5 % of the rounds disturbed, 20 rounds, 1.1 times slower: {disturbed:.2f}")
-    for sigma in (0.003, 0.005, 0.007):
-        quiet = without_change(KINDS["independent"], Shape(), 10, sigma=sigma)
-        print(f"nothing changed, 1 process x 3 rounds, noise {sigma:.1%}: SAME {quiet.same:.0%}")
+    """Print the table."""
+    repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 60
+    print(f"{repetitions} comparisons each without a change; in the last column, a tenth of the rows changed")
+    print("| noise | false rows | comparisons with any | SHIFTED | +10 % found |")
+    print("| --- | --- | --- | --- | --- |")
+    for name, (machine, shape) in kinds().items():
+        one = figures(machine, shape, repetitions)
+        power = figures(machine, shape, max(10, repetitions // 20), factor=1.1, changed=tenth)
+        print(
+            f"| {name} | {one.false:.3%} | {one.with_false:.1%} | {one.shifted:.0%} | {power.found:.0%} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

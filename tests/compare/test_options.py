@@ -13,13 +13,6 @@ from ckprof.option import options_of
 from tests.cases import Cases
 
 
-def test_no_shift_is_taken_out_where_none_may_be() -> None:
-    parse = parsers()["max_shift"].parse
-    for wrong in ("-1", "100", "nan"):
-        with pytest.raises(UsageError, match="at least 0 and less than 100 percent"):
-            parse(wrong)
-
-
 def parsers():
     return {field.name: option for field, option in options_of(ChangePolicy)}
 
@@ -28,27 +21,23 @@ def test_options_are_read_as_they_are_shown() -> None:
     options = parsers()
     for name, text, value in (
         ("min_change", "2.5", 0.025),
-        ("process_noise", "3", 0.03),
-        ("round_noise", "99", 0.99),
-        ("max_shift", "0", 0.0),
         ("fail_on", "slower,shift", (FailOn.SLOWER, FailOn.SHIFT)),
     ):
         assert options[name].parse(text) == value
         assert options[name].show(value) == text
-    assert ChangePolicy(**{name: options[name].parse("50") for name in ("min_change", "max_shift")})
+    assert ChangePolicy().fail_on == (FailOn.SLOWER, FailOn.STATUS, FailOn.SHIFT)
 
 
 def test_limits_of_each_value() -> None:
-    shares = ("min_change", "confidence", "false_discovery_rate", "process_noise", "round_noise")
+    shares = ("min_change", "confidence", "false_discovery_rate")
     wrong = [(name, value, "more than 0 and less than 1") for name in shares for value in (0, 1, -0.1, 1.5)]
-    wrong += [("max_shift", value, "at least 0 and less than 1") for value in (-0.1, 1)]
     wrong.append(("resamples", 199, "at least 200"))
     with Cases() as cases:
         for name, value, expected in wrong:
             with cases.case(name, value):
                 with pytest.raises(UsageError, match=re.escape(f"{name} is {value}, expected {expected}")):
                     ChangePolicy(**{name: value})
-    assert ChangePolicy(max_shift=0, resamples=200, confidence=0.999, min_change=1e-6)
+    assert ChangePolicy(resamples=200, confidence=0.999, min_change=1e-6)
 
 
 def test_settling_needs_rounds_for_a_verdict() -> None:

@@ -199,7 +199,7 @@ def test_canaries_are_medians_over_the_rounds_of_a_visit() -> None:
     (problem,) = {problem for problem, _ in side.canaries}
     assert set(side.by_problem) == {problem}
     # the process is that of the rows
-    assert {process for _, process in side.canaries} == set(side.by_problem[problem][0].processes)
+    assert {process for _, process in side.canaries} == set(side.by_problem[problem][0].trials)
 
 
 def test_canaries_can_be_compared_where_object_and_device_are_equal() -> None:
@@ -207,7 +207,9 @@ def test_canaries_can_be_compared_where_object_and_device_are_equal() -> None:
         sessions = [
             replace(SESSION, uid=f"{i:032x}", environment={CANARIES: one}) for i, one in enumerate(kept)
         ]
-        made = [one for session in sessions for one in attempts(replace(ONE, session=session))]
+        made = [
+            one for session in sessions for one in attempts(replace(ONE, session=session, canaries=False))
+        ]
         return side_of("x", made).canary_digests
 
     first = {"object": "1" * 40, "device": {"model": "a", "compute_units": 2}}

@@ -157,7 +157,7 @@ def test_github_names_what_is_slower_or_fails(comparison: Comparison) -> None:
     assert sorted(one["title"].partition(":")[0] for one in read) == ["slower", "status"]
     assert {one["level"] for one in read} == {"error"}
     lost = replace(comparison, only_old=(comparison.rows[0].old,))
-    assert [one["level"] for one in obeyed(render_comparison_github(lost))].count("warning") == 1
+    assert [one["level"] for one in obeyed(render_comparison_github(lost))].count("notice") == 1
 
 
 def test_junit_survives_control_characters() -> None:

@@ -24,8 +24,7 @@ def test_the_table_says_what_happened(comparison: Comparison) -> None:
     text = comparison_document(comparison).text()
     assert "old.db (old) against new.db (new)" in text
     assert "11 rows with times on both sides: 1 SLOWER, 0 FASTER, 1 UNCLEAR, 9 SAME" in text
-    assert "11 rows have one process on a side: processes are taken to differ by" in text
-    assert "half of the unclear rows would be settled by" in text
+    assert re.search(r"about \d+ passes per side would resolve half of the UNCLEAR rows, or --settle", text)
     assert "conditions (medians): load 0.5 \N{RIGHTWARDS ARROW} 9.0" in text
     assert "toolchain.compiler    clang 19.1" in text
     assert "wrong_result" in text
@@ -47,15 +46,23 @@ def test_long_tables_say_that_they_are_cut() -> None:
 
 
 def test_a_shift_that_all_rows_share_is_said() -> None:
-    shifted = comparison_of(Made(seed=2, noise=0.004, session=later(), factor=lambda p, i: 1.06))
-    assert re.search(
-        r"all rows share a change of \+[56]\.\d %, .* it is taken out", comparison_document(shifted).text()
-    )
+    slower = Made(seed=2, noise=0.004, session=later(), factor=lambda p, i: 1.06)
+    shifted = comparison_of(replace(slower, canaries=False))
+    text = comparison_document(shifted).text()
+    assert re.search(r"SHIFTED: all rows changed by \+[56]\.\d %, and there are no canaries to compare", text)
     assert failing_on(shifted, FailOn.SLOWER) == []
-    assert failing_on(shifted, FailOn.SHIFT) == ["12 slower together"]
-    doubled = comparison_of(Made(seed=2, noise=0.004, session=later(), factor=lambda p, i: 2.0))
-    assert "more than --max-shift, so it counts" in comparison_document(doubled).text()
-    assert failing_on(doubled, FailOn.SLOWER, FailOn.SHIFT) == ["12 slower"]
+    assert failing_on(shifted, FailOn.SHIFT) == ["12 SHIFTED"]
+    known = comparison_of(slower)
+    assert "SHIFTED" not in comparison_document(known).text()
+    assert failing_on(known, FailOn.SLOWER, FailOn.SHIFT) == ["12 slower"]
+    unchanged = comparison_of(replace(slower, canaries=False, factor=lambda p, i: 1.0))
+    assert "no canaries to compare" in comparison_document(unchanged).text()
+
+
+def test_rows_of_one_pass_are_said_to_have_no_verdict() -> None:
+    text = comparison_document(comparison_of(Made(seed=2, processes=1, session=later()))).text()
+    assert "12 rows were measured in one pass on a side" in text
+    assert "0 SLOWER, 0 FASTER, 12 UNCLEAR, 0 SAME" in text
 
 
 def test_a_machine_that_others_used_is_said() -> None:
@@ -75,12 +82,12 @@ def test_at_80_columns_times_and_changes_stay(comparison: Comparison) -> None:
     head = next(line for line in text.splitlines() if line.startswith("problem") and "old ms" in line)
     assert head.split()[-5:] == ["old", "ms", "new", "ms", "change"]
     wide = comparison_document(comparison).text(Terminal(width=300))
-    assert "old ranking ms" in wide and "processes" in wide
+    assert "interval" in wide and "passes" in wide
 
 
 def test_a_time_against_its_verdict_is_explained(comparison: Comparison) -> None:
-    assert "says the opposite" not in comparison_document(comparison).text()
+    assert "say the opposite" not in comparison_document(comparison).text()
     (row, *_) = comparison.with_verdict(Verdict.SLOWER)
     faster = with_rounds(row.new, [replace(one, time_ms=one.time_ms / 9) for one in row.new.rounds])
     rows = [replace(one, new=faster) if one is row else one for one in comparison.rows]
-    assert "says the opposite" in comparison_document(replace(comparison, rows=tuple(rows))).text()
+    assert "say the opposite" in comparison_document(replace(comparison, rows=tuple(rows))).text()

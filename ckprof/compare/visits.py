@@ -1,0 +1,257 @@
+"""What the visits of two sides say of how much each row changed, and how far machine and chance reach.
+
+A row is one kernel on one problem; a visit is that problem in one pass, which is one process that goes once
+over all problems. So visits of one problem are far apart in time, and what is independent of one another are
+passes.
+
+The model, on logarithms of times::
+
+    time = row + side + problem x side + pass + visit + residual
+
+**The machine's share** of a change is an interval, never a number that is subtracted: kernels follow clock
+and bandwidth between not at all and wholly. Two reference kernels as extreme as can be, the canaries, are
+measured in every visit; the interval is the hull of 0 and of what each canary moved by, over all problems and
+on this one, widened by half for kernels that follow more than a canary does. Without canaries it reaches from
+0 to what all rows have in common.
+
+**Chance** is what remains: the residual of the row, moderated as Smyth does ("Linear models and empirical
+Bayes methods", 2004) but never below what all rows have on average; that of the problem's visits in the same
+way; what passes differ by and no canary shows; and the scatter of the canaries. Degrees of freedom are
+Satterthwaite's.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Array: TypeAlias = NDArray[np.float64]
+
+
+#: kernels may follow the machine by this many times as much as a canary does
+_REACH: Final = 1.5
+#: a visit is disturbed where a canary is off by this many standard deviations, and by this much
+_DISTURBED: Final = 6.0
+_LEAST_DISTURBED: Final = 0.03
+#: share of a problem's rows, at either end, that say nothing of what all of them share
+_TRIMMED: Final = 0.2
+#: problems from which on they say what passes have in common
+_ENOUGH_PROBLEMS: Final = 3
+#: rows from which on they say how alike their variances are, and degrees of freedom of fewer
+_ENOUGH_ROWS: Final = 20
+_FEW_ROWS: Final = 4.0
+#: degrees of freedom of the prior: at least, at most
+_PRIOR: Final = (2.0, 60.0)
+#: standard deviation / median of absolute values, of a normal distribution; variance of a median / of a mean
+_MEDIAN_TO_SIGMA: Final = 1.4826
+_MEDIAN_VARIANCE: Final = math.pi / 2
+#: standard deviation below which no clock tells times apart
+LEAST_SIGMA: Final = 1e-5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visits:
+    """Logarithms of the times of two sides; NaN for what was not measured."""
+
+    #: (problems, kernels, visits): a trial each. Problems with fewer kernels than others have rows of NaN
+    times: Array
+    #: (canaries, problems, visits)
+    canaries: Array
+    #: the first so many visits are the old side's
+    old: int
+
+    @property
+    def sides(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Which visits each side has."""
+        count = self.times.shape[-1]
+        return np.arange(self.old), np.arange(self.old, count)
+
+    def undisturbed(self) -> Visits:
+        """Leave out visits in which a canary is off, where two other ones of that side have the row."""
+        times, canaries = self.times.copy(), self.canaries.copy()
+        for side in self.sides if len(canaries) else ():
+            own = canaries[..., side]
+            away = np.nanmax(np.abs(own - np.nanmedian(own, axis=-1, keepdims=True)), axis=0)
+            limit = max(_DISTURBED * _MEDIAN_TO_SIGMA * float(np.nanmedian(away)), _LEAST_DISTURBED)
+            off = away > limit
+            ran = np.isfinite(times[..., side])
+            enough = (ran & ~off[:, None]).sum(axis=-1, keepdims=True) >= 2
+            times[..., side] = np.where(off[:, None] & enough, np.nan, times[..., side])
+            canaries[..., side] = np.where(off & enough.all(axis=1), np.nan, own)
+        return replace(self, times=times, canaries=canaries)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contrasts:
+    """New side - old side, as logarithms of ratios, of each row: (problems, kernels)."""
+
+    change: Array
+    #: the machine's share
+    low: Array
+    high: Array
+    #: standard deviation, and degrees of freedom
+    sigma: Array
+    freedom: Array
+
+    def beyond(self, least: float) -> Array:
+        """Return how far changes exceed the machine's share by more than ``least``, in standard deviations.
+
+        0 within it; negative where the new side is faster; 0 of rows that are not known.
+        """
+        above = np.maximum(self.change - self.high - least, 0.0)
+        below = np.minimum(self.change - self.low + least, 0.0)
+        return np.nan_to_num((above + below) / self.sigma)
+
+
+def contrasts(visits: Visits, sides: Sequence[NDArray[np.intp]]) -> Contrasts:
+    """Estimate every row.
+
+    :param sides: which visits each side has; other ones than it has show what chance does.
+    """
+    times, canaries = visits.times, visits.canaries
+    problems, _, count = times.shape
+    residuals = _within(times, sides)
+    shared = _trimmed_mean(residuals)
+    own_canaries = _within(canaries, sides)
+    of_passes = [np.nanmedian(one, axis=0) for one in own_canaries]
+    passes, pass_freedom = 0.0, 1.0
+    scatter = shared
+    if problems >= _ENOUGH_PROBLEMS:
+        common = np.nanmedian(shared, axis=0)
+        low, high = _hull([np.zeros(count), *of_passes])
+        unseen = np.maximum(common - high, 0.0) + np.minimum(common - low, 0.0)
+        pass_freedom = max(count - 2.0, 1.0)
+        passes = float(np.nansum(unseen**2)) / pass_freedom
+        scatter = (shared - common) * math.sqrt(problems / (problems - 1))
+    of_visits, visit_freedom = _moderated(scatter, _freedom(shared))
+    of_rows, row_freedom = _moderated(residuals - shared[:, None, :], _freedom(times))
+
+    counts = [np.isfinite(times[..., side]).sum(axis=-1).astype(float) for side in sides]
+    known = (counts[0] > 0) & (counts[1] > 0)
+    weight = np.where(known, sum(1 / np.maximum(one, 1) for one in counts), np.nan)
+    parts = [
+        (of_rows * weight, row_freedom),
+        (of_visits[:, None] * weight, visit_freedom[:, None]),
+        (passes * weight, np.full(1, pass_freedom)),
+    ]
+    for one, common in zip(own_canaries, of_passes, strict=True):
+        left = one - common
+        canary_freedom = max(float(_freedom(left).sum()), 1.0)
+        of_one = _MEDIAN_VARIANCE * float(np.nansum(left**2)) / canary_freedom
+        each = of_one * sum(1 / len(side) for side in sides) / problems
+        parts.append((np.full(1, each), np.full(1, canary_freedom)))
+    variance: Array = np.sum([np.broadcast_to(part, weight.shape) for part, _ in parts], axis=0)
+    variance += LEAST_SIGMA**2
+    satterthwaite = variance**2 / sum(part**2 / degrees for part, degrees in parts)
+    change, moved = _contrast(times, sides), [_contrast(one, sides) for one in canaries]
+    hull = [np.zeros(problems)]
+    for one in moved:
+        hull += [_REACH * one, np.full(problems, _REACH * np.nanmedian(one))]
+    if not moved:
+        hull.append(np.full(problems, _common(change)))
+    low, high = _hull(hull)
+    return Contrasts(
+        change=change,
+        low=np.broadcast_to(low[:, None], change.shape),
+        high=np.broadcast_to(high[:, None], change.shape),
+        sigma=np.sqrt(variance),
+        freedom=satterthwaite,
+    )
+
+
+def common_change(visits: Visits) -> tuple[float, float]:
+    """Return what all rows changed by, problems counting alike, and the standard deviation of that."""
+    passes = np.nanmedian(_trimmed_mean(_within(visits.times, visits.sides)), axis=0)
+    variance = float(np.nansum(passes**2)) / max(len(passes) - 2, 1)
+    error = math.sqrt(variance * sum(1 / len(side) for side in visits.sides))
+    return _common(_contrast(visits.times, visits.sides)), error
+
+
+def _common(change: Array) -> float:
+    return float(np.nan_to_num(np.nanmedian(np.nanmedian(change, axis=1))))
+
+
+def _within(values: Array, sides: Sequence[NDArray[np.intp]]) -> Array:
+    """Return the differences to the means of the sides."""
+    result: Array = values.copy()
+    for side in sides:
+        result[..., side] -= np.nanmean(values[..., side], axis=-1, keepdims=True)
+    return result
+
+
+def _contrast(values: Array, sides: Sequence[NDArray[np.intp]]) -> Array:
+    old, new = (np.nanmean(values[..., side], axis=-1) for side in sides)
+    result: Array = new - old
+    return result
+
+
+def _freedom(values: Array) -> Array:
+    """Return the degrees of freedom along the last axis, after the means of two sides."""
+    result: Array = np.maximum(np.isfinite(values).sum(axis=-1) - 2.0, 0.0)
+    return result
+
+
+def _hull(values: Sequence[Array]) -> tuple[Array, Array]:
+    low: Array = np.nanmin(values, axis=0)
+    high: Array = np.nanmax(values, axis=0)
+    return low, high
+
+
+def _trimmed_mean(values: Array) -> Array:
+    """Return the means along the middle axis without the outer rows: (problems, visits)."""
+    ordered = np.sort(values, axis=1)  # NaN last
+    count = np.isfinite(values).sum(axis=1, keepdims=True)
+    cut = (_TRIMMED * count).astype(int)
+    place = np.arange(values.shape[1])[None, :, None]
+    kept = (place >= cut) & (place < count - cut)
+    total = np.where(kept, ordered, 0.0).sum(axis=1)
+    result: Array = total / np.where(count > 0, count - 2 * cut, np.nan)[:, 0]
+    return result
+
+
+def _moderated(residuals: Array, freedom: Array) -> tuple[Array, Array]:
+    """Return the variance of each row or problem, never below what all have on average, and its freedom."""
+    own = np.nansum(residuals**2, axis=-1) / np.maximum(freedom, 1)
+    known = own[freedom > 0]
+    if not known.size:
+        return np.full(own.shape, np.nan), freedom
+    pool = float(known.mean())
+    prior = _prior_freedom(known, float(np.median(freedom[freedom > 0]))) if known.size > 1 else 0.0
+    return np.maximum((prior * pool + freedom * own) / (prior + freedom), pool), prior + freedom
+
+
+def _prior_freedom(variances: Array, freedom: float) -> float:
+    """Return the degrees of freedom that all rows' mean variance counts as: many where rows are alike.
+
+    By moments of the logarithms, whose variance is trigamma(freedom / 2) + trigamma(prior / 2).
+    """
+    positive = variances[variances > 0]
+    if len(positive) < _ENOUGH_ROWS or freedom < 1:
+        return _FEW_ROWS
+    excess = float(np.log(positive).var(ddof=1)) - _trigamma(freedom / 2)
+    low, high = (value / 2 for value in _PRIOR)
+    if excess <= _trigamma(high):
+        return 2 * high
+    if excess >= _trigamma(low):
+        return 2 * low
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _trigamma(middle) > excess else (low, middle)
+    return low + high
+
+
+def _trigamma(x: float) -> float:
+    """Return the second derivative of log gamma (Abramowitz and Stegun 6.4.6 and 6.4.12)."""
+    result = 0.0
+    while x < 6:
+        result += 1 / x**2
+        x += 1
+    return result + 1 / x + 1 / (2 * x**2) + 1 / (6 * x**3) - 1 / (30 * x**5) + 1 / (42 * x**7)
