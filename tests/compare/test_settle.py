@@ -106,11 +106,11 @@ def test_interleaved_rounds_settle_what_drift_hid() -> None:
     assert [row.key for row in comparison.with_verdict(Verdict.SLOWER)] == [keys[4]]
     assert comparison.verdicts[Verdict.SAME] == 5
     assert comparison.settled == 6
+    # each pass, in new processes, goes once over the problems that are not settled
     first, second = bench.opened[:2]
-    assert (
-        bench.opened
-        == [first, second] * bench.restarts + [first, second][: len(bench.opened) - 2 * bench.restarts]
-    )
+    counts = [bench.opened.count(problem) for problem in (first, second)]
+    assert max(counts) == bench.restarts + 1
+    assert bench.opened[: 2 * min(counts)] == [first, second] * min(counts)
 
 
 def test_the_sides_of_a_row_run_in_the_order_abba() -> None:
