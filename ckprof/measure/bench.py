@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from ckprof.plugin.protocols import Observer, Operation
 
 #: probability that a kernel is verified as in its first sample once more, in each later one
-_VERIFIED_ANEW: Final = 1 / 8
+_VERIFIED_ANEW: Final = 1 / 16
 #: seconds that the bandwidth of a device, and its multiply-adds of one type, are measured for
 ROOF_S: Final = 0.1
 #: what operands and references may take on the disk between the passes: bytes, share of what is free, and

@@ -47,9 +47,9 @@ Given = TypeVar("Given")
 #: what a rejected run may name first: the id of the condition that is not met
 _NAMED_CONDITION: Final = re.compile(r"(?P<rule>[a-z][a-z0-9]*(?:-[a-z0-9]+)+): (?P<message>.+)", re.DOTALL)
 #: share of the time of sampling that looking at launches may take
-AUDIT_SHARE: Final = 0.08
+AUDIT_SHARE: Final = 0.03
 #: seconds that it may take in any case, and that launches may take which are made for that alone
-AUDIT_LEAST_S: Final = 0.02
+AUDIT_LEAST_S: Final = 0.01
 #: launches of a measurement that are enough to find what is wrong in one of fifty
 _ENOUGH_LAUNCHES: Final = 64
 _TIMING: Final = "while it was timed"

@@ -63,21 +63,35 @@ class StoppingCriterion(ABC):
 
 
 class StandardDeviation(StoppingCriterion):
-    """Stops when the relative standard deviation is small, or does not change any more.
+    """Stops when the relative standard deviation is small, or does not change any more, or the mean is known.
 
     The second rule is for machines whose noise never falls below the threshold: more samples would not change
-    what is known about it.
+    what is known about it. The third one ends rounds that share a measurement: they differ from each other by
+    more than the samples of one leave unknown.
     """
 
     id = "stdrel"
     #: standard deviation divided by mean; recent noise values that are compared with each other, and the
-    #: relative standard deviation of these
-    parameters = MappingProxyType({"max-noise": 0.005, "window": 32, "max-drift": 0.05})
+    #: relative standard deviation of these; standard error of the mean divided by it
+    parameters = MappingProxyType({"max-noise": 0.005, "window": 32, "max-drift": 0.05, "max-error": 0.0005})
 
     def __init__(self, values: Mapping[str, float]) -> None:
         super().__init__(values)
         self._moments = _Moments()
         self._noises: deque[float] = deque(maxlen=max(2, int(self._values["window"])))
+
+    @classmethod
+    def share(cls, values: Mapping[str, float], rounds: int) -> dict[str, float]:
+        """Return a window of its share, and as an error of the mean what the noise should be in the end."""
+        if rounds == 1:
+            return dict(values)
+        all_values = {**cls.parameters, **values}
+        window = math.ceil(all_values["window"] / rounds)
+        return {
+            **values,
+            "window": window,
+            "max-error": max(all_values["max-noise"], all_values["max-error"]),
+        }
 
     def add(self, sample_ms: float) -> None:
         """Take note of a sample, in milliseconds."""
@@ -89,7 +103,9 @@ class StandardDeviation(StoppingCriterion):
         """Say whether noise is low, or as high as it was for the whole window."""
         if not self._noises:
             return False
-        if self._noises[-1] <= self._values["max-noise"]:
+        noise = self._noises[-1]
+        error = noise / math.sqrt(self._moments.count)
+        if noise <= self._values["max-noise"] or error <= self._values["max-error"]:
             return True
         return len(self._noises) == self._noises.maxlen and self._drift() <= self._values["max-drift"]
 

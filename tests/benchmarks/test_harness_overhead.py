@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+
 import pytest
 
 from ckprof.measure.executor import Executor
@@ -57,12 +59,11 @@ def test_harness_overhead(benchmark, library, tmp_path, monkeypatch, criterion):
     with Executor(library, arch=ARCH, options=options, work_dir=tmp_path) as executor:
         executor.open()
         executor.set_problem(problem)
-        outcome = benchmark.pedantic(executor.measure, args=("ok_10ms", 0), rounds=1, warmup_rounds=1)
+        outcome = benchmark.pedantic(executor.measure, args=("ok_10ms", 0), rounds=3, warmup_rounds=1)
     assert outcome.status is Status.OK, outcome.reason
-    measurement = outcome.measurement
-    assert measurement.stopped_by == "max-time"
-    kernel_s = sum(measurement.samples_ms) / 1e3
-    overhead = timed[-1].wall_s / kernel_s - 1
+    assert outcome.measurement.stopped_by == "max-time"
+    # other work disturbs one of them
+    overhead = statistics.median(one.wall_s / (sum(one.samples_ms) / 1e3) - 1 for one in timed[1:])
     benchmark.extra_info["overhead_percent"] = 100 * overhead
     assert overhead <= LARGEST_SHARE
 

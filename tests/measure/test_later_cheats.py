@@ -1,6 +1,6 @@
 """Kernels that are honest in their first measurement, and cheat in later ones: each is found.
 
-Later measurements are brief: one message, and one launch in two is looked at, at least one in any case. What
+Later measurements are brief: one message, and one launch in four is looked at, at least one in any case. What
 no look at a result shows is found by those that are whole again, at random.
 """
 
@@ -240,7 +240,7 @@ def until_found(outcomes):
 
 @pytest.mark.compiler
 def test_a_kernel_is_verified_at_random_in_later_visits(visits, monkeypatch):
-    """One visit in eight is whole again, and nothing foretells which."""
+    """One visit in sixteen is whole again, and nothing foretells which."""
     known = []
     measure = KernelMeasurement.measure
     monkeypatch.setattr(
@@ -249,6 +249,7 @@ def test_a_kernel_is_verified_at_random_in_later_visits(visits, monkeypatch):
     assert {outcome.status for outcome in visits("honest_fast")} == {Status.OK}
     whole = [number for number, one in enumerate(known) if one is None]
     assert len(known) == 200 and whole[0] == 0
-    # 25 are expected; fewer or more come once in a million runs
-    assert 5 <= len(whole) <= 55
-    assert len({after - before for before, after in pairwise(whole)}) > 1
+    # 12 more are expected; none or 38 more come once in a hundred thousand runs
+    assert 2 <= len(whole) <= 38
+    gaps = [after - before for before, after in pairwise(whole)]
+    assert len(gaps) < 3 or len(set(gaps)) > 1

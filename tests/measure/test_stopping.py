@@ -69,7 +69,7 @@ def test_one_sample_satisfies_no_statistical_rule():
 
 def test_every_criterion_has_an_id_and_the_defaults_that_are_documented():
     assert {name: (one.id, dict(one.parameters)) for name, one in CRITERIA.items()} == {
-        "stdrel": ("stdrel", {"max-noise": 0.005, "window": 32, "max-drift": 0.05}),
+        "stdrel": ("stdrel", {"max-noise": 0.005, "window": 32, "max-drift": 0.05, "max-error": 5e-4}),
         "sample-count": ("sample-count", {"count": 100}),
         "entropy": (
             "entropy",
@@ -103,6 +103,20 @@ def test_rounds_together_have_at_least_the_samples_that_were_asked_for(count, ro
     assert criterion.share({}, 3) == {"count": 34}  # of 100
 
 
+@pytest.mark.parametrize(("noise", "fewest", "most"), [(0.001, 2, 2), (0.01, 2, 16), (0.03, 2, 60)])
+def test_a_round_of_several_takes_the_samples_that_its_mean_needs(noise, fewest, most):
+    """Alone, the same samples would go on until the noise itself is known."""
+    shared = CRITERIA["stdrel"].share({}, 3)
+    assert shared == {"window": 11, "max-error": 0.005}
+    assert CRITERIA["stdrel"].share({"window": 8}, 1) == {"window": 8}
+    chance = np.random.default_rng(5)
+    for _ in range(20):
+        samples = list(0.05 * np.exp(chance.normal(0, noise, 400)))
+        count = samples_until_finished(make_criterion("stdrel", shared), samples)
+        assert fewest <= count <= most
+        assert count <= samples_until_finished(make_criterion("stdrel", {}), samples)
+
+
 def first_true(samples, finished):
     """Return the first number of samples for which a rule over all of them holds."""
     return next((count for count in range(1, len(samples) + 1) if finished(samples[:count])), None)
@@ -127,7 +141,9 @@ def test_the_standard_deviation_is_that_of_numpy(seed, window):
         noises = [noise(seen[:count]) for count in range(2, len(seen) + 1)][-max(2, window) :]
         if not noises:
             return False
-        return noises[-1] <= 0.005 or (len(noises) == max(2, window) and noise(noises) <= 0.05)
+        if noises[-1] <= 0.005 or noises[-1] / len(seen) ** 0.5 <= 5e-4:
+            return True
+        return len(noises) == max(2, window) and noise(noises) <= 0.05
 
     criterion = make_criterion("stdrel", {"window": window})
     assert samples_until_finished(criterion, samples) == first_true(samples, finished)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ckprof.measure.worker.device_audit import DeviceAudit
     from ckprof.measure.worker.memory import GuardedTensor
-    from ckprof.measure.worker.sampling import AuditRequest, SignedAxis
+    from ckprof.measure.worker.sampling import AuditRequest, Sampling, SignedAxis
 
 
 #: bytes of an operand that are copied at a time
@@ -97,7 +97,7 @@ _MOST_WAIT_S: Final = 4e-3
 _FIRST_LAUNCHES: Final = 4
 #: probability that a launch is looked at where there is time for it, of a kernel that was looked at
 #: thoroughly before, and of others
-NOW_AND_THEN: Final = 0.5
+NOW_AND_THEN: Final = 0.25
 _OFTEN: Final = 0.9
 #: seconds between two requests that say something of what other threads do
 _IDLE_S: Final = 5e-3
@@ -131,7 +131,9 @@ class Signs:
         for number in numbers:
             length = self.axes[number].length
             count = chance.randint(1, max(1, min(most[number], length)))
-            chosen.append((number, np.array(chance.sample(range(length), count), dtype=np.intp)))
+            # one call of the system for all of them
+            keys = np.frombuffer(chance.randbytes(8 * length), dtype=np.uint64)
+            chosen.append((number, np.argsort(keys)[:count]))
         return chosen
 
     def undo_in(self, words: NDArray[Any]) -> None:
@@ -265,19 +267,18 @@ class LaunchTimes:
 
 
 def look_at_more(
-    audit: HostAudit | DeviceAudit, run: Callable[[], float], launches: int, limit_s: float
+    audit: HostAudit | DeviceAudit, run: Callable[[], float], request: AuditRequest, sampling: Sampling
 ) -> float:
-    """Look at launches that are not timed, as far as little time is enough for them; return the seconds.
+    """Look at launches that are not timed, as far as there is time left for them; return the seconds.
 
     What is wrong now and then is found that way although few samples are taken.
-
-    :param launches: how many are enough, with those that were looked at before.
     """
     start = now = time.perf_counter()
-    last_s = 0.0
+    left_s = max(request.least_s, request.share * sampling.wall_s) - audit.spent_s
+    last_s = max(sampling.samples_ms) / 1e3
     audit.looks_always = True
-    for _ in range(launches - audit.checked):
-        if now - start + last_s > limit_s:
+    for _ in range(request.launches - audit.checked):
+        if audit.checked and now - start + last_s > left_s:
             break
         audit.before()
         run()

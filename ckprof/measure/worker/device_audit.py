@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import time
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -77,8 +76,10 @@ class DeviceReferences:
         #: that of the values which the operands have
         self.current: GuardedTensor | None = None
         self.axes = problem.signs
-        #: of each axis, where a byte per index says whether it is negated, and whether it changes
-        self._signs = [(target.allocate(axis.length), target.allocate(axis.length)) for axis in self.axes]
+        #: of each axis, where a byte per index says whether it is negated, and then one whether it changes
+        self._signs = [target.allocate(2 * axis.length) for axis in self.axes]
+        for axis, signs in zip(self.axes, self._signs, strict=True):
+            checks.fill(signs, 0, 2 * axis.length)
 
     def use(self, operands: tuple[TensorFile, ...]) -> ReferenceFacts:
         """Fill the operands, and compare results with their reference from now on.
@@ -154,7 +155,7 @@ class DeviceReferences:
         """Give all memory back."""
         self.current = None
         self.release_others()
-        for address in chain.from_iterable(self._signs):
+        for address in self._signs:
             self._target.release(address)
         self._signs = []
 
@@ -162,20 +163,16 @@ class DeviceReferences:
         """Return a number that changes when a byte of the result does."""
         return self.checks.digest(self.result.address, self.result.size_bytes)
 
-    def negate_operand(self, number: int, changes: NDArray[np.bool_]) -> None:
-        """Negate indices of an axis of an operand."""
-        axis, signs = self.axes[number], self._signs[number][1]
-        self._target.copy_to_device(signs, changes.ctypes.data, changes.size)
+    def negate_operand(self, number: int, changes: NDArray[np.bool_], negated: NDArray[np.bool_]) -> None:
+        """Negate indices of an axis of an operand, and note which of them are negated by then."""
+        axis, signs = self.axes[number], np.concatenate((negated, changes))
+        self._target.copy_to_device(self._signs[number], signs.ctypes.data, signs.size)
         address, place = self._operands[axis.operand].address, (axis.length, axis.operand_step)
-        self.checks.negate(address, *self._elements[axis.operand], place, signs)
-
-    def note_negated(self, number: int, negated: NDArray[np.bool_]) -> None:
-        """Note which indices of an axis of an operand are negated by now."""
-        self._target.copy_to_device(self._signs[number][0], negated.ctypes.data, negated.size)
+        self.checks.negate(address, *self._elements[axis.operand], place, self._signs[number] + axis.length)
 
     def negate_result(self) -> None:
         """Negate the result where operands are negated: it is as if they were not."""
-        for axis, (signs, _) in zip(self.axes, self._signs, strict=True):
+        for axis, signs in zip(self.axes, self._signs, strict=True):
             place = axis.length, axis.result_step
             self.checks.negate(self.result.address, self._result_element, self.work.stored, place, signs)
 
@@ -253,8 +250,6 @@ class DeviceAudit:
         self._trial = 0
         if first_ms is not None:
             self._trial = min(MOST_LAUNCHES, math.ceil(_TRIAL_MS / max(first_ms, 1e-3)))
-        for number, negated in enumerate(self._signs.negated):
-            references.note_negated(number, negated)
         #: of the result that others are compared with; the first launch gives it where there is none yet
         self._digest = None if request.fresh else references.result_digest()
         self._seen = Audit()
@@ -316,9 +311,8 @@ class DeviceAudit:
     def _negate(self, number: int, indices: NDArray[np.intp]) -> None:
         changes = np.zeros(self._signs.axes[number].length, dtype=bool)
         changes[indices] = True
-        self._references.negate_operand(number, changes)
         self._signs.negated[number][indices] ^= True
-        self._references.note_negated(number, self._signs.negated[number])
+        self._references.negate_operand(number, changes, self._signs.negated[number])
 
     def _try(self) -> None:
         """Compare what the launcher reports with what passes until the whole device is idle, and look whether

@@ -317,8 +317,7 @@ class KernelSession(WorkerMethods):
             )
             more_s = 0.0
             if audit is not None and watcher is not None and sampling.stopped_by != TIMEOUT:
-                limit_s = max(audit.least_s, audit.share / 2 * sampling.wall_s)
-                more_s = look_at_more(watcher, run, audit.launches, limit_s)
+                more_s = look_at_more(watcher, run, audit, sampling)
         except KernelFailure as failure:
             return str(failure)
         over = time.perf_counter()
