@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -75,9 +76,13 @@ class LocalLine:
     def __init__(self, session: KernelSession, shared: np.ndarray) -> None:
         self._session = session
         self.shared = shared
+        self.waited_s = 0.0
 
     def ask(self, request: bytes, limit_s: float) -> bytes:
-        return self._session.answer(request)
+        start = time.monotonic()
+        answer = self._session.answer(request)
+        self.waited_s += time.monotonic() - start
+        return answer
 
     def check_silence(self) -> None:
         pass

@@ -20,7 +20,7 @@ from ckprof.measure.bench import BenchLibrary, KernelBench
 from ckprof.measure.kernel_measurement import KernelMeasurement, KernelRequest
 from ckprof.measure.options import CacheMode, RunOptions, timing_settings
 from ckprof.measure.prepare import prepare_problem
-from ckprof.measure.rounds import KernelConfiguration, Ranking, RoundOptions, Visit
+from ckprof.measure.rounds import KernelConfiguration, PlannedSample, Ranking, RoundOptions
 from ckprof.measure.rounds_loop import KernelGroup
 from ckprof.measure.worker.messages import AbiStatus, Support
 from ckprof.model.outcome import Status
@@ -213,7 +213,8 @@ def visits(tmp_path):
         with KernelBench(made, options, lock_folder=tmp_path) as bench:
             bench.open_group(group)
             for number in range(200):
-                yield bench.measure(group, Visit(cell=cell, round=number + 1, order=0, reference=False))
+                planned = PlannedSample(cell=cell, round=number + 1, order=0, reference=False)
+                yield bench.measure(group, planned)
 
     return visits
 

@@ -52,7 +52,7 @@ def test_the_rounds_share_what_was_asked_for():
     share = share_of_round(options, rounds)
     assert (share.min_samples, share.fewest_samples) == (4, 1)
     assert share.min_time_s == pytest.approx(0.1) and share.max_time_s == pytest.approx(0.1)
-    assert share.keep_samples and share.criterion_parameters == {}
+    assert share.keep_samples and share.criterion_parameters == {"window": 11, "max-error": 0.005}
     two = RunOptions(rounds=2, criterion="sample-count", criterion_parameters=(("count", 25.0),))
     share = share_of_round(two, round_options(two))
     assert (share.criterion_parameters, share.fewest_samples) == ({"count": 13}, 2)

@@ -197,9 +197,9 @@ class WorkerProcess:
         self.check_silence()
         self._drain_errors()
         self._errors = b""
-        nonce = secrets.token_hex(16)
+        nonce, begun = secrets.token_hex(16), time.monotonic()
         self._send(b"%b %b\n" % (nonce.encode(), request))
-        line = self._receive(limit_s)
+        line = self._receive(limit_s, begun)
         self._withdraw()
         return reply_in(line, nonce)
 
@@ -250,7 +250,11 @@ class WorkerProcess:
         except BrokenPipeError:
             raise self._ended() from None
 
-    def _receive(self, limit_s: float) -> bytes:
+    def _receive(self, limit_s: float, begun: float) -> bytes:
+        """Return the next line.
+
+        :param begun: when it was asked for: the worker may have answered before this process waits.
+        """
         remaining = stoppable = limit_s
         searched = 0
         while True:
@@ -266,12 +270,13 @@ class WorkerProcess:
                 raise WorkerTimeout(f"no reply within {limit_s:g} s")
             if stoppable <= 0:
                 raise WorkerStopped(f"stopped by a signal for {limit_s:g} s")
-            ended, begun = self._process.poll() is not None, time.monotonic()
+            ended = self._process.poll() is not None
             seen = self._read(0 if ended else min(remaining, _LOOK_S))
             if ended and not seen:
                 raise self._ended()
             # more time than was waited for has passed only where this process was stopped
-            took_s = min(time.monotonic() - begun, _LOOK_S)
+            now = time.monotonic()
+            took_s, begun = min(now - begun, _LOOK_S), now
             if not seen and self._is_stopped():
                 stoppable -= took_s
             else:
