@@ -11,7 +11,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from ckprof.events import Event
     from ckprof.measure.bench import KernelBench
+    from ckprof.measure.kernel_measurement import Verified
     from ckprof.measure.options import RunOptions
     from ckprof.measure.prepare import PreparedProblem
     from ckprof.measure.round_times import Timing
@@ -46,8 +47,22 @@ if TYPE_CHECKING:
     from ckprof.session import Session
 
 
+@dataclass(slots=True, kw_only=True)
+class _Trials:
+    """What was measured of a baseline on one problem."""
+
+    #: of the latest sample; then of all
+    found: BaselineOutcome
+    #: the samples of all trials
+    visits: list[tuple[RoundTime, Measurement]] = field(default_factory=list)
+    #: what was found right
+    verified: Verified | None = None
+
+
 class Baselines:
     """The baselines of one run, and what became of them.
+
+    Each has a trial in every visit of a problem, as kernels have, and its time is defined as theirs.
 
     :param sources: which; may be none.
     """
@@ -57,9 +72,13 @@ class Baselines:
         self.sources = tuple(sources)
         #: called with each outcome as it comes
         self.on_measured: Callable[[BaselineOutcome], None] = lambda outcome: None
+        #: called after each trial
+        self.on_trial: Callable[[], None] = lambda: None
         self._executors: dict[str, Executor] = {}
         self._descriptions: dict[str, str] = {}
         self._keeps_samples = False
+        #: of baselines without an outcome, by baseline, problem, layout and types
+        self._trials: dict[tuple[object, ...], _Trials] = {}
         #: one per baseline, problem, layout and types, in the order in which they were measured
         self.outcomes: list[BaselineOutcome] = []
 
@@ -96,7 +115,15 @@ class Baselines:
             try:
                 yield
             finally:
+                # the run may have been ended before the last pass
+                for trials in [*self._trials.values()]:
+                    self._finish(trials)
                 self._executors.clear()
+
+    def new_process(self) -> None:
+        """Have what follows measured by new worker processes: another pass."""
+        for executor in self._executors.values():
+            executor.new_process()
 
     def measure(
         self,
@@ -108,43 +135,69 @@ class Baselines:
         *,
         rounds: int = 1,
         timing: tuple[TimingSettings, TimingSettings] | None = None,
+        last: bool = True,
     ) -> None:
-        """Measure every baseline on the operands that instances were run with.
+        """Measure a trial of every baseline on the operands that instances were run with.
 
         :param on_host: prepares the same operands in files, for baselines that no device verifies.
-        :param rounds: over which the samples are spread.
-        :param timing: how samples are taken in the first round and in later ones; ``None``: all in one.
+        :param rounds: of the trial.
+        :param timing: how samples are taken in the first round of all and in later ones; ``None``: as the
+            options say.
+        :param last: baselines get their outcome: no other trial follows on the problem.
         :raises ToolchainError: workers do not start any more.
         """
         for id_, executor in self._executors.items():
-            with_files = prepared.on_device and not executor.can_check
-            executor.set_problem(on_host() if with_files else prepared)
-            outcome = executor.measure(id_, problem_index, timing=timing and timing[0])
-            # its time is defined as that of a kernel
-            visits: list[tuple[RoundTime, Measurement]] = []
-            while timing and outcome.status is Status.OK and outcome.measurement is not None:
-                measured, place = outcome.measurement, ("0", len(visits) + 1)
-                round_time = RoundTime(
-                    time_ms=measured.time_ms,
-                    spread_ms=measured.spread_ms,
-                    place=place,
-                    process=executor.process,
-                )
-                visits.append((round_time, measured))
-                if len(visits) >= rounds:
-                    outcome = summed_up(outcome, visits, _most_frequent_end)
+            key = (id_, problem_index, layout.name, dtype, prepared.types.compute_type)
+            trials = self._trials.get(key)
+            if trials is None or trials.found.outcome.status is Status.OK:
+                with_files = prepared.on_device and not executor.can_check
+                executor.set_problem(on_host() if with_files else prepared)
+            for _ in range(rounds):
+                if trials is not None and trials.found.outcome.status is not Status.OK:
                     break
-                outcome = executor.measure(id_, problem_index, timing=timing[1], verified=executor.verified)
-            found = BaselineOutcome(
-                baseline=id_,
-                description=self._descriptions[id_],
-                layout=layout.name,
-                dtype=dtype,
-                compute_type=prepared.types.compute_type,
-                outcome=outcome if self._keeps_samples else outcome.without_samples(),
-            )
-            self.outcomes.append(found)
-            self.on_measured(found)
+                outcome = executor.measure(
+                    id_,
+                    problem_index,
+                    timing=timing and timing[trials is not None],
+                    verified=trials.verified if trials is not None else None,
+                )
+                trials = self._trials.setdefault(
+                    key,
+                    _Trials(
+                        found=BaselineOutcome(
+                            baseline=id_,
+                            description=self._descriptions[id_],
+                            layout=layout.name,
+                            dtype=dtype,
+                            compute_type=prepared.types.compute_type,
+                            outcome=outcome,
+                        )
+                    ),
+                )
+                trials.found = replace(trials.found, outcome=outcome)
+                trials.verified = executor.verified or trials.verified
+                if outcome.measurement is not None:
+                    round_time = RoundTime(
+                        time_ms=outcome.measurement.time_ms,
+                        spread_ms=outcome.measurement.spread_ms,
+                        place=("0", len(trials.visits) + 1),
+                        process=executor.process,
+                    )
+                    trials.visits.append((round_time, outcome.measurement))
+            self.on_trial()
+            if last and trials is not None:
+                self._trials.pop(key)
+                self._finish(trials)
+
+    def _finish(self, trials: _Trials) -> None:
+        outcome = trials.found.outcome
+        if outcome.status is Status.OK and all(measured.samples_ms for _, measured in trials.visits):
+            outcome = summed_up(outcome, trials.visits, _most_frequent_end)
+        if not self._keeps_samples:
+            outcome = outcome.without_samples()
+        found = replace(trials.found, outcome=outcome)
+        self.outcomes.append(found)
+        self.on_measured(found)
 
 
 def _most_frequent_end(visits: Sequence[Measurement], samples: Sequence[float]) -> str:
@@ -309,11 +362,12 @@ class BesideBench:
         self._latest = self._other if planned.cell.side == UNFUSED else self._own
         return self._latest.measure(group, planned)
 
-    def measure_baselines(self, group: KernelGroup) -> None:
-        """Measure every baseline once, on the operands of both sides where there are two."""
-        self._own.measure_baselines(group)
+    def measure_baselines(self, group: KernelGroup, rounds: int) -> None:
+        """Measure a trial of every baseline, on the operands of both sides where there are two."""
+        self._own.measure_baselines(group, rounds)
         if group.beside is not None:
-            self._other.measure_baselines(group.beside, self._own.baselines)
+            beside = replace(group.beside, ranking=group.ranking)
+            self._other.measure_baselines(beside, rounds, self._own.baselines)
 
     def observe(self) -> Reading:
         """Return what all observers see."""

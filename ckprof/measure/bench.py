@@ -107,6 +107,8 @@ class _Operands:
 
     def __init__(self) -> None:
         self.prepared: PreparedProblem | None = None
+        #: the same in files, for baselines that no device verifies
+        self.on_host: PreparedProblem | None = None
         #: those with exact sums, as far as they were needed, or why there is no memory for them
         self.exact: dict[ExactKind, PreparedProblem | str] = {}
         #: cell -> what was found right in its last sample; of those that were not measured there is none
@@ -117,7 +119,7 @@ class _Operands:
     @property
     def files(self) -> list[StoredFile]:
         """The files that they are in."""
-        found = (self.prepared, *self.exact.values())
+        found = (self.prepared, self.on_host, *self.exact.values())
         return [file for one in found if one is not None and not isinstance(one, str) for file in one.files]
 
 
@@ -339,26 +341,34 @@ class KernelBench:
                 exact[kind] = str(exc)
         return exact[kind]
 
-    def measure_baselines(self, group: KernelGroup, baselines: Baselines | None = None) -> None:
-        """Measure every baseline on the operands of the group that was opened last, in as many rounds.
+    def measure_baselines(self, group: KernelGroup, rounds: int, baselines: Baselines | None = None) -> None:
+        """Measure a trial of every baseline on the operands of the group that was opened last.
 
+        :param rounds: of the visit, and so of the trial.
         :param baselines: those of another bench, instead of its own.
         :raises ToolchainError: workers do not start any more.
         """
         prepared = self._operands.prepared
         if prepared is not None:
             kernel = next(iter(group.kernels.values()))
-            on_host = replace(self._options, reference=ReferencePlace.HOST)
             (baselines or self.baselines).measure(
                 group.problem_index,
                 self.library.layout(kernel),
                 kernel.dtype,
                 prepared,
-                partial(self._prepare, group, kernel, on_host),
-                # as kernels: a time of several rounds is compared with one of as many
-                rounds=max(1, group.ranking.rounds),
+                partial(self._on_host, group, kernel),
+                rounds=rounds,
                 timing=group.timing,
+                last=group.ranking.ending is not None,
             )
+
+    def _on_host(self, group: KernelGroup, kernel: SelectedKernel) -> PreparedProblem:
+        """Return the group's operands in files, with the reference of the host."""
+        operands = self._operands
+        if operands.on_host is None:
+            options = replace(self._options, reference=ReferencePlace.HOST)
+            operands.on_host = self._prepare(group, kernel, options)
+        return operands.on_host
 
     # --- processes ----------------------------------------------------------------------------------------
 
@@ -368,7 +378,8 @@ class KernelBench:
         return self._executor.process if self._executor is not None else ""
 
     def new_process(self) -> None:
-        """Have what follows measured in a new worker process: another pass. Baselines keep their process."""
+        """Have what follows measured in new worker processes: another pass."""
+        self.baselines.new_process()
         if self._executor is not None:
             self._executor.new_process()
 

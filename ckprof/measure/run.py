@@ -20,7 +20,7 @@ from ckprof.measure.bench import BenchLibrary, KernelBench
 from ckprof.measure.canary import find_canary
 from ckprof.measure.host import run_environment
 from ckprof.measure.observers import PluginHooks, observers
-from ckprof.measure.options import ReferencePlace, options_on
+from ckprof.measure.options import ReferencePlace, options_on, round_options
 from ckprof.measure.requests import NOTHING_BESIDE, Stages
 from ckprof.measure.run_outcomes import RunPace, RunRounds, run_groups
 from ckprof.measure.support import build_checked_library
@@ -71,6 +71,7 @@ class Run:
         #: what is compared with the kernels; it collects its outcomes itself
         self.baselines = Baselines() if baselines is None else baselines
         self.baselines.on_measured = self._baseline_measured
+        self.baselines.on_trial = lambda: self._pace.baseline_measured()
         self._hooks = PluginHooks(session, library)
         self._total = sum(
             problem.takes(kernel) * len(problem.splits or self.options.splits)
@@ -92,7 +93,8 @@ class Run:
         if unfused.problems:
             self._benches.append(new_bench(lock=None))
             bench = BesideBench(self.bench, self._benches[1])
-        self._pace = RunPace(len(self.problems) * len(self.baselines.sources))
+        passes = round_options(self.options).least_passes
+        self._pace = RunPace(len(self.problems) * len(self.baselines.sources) * passes)
         #: knows what disturbed the times, and what was measured of kernels when the run was ended
         self.rounds = RunRounds(
             bench, self.options, session.tell, bench.measure_baselines, self._pace, should_stop
@@ -134,7 +136,6 @@ class Run:
     def _baseline_measured(self, measured: BaselineOutcome) -> None:
         if self.rounds.recorder is not None:
             self.rounds.recorder.add_baseline(measured)
-        self._pace.baseline_measured()
         outcome = measured.outcome
         text = f"{outcome.status.value}: baseline {measured.baseline} {outcome.reason}".rstrip()
         self._session.tell(Message(text, Level.DETAIL))

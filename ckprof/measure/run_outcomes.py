@@ -42,7 +42,7 @@ _WEIGHT: Final = 0.1
 class RunPace:
     """Counts measurements and what they take.
 
-    :param baselines: times that baselines are measured.
+    :param baselines: trials of baselines.
     :param clock: monotonic seconds.
     """
 
@@ -60,7 +60,7 @@ class RunPace:
         self._before = self._clock()
 
     def baseline_measured(self) -> None:
-        """Note a measurement of a baseline, whose launches may take far longer than those of kernels."""
+        """Note a trial of a baseline, whose launches may take far longer than those of kernels."""
         now = self._clock()
         self._baselines_s += now - self._before
         self._before = now
@@ -142,7 +142,7 @@ class RunRounds(RoundsLoop):
 
     :param bench: open.
     :param tell: called with what happens; an exception from it ends the run.
-    :param after_group: called when the last visit of a group is over, while its operands are there.
+    :param after_visit: called when a visit of a group is over, with its rounds, while its operands are there.
     :param pace: says how long it still takes.
     :param should_stop: asked before each sample: whether it and those after it are skipped.
     """
@@ -152,7 +152,7 @@ class RunRounds(RoundsLoop):
         bench: Bench,
         options: RunOptions,
         tell: Listener,
-        after_group: Callable[[KernelGroup], None] = lambda group: None,
+        after_visit: Callable[[KernelGroup, int], None] = lambda group, rounds: None,
         pace: RunPace | None = None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -163,7 +163,7 @@ class RunRounds(RoundsLoop):
         self.options = options
         #: keeps each measurement
         self.recorder: Recorder | None = None
-        self._after_group = after_group
+        self._after_visit = after_visit
         self._say = tell
         self._pace = pace or RunPace()
         #: what disturbed the times, one text of each kind
@@ -186,15 +186,16 @@ class RunRounds(RoundsLoop):
         index_of = {id(group): index for index, group in enumerate(groups)}
         try:
             for group, samples in self.visits(groups):
-                seen = self._seen[index_of[id(group)]]
+                seen, rounds = self._seen[index_of[id(group)]], set()
                 for sample in samples:
+                    rounds.add(sample.planned.round)
                     yield from self._outcomes_with(sample, seen)
                 if group.ranking.ending is not None:
                     # Also of those that were pruned: what they are compared with has changed since.
                     yield from self._tell(group, seen, [cell for cell in group.ranking.cells if cell in seen])
-                    self._after_group(group)
                 if self.stopped:
                     break
+                self._after_visit(group, len(rounds))
             for group, seen in zip(groups, self._seen.values(), strict=True):
                 yield from self._tell(group, seen, list(seen))
         except BaseException:

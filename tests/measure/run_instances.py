@@ -67,7 +67,7 @@ def run_instances(
     use = {"lock_folder": lock_dir, "baselines": baselines, "before_problem": before_problem}
     with KernelBench(opened, options, (), on_event, **use) as bench:
         bench.canary = canary
-        rounds = RunRounds(bench, options, on_event, after_group=bench.measure_baselines, pace=pace)
+        rounds = RunRounds(bench, options, on_event, after_visit=bench.measure_baselines, pace=pace)
         rounds.recorder = recorder
         on_open(rounds)
         groups = run_groups(opened, options, kernels, [as_case(problem) for problem in problems])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import random
 from collections import Counter
 from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from statistics import fmean, median, stdev
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,9 +23,9 @@ from ckprof.measure.requests import Unfused
 from ckprof.measure.rounds import Ending, KernelConfiguration, RoundOptions
 from ckprof.measure.run_outcomes import RunRounds, run_groups
 from ckprof.measure.worker.messages import BaselineSource
-from ckprof.model.outcome import Status
+from ckprof.model.outcome import Outcome, RoundTime, Status
 from ckprof.model.problem_case import ProblemCase, as_case
-from ckprof.model.ranking import kernel_time, middle_of, unranked_ms
+from ckprof.model.ranking import kernel_time, summarise, unranked_ms
 from ckprof.model.types import DataType
 from ckprof.session import ignore
 from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
@@ -110,21 +114,106 @@ def test_what_cannot_be_used_ends_the_run_before_it_begins(measure):
         measure(source("good"), source("unusable"))
 
 
-def test_the_time_of_several_rounds_is_that_of_kernels(tmp_path):
-    """As many rounds as kernels have, each with its share of the samples, and the same definition."""
-    baselines = Baselines([source("good")])
+def test_a_baseline_has_trials_as_kernels_have(tmp_path):
+    """As many rounds, each with its share of samples, a process for each pass, and the same definition."""
+    baselines = Baselines([source("good"), source("raise")])
+    trials = []
+    baselines.on_trial = lambda: trials.append(len(baselines.outcomes))
     prepared = prepare_problem(ScaleDirection(), make_problem(), LAYOUT, DataType.FP32, QUICK, tmp_path)
     with baselines.opened(QUICK, tmp_path):
         timing = round_timing(replace(QUICK, rounds=4), once=False)
-        baselines.measure(3, LAYOUT, DataType.FP32, prepared, lambda: prepared, rounds=4, timing=timing)
-    (found,) = baselines.outcomes
+        for number in range(3):
+            if number:
+                baselines.new_process()
+            baselines.measure(
+                3,
+                LAYOUT,
+                DataType.FP32,
+                prepared,
+                lambda: prepared,
+                rounds=2,
+                timing=timing,
+                last=number == 2,
+            )
+        baselines.measure(4, LAYOUT, DataType.FP32, prepared, lambda: prepared, timing=timing, last=False)
+    assert trials == [0, 0, 0, 0, 0, 1, 2, 2]
+    found, failed, *unfinished = baselines.outcomes
     outcome = found.outcome
-    assert len(outcome.rounds) == 4 and outcome.verification.passed
-    assert len({one.process for one in outcome.rounds}) == 1
+    assert len(outcome.rounds) == 6 and outcome.verification.passed
+    assert [one.process for one in outcome.rounds[::2]] == [one.process for one in outcome.rounds[1::2]]
+    assert len({one.process for one in outcome.rounds}) == 3
     time = kernel_time(outcome.rounds)
     assert unranked_ms(found.outcome) == outcome.measurement.time_ms == time.time_ms
-    assert time.time_ms == middle_of(one.time_ms for one in outcome.rounds)
+    assert time.statistic == "median of 3 trials"
     assert not outcome.measurement.samples_ms
+    assert failed.outcome.status is Status.RUN_ERROR
+    # the run was ended before the last pass of this problem
+    assert [one.outcome.problem_index for one in unfinished] == [4, 4]
+
+
+class FakeExecutor:
+    """A baseline that takes about 2 ms; one of five rounds is disturbed, up to threefold."""
+
+    can_check = False
+
+    def __init__(self, seed):
+        self.chance, self.passes, self.verified = random.Random(seed), 0, None
+
+    def set_problem(self, prepared):
+        """Do nothing."""
+
+    def new_process(self):
+        self.passes += 1
+
+    @property
+    def process(self):
+        return str(self.passes)
+
+    def sample_ms(self):
+        disturbed = self.chance.uniform(1, 3) if self.chance.random() < 0.2 else 1.0
+        return 2.0 * disturbed * math.exp(self.chance.gauss(0, 0.005))
+
+    def measure(self, key, problem_index, *, timing, verified):
+        sample_ms = self.sample_ms()
+        return Outcome(
+            key=key,
+            problem_index=problem_index,
+            status=Status.OK,
+            measurement=summarise([sample_ms] * 3, "stdrel", keep_samples=True),
+        )
+
+
+@pytest.mark.parametrize(("passes", "rounds"), [(3, 1), (3, 2), (5, 1)])
+def test_equal_code_as_kernel_and_as_baseline_is_equally_fast(passes, rounds):
+    """A ratio of 1, whatever disturbs both."""
+    baselines = Baselines()
+    device = FakeExecutor(passes)
+    baselines._executors, baselines._descriptions = {"same": device}, {"same": ""}
+    prepared = SimpleNamespace(on_device=False, types=SimpleNamespace(compute_type=None))
+    logs = []
+    for problem in range(2000):
+        kernel = []
+        for number in range(passes):
+            device.new_process()
+            kernel += [
+                RoundTime(time_ms=device.sample_ms(), place=("0", number), process=device.process)
+                for _ in range(rounds)
+            ]
+            last = number == passes - 1
+            baselines.measure(
+                problem,
+                LAYOUT,
+                DataType.FP32,
+                prepared,
+                ignore,
+                rounds=rounds,
+                timing=(None, None),
+                last=last,
+            )
+        logs.append(math.log(unranked_ms(baselines.outcomes[-1].outcome) / kernel_time(kernel).time_ms))
+    assert len(baselines.outcomes) == 2000
+    # the mean of so few ratios has an error of its own, the median hardly
+    assert abs(fmean(logs)) < 3 * stdev(logs) / math.sqrt(len(logs)) and abs(median(logs)) < 0.005
 
 
 def pairs_of(names):
