@@ -186,11 +186,18 @@ def _best_kernel(summary: MeasurementSummary) -> str:
     return summary.kernel.name if split_k == 1 else f"{summary.kernel.name} (split-K {split_k})"
 
 
+def _interval(summary: MeasurementSummary) -> str:
+    if summary.low_ms is None or summary.high_ms is None:
+        return ""
+    return f"{summary.low_ms:.4g} to {summary.high_ms:.4g}"
+
+
 _BEST_COLUMNS: Final[list[Column[MeasurementSummary]]] = [
     sizes_column(lambda summary: summary.key.problem),
     Column("type", lambda summary: summary.kernel.dtype and summary.kernel.dtype.value),
     Column("best kernel", _best_kernel, names=_best_kernel),
     Column("time ms", lambda summary: summary.time_ms, align="decimal", form=".4g"),
+    Column("95% interval ms", _interval, align="right", priority=1),
     Column(
         "GFLOP/s",
         lambda summary: summary.key.problem.flop / summary.time_ms / 1e6 if summary.time_ms else None,

@@ -103,7 +103,7 @@ class RoundTimes(Generic[Cell]):
     def field(self, cells: Iterable[Cell]) -> tuple[list[Cell], Field]:
         """Return the cells that have a time, the fastest first, and their times beside each other."""
         timed = [(time, cell) for cell in cells if (time := self.time(cell)) is not None]
-        timed.sort(key=lambda pair: pair[0].time_ms)
+        timed.sort(key=lambda pair: (pair[0].pruned, pair[0].time_ms))
         return [cell for _, cell in timed], Field([time for time, _ in timed])
 
     def shared_rounds(self, cells: Sequence[Cell]) -> set[int]:

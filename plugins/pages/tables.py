@@ -121,7 +121,7 @@ def best_columns(content: ReportContent, names: ShortNames) -> list[Column[Any]]
         *([device] if len({row.key.device for row in content.best}) > 1 else []),
         name_column("best instance", lambda row: display_name(row.best), names),
         *line_column(content.best, lambda row: row.best.kernel.source),
-        number_column("ms", lambda row: row.best.time_ms),
+        number_column("ms", lambda row: row.best.time_ms, hint=_interval_hint),
         number_column("GFLOP/s", lambda row: row.gflops),
         number_column("GB/s", lambda row: row.gbytes_per_s),
         number_column("of ceiling", lambda row: row.of_roof, percent),
@@ -173,6 +173,14 @@ def kernel_details(kernel: KernelRef) -> list[tuple[str, str]]:
 
 def _lead(row: BestRow) -> float | None:
     return row.runner_up.time_ms / row.best.time_ms if row.runner_up else None
+
+
+def _interval_hint(row: BestRow) -> str:
+    time = row.best.time
+    if time is None:
+        return ""
+    low_ms, high_ms = time.interval_ms
+    return f"{time.statistic}, 95 % interval {low_ms:.4g} to {high_ms:.4g} ms"
 
 
 def _lead_hint(row: BestRow) -> str:
