@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 import ckprof as library
+from ckprof.compare.side import side_of
 from ckprof.errors import ExitCode
 from ckprof.kernels.toolchain import find_compiler
+from ckprof.model.device import CANARIES
 from ckprof.model.outcome import Status
 from ckprof.model.roof import RoofKind
 from ckprof.model.types import DataType
@@ -88,6 +90,12 @@ def test_a_sweep_is_stored_and_goes_on(sweep, ckprof: Ckprof, tmp_path: Path) ->
             assert 0.1 < roof.gflops < 1e5
             assert 0.01 < roof.gbytes_per_s < 1e4
         assert len(store.best()) == 2
+        # times of the canaries for each problem in each pass, of the one object on this machine
+        side = side_of("results.db", attempts)
+        visits = {(key.problem, process) for key, row in side.rows.items() for process in row.processes}
+        assert set(side.canaries) == visits and len(side.canary_digests) == 1
+        for times in side.canaries.values():
+            assert set(times) == set(CANARIES) and all(0.01 < ms < 1e3 for ms in times.values())
         assert len({one.kernel.fields["tile_m"] for one in attempts}) > 1
 
     shown = ckprof("results", "show", "results.db").ok()
