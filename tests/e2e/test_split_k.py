@@ -82,20 +82,6 @@ def test_backward_data(ckprof: Ckprof, tmp_path: Path) -> None:
     assert reasons[500].startswith("split_k = 500 is more than the ")
 
 
-def test_forward_kernels_are_never_split(ckprof: Ckprof, short_list: Path) -> None:
-    called = ckprof(
-        "run", "fwd", "--conf", short_list, "--problem", PROBLEM, "--split-k", "2", "--instance", "1"
-    )
-    assert called.code == ExitCode.FAILED
-    assert "split_k = 2: a forward kernel does not split its reduction" in called.out
-
-
-def test_the_problem_line_may_say_it(ckprof: Ckprof, weight_list: Path) -> None:
-    line = "grouped_conv_bwd_weight 1 2 1 2 0 1 2 1 2 16 16 3 3 10 10 1 1 1 1 1 1 1 1 3"
-    called = ckprof("run", "bwd_weight", "--conf", weight_list, "--problem", line, "--max-time", "0.02").ok()
-    assert "SplitK" in called.out and ", SplitK 3" in called.out
-
-
 def test_why_names_each_condition(ckprof: Ckprof, weight_list: Path) -> None:
     odd = PROBLEM.replace("2 1 2 16 16", "2 1 2 15 15")
     called = ckprof(

@@ -21,7 +21,7 @@ DECIDE = (
     "typedef unsigned char u8; KERNEL k(u32* out, const u8* in, u64 at) { if (in[at + LANE]) out[LANE] = 1; }"
 )
 UNIFORM = "KERNEL k(u32* out, const u32* in) { if (in[3] == 5) out[LANE] = 1; }"
-D2D = 3
+TO_DEVICE, D2D = runtime.TO_DEVICE, 3
 
 
 @pytest.fixture
@@ -82,31 +82,22 @@ def test_a_result_of_memory_that_nothing_has_written(hip):
         hip.run("KERNEL k(u32* out, const u32* in) { out[LANE] = in[LANE]; }", 64, hip.malloc(SIZE))
 
 
+#: functions of the host that write n bytes, and what they take behind the place
 WRITERS = {
-    "hipMemcpy": lambda hip, at, n: hip.call(
-        "hipMemcpy", pointer(at), ctypes.create_string_buffer(n), size_t(n), runtime.TO_DEVICE
-    ),
-    "hipMemcpyAsync": lambda hip, at, n: hip.call(
-        "hipMemcpyAsync", pointer(at), ctypes.create_string_buffer(n), size_t(n), runtime.TO_DEVICE, None
-    ),
-    "hipMemcpyWithStream": lambda hip, at, n: hip.call(
-        "hipMemcpyWithStream", pointer(at), ctypes.create_string_buffer(n), size_t(n), runtime.TO_DEVICE, None
-    ),
-    "hipMemset": lambda hip, at, n: hip.call("hipMemset", pointer(at), 1, size_t(n)),
-    "hipMemsetAsync": lambda hip, at, n: hip.call("hipMemsetAsync", pointer(at), 1, size_t(n), None),
-    "hipMemset2D": lambda hip, at, n: hip.call(
-        "hipMemset2D", pointer(at), size_t(SIZE // 2), 1, size_t(n), size_t(1)
-    ),
-    "hipMemset2DAsync": lambda hip, at, n: hip.call(
-        "hipMemset2DAsync", pointer(at), size_t(SIZE // 2), 1, size_t(n), size_t(1), None
-    ),
+    "hipMemcpy": lambda n: (ctypes.create_string_buffer(n), size_t(n), TO_DEVICE),
+    "hipMemcpyAsync": lambda n: (ctypes.create_string_buffer(n), size_t(n), TO_DEVICE, None),
+    "hipMemcpyWithStream": lambda n: (ctypes.create_string_buffer(n), size_t(n), TO_DEVICE, None),
+    "hipMemset": lambda n: (1, size_t(n)),
+    "hipMemsetAsync": lambda n: (1, size_t(n), None),
+    "hipMemset2D": lambda n: (size_t(SIZE // 2), 1, size_t(n), size_t(1)),
+    "hipMemset2DAsync": lambda n: (size_t(SIZE // 2), 1, size_t(n), size_t(1), None),
 }
 
 
 @pytest.mark.parametrize("function", WRITERS)
 def test_what_the_host_writes_is_defined_to_the_byte(hip, function):
     address = hip.malloc(SIZE)
-    WRITERS[function](hip, address + 3, 61)
+    hip.call(function, pointer(address + 3), *WRITERS[function](61))
     decide(hip, address, 3, lanes=61)
     with finding(f"{address + 64:#x}, which"):
         decide(hip, address, 4, lanes=61)

@@ -65,15 +65,6 @@ def test_places_of_single_elements(name, a_place, b_place, d_place):
     assert (_only(result), result.max()) == (d_place, 6)
 
 
-def test_rows_of_32x32_results_are_groups_of_four():
-    a, b, c = _zeros(F32_32)
-    a[0, :32] = np.arange(32)
-    b[0, :32] = 1
-    rows = run(F32_32, "gfx942", a, b, c)
-    assert np.array_equal(rows[:, 0], [0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27])
-    assert np.array_equal(rows[:, 32], rows[:, 0] + 4)
-
-
 @pytest.mark.parametrize(
     ("name", "cbsz", "abid"),
     [
