@@ -17,7 +17,6 @@
 #include <vector>
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 // Tests have a multiple of the work done.
 #ifndef CKPROF_CANARY_WORK
@@ -29,11 +28,14 @@ namespace {
 using steady = std::chrono::steady_clock;
 
 // The work of a thread is the same on every machine and in every process: times are compared.
-constexpr int rounds              = CKPROF_CANARY_WORK << 16;
-constexpr std::size_t mebibyte    = std::size_t{1} << 20;
+constexpr int rounds           = CKPROF_CANARY_WORK << 16;
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+constexpr std::size_t page     = 4096;
+// Of source and of destination. Each run copies other parts than the runs before, so that no cache
+// holds what it reads; to have the system fill these pages takes 60 ms once.
+constexpr std::size_t region      = 48 * mebibyte;
 constexpr std::size_t thread_copy = CKPROF_CANARY_WORK * 3 * mebibyte;
-constexpr std::size_t most_copied = CKPROF_CANARY_WORK * 24 * mebibyte;
-constexpr std::size_t page        = 4096;
+constexpr std::size_t most_copied = std::min(CKPROF_CANARY_WORK * 24 * mebibyte, region);
 
 #if defined(__AVX512F__)
 constexpr int vector_bytes = 64;
@@ -72,18 +74,6 @@ void multiply_and_add()
     sink = total[0];
 }
 
-// Bytes of source and of destination. Each run copies other parts than the runs before, so that no
-// cache holds what it reads.
-std::size_t region_bytes()
-{
-    long cache = 0;
-#if defined(_SC_LEVEL3_CACHE_SIZE)
-    cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-#endif
-    return std::clamp(
-        2 * static_cast<std::size_t>(std::max(cache, 0L)), 48 * mebibyte, 128 * mebibyte);
-}
-
 struct free_memory
 {
     void operator()(char* memory) const noexcept { std::free(memory); }
@@ -94,30 +84,28 @@ struct free_memory
 class memory
 {
 public:
-    memory()
-        : region_(region_bytes()),
-          bytes_(static_cast<char*>(std::aligned_alloc(page, 2 * region_)))
+    memory() : bytes_(static_cast<char*>(std::aligned_alloc(page, 2 * region)))
     {
         if(bytes_ == nullptr) throw std::bad_alloc();
 #if defined(MADV_NOHUGEPAGE)
         // Whether there are large pages depends on what ran before, and copies on them are faster.
-        (void)madvise(bytes_.get(), 2 * region_, MADV_NOHUGEPAGE);
+        (void)madvise(bytes_.get(), 2 * region, MADV_NOHUGEPAGE);
 #endif
         // Untouched pages may all be the same zero page.
-        std::memset(bytes_.get(), 1, 2 * region_);
+        std::memset(bytes_.get(), 1, 2 * region);
     }
 
     // Go on to parts that were not copied for longest.
-    void advance(std::size_t run) { offset_ = offset_ + 2 * run <= region_ ? offset_ + run : 0; }
+    void advance(std::size_t run) { offset_ = offset_ + 2 * run <= region ? offset_ + run : 0; }
 
     void copy(int thread, std::size_t share) const
     {
         char* source = bytes_.get() + offset_ + share * static_cast<std::size_t>(thread);
-        std::memcpy(source + region_, source, share);
+        std::memcpy(source + region, source, share);
     }
 
 private:
-    std::size_t region_, offset_ = 0;
+    std::size_t offset_ = 0;
     std::unique_ptr<char, free_memory> bytes_;
 };
 
