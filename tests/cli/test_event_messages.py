@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -13,10 +11,8 @@ from ckprof.cli.console import Console
 from ckprof.cli.event_messages import EventMessages
 from ckprof.events import Event, Level, Message, Progress, ProgressEnded, StatusLine
 from ckprof.kernels.choose import ListRead
-from ckprof.kernels.library import build_messages
 from ckprof.model.conversion import Conversion
 from ckprof.model.requirement import UnmetRequirement
-from ckprof.model.results import BuildSummary
 
 
 def told(*events, verbosity=0):
@@ -66,17 +62,3 @@ def test_a_list_that_is_read_is_told_as_conversions_are():
     assert told(ListRead(conversion=conversion)) == [
         "read a.conf: 2 lines, 0 instances; dropped lines: 1 comment\n"
     ]
-
-
-def test_kernels_that_only_compile_apart_are_a_warning():
-    apart = (tuple("abcde"), "redefinition of 'Row'\nfull log: a.log")
-    library = SimpleNamespace(
-        built=["one", "two"],
-        candidates=["one", "two"],
-        rejected=[],
-        summary=BuildSummary(compiled=2, separated=(apart,)),
-    )
-    printed = "".join(told(*build_messages(library)))
-    assert "built 2 of 2 kernels: 2 compiled" in printed
-    assert "warning: these 5 kernels compile, but did not in one translation unit" in printed
-    assert re.search(r": a, b, c and 2 more: redefinition of 'Row'\s+full log: a.log", printed)

@@ -56,7 +56,6 @@ def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             3,
             ["expected a problem of gemm"],
         ),
-        (["--conf", "one.json", "--layout", "nhwgc", *ONE], 2, ["layout of gemm 'nhwgc' (known: rcr, rrr"]),
         (
             ["--conf", "one.json", "--reference", "device", "--target", "cpu", *ONE],
             2,
@@ -97,11 +96,6 @@ def test_a_place_of_references_that_there_is_not(capsys: pytest.CaptureFixture[s
     [
         (["parity", "gemm", "--conf", "forward/tests/nhwgc_bf16"], 3, "is of direction fwd, expected gemm"),
         (["run", "fwd", "--conf", "one.json"], 3, "the list holds instances of gemm, expected fwd"),
-        (
-            ["run", "fwd", "--conf", "forward/tests/nhwgc_bf16", "--layout", "rcr"],
-            2,
-            "unknown layout of fwd 'rcr'",
-        ),
         (["convert", "half.conf", "-o", "half.json"], 3, "half.conf:1:24"),
         (["convert", "gemm/universal/rcr_fp16", "-o", "/dev/full"], 3, "/dev/full: cannot write: No space"),
     ],

@@ -46,11 +46,7 @@ def test_wrong_values(ckprof, short_list, option, value, part):
     ("problem", "part"),
     [
         ("conv -n 0 -c 8 -H 8 -W 8 -k 8 -y 3 -x 3", "batch is 0"),
-        ("conv -n 1 -c 8 -H -8 -W 8 -k 8 -y 3 -x 3", "input along H is -8"),
         ("conv -n 1 -c 8 -H 2 -W 8 -k 8 -y 3 -x 3", "the output is empty along H"),
-        ("conv -n 1 -c", "-c needs a value"),
-        ("2 1 4 64", "is missing"),
-        ("convbfp16 -n 1 -c 8 -H 8 -W 8 -k 8 -y 3 -x 3", "the problem line says bf16, the list has fp16"),
         ("", "the problem is empty"),
     ],
 )

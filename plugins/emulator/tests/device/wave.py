@@ -187,6 +187,25 @@ def execute(
     return state
 
 
+def raw_states(states: Sequence[State]) -> tuple[Any, NDArray[np.uint8]]:
+    """Return the states of a workgroup's waves as the library takes them, and the memory of their LDS."""
+    raws = (_CState * len(states))()
+    lds = np.ascontiguousarray(states[0].lds)
+    for raw, state in zip(raws, states, strict=True):
+        ctypes.memmove(raw.scalar, np.ascontiguousarray(state.scalar).ctypes.data, 512)
+        ctypes.memmove(raw.vector, np.ascontiguousarray(state.vector).ctypes.data, 512 * LANES * 4)
+        raw.scc, raw.mode = int(state.scc), state.mode
+        raw.scratch_lane_bytes = state.scratch_lane_bytes
+        raw.scratch_buffer = state.scratch_buffer
+    raws[0].lds, raws[0].lds_bytes = lds.ctypes.data, lds.nbytes
+    return raws, lds
+
+
+def raw_ranges(arrays: Sequence[Any]) -> Any:
+    """Return the memory of arrays as the library takes it."""
+    return (_CRange * len(arrays))(*(_CRange(array.ctypes.data, array.nbytes) for array in arrays))
+
+
 def execute_group(
     text: str | Sequence[int],
     states: Sequence[State],
@@ -203,19 +222,8 @@ def execute_group(
     """
     words = list(assembled(arch, text) if isinstance(text, str) else text)
     code = np.array([*words, 0xBF810000], np.uint32)
-    raws = (_CState * len(states))()
-    lds = np.ascontiguousarray(states[0].lds)
-    for raw, state in zip(raws, states, strict=True):
-        ctypes.memmove(raw.scalar, np.ascontiguousarray(state.scalar).ctypes.data, 512)
-        ctypes.memmove(raw.vector, np.ascontiguousarray(state.vector).ctypes.data, 512 * LANES * 4)
-        raw.scc, raw.mode = int(state.scc), state.mode
-        raw.scratch_lane_bytes = state.scratch_lane_bytes
-        raw.scratch_buffer = state.scratch_buffer
-    raws[0].lds, raws[0].lds_bytes = lds.ctypes.data, lds.nbytes
-    ranges = (_CRange * (len(memory) + 1))(
-        *(_CRange(array.ctypes.data, array.nbytes) for array in memory),
-        _CRange(code.ctypes.data, code.nbytes),
-    )
+    raws, lds = raw_states(states)
+    ranges = raw_ranges([*memory, code])
     message = ctypes.create_string_buffer(1 << 16)
     status = _library().ckprof_emulator_execute(
         arch.encode(),

@@ -4,39 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import json
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from ckprof_plugins.emulator.tables import unit_table
 from plugins.emulator.tests.device.tested_library import emulator_under_test
-from plugins.emulator.tests.device.wave import LANES, DeviceFault, State, _CRange, _CState, assembled
+from plugins.emulator.tests.device.wave import DeviceFault, State, assembled, raw_ranges, raw_states
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _END: Final = 0xBF810000
-
-
-@cache
-def _time() -> Any:
-    call = ctypes.CDLL(str(emulator_under_test())).ckprof_emulator_time
-    call.argtypes = [
-        ctypes.c_char_p,
-        ctypes.c_void_p,
-        ctypes.c_size_t,
-        ctypes.POINTER(_CState),
-        ctypes.c_size_t,
-        ctypes.POINTER(_CRange),
-        ctypes.c_size_t,
-        ctypes.c_char_p,
-        ctypes.c_uint32,
-        ctypes.c_uint32,
-        ctypes.c_char_p,
-        ctypes.c_size_t,
-    ]
-    return call
 
 
 def timed(
@@ -58,31 +37,22 @@ def timed(
     """
     given = states or [State()]
     code = np.array([*assembled(arch, text), _END], np.uint32)
-    raws = (_CState * len(given))()
-    for raw, state in zip(raws, given, strict=True):
-        ctypes.memmove(raw.scalar, np.ascontiguousarray(state.scalar).ctypes.data, 512)
-        ctypes.memmove(raw.vector, np.ascontiguousarray(state.vector).ctypes.data, 512 * LANES * 4)
-        raw.mode = state.mode
-    lds = np.ascontiguousarray(given[0].lds)
-    raws[0].lds, raws[0].lds_bytes = lds.ctypes.data, lds.nbytes
-    ranges = (_CRange * (len(memory) + 1))(
-        *(_CRange(array.ctypes.data, array.nbytes) for array in memory),
-        _CRange(code.ctypes.data, code.nbytes),
-    )
+    raws, _lds = raw_states(given)
+    ranges = raw_ranges([*memory, code])
     answer = ctypes.create_string_buffer(1 << 16)
-    status = _time()(
+    status = ctypes.CDLL(str(emulator_under_test())).ckprof_emulator_time(
         arch.encode(),
-        code.ctypes.data,
-        len(code),
+        ctypes.c_void_p(code.ctypes.data),
+        ctypes.c_size_t(len(code)),
         raws,
-        len(raws),
+        ctypes.c_size_t(len(raws)),
         ranges,
-        len(ranges),
+        ctypes.c_size_t(len(ranges)),
         unit_table(arch, {"code_latency": 0, **(changes or {})}).encode(),
-        count,
-        slots,
+        ctypes.c_uint32(count),
+        ctypes.c_uint32(slots),
         answer,
-        len(answer),
+        ctypes.c_size_t(len(answer)),
     )
     if status:
         raise DeviceFault(status, answer.value.decode())
