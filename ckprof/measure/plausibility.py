@@ -18,6 +18,8 @@ _UNREPORTED_MS: Final = 0.15
 _UNREPORTED_SHARE: Final = 0.15
 #: seconds that the parent's clock may deviate from the worker's
 _CLOCK_SLACK_S: Final = 1e-3
+#: seconds of the parent's clock in which a busy machine runs neither of them
+_MESSAGE_S: Final = 0.1
 #: how many times its reported duration a run may take on the parent's clock, beside this many milliseconds
 #: for what a launcher does before and after
 _MOST_SLOWDOWN: Final = 20.0
@@ -42,7 +44,7 @@ def implausible(sampling: Sampling, elapsed_s: float, least_ms: float) -> str:
     total_s = float(samples.sum()) * launches / 1e3
     if total_s > elapsed_s + _CLOCK_SLACK_S:
         return f"the launcher reported runs of {total_s:.3g} s, which took {elapsed_s:.3g} s with all else"
-    taken_ms = (elapsed_s - own_s) * 1e3 / (samples.size + max(0, sampling.warmup))
+    taken_ms = (elapsed_s - own_s - _MESSAGE_S) * 1e3 / (samples.size + max(0, sampling.warmup))
     mean_ms = float(samples.mean()) * launches
     if taken_ms > _MOST_SLOWDOWN * mean_ms + _LAUNCH_MS:
         run_ms, whole_ms = mean_ms / launches, taken_ms / launches

@@ -158,7 +158,9 @@ def test_an_honest_kernel_is_measured_by_one_message(measured):
         assert messages == 1 and kernel.asked == 1
         seen = outcome.verification
         # the first launch is compared as well
-        assert 2 <= seen.checked <= seen.launches == kernel.launch
+        assert 2 <= seen.checked <= seen.launches
+        # of those in which a device looks for time that is not reported, and for late writes, no result is
+        assert kernel.launch - seen.launches in (0, 1)
         assert seen.passed and outcome.measurement.samples >= 2
 
 

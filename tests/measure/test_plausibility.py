@@ -77,7 +77,8 @@ PLAUSIBLE = {
     "the clocks differ by a millisecond": ({}, 0.0095, 0.0),
     "most is flushing": ({"flush_s": 0.9}, 0.93, 0.0),
     "several launches a sample": ({"launches": 3}, 0.031, 0.0),
-    "a launcher does 20 ms of its own": ({}, 0.39, 0.0),
+    "a launcher does 20 ms of its own": ({}, 0.49, 0.0),
+    "a single short run that a busy machine holds up": ({"samples_ms": (0.016,)}, 0.1, 0.0),
     "as fast as the device can be": ({}, 0.012, 1.0),
     "half are faster than the device can be": ({"samples_ms": (0.1, 1.0, 1.0)}, 0.012, 1.0),
 }
@@ -99,8 +100,8 @@ IMPLAUSIBLE = {
     "too many launches": ({"launches": MOST_LAUNCHES + 1}, 9.0, 0.0, f"expected 1 to {MOST_LAUNCHES}"),
     "longer than it took": ({}, 0.0085, 0.0, "runs of 0.01 s, which took 0.0085 s with all else"),
     "each launch counts": ({"launches": 2}, 0.012, 0.0, "runs of 0.02 s, which took 0.012 s"),
-    "far shorter than it took": ({}, 0.42, 0.0, "1 ms per run, which took 42 ms"),
-    "flushing is no excuse": ({"flush_s": 0.1}, 0.52, 0.0, "1 ms per run, which took 42 ms"),
+    "far shorter than it took": ({}, 0.52, 0.0, "1 ms per run, which took 42 ms"),
+    "flushing is no excuse": ({"flush_s": 0.1}, 0.62, 0.0, "1 ms per run, which took 42 ms"),
     "faster than the device": ({}, 0.012, 1.01, "1 ms, the device's peak allows 1.01 ms"),
 }
 
@@ -121,8 +122,8 @@ def test_durations_that_cannot_be_true_are_told():
 
 def test_warmup_takes_time_as_well():
     # 41 ms for each of eleven runs are too much, for each of twelve they are not
-    assert implausible(reported(warmup=1), 0.451, 0.0)
-    assert not implausible(reported(warmup=2), 0.451, 0.0)
+    assert implausible(reported(warmup=1), 0.551, 0.0)
+    assert not implausible(reported(warmup=2), 0.551, 0.0)
 
 
 def test_a_launch_may_take_a_little_longer_than_it_reports():

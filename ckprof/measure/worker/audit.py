@@ -99,6 +99,8 @@ _FIRST_LAUNCHES: Final = 4
 #: thoroughly before, and of others
 NOW_AND_THEN: Final = 0.25
 _OFTEN: Final = 0.9
+#: launches before a brief measurement that are judged with those of it: fewer tell nothing on a busy machine
+_FEW_LAUNCHES: Final = 8
 #: seconds between two requests that say something of what other threads do
 _IDLE_S: Final = 5e-3
 #: how often, and for how many seconds, what seems busy is looked at again
@@ -231,7 +233,7 @@ def _waited_ms() -> float:
 
 
 class LaunchTimes:
-    """What launches take by the worker's clock, and what of that the launcher has reported.
+    """What launches of a kernel take by the worker's clock, and what of that the launcher has reported.
 
     Time in which the worker's thread waited for a processor does not count: on a busy machine, some of it
     passes before a launcher reads its clock, and after, and nothing is computed then.
@@ -264,6 +266,16 @@ class LaunchTimes:
         """The first quartile, which few disturbances do not reach; 0 if nothing was launched."""
         ordered = sorted(self._unreported_ms)
         return ordered[len(ordered) // 4] if ordered else 0.0
+
+    @property
+    def are_few(self) -> bool:
+        """Whether they tell nothing on a busy machine."""
+        return len(self._taken_ms) < _FEW_LAUNCHES
+
+    def keep_latest(self) -> LaunchTimes:
+        """Forget all but the last few launches, which a brief measurement is judged with."""
+        del self._taken_ms[:-_FEW_LAUNCHES], self._unreported_ms[:-_FEW_LAUNCHES]
+        return self
 
 
 def look_at_more(

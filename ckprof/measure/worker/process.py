@@ -274,9 +274,9 @@ class WorkerProcess:
             seen = self._read(0 if ended else min(remaining, _LOOK_S))
             if ended and not seen:
                 raise self._ended()
-            # more time than was waited for has passed only where this process was stopped
+            # much more time than was waited for has passed only where this process was stopped
             now = time.monotonic()
-            took_s, begun = min(now - begun, _LOOK_S), now
+            took_s, begun = min(now - begun, 2 * _LOOK_S), now
             if not seen and self._is_stopped():
                 stoppable -= took_s
             else:
