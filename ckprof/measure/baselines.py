@@ -11,8 +11,8 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -43,20 +43,43 @@ if TYPE_CHECKING:
     from ckprof.model.outcome import Measurement, Outcome
     from ckprof.model.problem_case import ProblemCase
     from ckprof.model.tensor import Layout
-    from ckprof.model.types import DataType
+    from ckprof.model.types import ComputeType, DataType
     from ckprof.session import Session
 
 
-@dataclass(slots=True, kw_only=True)
+class _Key(NamedTuple):
+    """What outcomes of baselines are told apart by."""
+
+    baseline: str
+    problem_index: int
+    layout: str
+    dtype: DataType
+    compute_type: ComputeType | None
+
+
 class _Trials:
     """What was measured of a baseline on one problem."""
 
-    #: of the latest sample; then of all
-    found: BaselineOutcome
-    #: the samples of all trials
-    visits: list[tuple[RoundTime, Measurement]] = field(default_factory=list)
-    #: what was found right
-    verified: Verified | None = None
+    def __init__(self) -> None:
+        #: of the latest sample
+        self.outcome: Outcome | None = None
+        #: the samples of all trials
+        self.visits: list[tuple[RoundTime, Measurement]] = []
+        #: what was found right
+        self.verified: Verified | None = None
+
+    def add(self, outcome: Outcome, executor: Executor) -> None:
+        """Take note of a sample."""
+        self.outcome, measured = outcome, outcome.measurement
+        self.verified = executor.verified or self.verified
+        if measured is not None:
+            round_time = RoundTime(
+                time_ms=measured.time_ms,
+                spread_ms=measured.spread_ms,
+                place=("0", len(self.visits) + 1),
+                process=executor.process,
+            )
+            self.visits.append((round_time, measured))
 
 
 class Baselines:
@@ -77,8 +100,8 @@ class Baselines:
         self._executors: dict[str, Executor] = {}
         self._descriptions: dict[str, str] = {}
         self._keeps_samples = False
-        #: of baselines without an outcome, by baseline, problem, layout and types
-        self._trials: dict[tuple[object, ...], _Trials] = {}
+        #: of those that have no outcome yet
+        self._trials: dict[_Key, _Trials] = {}
         #: one per baseline, problem, layout and types, in the order in which they were measured
         self.outcomes: list[BaselineOutcome] = []
 
@@ -116,8 +139,8 @@ class Baselines:
                 yield
             finally:
                 # the run may have been ended before the last pass
-                for trials in [*self._trials.values()]:
-                    self._finish(trials)
+                for key in [*self._trials]:
+                    self._finish(key)
                 self._executors.clear()
 
     def new_process(self) -> None:
@@ -147,55 +170,34 @@ class Baselines:
         :raises ToolchainError: workers do not start any more.
         """
         for id_, executor in self._executors.items():
-            key = (id_, problem_index, layout.name, dtype, prepared.types.compute_type)
-            trials = self._trials.get(key)
-            if trials is None or trials.found.outcome.status is Status.OK:
-                with_files = prepared.on_device and not executor.can_check
-                executor.set_problem(on_host() if with_files else prepared)
+            key = _Key(id_, problem_index, layout.name, dtype, prepared.types.compute_type)
+            trials = self._trials.setdefault(key, _Trials())
+            with_files = prepared.on_device and not executor.can_check
+            executor.set_problem(on_host() if with_files else prepared)
             for _ in range(rounds):
-                if trials is not None and trials.found.outcome.status is not Status.OK:
-                    break
-                outcome = executor.measure(
-                    id_,
-                    problem_index,
-                    timing=timing and timing[trials is not None],
-                    verified=trials.verified if trials is not None else None,
-                )
-                trials = self._trials.setdefault(
-                    key,
-                    _Trials(
-                        found=BaselineOutcome(
-                            baseline=id_,
-                            description=self._descriptions[id_],
-                            layout=layout.name,
-                            dtype=dtype,
-                            compute_type=prepared.types.compute_type,
-                            outcome=outcome,
-                        )
-                    ),
-                )
-                trials.found = replace(trials.found, outcome=outcome)
-                trials.verified = executor.verified or trials.verified
-                if outcome.measurement is not None:
-                    round_time = RoundTime(
-                        time_ms=outcome.measurement.time_ms,
-                        spread_ms=outcome.measurement.spread_ms,
-                        place=("0", len(trials.visits) + 1),
-                        process=executor.process,
-                    )
-                    trials.visits.append((round_time, outcome.measurement))
+                if trials.outcome is None or trials.outcome.status is Status.OK:
+                    how = timing and timing[trials.outcome is not None]
+                    sample = executor.measure(id_, problem_index, timing=how, verified=trials.verified)
+                    trials.add(sample, executor)
             self.on_trial()
-            if last and trials is not None:
-                self._trials.pop(key)
-                self._finish(trials)
+            if last:
+                self._finish(key)
 
-    def _finish(self, trials: _Trials) -> None:
-        outcome = trials.found.outcome
+    def _finish(self, key: _Key) -> None:
+        trials = self._trials.pop(key)
+        outcome = trials.outcome
+        if outcome is None:
+            return
         if outcome.status is Status.OK and all(measured.samples_ms for _, measured in trials.visits):
             outcome = summed_up(outcome, trials.visits, _most_frequent_end)
-        if not self._keeps_samples:
-            outcome = outcome.without_samples()
-        found = replace(trials.found, outcome=outcome)
+        found = BaselineOutcome(
+            baseline=key.baseline,
+            description=self._descriptions[key.baseline],
+            layout=key.layout,
+            dtype=key.dtype,
+            compute_type=key.compute_type,
+            outcome=outcome if self._keeps_samples else outcome.without_samples(),
+        )
         self.outcomes.append(found)
         self.on_measured(found)
 
