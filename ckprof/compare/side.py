@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.model.kernel import KernelRef
 from ckprof.model.outcome import RoundTime, Status
 from ckprof.model.problem import Problem
-from ckprof.model.ranking import KernelTime, kernel_time, leads, middle_of, shares_first_place
+from ckprof.model.ranking import Field, KernelTime, kernel_time, middle_of, shares_first_place
 from ckprof.store.attempt import (
     CONTENDED,
     POWER_LIMIT,
@@ -281,7 +281,7 @@ class Side:
     def first_places(self, problem: ProblemKey) -> list[MeasuredRow]:
         """Return the rows of a problem that may be the fastest: the best, and those tied with it."""
         rows = [row for row in self.by_problem.get(problem, ()) if row.ranked]
-        intervals = leads([row.time for row in rows if row.time is not None])
+        intervals = Field([row.time for row in rows if row.time is not None]).leads()
         return [row for row, lead in zip(rows, intervals, strict=True) if shares_first_place(lead)]
 
     def best(self, problem: ProblemKey) -> MeasuredRow | None:

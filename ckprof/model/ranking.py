@@ -364,14 +364,6 @@ def _of_samples(kernel: KernelTime, best: KernelTime, of_process: float) -> Inte
     return Interval(estimate=estimate, low=estimate - reach, high=estimate + reach, pruned=kernel.pruned)
 
 
-def leads(kernels: Sequence[KernelTime]) -> list[Interval]:
-    """Return the intervals of the ratios of all kernels to the first one.
-
-    :param kernels: of one problem, the fastest first.
-    """
-    return Field(kernels).leads()
-
-
 def shares_first_place(lead: Interval, tie: float = TIE) -> bool:
     """Say whether a kernel may be as fast as the best: is tied with it, or the best itself.
 

@@ -123,7 +123,6 @@ class PastVisit(NamedTuple):
     #: value of the status
     status: str
     time_ms: float | None
-    min_ms: float | None
     spread_ms: float | None
     #: ``None``: the output was not compared
     wrong_elements: int | None
@@ -153,7 +152,6 @@ class PastVisit(NamedTuple):
             round=seen.round,
             status=attempt.status.value,
             time_ms=timing.time_ms if timing is not None else None,
-            min_ms=timing.min_ms if timing is not None else None,
             spread_ms=timing.spread_ms if timing is not None else None,
             wrong_elements=check.wrong_elements if check is not None else None,
             marks=encode_marks(attempt.marks) or None,

@@ -219,7 +219,7 @@ class Store:
         """
         parts = (shared.operation, shared.device, shared.toolchain, shared.method)
         rows = self._rows(
-            "SELECT i.key, k.object_digest, m.split_k, a.round, a.status, a.time_ms, a.min_ms, "
+            "SELECT i.key, k.object_digest, m.split_k, a.round, a.status, a.time_ms, "
             "a.spread_ms, a.wrong_elements, t.body, a.wall_s, a.session_id, a.id, a.extra FROM contexts c "
             "JOIN measurements m ON m.context_id = c.id JOIN attempts a ON a.measurement_id = m.id "
             "JOIN kernels k ON k.id = m.kernel_id JOIN instances i ON i.id = k.instance_id "

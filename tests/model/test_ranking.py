@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from ckprof.model.outcome import Measurement, Outcome, RoundTime, Status, Verification
 from ckprof.model.ranking import (
     Field,
+    Interval,
     KernelTime,
     Order,
     Standing,
     interval_of,
     is_noisy,
     kernel_time,
-    leads,
     ranked_field,
     ranking,
     shares_first_place,
@@ -115,6 +115,10 @@ def test_the_spread_is_that_of_samples_or_of_rounds() -> None:
     assert time_of([1.0, 1.0, 1.0], spread_ms=0.2).spread_ms == 0.2
     assert time_of([1.0, 1.04, 1.08], spread_ms=0.001).spread_ms == pytest.approx(0.02)
     assert is_noisy(time_of([1.0], spread_ms=0.051)) and not is_noisy(time_of([1.0], spread_ms=0.049))
+
+
+def leads(kernels: list[KernelTime]) -> list[Interval]:
+    return Field(kernels).leads()
 
 
 def machine(

@@ -33,7 +33,7 @@ def visit(kernel, round=1, time_ms=1.0, **changes):
     """One attempt of before, verified unless something else is said."""
     values = {
         **{"instance": KERNELS[kernel].key, "object_digest": f"o{kernel}", "split_k": 1, "round": round},
-        **{"status": "ok", "time_ms": time_ms, "min_ms": time_ms, "spread_ms": 0.01 * (time_ms or 0)},
+        **{"status": "ok", "time_ms": time_ms, "spread_ms": 0.01 * (time_ms or 0)},
         **{"wrong_elements": 0, "marks": None, "wall_s": 0.5, "session": "a"},
     }
     return PastVisit(**{**values, **changes})
@@ -309,7 +309,7 @@ def test_only_cells_that_take_part_are_ranked():
 
 
 def test_times_and_spreads_of_before_are_those_of_the_rounds():
-    ranking = planned(visit(0, time_ms=2.0, spread_ms=0.5, min_ms=1.5), visit(1, min_ms=None, spread_ms=None))
+    ranking = planned(visit(0, time_ms=2.0, spread_ms=0.5), visit(1, spread_ms=None))
     times = ranking.ranking._times
     assert times.of(cell(0)) == {1: [Timing(time_ms=2.0, spread=0.25, process="a/0")]}
     assert times.of(cell(1)) == {1: [Timing(time_ms=1.0, spread=0.0, process="a/0")]}

@@ -81,7 +81,7 @@ def test_neighbours_are_dealt_to_different_parts():
 def visit(kernel, time_ms, round, *, marks="part", status="ok", **values):
     given = {
         **{"instance": f"k{kernel}", "object_digest": "", "split_k": 1, "round": round, "status": status},
-        **{"time_ms": time_ms, "min_ms": time_ms, "spread_ms": 0.001, "wrong_elements": 0, "marks": marks},
+        **{"time_ms": time_ms, "spread_ms": 0.001, "wrong_elements": 0, "marks": marks},
         **{"wall_s": 0.01, "session": "s", "device_id": "c", "process": round % 3},
     }
     return PastVisit(**{**given, **values})
