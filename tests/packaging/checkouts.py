@@ -16,5 +16,5 @@ def copy_checkout(folder: Path) -> Path:
     for name in listed.decode().split("\0"):
         if name and (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, folder / name, follow_symlinks=False)
+            shutil.copy(ROOT / name, folder / name, follow_symlinks=False)
     return folder
