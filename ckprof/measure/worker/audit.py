@@ -377,12 +377,14 @@ class HostAudit:
 
     def _affordable(self, now: float) -> bool:
         """Say whether there is time to look; one that is about to be used up is used at random."""
-        request, checked = self._request, self.checked
-        if checked < _FIRST_LAUNCHES and not request.is_brief:
-            return True
+        request = self._request
+        if request.is_brief:
+            # whatever it takes: the first launches of a measurement are not more likely than the last ones
+            return chance.random() < NOW_AND_THEN
         spare_s = request.share * (now - self._start) + request.least_s - self.spent_s
-        often = NOW_AND_THEN if request.is_brief else _OFTEN
-        return (spare_s > 0 or not checked) and (request.share == 1 or chance.random() < often)
+        return (
+            spare_s > 0 and (chance.random() < _OFTEN or request.share == 1)
+        ) or self.checked < _FIRST_LAUNCHES
 
     def _change(self, expected: ExpectedBits) -> None:
         most = []

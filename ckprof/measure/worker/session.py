@@ -267,6 +267,8 @@ class KernelSession(WorkerMethods):
         target = self._library.target
         # The largest workspace so far is kept and used again.
         needed = workspace_bytes - self._workspace_bytes
+        if needed <= 0:
+            return None  # to ask a device for what is free takes longer than short kernels do
         available = target.available_bytes()
         if available is not None and needed > available and self._references is not None:
             self._references.release_others()
