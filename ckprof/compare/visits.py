@@ -14,10 +14,9 @@ measured in every visit; the interval is the hull of 0 and of what each canary m
 on this one, widened by half for kernels that follow more than a canary does. Without canaries it reaches from
 0 to what all rows have in common.
 
-**Chance** is what remains: the residual of the row, moderated as Smyth does ("Linear models and empirical
-Bayes methods", 2004) but never below what all rows have on average; that of the problem's visits in the same
-way; what passes differ by and no canary shows; and the scatter of the canaries. Degrees of freedom are
-Satterthwaite's.
+**Chance** is what remains: the residual of the row, and the scatter of the problem's visits, moderated as
+Smyth does ("Linear models and empirical Bayes methods", 2004); what passes differ by and no canary shows; and
+the scatter of the canaries. Degrees of freedom are Satterthwaite's.
 """
 
 from __future__ import annotations
@@ -97,18 +96,22 @@ class Contrasts:
     #: the machine's share
     low: Array
     high: Array
-    #: standard deviation, and degrees of freedom
+    #: standard deviation, and degrees of freedom: what is likely
     sigma: Array
     freedom: Array
+    #: the same where no row, and no problem, is taken to be quieter than all are on average: few trials that
+    #: happen to agree shall not make a row faster or slower
+    strict_sigma: Array
+    strict_freedom: Array
 
     def beyond(self, least: float) -> Array:
-        """Return how far changes exceed the machine's share by more than ``least``, in standard deviations.
+        """Return how far changes exceed the machine's share by more than ``least``, in strict deviations.
 
         0 within it; negative where the new side is faster; 0 of rows that are not known.
         """
         above = np.maximum(self.change - self.high - least, 0.0)
         below = np.minimum(self.change - self.low + least, 0.0)
-        return np.nan_to_num((above + below) / self.sigma)
+        return np.nan_to_num((above + below) / self.strict_sigma)
 
 
 def contrasts(visits: Visits, sides: Sequence[NDArray[np.intp]]) -> Contrasts:
@@ -131,26 +134,29 @@ def contrasts(visits: Visits, sides: Sequence[NDArray[np.intp]]) -> Contrasts:
         pass_freedom = max(count - 2.0, 1.0)
         passes = float(np.nansum(unseen**2)) / pass_freedom
         scatter = (shared - common) * math.sqrt(problems / (problems - 1))
-    of_visits, visit_freedom = _moderated(scatter, _freedom(shared))
-    of_rows, row_freedom = _moderated(residuals - shared[:, None, :], _freedom(times))
+    of_visits, visit_average, visit_freedom = _moderated(scatter, _freedom(shared))
+    of_rows, row_average, row_freedom = _moderated(residuals - shared[:, None, :], _freedom(times))
 
     counts = [np.isfinite(times[..., side]).sum(axis=-1).astype(float) for side in sides]
     known = (counts[0] > 0) & (counts[1] > 0)
     weight = np.where(known, sum(1 / np.maximum(one, 1) for one in counts), np.nan)
-    parts = [
-        (of_rows * weight, row_freedom),
-        (of_visits[:, None] * weight, visit_freedom[:, None]),
-        (passes * weight, np.full(1, pass_freedom)),
-    ]
+    parts = [(passes * weight, np.full(1, pass_freedom))]
     for one, common in zip(own_canaries, of_passes, strict=True):
         left = one - common
         canary_freedom = max(float(_freedom(left).sum()), 1.0)
         of_one = _MEDIAN_VARIANCE * float(np.nansum(left**2)) / canary_freedom
         each = of_one * sum(1 / len(side) for side in sides) / problems
         parts.append((np.full(1, each), np.full(1, canary_freedom)))
-    variance: Array = np.sum([np.broadcast_to(part, weight.shape) for part, _ in parts], axis=0)
-    variance += LEAST_SIGMA**2
-    satterthwaite = variance**2 / sum(part**2 / degrees for part, degrees in parts)
+    likely, strict = (
+        _added(
+            [
+                *parts,
+                (np.maximum(of_rows, row_least) * weight, row_freedom),
+                (np.maximum(of_visits, visit_least)[:, None] * weight, visit_freedom[:, None]),
+            ]
+        )
+        for row_least, visit_least in ((0.0, 0.0), (row_average, visit_average))
+    )
     change, moved = _contrast(times, sides), [_contrast(one, sides) for one in canaries]
     hull = [np.zeros(problems)]
     for one in moved:
@@ -162,8 +168,10 @@ def contrasts(visits: Visits, sides: Sequence[NDArray[np.intp]]) -> Contrasts:
         change=change,
         low=np.broadcast_to(low[:, None], change.shape),
         high=np.broadcast_to(high[:, None], change.shape),
-        sigma=np.sqrt(variance),
-        freedom=satterthwaite,
+        sigma=likely[0],
+        freedom=likely[1],
+        strict_sigma=strict[0],
+        strict_freedom=strict[1],
     )
 
 
@@ -217,15 +225,34 @@ def _trimmed_mean(values: Array) -> Array:
     return result
 
 
-def _moderated(residuals: Array, freedom: Array) -> tuple[Array, Array]:
-    """Return the variance of each row or problem, never below what all have on average, and its freedom."""
+def _added(parts: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Return the standard deviations of sums, and their degrees of freedom.
+
+    :param parts: variances, and degrees of freedom of these.
+    """
+    variance = LEAST_SIGMA**2 + sum((part for part, _ in parts), np.zeros(1))
+    freedom: Array = variance**2 / sum(part**2 / degrees for part, degrees in parts)
+    return np.sqrt(variance), freedom
+
+
+def _moderated(residuals: Array, freedom: Array) -> tuple[Array, float, Array]:
+    """Return the likely variance of each row or problem, that of all on average, and degrees of freedom."""
     own = np.nansum(residuals**2, axis=-1) / np.maximum(freedom, 1)
     known = own[freedom > 0]
     if not known.size:
-        return np.full(own.shape, np.nan), freedom
-    pool = float(known.mean())
-    prior = _prior_freedom(known, float(np.median(freedom[freedom > 0]))) if known.size > 1 else 0.0
-    return np.maximum((prior * pool + freedom * own) / (prior + freedom), pool), prior + freedom
+        return np.full(own.shape, np.nan), math.nan, freedom
+    degrees = float(np.median(freedom[freedom > 0]))
+    prior = _prior_freedom(known, degrees) if known.size > 1 else 0.0
+    positive = known[known > 0]
+    center = 0.0
+    if prior and positive.size:
+        center = math.exp(np.log(positive).mean() + _log_bias(prior) - _log_bias(degrees))
+    return (prior * center + freedom * own) / (prior + freedom), float(known.mean()), prior + freedom
+
+
+def _log_bias(freedom: float) -> float:
+    """Return what the logarithm of a variance of so many degrees of freedom is too low by, negated."""
+    return _digamma(freedom / 2) - math.log(freedom / 2)
 
 
 def _prior_freedom(variances: Array, freedom: float) -> float:
@@ -255,3 +282,12 @@ def _trigamma(x: float) -> float:
         result += 1 / x**2
         x += 1
     return result + 1 / x + 1 / (2 * x**2) + 1 / (6 * x**3) - 1 / (30 * x**5) + 1 / (42 * x**7)
+
+
+def _digamma(x: float) -> float:
+    """Return the derivative of log gamma (Abramowitz and Stegun 6.3.5 and 6.3.18)."""
+    result = 0.0
+    while x < 6:
+        result -= 1 / x
+        x += 1
+    return result + math.log(x) - 1 / (2 * x) - 1 / (12 * x**2) + 1 / (120 * x**4) - 1 / (252 * x**6)

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from ckprof.compare.visits import Visits, common_change, contrasts
+from ckprof.compare.visits import _digamma as digamma
+from ckprof.compare.visits import _moderated as moderated
 from ckprof.compare.visits import _prior_freedom as prior_freedom
 from ckprof.compare.visits import _trigamma as trigamma
 from ckprof.compare.visits import _trimmed_mean as trimmed_mean
@@ -58,7 +60,7 @@ def test_the_machines_share_is_the_hull_of_nothing_and_the_canaries(moved, share
     found = contrasts(Visits(times=times, canaries=canaries, old=2), (np.arange(2), np.arange(2, 4)))
     assert found.low == pytest.approx(np.full((1, 3), share[0]))
     assert found.high == pytest.approx(np.full((1, 3), share[1]))
-    beyond = found.beyond(0.02) * found.sigma
+    beyond = found.beyond(0.02) * found.strict_sigma
     assert beyond == pytest.approx(np.full((1, 3), 0.5 - share[1] - 0.02))
 
 
@@ -142,8 +144,33 @@ def test_trimmed_means_are_those_of_scipy(count: int) -> None:
 
 
 @given(st.floats(0.3, 100))
-def test_trigamma_is_scipys(x: float) -> None:
+def test_derivatives_of_log_gamma_are_scipys(x: float) -> None:
     assert trigamma(x) == pytest.approx(float(special.polygamma(1, x)), rel=1e-6)
+    assert digamma(x) == pytest.approx(float(special.digamma(x)), rel=1e-6, abs=1e-6)
+
+
+def test_rows_have_the_variance_that_is_likely_for_them() -> None:
+    """Variances as the model has them: on average, a likely one is that of the row, quiet or noisy."""
+    chance = np.random.default_rng(4)
+    truth = 0.01**2 * 8.0 / stats.chi2(8).rvs(4000, random_state=chance)
+    residuals = np.sqrt(truth)[:, None] * chance.normal(size=(4000, 6))
+    residuals -= np.repeat(residuals.reshape(4000, 2, 3).mean(axis=2), 3, axis=1)
+    likely, average, freedom = moderated(residuals, np.full(4000, 4.0))
+    assert average == pytest.approx(truth.mean(), rel=0.1)
+    assert freedom == pytest.approx(np.full(4000, 12.0), rel=0.15)
+    order = np.argsort(likely)
+    for some in (order[:1000], order[1500:2500], order[-1000:]):
+        # of a posterior with f degrees of freedom, the mean of 1 / variance is 1 / scale
+        assert float((likely[some] / truth[some]).mean()) == pytest.approx(1.0, abs=0.08)
+
+
+def test_few_trials_that_happen_to_agree_do_not_make_a_row_strictly_quiet() -> None:
+    visits = simulate(np.random.default_rng(8), Shape(problems=10), Machine())
+    visits.times[3, 4] = [0.0, 0.0, 0.0, 0.03, 0.03, 0.03]
+    found = contrasts(visits, visits.sides)
+    assert found.sigma[3, 4] < np.median(found.sigma)
+    assert found.strict_sigma[3, 4] >= 0.95 * np.median(found.strict_sigma)
+    assert (found.strict_sigma >= found.sigma - 1e-12).all()
 
 
 @pytest.mark.parametrize("prior", [3.0, 8.0])
