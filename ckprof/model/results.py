@@ -81,6 +81,14 @@ class RunResults:
     unfused_problems: Mapping[int, int] = field(default_factory=dict)
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What limits the trust in all times, for people."""
+        passes = {measured.process for outcome in self.outcomes for measured in outcome.rounds}
+        if len(passes) < 2 or len(self.problems) - len(self.unfused_problems) > 1:
+            return ()
+        return ("one problem: its passes follow one another, so slow changes of the machine are not seen",)
+
+    @property
     def succeeded(self) -> bool:
         """False if an outcome failed, also of a baseline, or no instance could serve one of the problems."""
         outcomes = (*self.outcomes, *(baseline.outcome for baseline in self.baselines))

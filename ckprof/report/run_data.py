@@ -43,6 +43,7 @@ def as_json(results: RunResults) -> dict[str, Any]:
         "schema": SCHEMA,
         "version": VERSION,
         "partial": results.partial,
+        "notes": list(results.notes),
         "warnings": list(results.warnings),
         "direction": results.direction,
         "target": results.target,

@@ -212,7 +212,8 @@ def _timing_lines(results: RunResults, problem_index: int) -> list[str]:
             "the median"
         )
     # each problem's table is read alone
-    return [*lines, *(f"warning: {text}" for text in results.warnings)] if timed else lines
+    further = (*results.notes, *(f"warning: {text}" for text in results.warnings))
+    return [*lines, *further] if timed else lines
 
 
 def _order_lines(standing: Standing, timed: int) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ckprof.model.outcome import BaselineOutcome, Status
+from ckprof.model.outcome import BaselineOutcome, RoundTime, Status
 from ckprof.model.results import BatchResults, ListResult, ListVerdict, RunResults, status_counts
 from ckprof.model.types import DataType
 from tests.report.conftest import PROBLEM
@@ -55,3 +55,15 @@ def test_a_batch_counts_its_lists_and_their_outcomes(results: RunResults) -> Non
     assert batch.finished and not replace(batch, found=4).finished
     partial = replace(run, results=replace(results, partial=True))
     assert not replace(batch, lists=(run, broken, partial)).finished
+
+
+def test_one_problem_says_what_its_passes_do_not_show(results: RunResults) -> None:
+    def measured(*processes: str, problems: int = 1) -> RunResults:
+        rounds = tuple(RoundTime(time_ms=1.0, place=("", n), process=one) for n, one in enumerate(processes))
+        outcomes = tuple(replace(one, rounds=rounds) for one in results.outcomes)
+        return replace(results, outcomes=outcomes, problems=results.problems[:1] * problems)
+
+    (note,) = measured("a", "b").notes
+    assert note == "one problem: its passes follow one another, so slow changes of the machine are not seen"
+    assert measured("a", "a").notes == () == measured("a", "b", problems=2).notes
+    assert replace(measured("a", "b", problems=2), unfused_problems={0: 1}).notes == (note,)
