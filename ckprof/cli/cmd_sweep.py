@@ -77,7 +77,7 @@ def summary_lines(summary: Summary, problems: Sequence[ProblemCase], store: str)
         f"{counted(summary.attempts, 'attempt')} in {duration(summary.wall_s)}"
         + (f": {statuses}" if statuses else ""),
         f"{counted(summary.passes, 'pass', 'passes')}, {counted(summary.rounds, 'round')}, "
-        f"{summary.drifted_rounds} of them repeated for drift; {counted(summary.dropped, 'kernel')} pruned",
+        f"{counted(summary.disturbed, 'disturbed visit')}; {counted(summary.dropped, 'kernel')} pruned",
         *standing_lines(summary.standings, problems),
         f"stored in {store}",
     ]

@@ -138,14 +138,14 @@ class PairRounds(Ranking[KernelConfiguration]):
         order = [key for key in self.pairs if key in active]
         chance.shuffle(order)
         for position, key in enumerate(order):
-            # what drifts steadily moves the outer two as much as the inner two
+            # what changes steadily moves the outer two as much as the inner two
             sides = (NEW, OLD, OLD, NEW) if chance.random() < 0.5 else (OLD, NEW, NEW, OLD)
             started = time.time()
             times: dict[str, list[float]] = defaultdict(list)
             for place, side in enumerate(sides):
                 cell = KernelConfiguration(key.instance, key.split_k, side)
                 at = 4 * position + place
-                yield PlannedSample(cell=cell, round=self._round, order=at, reference=False)
+                yield PlannedSample(cell=cell, round=self._round, order=at)
                 if self._latest is None:
                     active.discard(key)
                     del self.pairs[key]

@@ -288,7 +288,7 @@ def groups_beside(
 class PairedRounds(Ranking[KernelConfiguration]):
     """Every pair in every round, its cells one after the other: what comes first changes from round to round.
 
-    Nothing leaves because it is slow, and nothing is drawn from drift, which moves both of a pair.
+    Nothing is pruned, and no visit is repeated: what disturbs a pair disturbs both.
     """
 
     def __init__(self, pairs: Sequence[Pair], options: RoundOptions) -> None:
@@ -328,7 +328,7 @@ class PairedRounds(Ranking[KernelConfiguration]):
             for index in running:
                 members = _members(self._pairs[index])
                 for cell in members if self._first[index] == (number % 2 == 0) else reversed(members):
-                    yield PlannedSample(cell=cell, round=number, order=order, reference=False)
+                    yield PlannedSample(cell=cell, round=number, order=order)
                     order += 1
             self._round = number
             if number == self._rounds or not running:

@@ -192,8 +192,6 @@ _LEAST: Final = {
 
 #: the flush must not fit into the last-level cache together with what it evicts
 _FLUSH_FACTOR: Final = 2
-#: rounds that are repeated at most on one problem: a run, unlike a sweep, shall be over soon
-_MOST_REPEATS: Final = 2
 
 
 def options_on(options: RunOptions, recipe: BuildRecipe) -> RunOptions:
@@ -243,7 +241,6 @@ def round_options(options: RunOptions) -> RoundOptions:
         min_rounds=min(usual.min_rounds, options.rounds),
         max_rounds=options.rounds,
         passes=usual.passes if options.passes is None else options.passes,
-        max_repeats=_MOST_REPEATS,
         seed=options.seed,
     )
 

@@ -10,18 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
-from ckprof.model.noise import Noise
 from ckprof.model.outcome import RoundTime
 from ckprof.model.ranking import Field, KernelTime, kernel_time
 
 Cell = TypeVar("Cell", bound=Hashable)
-
-#: a reference kernel that moves by less has not moved, whatever the noise seems to be
-_LEAST_DRIFT: Final = math.log(1.05)
-#: standard deviations that a movement must exceed
-_DRIFT_SIGMAS: Final = 4.0
 
 
 class Timing(NamedTuple):
@@ -35,26 +29,28 @@ class Timing(NamedTuple):
 
 
 class RoundTimes(Generic[Cell]):
-    """Times of cells per round; those of rounds that drifted do not count."""
+    """Times of cells per round; those of disturbed visits count for cells without others."""
 
     def __init__(self, cells: Sequence[Cell]) -> None:
         #: cell -> round -> times of its samples
         self._cells = cells
         self._times: dict[Cell, dict[int, list[Timing]]] = {}
         self._cached: dict[Cell, KernelTime | None] = {}
-        self._drifted: frozenset[int] = frozenset()
+        self._disturbed: frozenset[int] = frozenset()
+        #: round -> its process
+        self._processes: dict[int, str] = {}
         self._pruned: set[Cell] = set()
         #: samples so far
         self.noted = 0
 
     @property
-    def drifted(self) -> frozenset[int]:
-        """Rounds that do not count because the machine drifted."""
-        return self._drifted
+    def disturbed(self) -> frozenset[int]:
+        """Rounds in which the machine was not as in others."""
+        return self._disturbed
 
-    @drifted.setter
-    def drifted(self, rounds: Iterable[int]) -> None:
-        self._drifted = frozenset(rounds)
+    @disturbed.setter
+    def disturbed(self, rounds: Iterable[int]) -> None:
+        self._disturbed = frozenset(rounds)
         self._cached.clear()
 
     def note(self, cell: Cell, number: int, timing: Timing | None) -> None:
@@ -62,6 +58,7 @@ class RoundTimes(Generic[Cell]):
         self.noted += 1
         if timing is not None:
             self.of(cell).setdefault(number, []).append(timing)
+            self._processes[number] = timing.process
         self._cached.pop(cell, None)
 
     def prune(self, cells: Iterable[Cell]) -> None:
@@ -75,9 +72,8 @@ class RoundTimes(Generic[Cell]):
         return self._times.setdefault(cell, {})
 
     def processes(self, cell: Cell) -> int:
-        """Return how many processes measured a cell in rounds that count."""
-        counted = (samples for number, samples in self.of(cell).items() if number not in self._drifted)
-        return len({sample.process for samples in counted for sample in samples})
+        """Return how many processes measured a cell."""
+        return len({sample.process for samples in self.of(cell).values() for sample in samples})
 
     def time(self, cell: Cell, until: float = math.inf) -> KernelTime | None:
         """Return the time of a cell by its rounds up to one; ``None`` without any."""
@@ -88,7 +84,7 @@ class RoundTimes(Generic[Cell]):
                 time_ms=sample.time_ms,
                 spread_ms=sample.spread * sample.time_ms,
                 place=("", number),
-                doubtful=number in self._drifted,
+                doubtful=number in self._disturbed,
                 process=sample.process,
                 pruned=cell in self._pruned,
             )
@@ -106,11 +102,14 @@ class RoundTimes(Generic[Cell]):
         timed.sort(key=lambda pair: (pair[0].pruned, pair[0].time_ms))
         return [cell for _, cell in timed], Field([time for time, _ in timed])
 
-    def shared_rounds(self, cells: Sequence[Cell]) -> set[int]:
-        """Return the rounds, not marked, that all of some cells have."""
+    def counted_rounds(self, cells: Sequence[Cell]) -> set[int]:
+        """Return the rounds that all of some cells have, without those of a visit that was repeated."""
         if not cells or not self.noted:
             return set()
-        return set.intersection(*(set(self.of(cell)) for cell in cells)) - self._drifted
+        shared = set.intersection(*(set(self.of(cell)) for cell in cells))
+        sound = shared - self._disturbed
+        repeated = {self._processes[number] for number in sound}
+        return {number for number in shared if number in sound or self._processes[number] not in repeated}
 
     def best_of(self, cells: Iterable[Cell], until: float = math.inf) -> Cell | None:
         """Return the fastest of some cells by their rounds up to one."""
@@ -120,29 +119,3 @@ class RoundTimes(Generic[Cell]):
     def best_after(self, last: int) -> Cell | None:
         """Return the cell that was the best after a round, by what was known then."""
         return self.best_of([cell for cell in self._cells if last in self.of(cell)], last)
-
-    def noise(self, cells: Iterable[Cell], without: int) -> float:
-        """Return the standard deviation of the logarithms of times, beside what rounds share.
-
-        :param without: a round that is left out.
-        """
-        times = [time for cell in cells if (time := self.time(cell)) is not None]
-        others = ([one for one in time.rounds if one.place != ("", without)] for time in times)
-        return Noise([rounds for rounds in others if rounds]).sigma
-
-    def drift(self, reference: Cell | None, number: int) -> float | None:
-        """Return how much the reference moved within a round, as a logarithm, where it has two samples."""
-        samples = self.of(reference).get(number, []) if reference is not None else []
-        return math.log(samples[-1].time_ms / samples[0].time_ms) if len(samples) >= 2 else None
-
-    def drift_limit(self, reference: Cell | None, number: int, noise: float) -> float:
-        """Return how much the reference may move within a round.
-
-        :param noise: in the other rounds: one that drifts must not excuse itself.
-        """
-        sigma = noise
-        if reference is not None:
-            samples = self.of(reference).get(number, [])
-            # what the launches of one sample say of it; three quarters of the quartile distance is one sigma
-            sigma = max([sigma, *(sample.spread / 0.6745 for sample in samples)])
-        return max(_LEAST_DRIFT, _DRIFT_SIGMAS * math.sqrt(2) * sigma)

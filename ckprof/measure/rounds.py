@@ -55,10 +55,8 @@ class RoundOptions:
         show=percent,
     )
     min_rounds: int = settable(3, "rounds that the leaders get at least in all passes", metavar="N")
-    #: repeated ones not counted
+    #: those of repeated visits not counted
     max_rounds: int = settable(10, "rounds that they get at most in all passes", metavar="N")
-    #: rounds that are repeated at most on one problem because the machine drifted
-    max_repeats: int = 3
     #: of the intervals that decide
     confidence: float = 0.95
     seed: int = settable(0, "seed of the order within rounds", flag="--order-seed", metavar="N")
@@ -81,8 +79,6 @@ class RoundOptions:
             raise UsageError(
                 f"min_rounds is {self.min_rounds} and max_rounds {self.max_rounds}, expected 1 <= min <= max"
             )
-        if self.max_repeats < 0:
-            raise UsageError(f"max_repeats is {self.max_repeats}, expected at least 0")
         if self.passes < 1:
             raise UsageError(f"passes is {self.passes}, expected at least 1")
 
@@ -117,8 +113,6 @@ class PlannedSample(Generic[Cell]):
     round: int
     #: position within the round
     order: int
-    #: the sample shows whether the machine drifts
-    reference: bool
 
 
 class Ending(Enum):
@@ -132,15 +126,16 @@ class Ending(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoundReport(Generic[Cell]):
-    """What a round changed."""
+class VisitReport(Generic[Cell]):
+    """What a visit changed."""
 
-    round: int
-    #: the reference kernel moved: the round does not count and is repeated
-    drifted: bool
-    #: relative change of the reference kernel during the round; ``None`` without two samples
-    drift: float | None
-    #: kernels that are pruned after this round, with their time relative to the best
+    #: their numbers
+    rounds: Sequence[int]
+    #: the machine was not as in other visits: times count only where a kernel has no others
+    disturbed: bool
+    #: that is why the visit is repeated in the same pass
+    repeats: bool = False
+    #: kernels that are pruned after it, with their time relative to the best
     dropped: Mapping[Cell, float] = field(default_factory=dict)
     best: Cell | None
     #: set when no pass follows
@@ -163,15 +158,20 @@ class Ranking(Generic[Cell]):
         #: everything that competes, those that left included
         self.cells = tuple(dict.fromkeys(cells))
         self._options = options
-        #: notified after each round
-        self.on_round: Callable[[RoundReport[Cell]], None] = lambda report: None
+        #: asked after each visit whether the machine was not as in others
+        self.is_disturbed: Callable[[], bool] = lambda: False
+        #: notified after each visit
+        self.on_visit: Callable[[VisitReport[Cell]], None] = lambda report: None
         self._times: RoundTimes[Cell] = RoundTimes(self.cells)
         self._failed: set[Cell] = set()
         self._dropped: dict[Cell, float] = {}
-        self._reference: Cell | None = None
         self._round = rounds_before
-        #: complete visits
+        #: complete visits, those that were repeated not counted
         self._passes = 0
+        #: the next visit repeats the latest one, in the same pass
+        self.repeats = False
+        #: of the latest visit
+        self._visit_rounds = 0
         self._counted: tuple[tuple[int, ...], list[int]] = ((), [])
         #: set at the end of a visit, or by :meth:`resume`
         self.ending: Ending | None = None
@@ -181,9 +181,9 @@ class Ranking(Generic[Cell]):
     # --- what was seen ------------------------------------------------------------------------------------
 
     @property
-    def drifted(self) -> frozenset[int]:
-        """Rounds that do not count because the machine drifted."""
-        return self._times.drifted
+    def disturbed(self) -> frozenset[int]:
+        """Rounds of visits in which the machine was not as in others."""
+        return self._times.disturbed
 
     @property
     def dropped(self) -> frozenset[Cell]:
@@ -201,14 +201,12 @@ class Ranking(Generic[Cell]):
         self._times.note(cell, number, timing)
         if timing is None:
             self._failed.add(cell)
-            if self._reference == cell:
-                self._reference = None
         self._round = max(self._round, number)
 
     def resume(
         self,
         history: Mapping[Cell, Sequence[tuple[int, Timing | None]]],
-        drifted: Collection[int] = (),
+        disturbed: Collection[int] = (),
         dropped: Mapping[Cell, int] | None = None,
     ) -> None:
         """Take over what earlier sweeps measured, and decide what that leaves to do.
@@ -216,7 +214,7 @@ class Ranking(Generic[Cell]):
         What a process measured of a kernel is its visit, however few rounds there are.
 
         :param history: cell -> (round, timing) of each sample in order; timing ``None`` for a failure.
-        :param drifted: rounds that were marked.
+        :param disturbed: rounds that were marked.
         :param dropped: cells that left the rounds -> after which round; those that today's margin would have
             kept then come back.
         """
@@ -226,7 +224,7 @@ class Ranking(Generic[Cell]):
             if cell in competing:
                 for number, timing in samples:
                     self._note(cell, number, timing)
-        self._times.drifted = frozenset(number for number in drifted if number <= last)
+        self._times.disturbed = frozenset(number for number in disturbed if number <= last)
         left = {cell: number for cell, number in (dropped or {}).items() if cell in competing}
         bests = {number: self._times.best_after(number) for number in set(left.values())}
         self._dropped = {
@@ -235,10 +233,9 @@ class Ranking(Generic[Cell]):
             if not self._would_stay(cell, number, bests[number])
         }
         self._times.prune(self._dropped)
-        self._reference = self.best()
         self._passes = min(map(self._times.processes, self.active), default=0)
         if last and not self._missing(last):
-            self._decide(last, drifted=last in self.drifted)
+            self._decide((last,), disturbed=last in self.disturbed)
 
     def _would_stay(self, cell: Cell, number: int, best: Cell | None) -> bool:
         """Say whether today's margin would have kept a cell that left after a round.
@@ -256,7 +253,7 @@ class Ranking(Generic[Cell]):
 
     @property
     def rounds(self) -> int:
-        """Rounds that count: complete and not marked."""
+        """Rounds that count: complete, and not of a visit that was repeated."""
         return len(self._counted_rounds())
 
     @property
@@ -280,56 +277,35 @@ class Ranking(Generic[Cell]):
         """Yield what one process measures before it goes to the next problem.
 
         A round that was not ended is ended first. At the end kernels are pruned, and :attr:`ending` may be
-        set; nothing is yielded where it is already.
+        set, unless the visit was disturbed and is to be repeated. Nothing is yielded after the ending.
         """
         if self.ending is None and not self.active:
             self.ending = Ending.NO_RANKING
         if self.ending is not None:
             return
-        number = self._round
-        begun = any(number in self._times.of(cell) for cell in self.cells)
-        if not begun or not self._missing(number):
-            number += 1
-        options = self._options
-        left = options.visit_rounds(self._passes, self.rounds)
-        while left:
-            for order, (cell, reference) in enumerate(self._round_samples(number)):
-                yield PlannedSample(cell=cell, round=number, order=order, reference=reference)
-            drift = self._times.drift(self._reference, number)
-            drifted = drift is not None and abs(drift) > self._times.drift_limit(
-                self._reference, number, self._times.noise(self._ranked(), without=number)
-            )
-            drifted = drifted and len(self.drifted) < options.max_repeats
-            if drifted:
-                self._times.drifted = self.drifted | {number}
-            else:
-                left -= 1
+        first = self._round
+        begun = any(first in self._times.of(cell) for cell in self.cells)
+        if not begun or not self._missing(first):
+            first += 1
+        if not self.repeats:
+            self._visit_rounds = self._options.visit_rounds(self._passes, self.rounds)
+        numbers = range(first, first + self._visit_rounds)
+        for number in numbers:
+            missing = self._missing(number)
+            random.Random(f"{self._options.seed}/{number}").shuffle(missing)  # noqa: S311
+            for order, cell in enumerate(missing):
+                yield PlannedSample(cell=cell, round=number, order=order)
             self._round = number
-            if left and self.active:
-                self.on_round(RoundReport(round=number, drifted=drifted, drift=drift, best=self.best()))
-            else:
-                left = 0
-                self._passes += 1
-                self.on_round(self._decide(number, drifted=drifted, drift=drift))
-            number += 1
-
-    def _round_samples(self, number: int) -> Iterator[tuple[Cell, bool]]:
-        """Yield the cells of one round: the reference first and last, the others shuffled."""
-        chance = random.Random(f"{self._options.seed}/{number}")  # noqa: S311
-        missing = self._missing(number)
-        chance.shuffle(missing)
-        reference = self._reference
-        if reference is not None:
-            missing = [cell for cell in missing if cell != reference]
-            yield reference, True
-        for cell in missing:
-            if cell not in self._failed:
-                yield cell, False
-        if self._reference is None:
-            self._reference = self.best()
-        last = self._reference
-        if last is not None and len(self.active) > 1:
-            yield last, True
+        disturbed = self.is_disturbed()
+        if disturbed:
+            self._times.disturbed = self.disturbed.union(numbers)
+        self.repeats = disturbed and not self.repeats and bool(self.active)
+        if self.repeats:
+            report = VisitReport(rounds=numbers, disturbed=True, repeats=True, best=self.best())
+        else:
+            self._passes += 1
+            report = self._decide(numbers, disturbed=disturbed)
+        self.on_visit(report)
 
     def _missing(self, number: int) -> list[Cell]:
         return [cell for cell in self.active if number not in self._times.of(cell)]
@@ -344,24 +320,23 @@ class Ranking(Generic[Cell]):
         """Return the cells that have not failed, those that left included."""
         return [cell for cell in self.cells if cell not in self._failed]
 
-    def _decide(self, number: int, *, drifted: bool, drift: float | None = None) -> RoundReport[Cell]:
+    def _decide(self, rounds: Sequence[int], *, disturbed: bool) -> VisitReport[Cell]:
         """Prune slow cells after a visit, and see whether it was the last one."""
         dropped: dict[Cell, float] = {}
         options = self._options
         ranked, ordered = self._times.field(self._ranked())
         best = self.best()
         may_prune = self._passes >= _PRUNING_PASSES and not options.exhaustive
-        if not drifted and best is not None and may_prune:
+        if not disturbed and best is not None and may_prune:
             dropped = self._slow_cells(ranked, ordered)
             self._dropped.update(dropped)
             self._times.prune(dropped)
             ranked, ordered = self._times.field(self._ranked())
         self.standing = ordered.standing(options.tie, options.confidence) if ranked else None
         self.ending = self._find_ending(best, ordered)
-        return RoundReport(
-            round=number,
-            drifted=drifted,
-            drift=drift,
+        return VisitReport(
+            rounds=rounds,
+            disturbed=disturbed,
             dropped=dropped,
             best=best,
             ending=self.ending,
@@ -383,7 +358,7 @@ class Ranking(Generic[Cell]):
     def _slow_cells(self, ranked: Sequence[Cell], ordered: Field) -> dict[Cell, float]:
         """Return the cells that are slower than the best by the margin, with their ratios."""
         best = ordered.kernels[0]
-        staying = {self._reference, ranked[0], *self._dropped}
+        staying = {ranked[0], *self._dropped}
         slower = zip(ranked, ordered.kernels, ordered.slower(self._options.keep_within), strict=True)
         return {
             cell: time.time_ms / best.time_ms for cell, time, out in slower if out and cell not in staying
@@ -391,9 +366,9 @@ class Ranking(Generic[Cell]):
 
     def _counted_rounds(self) -> list[int]:
         # what it depends on; times only ever grow
-        version = (self._times.noted, len(self._failed), len(self._dropped), len(self.drifted))
+        version = (self._times.noted, len(self._failed), len(self._dropped), len(self.disturbed))
         if self._counted[0] != version:
-            self._counted = version, sorted(self._times.shared_rounds(self.active))
+            self._counted = version, sorted(self._times.counted_rounds(self.active))
         return self._counted[1]
 
 
@@ -414,5 +389,5 @@ class InTurn(Ranking[Cell]):
         """Yield one sample per cell."""
         for order, cell in enumerate(self._in_order):
             self._taken = order + 1
-            yield PlannedSample(cell=cell, round=1, order=order, reference=False)
+            yield PlannedSample(cell=cell, round=1, order=order)
         self.ending = Ending.MAX_ROUNDS

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
+from ckprof.measure.canary_times import CanaryTimes
 from ckprof.measure.round_times import Timing
-from ckprof.measure.rounds import KernelConfiguration, PlannedSample, Ranking, RoundReport
+from ckprof.measure.rounds import KernelConfiguration, PlannedSample, Ranking, VisitReport
 from ckprof.measure.worker.sampling import TimingSettings
 from ckprof.measure.workers import DeviceLostError
 from ckprof.model.device import Reading
@@ -102,6 +103,7 @@ class RoundsLoop:
         self._seen_warnings: Counter[str] = Counter()
         #: passes that were begun
         self._passes = 0
+        self._canaries = CanaryTimes()
         #: samples that groups which are not visited now still take at most
         self._left_elsewhere = 0
 
@@ -118,8 +120,8 @@ class RoundsLoop:
     def _device_lost(self, sample: Sample) -> None:
         """Take note of the sample beside which the device was lost, before the error ends the loop."""
 
-    def _round_over(self, group: KernelGroup, report: RoundReport[KernelConfiguration]) -> None:
-        """Take note of what a round changed."""
+    def _visit_over(self, group: KernelGroup, report: VisitReport[KernelConfiguration]) -> None:
+        """Take note of what a visit changed."""
 
     def visits(self, groups: Iterable[KernelGroup]) -> Iterator[tuple[KernelGroup, Iterator[Sample]]]:
         """Yield each visit and its samples, pass after pass, until all rankings have ended.
@@ -134,7 +136,7 @@ class RoundsLoop:
             if self._passes:
                 self._bench.new_process()
             self._passes += 1
-            for group in left:
+            for group in _visited(left):
                 self._left_elsewhere -= group.ranking.remaining_samples
                 yield group, self._samples(group)
                 self._left_elsewhere += group.ranking.remaining_samples
@@ -150,8 +152,10 @@ class RoundsLoop:
     def _samples(self, group: KernelGroup) -> Iterator[Sample]:
         """Yield the samples of one visit."""
         ranking = group.ranking
-        ranking.on_round = partial(self._round_over, group)
+        ranking.on_visit = partial(self._visit_over, group)
         number, reading, opened = 0, Reading(), False
+        canaries: list[Mapping[str, float]] = []
+        ranking.is_disturbed = partial(self._canaries.is_disturbed, canaries)
         for planned in ranking.visit():
             if self._stops():
                 return
@@ -162,6 +166,7 @@ class RoundsLoop:
                 number = planned.round
                 self._round_begins()
                 reading = self._bench.observe()
+                canaries.append(reading.canaries)
                 for text in reading.warnings():
                     self._warn(text, kind=text.split(" is ")[0])
             started = time.time(), self._clock()
@@ -215,6 +220,12 @@ class RoundsLoop:
         if not self._seen_warnings[kind]:
             self._warned(text)
         self._seen_warnings[kind] += 1
+
+
+def _visited(groups: Sequence[KernelGroup]) -> Iterator[KernelGroup]:
+    """Yield what one pass visits: at its end once more what was disturbed."""
+    yield from groups
+    yield from [group for group in groups if group.ranking.repeats]
 
 
 def timing_of(outcome: Outcome, process: str = "") -> Timing | None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ckprof.measure.bench import BenchLibrary
     from ckprof.measure.options import RunOptions
     from ckprof.measure.requests import Unfused
-    from ckprof.measure.rounds import RoundReport
+    from ckprof.measure.rounds import VisitReport
     from ckprof.measure.rounds_loop import Bench, Sample
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.outcome import BaselineOutcome, Measurement, Verification
@@ -90,8 +90,8 @@ class Recorder(Protocol):
     def add_lost(self, sample: Sample) -> object:
         """Keep that the device was lost beside a sample."""
 
-    def end_round(self, report: RoundReport[KernelConfiguration]) -> None:
-        """Keep what a round changed."""
+    def end_visit(self, report: VisitReport[KernelConfiguration]) -> None:
+        """Keep what a visit changed."""
 
     def add_baseline(self, measured: BaselineOutcome) -> None:
         """Keep what became of a baseline."""
@@ -248,7 +248,7 @@ class RunRounds(RoundsLoop):
                     time_ms=measured.time_ms,
                     spread_ms=measured.spread_ms,
                     place=(str(group.number), sample.planned.round),
-                    doubtful=sample.planned.round in ranking.drifted,
+                    doubtful=sample.planned.round in ranking.disturbed,
                     process=sample.process,
                     pruned=cell in ranking.dropped,
                 ),
@@ -304,9 +304,9 @@ class RunRounds(RoundsLoop):
         if self.recorder is not None:
             self.recorder.add_lost(sample)
 
-    def _round_over(self, group: KernelGroup, report: RoundReport[KernelConfiguration]) -> None:
+    def _visit_over(self, group: KernelGroup, report: VisitReport[KernelConfiguration]) -> None:
         if self.recorder is not None:
-            self.recorder.end_round(report)
+            self.recorder.end_visit(report)
 
     def _warned(self, text: str) -> None:
         self.warnings.append(text)

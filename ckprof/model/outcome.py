@@ -110,10 +110,8 @@ class RoundTime:
     #: (session, number of the round): equal for kernels that ran beside each other; ``None`` where unknown
     place: tuple[str, int] | None = None
     #: rounds with more doubt count where a kernel has none with less: 0 for sound ones, 1 where each of
-    #: several devices ran a part of the kernels, 2 where the machine drifted or the device is slow
+    #: several devices ran a part of the kernels, 2 where the canaries were off or the device is slow
     doubtful: int = 0
-    #: the kernel is the one that shows drift
-    reference: bool = False
     #: seconds since the epoch; 0 where unknown
     started: float = 0.0
     #: others used the machine or the device, or the clock was below its base

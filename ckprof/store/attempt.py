@@ -51,10 +51,8 @@ MOST_DEVICES_LOST: Final = 2
 class Mark(Enum):
     """A property of an attempt that readers of its time should know."""
 
-    #: the kernel is the one that runs in every round, so that drift shows
-    REFERENCE = "reference"
-    #: the reference kernel moved by more than the noise in this round, which was repeated
-    DRIFT = "drift"
+    #: the canaries of its visit were off by more than their scatter; the visit was repeated once
+    DISTURBED = "disturbed"
     #: the kernel left the rounds after this attempt: surely slower than the best by more than asked for
     DROPPED = "dropped"
     #: spread of the samples is large
@@ -93,7 +91,7 @@ def decode_marks(text: str) -> tuple[Mark, ...]:
 IN_ORDER: Final = "ORDER BY a.started, s.uid, a.sequence"
 
 #: marks of times that do not count where there are others with less doubt
-_DOUBT: Final = {Mark.PART: 1, Mark.DRIFT: 2, Mark.SLOW_DEVICE: 2}
+_DOUBT: Final = {Mark.PART: 1, Mark.DISTURBED: 2, Mark.SLOW_DEVICE: 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,7 +259,6 @@ def marked_round_time(
         spread_ms=spread_ms * (scale or 1.0),
         place=(session, round) if round else None,
         doubtful=max((_DOUBT.get(mark, 0) for mark in marks), default=0),
-        reference=Mark.REFERENCE in marks,
         started=started,
         contended=not CONTENDED.isdisjoint(marks),
         process=f"{session}/{process}",

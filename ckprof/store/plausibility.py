@@ -1,10 +1,9 @@
 """What the attempts of a session say of the order in which they ran, and whether that can be true.
 
-A session visits kernels in rounds: of one ranking, rounds and positions grow until a round begins at
-position 0 again, the rounds of a kernel never go down, and only the reference kernel is visited more than
-once in a round. Attempts may have been removed, so only those with consecutive numbers are neighbours. A
-device of a larger sweep may be given a problem a second time and begins anew then; what was imported without
-rounds has round 0.
+A session measures kernels in rounds: of one ranking, rounds and positions grow until a round begins at
+position 0 again, the rounds of a kernel never go down, and no kernel has two attempts in a round. Attempts
+may have been removed, so only those with consecutive numbers are neighbours. A device of a larger sweep may
+be given a problem a second time and begins anew then; what was imported without rounds has round 0.
 """
 
 from __future__ import annotations
@@ -13,10 +12,8 @@ import math
 import sqlite3
 from typing import TYPE_CHECKING, Final
 
-from ckprof.store.attempt import Mark
 from ckprof.store.errors import DamagedRow
 from ckprof.store.parts import PartReader
-from ckprof.store.rows import marks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,8 +23,7 @@ if TYPE_CHECKING:
 
 _SELECT: Final = (
     "SELECT a.id, a.session_id, a.sequence, a.measurement_id, m.context_id, m.problem_id, a.round, "
-    "a.position, a.started, a.marks_id, t.body AS marks FROM attempts a "
-    "JOIN measurements m ON m.id = a.measurement_id LEFT JOIN texts t ON t.id = a.marks_id "
+    "a.position, a.started FROM attempts a JOIN measurements m ON m.id = a.measurement_id "
     "ORDER BY a.session_id, a.sequence"
 )
 #: two attempts that ran one after the other compete if these are the same
@@ -45,12 +41,6 @@ def disordered_rows(connection: sqlite3.Connection) -> Iterator[DamagedRow]:
     cursor = connection.cursor()
     cursor.row_factory = sqlite3.Row
     for visit in cursor.execute(_SELECT):
-        try:
-            # the kernel runs more than once in a round, so that drift shows
-            reference = Mark.REFERENCE in marks_of(visit["marks_id"] or 0, visit["marks"])
-        except DamagedRow:
-            before = None
-            continue
         numbers = (visit[name] for name in ("sequence", "round", "position", "started"))
         if not all(isinstance(number, (int, float)) for number in numbers):
             before = None
@@ -61,7 +51,7 @@ def disordered_rows(connection: sqlite3.Connection) -> Iterator[DamagedRow]:
         own = latest.get(visit["measurement_id"])
         wrong = _against_neighbour(visit, before) if before is not None else None
         if wrong is None and own is not None:
-            wrong = _against_kernel(visit, own, again=restarts or reference, restarts=restarts)
+            wrong = _against_kernel(visit, own, restarts=restarts)
         if wrong is not None:
             yield DamagedRow("attempts", visit["id"], *wrong)
         before = latest[visit["measurement_id"]] = visit
@@ -76,7 +66,7 @@ def _restarts(connection: sqlite3.Connection, session: int) -> bool:
 
 
 def _against_neighbour(visit: sqlite3.Row, before: sqlite3.Row) -> tuple[str, str] | None:
-    """Return column and reason if a visit cannot have followed the one before."""
+    """Return column and reason if an attempt cannot have followed the one before."""
     number, position = visit["round"], visit["position"]
     if visit["sequence"] != before["sequence"] + 1 or any(visit[name] != before[name] for name in _RANKING):
         return None
@@ -95,22 +85,14 @@ def _against_neighbour(visit: sqlite3.Row, before: sqlite3.Row) -> tuple[str, st
     return None
 
 
-def _against_kernel(
-    visit: sqlite3.Row, before: sqlite3.Row, *, again: bool, restarts: bool
-) -> tuple[str, str] | None:
-    """Return column and reason if a visit cannot have followed the latest one of its kernel.
-
-    :param again: the kernel may be visited more than once in a round.
-    """
+def _against_kernel(visit: sqlite3.Row, before: sqlite3.Row, *, restarts: bool) -> tuple[str, str] | None:
+    """Return column and reason if an attempt cannot have followed the latest one of its kernel."""
     number, of_attempt = visit["round"], f"of attempt {before['id']}"
     if number == before["round"] and number:
         if all(visit[name] == before[name] for name in ("position", "started")):
-            return "round", f"is the same visit as attempt {before['id']}: round {number} at the same moment"
-        if not again:
-            return "round", (
-                f"is {number}, the round {of_attempt} of the same kernel: only the reference kernel is "
-                "visited more than once in a round"
-            )
+            return "round", f"is the same as attempt {before['id']}: round {number} at the same moment"
+        if not restarts:
+            return "round", f"is {number}, the round {of_attempt} of the same kernel"
     if number < before["round"] and not restarts:
         return "round", f"is {number} after round {before['round']} {of_attempt}, the same kernel's"
     return None

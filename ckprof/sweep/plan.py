@@ -96,12 +96,12 @@ class History:
 
     def __init__(self, visits: Iterable[PastVisit], request: PlanRequest) -> None:
         self.visits: dict[KernelConfiguration, list[tuple[int, Timing | None]]] = {}
-        self.drifted: set[int] = set()
+        self.disturbed: set[int] = set()
         self.dropped: dict[KernelConfiguration, int] = {}
         for visit in visits:
             if visit.marks:
-                if Mark.DRIFT in visit.all_marks:
-                    self.drifted.add(visit.round)
+                if Mark.DISTURBED in visit.all_marks:
+                    self.disturbed.add(visit.round)
                 if Mark.DROPPED in visit.all_marks:
                     self.dropped[visit.cell] = visit.round
             if visit.status != _OK:
@@ -121,7 +121,7 @@ class History:
         """Return the ranking that goes on from there."""
         ranking: Ranking[KernelConfiguration] = Ranking(cells, rounds)
         if self.visits:
-            ranking.resume(self.visits, self.drifted, self.dropped)
+            ranking.resume(self.visits, self.disturbed, self.dropped)
         if not cells:
             ranking.ending = Ending.NO_RANKING
         return ranking

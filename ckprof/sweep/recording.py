@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ckprof.measure.bench import KernelBench
     from ckprof.measure.options import RunOptions
     from ckprof.measure.requests import RunRequest, StoreOptions
-    from ckprof.measure.rounds import KernelConfiguration, RoundReport
+    from ckprof.measure.rounds import KernelConfiguration, VisitReport
     from ckprof.measure.rounds_loop import KernelGroup, Sample
     from ckprof.measure.run import Run
     from ckprof.model.outcome import BaselineOutcome
@@ -85,17 +85,17 @@ class Recorder:
         #: what identifies a worker process -> its number, in the order they came
         self._processes: dict[str, int] = {}
         self._group: KernelGroup | None = None
-        #: sequence numbers of this round's attempts, and of each cell's latest one
-        self._of_round: list[int] = []
+        #: sequence numbers of this visit's attempts, and of each cell's latest one
+        self._of_visit: list[int] = []
         self._latest: dict[KernelConfiguration, int] = {}
 
     def add(self, sample: Sample) -> Attempt:
         """Store what a kernel gave in one round."""
         if sample.group is not self._group:
-            self._group, self._of_round, self._latest = sample.group, [], {}
+            self._group, self._of_visit, self._latest = sample.group, [], {}
         attempt = self._attempt(sample)
         self._sink.append(attempt)
-        self._of_round.append(attempt.sequence)
+        self._of_visit.append(attempt.sequence)
         self._latest[sample.planned.cell] = attempt.sequence
         self._sequence += 1
         return attempt
@@ -106,15 +106,15 @@ class Recorder:
         remembered = replace(seen, extra={**seen.extra, DEVICE_LOST: True})
         return self.add(replace(sample, outcome=replace(sample.outcome, conditions=remembered)))
 
-    def end_round(self, report: RoundReport[KernelConfiguration]) -> None:
-        """Mark kernels that left, and attempts of a round that does not count."""
+    def end_visit(self, report: VisitReport[KernelConfiguration]) -> None:
+        """Mark kernels that were pruned, and attempts of a disturbed visit."""
         uid = self._session.uid
         marks = [(uid, self._latest[cell], Mark.DROPPED) for cell in report.dropped if cell in self._latest]
-        if report.drifted:
-            marks += [(uid, sequence, Mark.DRIFT) for sequence in self._of_round]
+        if report.disturbed:
+            marks += [(uid, sequence, Mark.DISTURBED) for sequence in self._of_visit]
         if marks:
             self._sink.add_marks(marks)
-        self._of_round = []
+        self._of_visit = []
 
     def _rounds_before(self, sample: Sample) -> int:
         """Return how many rounds the store had before the first one of a group."""
@@ -154,8 +154,6 @@ class Recorder:
 
     def _marks(self, sample: Sample) -> Iterable[Mark]:
         seen, timing = sample.reading, sample.outcome.measurement
-        if sample.planned.reference:
-            yield Mark.REFERENCE
         if not sample.outcome.launched:
             yield Mark.NOT_LAUNCHED
         if timing is not None:

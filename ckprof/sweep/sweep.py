@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -31,7 +30,7 @@ from ckprof.sweep.identity import device_key, identify_device, shared_key
 from ckprof.sweep.plan import PlanRequest, announce, make_plan, whole_rankings
 from ckprof.sweep.recording import Recorder, is_shard_folder, open_sink, session_record
 from ckprof.sweep.requests import SweepProgress
-from ckprof.wording import change, factor
+from ckprof.wording import factor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from ckprof.kernels.library import BuiltLibrary
     from ckprof.measure.options import RunOptions
     from ckprof.measure.requests import RunRequest
-    from ckprof.measure.rounds import KernelConfiguration, RoundReport
+    from ckprof.measure.rounds import KernelConfiguration, VisitReport
     from ckprof.measure.rounds_loop import Bench, KernelGroup, Sample
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.outcome import Status
@@ -75,7 +74,8 @@ class Summary:
     rankings_done: int
     rankings: int
     rounds: int = 0
-    drifted_rounds: int = 0
+    #: visits in which the canaries were off
+    disturbed: int = 0
     dropped: int = 0
     #: passes of this session
     passes: int = 0
@@ -200,18 +200,18 @@ class Sweep(RoundsLoop):
             )
         )
 
-    def _round_over(self, planned: KernelGroup, report: RoundReport[KernelConfiguration]) -> None:
-        self._summary.rounds += 1
+    def _visit_over(self, planned: KernelGroup, report: VisitReport[KernelConfiguration]) -> None:
+        self._summary.rounds += len(report.rounds)
         self._summary.dropped += len(report.dropped)
-        self._summary.drifted_rounds += report.drifted
-        self._recorder.end_round(report)
+        self._summary.disturbed += report.disturbed
+        self._recorder.end_visit(report)
         tell, kernels = self._watch.tell, planned.kernels
-        where = f"problem {planned.problem_index}, round {report.round}"
-        if report.drifted and report.drift is not None:
-            moved = change(math.exp(report.drift))
-            tell(Message(f"{where}: the reference kernel moved by {moved}; the round is repeated"))
+        where = f"problem {planned.problem_index}, pass {self._passes}"
+        if report.disturbed:
+            then = "the visit is repeated" if report.repeats else "its times are marked"
+            tell(Message(f"{where}: the canaries are off, the machine is not as it was; {then}"))
         for cell, ratio in report.dropped.items():
-            text = f"{where}: {kernels[cell.instance].name} leaves, {factor(ratio)} the time of the best"
+            text = f"{where}: {kernels[cell.instance].name} is pruned, {factor(ratio)} the time of the best"
             tell(Message(text, Level.DETAIL))
         if report.ending is not None:
             best = kernels[report.best.instance].name if report.best is not None else "none"

@@ -218,7 +218,7 @@ class Counters(Summary):
         self.device_s += reply.wall_s
         self.device_attempts += reply.attempts
         self.rounds += reply.rounds
-        self.drifted_rounds += reply.drifted_rounds
+        self.disturbed += reply.disturbed
         self.dropped += reply.dropped
 
     def progress(self, devices: DeviceTable, *, running: int, left: int) -> EngineProgress:

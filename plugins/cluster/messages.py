@@ -239,7 +239,7 @@ class Reply:
     shard: bytes = b""
     attempts: int = 0
     rounds: int = 0
-    drifted_rounds: int = 0
+    disturbed: int = 0
     dropped: int = 0
     #: seconds from the first to the last attempt
     wall_s: float = 0.0

@@ -109,7 +109,7 @@ def round_numbers(rounds: RoundOptions) -> int:
 
     They tell parts from one another that one worker has measured.
     """
-    return rounds.max_rounds + rounds.max_repeats + rounds.least_passes
+    return 2 * (rounds.max_rounds + rounds.least_passes)
 
 
 def screen(
@@ -182,7 +182,7 @@ def _without_time(
     missing: list[KernelConfiguration] = []
     for cell in cells:
         own = by_cell.get(cell, ())
-        counted = {(visit.session, visit.round) for visit in own if Mark.DRIFT not in visit.all_marks}
+        counted = {(visit.session, visit.round) for visit in own if Mark.DISTURBED not in visit.all_marks}
         if any(visit.status != Status.OK.value for visit in own):
             (missing.append if retry_failed else failed.add)(cell)
         elif any(Mark.DROPPED in visit.all_marks for visit in own):

@@ -48,7 +48,7 @@ from ckprof_plugins.cluster.screening import anchor_time, out_of_part, part_roun
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ckprof.measure.rounds import KernelConfiguration, RoundReport
+    from ckprof.measure.rounds import KernelConfiguration, VisitReport
     from ckprof.measure.rounds_loop import Bench, KernelGroup, Sample
     from ckprof.model.device import Reading
     from ckprof.model.outcome import Outcome
@@ -87,14 +87,14 @@ class _UnitRecorder(Recorder):
 
     def discount(self) -> None:
         """Mark the attempts of a part that others measure again, but for the kernel that hangs in it."""
-        self._sink.add_marks([(self._session.uid, sequence, Mark.DRIFT) for sequence in self.sequences])
+        self._sink.add_marks([(self._session.uid, sequence, Mark.DISTURBED) for sequence in self.sequences])
 
-    def end_round(self, report: RoundReport[KernelConfiguration]) -> None:
-        """Mark kernels that left, and attempts of a round that does not count."""
-        super().end_round(report)
-        for index, visit in enumerate(self.visits):
-            if visit.round == report.round and (report.drifted or visit.cell in report.dropped):
-                self.visits[index] = visit.marked(Mark.DRIFT if report.drifted else Mark.DROPPED)
+    def end_visit(self, report: VisitReport[KernelConfiguration]) -> None:
+        """Mark kernels that were pruned, and attempts of a disturbed visit."""
+        super().end_visit(report)
+        for index, past in enumerate(self.visits):
+            if past.round in report.rounds and (report.disturbed or past.cell in report.dropped):
+                self.visits[index] = past.marked(Mark.DISTURBED if report.disturbed else Mark.DROPPED)
 
     def _marks(self, sample: Sample) -> Iterable[Mark]:
         yield from super()._marks(sample)
@@ -207,7 +207,7 @@ class UnitRunner:
             shard=b"" if folder is not None else self._unsent(shard),
             attempts=summary.attempts,
             rounds=summary.rounds,
-            drifted_rounds=summary.drifted_rounds,
+            disturbed=summary.disturbed,
             dropped=summary.dropped,
             wall_s=summary.wall_s,
             warnings=dict(summary.warnings),
@@ -396,7 +396,7 @@ class UnitRunner:
         """Return the medians of some attempts; none if the kernel cannot be ranked."""
         times = []
         for number in range(count):
-            sample = PlannedSample(cell=cell, round=1, order=number, reference=True)
+            sample = PlannedSample(cell=cell, round=1, order=number)
             timing = timing_of(self.bench.measure(planned, sample))
             if timing is None:
                 return []

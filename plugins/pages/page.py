@@ -250,17 +250,15 @@ def _data(content: ReportContent, names: ShortNames) -> Markup:
 
 
 def _traces(rows: Sequence[MeasuredRow], kernels: int, names: ShortNames) -> list[dict[str, Any]]:
-    """Return the rounds of a problem's fastest kernels and of its reference kernel, so that drift shows.
+    """Return the rounds of a problem's fastest kernels, so that changes of the machine show.
 
     :param kernels: how many of the fastest.
     """
-    ranked = [row for row in rows if row.ranked]
-    chosen = ranked[:kernels] + [row for row in ranked[kernels:] if _is_reference(row)][:1]
+    chosen = [row for row in rows if row.ranked][:kernels]
     first_s = min((measured.started for row in chosen for measured in row.rounds), default=0.0)
     return [
         {
             "name": names.short(display_name(row)),
-            "reference": _is_reference(row),
             # seconds since the first round of the problem, median in milliseconds
             "points": [
                 (round(measured.started - first_s, 3), float(f"{measured.time_ms:.5g}"))
@@ -269,8 +267,3 @@ def _traces(rows: Sequence[MeasuredRow], kernels: int, names: ShortNames) -> lis
         }
         for row in chosen
     ]
-
-
-def _is_reference(row: MeasuredRow) -> bool:
-    """Say whether it is the kernel that ran in every round to show drift."""
-    return any(measured.reference for measured in row.rounds)

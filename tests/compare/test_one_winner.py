@@ -25,19 +25,17 @@ ROUNDS = 5
 
 @st.composite
 def measured(draw: st.DrawFn) -> list[Attempt]:
-    """Any rounds of some kernels: noisy, disturbed, drifting, with kernels that leave or fail."""
+    """Any rounds of some kernels: noisy, disturbed, with kernels that are pruned or fail."""
     kernels = draw(st.integers(1, 6))
     # few different values, so that some are equal
     times = st.sampled_from([1.0, 1.01, 1.02, 1.05, 1.3, 2.0])
     spreads = st.sampled_from([0.0, 0.01, 0.2])
     sessions = [make_session(number) for number in range(draw(st.integers(1, 2)))]
-    drifted = draw(st.sets(st.integers(1, ROUNDS), max_size=2))
+    disturbed = draw(st.sets(st.integers(1, ROUNDS), max_size=2))
     attempts: list[Attempt] = []
     for session in sessions:
         for kernel in range(kernels):
-            # the first kernel shows drift: it runs twice in a round
-            visits = [number for number in range(1, draw(st.integers(1, ROUNDS)) + 1)]
-            for number in sorted(visits * 2) if kernel == 0 else visits:
+            for number in range(1, draw(st.integers(1, ROUNDS)) + 1):
                 attempt = make_attempt(
                     kernel,
                     len(attempts),
@@ -46,7 +44,7 @@ def measured(draw: st.DrawFn) -> list[Attempt]:
                     round=number,
                     verified=draw(st.booleans()),
                 )
-                marks = (Mark.DRIFT,) if number in drifted else ()
+                marks = (Mark.DISTURBED,) if number in disturbed else ()
                 assert attempt.measurement is not None
                 spread = replace(attempt.measurement, spread_ms=draw(spreads))
                 attempts.append(replace(attempt, measurement=spread, marks=marks))
@@ -145,7 +143,7 @@ def test_rounds_end_with_what_tables_say(seed, ratios, noise) -> None:
             measurement=summarise([1.0], "", keep_samples=False),
             verification=verified,
             rounds=tuple(
-                replace(one, doubtful=one.place[1] in decided.drifted, pruned=cell in decided.dropped)
+                replace(one, doubtful=one.place[1] in decided.disturbed, pruned=cell in decided.dropped)
                 for one in rounds
             ),
         )

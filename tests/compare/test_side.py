@@ -28,7 +28,7 @@ def test_a_kernel_whose_latest_attempt_failed_has_no_time() -> None:
 
 def test_rounds_with_drift_were_repeated_and_do_not_count() -> None:
     marked = [
-        replace(one, marks=(Mark.DRIFT,)) if one.conditions.round == 1 else one for one in attempts(OLD)
+        replace(one, marks=(Mark.DISTURBED,)) if one.conditions.round == 1 else one for one in attempts(OLD)
     ]
     assert {len(row.rounds) for row in side_of("x", marked).rows.values()} == {5}
     only = [one for one in marked if one.marks]

@@ -17,17 +17,14 @@ class SimulatedDevice:
     :param times_ms: cell -> true time.
     :param noise: standard deviation of the logarithm of a sample.
     :param bursts: probability that a sample is disturbed, which makes it up to twice as slow.
-    :param drift: (sample number, factor): from that sample on everything takes that factor.
     """
 
-    def __init__(self, times_ms, *, noise=0.01, bursts=0.0, seed=0, drift=(), failing=()):
+    def __init__(self, times_ms, *, noise=0.01, bursts=0.0, seed=0, failing=()):
         self.times_ms = dict(times_ms)
         self.noise = noise
         self.bursts = bursts
         self.chance = random.Random(seed)
-        self.drift = dict(drift)
         self.failing = set(failing)
-        self.factor = 1.0
         self.samples = []
         #: passes that were begun
         self.passes = 0
@@ -35,11 +32,10 @@ class SimulatedDevice:
         self.cost_ms = 0.0
 
     def measure(self, planned):
-        self.factor *= self.drift.get(len(self.samples), 1.0)
         self.samples.append(planned)
         if planned.cell in self.failing:
             return None
-        time_ms = self.times_ms[planned.cell] * self.factor * math.exp(self.chance.gauss(0, self.noise))
+        time_ms = self.times_ms[planned.cell] * math.exp(self.chance.gauss(0, self.noise))
         if self.chance.random() < self.bursts:
             time_ms *= self.chance.uniform(1.2, 2)
         self.cost_ms += 20 * time_ms

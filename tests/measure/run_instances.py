@@ -114,7 +114,7 @@ class Kept:
 
     add_lost = add
 
-    def end_round(self, report):
+    def end_visit(self, report):
         pass
 
     # as what says how long it takes

@@ -113,7 +113,7 @@ def measured(library: Path, folder: Path, body: str, names: list[str]) -> tuple[
     seen: list[Event] = []
     visits: list = []
     recorder = SimpleNamespace(
-        add=lambda sample: visits.append(sample), end_round=lambda report: None, add_baseline=None
+        add=lambda sample: visits.append(sample), end_visit=lambda report: None, add_baseline=None
     )
     outcomes = run_instances(
         *(library, ARCH, ScaleDirection(), [make_instance(name) for name in names], [make_problem()]),

@@ -223,8 +223,7 @@ def visits(tmp_path):
         with KernelBench(made, options, lock_folder=tmp_path) as bench:
             bench.open_group(group)
             for number in range(200):
-                planned = PlannedSample(cell=cell, round=number + 1, order=0, reference=False)
-                yield bench.measure(group, planned)
+                yield bench.measure(group, PlannedSample(cell=cell, round=number + 1, order=0))
 
     return visits
 

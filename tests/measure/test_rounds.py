@@ -16,10 +16,10 @@ from ckprof.measure.rounds import Ending, InTurn, Ranking, RoundOptions
 from .device import SimulatedDevice, run, samples_of, spread_times
 
 
-def play(times, *, options=None, on_round=lambda report: None, **device):
+def play(times, *, options=None, on_visit=lambda report: None, **device):
     simulated = SimulatedDevice(times, **device)
     ranking = Ranking(list(times), options or RoundOptions())
-    ranking.on_round = on_round
+    ranking.on_visit = on_visit
     assert run(ranking, simulated)
     return ranking, simulated
 
@@ -48,7 +48,7 @@ def test_no_leader_is_dropped_on_a_busy_machine(seed):
 
 def test_kernels_that_differ_are_told_apart_and_rounds_end_early():
     reports = []
-    ranking, device = play({"a": 1.0, "b": 1.1, "c": 6.0}, noise=0.004, on_round=reports.append)
+    ranking, device = play({"a": 1.0, "b": 1.1, "c": 6.0}, noise=0.004, on_visit=reports.append)
     assert ranking.ending is Ending.SETTLED
     assert ranking.best() == "a"
     assert ranking.rounds == 3
@@ -74,41 +74,55 @@ def test_orders_are_shuffled_and_repeatable():
     assert first != second
 
 
-def test_the_reference_opens_and_closes_each_round():
-    _, device = play(spread_times(10, 3), options=RoundOptions(exhaustive=True, max_rounds=4, max_repeats=0))
-    for number in range(2, 5):
-        samples = [one for one in device.samples if one.round == number]
-        assert samples[0].reference and samples[-1].reference
-        assert samples[0].cell == samples[-1].cell
-        assert Counter(one.cell for one in samples[1:]) == Counter(range(10))
-    assert [one.order for one in samples] == list(range(11))
+def visits_of(ranking, device, off=()):
+    """Visit to the end; return the rounds of each visit, those in ``off`` (from 1) disturbed."""
+    visits = []
+    ranking.is_disturbed = lambda: len(visits) + 1 in off
+    while ranking.ending is None:
+        # what is repeated is repeated in the same pass
+        device.passes += not ranking.repeats
+        rounds = set()
+        for planned in ranking.visit():
+            rounds.add(planned.round)
+            ranking.record(planned, device.measure(planned))
+        visits.append(rounds)
+    return visits
 
 
-def test_a_round_with_drift_is_marked_and_repeated():
+@pytest.mark.parametrize(
+    ("off", "repeats", "rounds"),
+    [
+        ((2,), [False, True, False, False], 3),
+        ((1, 3), [True, False, True, False, False], 3),
+        # the repeat is off as well: both are marked, and the pass is one
+        ((2, 3), [False, True, False, False], 4),
+        ((1, 2, 3, 4, 5, 6), [True, False] * 3, 6),
+    ],
+)
+def test_a_disturbed_visit_is_repeated_once_and_what_stays_off_is_marked(off, repeats, rounds):
     reports = []
-    times = {number: 1.0 + number / 100 for number in range(10)}
-    # the third round's middle: 11 visits in the first round, 11 in each later one
-    ranking, device = play(
-        times, drift=[(27, 1.5)], options=RoundOptions(exhaustive=True, max_rounds=4), on_round=reports.append
-    )
-    assert [report.drifted for report in reports] == [False, False, True, False, False]
-    assert reports[2].drift == pytest.approx(0.405, abs=0.05)
-    assert ranking.rounds == 4
-    assert ranking.best() in (0, 1)
-    assert max(one.round for one in device.samples) == 5
+    ranking = Ranking("abc", RoundOptions())
+    device = SimulatedDevice({"a": 1.0, "b": 1.3, "c": 9.0}, noise=1e-4)
+    ranking.on_visit = reports.append
+    assert visits_of(ranking, device, off) == [{number + 1} for number in range(len(repeats))]
+    assert [report.repeats for report in reports] == repeats and device.passes == 3
+    assert [report.disturbed for report in reports] == [one + 1 in off for one in range(len(repeats))]
+    assert ranking.disturbed == set(off) and ranking.rounds == rounds
+    assert ranking.ending is Ending.SETTLED
 
 
-def test_endless_drift_ends_the_repeats():
-    reports = []
-    drift = [(number, 1.1) for number in range(0, 400, 4)]
-    ranking, _ = play(
-        {number: 1.0 for number in range(6)},
-        drift=drift,
-        options=RoundOptions(max_rounds=4, max_repeats=2),
-        on_round=reports.append,
-    )
-    assert sum(report.drifted for report in reports) == 2
-    assert ranking.ending is not None
+def test_what_was_disturbed_decides_nothing():
+    """Two passes of three are sound; a kernel looks five times as slow in the other one."""
+
+    class Disturbed(SimulatedDevice):
+        def measure(self, planned):
+            timing = super().measure(planned)
+            slow = 5.0 if planned.cell == "a" and planned.round in (2, 3) else 1.0
+            return timing._replace(time_ms=slow * timing.time_ms)
+
+    ranking, device = Ranking("ab", RoundOptions()), Disturbed({"a": 1.0, "b": 1.15}, noise=1e-4)
+    visits_of(ranking, device, off=(2, 3))
+    assert ranking.best() == "a" and not ranking.dropped
 
 
 def test_failing_kernels_leave_at_once():
@@ -140,14 +154,8 @@ def test_an_interrupted_ranking_goes_on_where_it_stopped(stop, seed, busy):
     device = SimulatedDevice(times, seed=seed, failing={3}, **disturbed)
     first = Ranking(list(times), options)
     history = {}
-    drifted, dropped = set(), {}
-
-    def note(report):
-        dropped.update(dict.fromkeys(report.dropped, report.round))
-        if report.drifted:
-            drifted.add(report.round)
-
-    first.on_round = note
+    dropped = {}
+    first.on_visit = lambda report: dropped.update(dict.fromkeys(report.dropped, report.rounds[-1]))
     ended = True
     for number, planned in enumerate(samples_of(first, device)):
         if number == stop:
@@ -157,7 +165,7 @@ def test_an_interrupted_ranking_goes_on_where_it_stopped(stop, seed, busy):
         first.record(planned, timing)
         history.setdefault(planned.cell, []).append((planned.round, timing))
     second = Ranking(list(times), options)
-    second.resume(history, drifted, dropped)
+    second.resume(history, dropped=dropped)
     if ended:
         assert second.ending is first.ending
         assert list(second.visit()) == []
@@ -166,8 +174,7 @@ def test_an_interrupted_ranking_goes_on_where_it_stopped(stop, seed, busy):
         return
     before = {(cell, number) for cell, samples in history.items() for number, _ in samples}
     for planned in samples_of(second, device):
-        if not planned.reference:
-            assert (planned.cell, planned.round) not in before
+        assert (planned.cell, planned.round) not in before
         second.record(planned, device.measure(planned))
     if not busy:
         assert times[second.best()] <= 1.03 * min(time for cell, time in times.items() if cell != 3)
@@ -179,20 +186,14 @@ def test_a_finished_ranking_on_a_busy_machine_stays_finished(seed):
     times = spread_times(25, seed, slowest=3.0)
     device = SimulatedDevice(times, noise=0.15, bursts=0.2, seed=seed)
     first = Ranking(list(times), RoundOptions(seed=seed))
-    drifted, dropped, history = set(), {}, {}
-
-    def note(report):
-        dropped.update(dict.fromkeys(report.dropped, report.round))
-        if report.drifted:
-            drifted.add(report.round)
-
-    first.on_round = note
+    dropped, history = {}, {}
+    first.on_visit = lambda report: dropped.update(dict.fromkeys(report.dropped, report.rounds[-1]))
     for planned in samples_of(first, device):
         timing = device.measure(planned)
         first.record(planned, timing)
         history.setdefault(planned.cell, []).append((planned.round, timing))
     second = Ranking(list(times), RoundOptions(seed=seed))
-    second.resume(history, drifted, dropped)
+    second.resume(history, dropped=dropped)
     assert second.ending is first.ending
     assert set(second.active) <= set(first.active)
     assert second.best() == first.best()
@@ -233,7 +234,6 @@ def test_overhead_per_outcome_is_small():
         {"confidence": 1.0},
         {"min_rounds": 0},
         {"min_rounds": 5, "max_rounds": 4},
-        {"max_repeats": -1},
     ],
 )
 def test_options_out_of_range_are_rejected(wrong):
@@ -246,9 +246,7 @@ def test_more_kernels_than_a_seed_could_order_by_chance():
     _, device = play(
         times, options=RoundOptions(exhaustive=True, max_rounds=3, seed=random.Random(1).getrandbits(30))
     )
-    assert Counter(one.cell for one in device.samples if one.round == 1 and not one.reference) == Counter(
-        range(50)
-    )
+    assert Counter(one.cell for one in device.samples if one.round == 1) == Counter(range(50))
 
 
 @pytest.mark.parametrize(
@@ -322,10 +320,8 @@ def test_a_visit_that_was_cut_short_counts_for_what_it_measured():
 def test_kernels_in_turn_are_visited_once_each_in_their_order():
     ranking = InTurn("bacd")
     assert ranking.remaining_samples == 4
-    seen = [
-        (one.cell, one.round, one.order, one.reference, ranking.remaining_samples) for one in ranking.visit()
-    ]
-    assert seen == [(cell, 1, at, False, 3 - at) for at, cell in enumerate("bacd")]
+    seen = [(one.cell, one.round, one.order, ranking.remaining_samples) for one in ranking.visit()]
+    assert seen == [(cell, 1, at, 3 - at) for at, cell in enumerate("bacd")]
     assert ranking.ending is Ending.MAX_ROUNDS
 
 

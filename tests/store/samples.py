@@ -209,7 +209,7 @@ def latest(attempt):
 def plain_time(attempts):
     """Return the time of attempts of one kernel, and that of its fastest round."""
     ranked = [one for one in attempts if one.ranked]
-    certain = [one for one in ranked if not {Mark.DRIFT, Mark.SLOW_DEVICE} & {*one.marks}]
+    certain = [one for one in ranked if not {Mark.DISTURBED, Mark.SLOW_DEVICE} & {*one.marks}]
     steady = [one for one in certain if Mark.PART not in one.marks] or certain or ranked
     rounds = {}
     for number, one in enumerate(steady):

@@ -63,18 +63,18 @@ def test_sessions_of_one_command_name_it_and_their_devices(environment, device, 
 
 def test_what_an_attempt_says_of_the_time_of_its_kernel():
     seen = Conditions(started=5.0, round=4, extra={PROCESS: 2, SCALE: 0.5})
-    time = make_attempt(time_ms=3.0, conditions=seen, marks=(Mark.REFERENCE, Mark.DROPPED)).round_time
+    time = make_attempt(time_ms=3.0, conditions=seen, marks=(Mark.DROPPED,)).round_time
     uid = make_session().uid
     assert (time.time_ms, time.spread_ms) == (1.5, pytest.approx(0.015))
     assert (time.place, time.process, time.started) == ((uid, 4), f"{uid}/2", 5.0)
-    assert (time.reference, time.pruned, time.contended, time.doubtful) == (True, True, False, 0)
+    assert (time.pruned, time.contended, time.doubtful) == (True, False, 0)
     plain = make_attempt(time_ms=3.0, conditions=Conditions(started=5.0, extra={SCALE: "x"})).round_time
     assert (plain.time_ms, plain.place, plain.process) == (3.0, None, f"{uid}/0")
-    assert (plain.reference, plain.pruned) == (False, False)
+    assert not plain.pruned
 
 
 def test_marks_make_times_doubtful_or_contended():
-    doubtful = {Mark.PART: 1, Mark.DRIFT: 2, Mark.SLOW_DEVICE: 2}
+    doubtful = {Mark.PART: 1, Mark.DISTURBED: 2, Mark.SLOW_DEVICE: 2}
     contended = {Mark.BUSY_HOST, Mark.LOW_CLOCK, Mark.SHARED_DEVICE}
     for marks in [(), *((mark,) for mark in Mark), *combinations(Mark, 2)]:
         time = make_attempt(marks=marks).round_time

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.store.attempt import Mark
 from ckprof.store.errors import DamagedStoreError
 from ckprof.store.maintenance import check, prune
 from ckprof.store.query import StoreQuery
@@ -83,9 +82,7 @@ def test_an_attempt_that_stands_twice_is_named(tmp_path: Path) -> None:
     twice = replace(MADE[-1], sequence=len(MADE) + 7)
     path = stored(tmp_path / "some.db", [*MADE, twice])
     (found,) = check(path)
-    assert found.startswith(
-        f"table attempts, row {len(MADE) + 1}, column round: is the same visit as attempt"
-    )
+    assert found.startswith(f"table attempts, row {len(MADE) + 1}, column round: is the same as attempt")
 
 
 def test_samples_that_are_no_times_are_named(tmp_path: Path) -> None:
@@ -102,15 +99,13 @@ def sound() -> dict[str, list]:
     """Stores whose rounds look odd and are not."""
     repeated = [replace(one, sequence=len(MADE) + one.sequence, conditions=again(one)) for one in MADE]
     card = replace(SESSION, environment={**SESSION.environment, "card": {"id": "host:0"}})
-    first, last = MADE[3], replace(MADE[3], sequence=len(MADE))
-    ending = replace(last.conditions, round=3, order=4, started=last.conditions.started + 60)
+    first = MADE[3]
     return {
         "another session begins anew": [*MADE, *attempts(Made(problems=2, session=later()))],
         "a card is given its problems again": [replace(one, session=card) for one in (*MADE, *repeated)],
         "imported without rounds": [
             replace(one, conditions=replace(one.conditions, round=0, order=0, started=5.0)) for one in MADE
         ],
-        "the reference ends a round": [*MADE, replace(last, conditions=ending, marks=(Mark.REFERENCE,))],
         "attempts were never stored": [one for one in MADE if one.sequence % 3],
         "one": [first],
     }

@@ -60,7 +60,7 @@ def test_marks_that_come_later_change_the_time_that_is_stored(path):
         before = {one.kernel.name: one.time_ms for one in store.measurements()}
         assert before["kernel_0"] == 1.0 and [one.kernel.name for one in store.best()] == ["kernel_0"]
     with StoreWriter(path) as writer:
-        writer.add_marks([(rounds[0].session.uid, 2, Mark.DRIFT)])
+        writer.add_marks([(rounds[0].session.uid, 2, Mark.DISTURBED)])
     with Store(path) as store:
         after = {one.kernel.name: one.time_ms for one in store.measurements()}
         assert after == {"kernel_0": pytest.approx(2.0**0.5), "kernel_1": before["kernel_1"]}

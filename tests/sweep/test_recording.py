@@ -13,7 +13,7 @@ from ckprof.kernels.requests import BuildOptions
 from ckprof.measure import run as run_module
 from ckprof.measure.options import RunOptions
 from ckprof.measure.requests import RunRequest, StoreOptions
-from ckprof.measure.rounds import PlannedSample, RoundReport
+from ckprof.measure.rounds import PlannedSample, VisitReport
 from ckprof.measure.rounds_loop import Sample
 from ckprof.measure.run import Run
 from ckprof.model.device import Reading
@@ -56,7 +56,7 @@ def group_of(number=0):
     return plan_for(KERNELS, make_problems(2)).rankings[number]
 
 
-def sample(group, cell=0, round=1, *, process="a", reading=None, reference=False, **changes):
+def sample(group, cell=0, round=1, *, process="a", reading=None, **changes):
     values = {
         "status": Status.OK,
         "measurement": MEASURED,
@@ -64,7 +64,7 @@ def sample(group, cell=0, round=1, *, process="a", reading=None, reference=False
     }
     return Sample(
         group=group,
-        planned=PlannedSample(cell=CELLS[cell], round=round, order=0, reference=reference),
+        planned=PlannedSample(cell=CELLS[cell], round=round, order=0),
         outcome=Outcome(key=CELLS[cell].instance, problem_index=0, **{**values, **changes}),
         reading=reading or Reading(),
         process=process,
@@ -112,7 +112,6 @@ def test_attempts_have_the_marks_of_what_makes_their_times_doubtful(stored):
     failed = {"status": Status.RUN_ERROR, "measurement": None}
     expected = {
         "nothing": ({}, ()),
-        "the reference": ({"reference": True}, (Mark.REFERENCE,)),
         "not launched": ({"launched": False, **failed}, (Mark.NOT_LAUNCHED,)),
         "a spread of 5.5 %": ({"measurement": replace(MEASURED, spread_ms=0.11)}, (Mark.NOISY,)),
         "two groups": ({"measurement": replace(MEASURED, samples_ms=both)}, (Mark.BIMODAL,)),
@@ -138,27 +137,26 @@ def test_attempts_have_the_marks_of_what_makes_their_times_doubtful(stored):
                 assert one.marks == marks
 
 
-def report(drifted=False, dropped=()):
-    return RoundReport(
-        round=1, drifted=drifted, drift=None, dropped=dict.fromkeys(dropped, 2.0), best=None, ending=None
-    )
+def report(disturbed=False, dropped=()):
+    dropped = dict.fromkeys(dropped, 2.0)
+    return VisitReport(rounds=(1,), disturbed=disturbed, dropped=dropped, best=None)
 
 
-def test_rounds_mark_kernels_that_leave_and_attempts_that_do_not_count(stored):
+def test_visits_mark_kernels_that_are_pruned_and_attempts_that_are_disturbed(stored):
     def record(recorder):
         first, second = group_of(0), group_of(1)
         for cell in (0, 1, 0):
             recorder.add(sample(first, cell))
-        recorder.end_round(report(dropped=[CELLS[0], CELLS[2]]))
+        recorder.end_visit(report(dropped=[CELLS[0], CELLS[2]]))
         recorder.add(sample(first, 1, 2))
-        recorder.end_round(report(drifted=True))
-        recorder.end_round(report(drifted=True, dropped=[CELLS[1]]))
+        recorder.end_visit(report(disturbed=True))
+        recorder.end_visit(report(disturbed=True, dropped=[CELLS[1]]))
         # what the group before had is nothing to this one
         recorder.add(sample(second, 2))
-        recorder.end_round(report(dropped=[CELLS[1]]))
+        recorder.end_visit(report(dropped=[CELLS[1]]))
 
     marks = [one.marks for one in stored(record)]
-    assert marks == [(), (), (Mark.DROPPED,), (Mark.DRIFT, Mark.DROPPED), ()]
+    assert marks == [(), (), (Mark.DROPPED,), (Mark.DISTURBED, Mark.DROPPED), ()]
 
 
 def test_a_lost_device_is_remembered_beside_its_kernel(stored):

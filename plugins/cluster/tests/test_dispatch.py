@@ -73,7 +73,7 @@ def test_what_waits_behind_a_kernel_that_hangs_is_measured_by_others_meanwhile(t
             if (other.session.uid, other.conditions.round) == (one.session.uid, one.conditions.round)
         ]
         assert max(other.sequence for other in of_part) == one.sequence
-        assert all({Mark.PART, Mark.DRIFT} <= {*other.marks} for other in of_part)
+        assert all({Mark.PART, Mark.DISTURBED} <= {*other.marks} for other in of_part)
 
 
 def test_a_kernel_that_only_was_slow_competes_as_all_others(tmp_path):

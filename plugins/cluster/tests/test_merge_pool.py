@@ -50,7 +50,7 @@ def fill(folder, number, chance, count=COUNT):
                 )
             )
             if chance.random() < 0.1:
-                shard.add_marks([(session.uid, chance.randrange(sequence + 1), Mark.DRIFT)])
+                shard.add_marks([(session.uid, chance.randrange(sequence + 1), Mark.DISTURBED)])
     return shard.path
 
 
@@ -136,7 +136,7 @@ def test_the_store_is_the_one_of_a_single_process(tmp_path, small_pool, turns):
         assert (again.new, again.known, again.bad) == (0, 0, [])
     assert contents(tmp_path / "many.db") == one
     assert check(tmp_path / "many.db") == []
-    assert any(Mark.DRIFT in attempt.marks for attempt in one[0])
+    assert any(Mark.DISTURBED in attempt.marks for attempt in one[0])
     assert not (tmp_path / "merging").exists()
 
 

@@ -37,7 +37,7 @@ def fill(folder, number, count):
     with ShardWriter(folder) as shard:
         for sequence in range(count):
             shard.append(make_attempt(sequence % 5, sequence, session=session))
-        shard.add_marks([(session.uid, 0, Mark.DRIFT)])
+        shard.add_marks([(session.uid, 0, Mark.DISTURBED)])
     return shard.path
 
 
@@ -55,7 +55,7 @@ def test_only_what_is_new_is_read(tmp_path, store):
         stream.write(line[50:])
     assert [one.sequence for one in merger.merge().added] == [10]
     merger.save()
-    assert any(Mark.DRIFT in one.marks for one in store.reader)
+    assert any(Mark.DISTURBED in one.marks for one in store.reader)
     again = Merger(store, folder, tmp_path / "merged.json")
     found = again.merge()
     assert (found.added, found.known) == ([], 0)

@@ -116,7 +116,7 @@ def test_failed_dropped_and_unfinished_kernels():
         visit(2, 9.0, 1, marks="dropped,part"),
         *rounds_of(3, 1.0, 1.0),
         *rounds_of(4, 1.0, 1.0),
-        visit(4, 1.0, 3, marks="drift,part"),
+        visit(4, 1.0, 3, marks="disturbed,part"),
     ]
     out, failed, missing = screen(visits, CELLS, ROUNDS)
     assert (out, failed) == ({CELLS[1], CELLS[2]}, {CELLS[1]})
@@ -168,7 +168,7 @@ def test_a_division_begins_with_an_anchor_and_ends_with_those_that_may_be_the_fa
     own.drop(parts[0].part)
     assert lost.cells == parts[0].cells and lost.part not in [part.part for part in parts]
     before = [part.rounds_before for part in (lead, *parts, lost)]
-    taken = ROUNDS.max_rounds + ROUNDS.max_repeats
+    taken = ROUNDS.max_rounds
     assert all(number + taken <= later for number, later in pairwise(before))
     for part in (lost, *parts[1:]):
         assert not own.is_complete
@@ -285,10 +285,10 @@ class Machine:
 
         def end(report):
             for index, one in enumerate(visits):
-                if one.round == report.round and (report.drifted or one.cell in report.dropped):
-                    visits[index] = one.marked(Mark.DRIFT if report.drifted else Mark.DROPPED)
+                if one.round in report.rounds and one.cell in report.dropped:
+                    visits[index] = one.marked(Mark.DROPPED)
 
-        ranking.on_round = end
+        ranking.on_visit = end
         for step in samples_of(ranking, self):
             if step.round != number:
                 number, anchor = step.round, part.anchor

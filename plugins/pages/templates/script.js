@@ -99,7 +99,7 @@
       const swatch = document.createElement("i");
       swatch.className = "swatch line";
       swatch.style.background = "var(--s" + index + ")";
-      item.append(swatch, kernel.name + (kernel.reference ? " (reference kernel)" : ""));
+      item.append(swatch, kernel.name);
       list.append(item);
     });
     return list;
@@ -116,7 +116,7 @@
       const row = body.insertRow();
       const name = row.insertCell();
       name.className = "name";
-      name.textContent = kernel.name + (kernel.reference ? " (reference kernel)" : "");
+      name.textContent = kernel.name;
       const shown = [times.length, median, sorted[0], sorted[sorted.length - 1]].map((figure) => [figure, short(figure)]);
       shown.push([drift, (drift >= 1 ? "+" : "") + (100 * (drift - 1)).toFixed(1) + " %"]);
       for (const [sortedBy, text] of shown) {
