@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ckprof.errors import UsageError
 from ckprof.measure.round_times import Timing
 from ckprof.measure.rounds import Ending, InTurn, Ranking, RoundOptions
+from ckprof.model.ranking import shares_first_place
 
 from .device import SimulatedDevice, run, samples_of, spread_times
 
@@ -123,6 +124,27 @@ def test_what_was_disturbed_decides_nothing():
     ranking, device = Ranking("ab", RoundOptions()), Disturbed({"a": 1.0, "b": 1.15}, noise=1e-4)
     visits_of(ranking, device, off=(2, 3))
     assert ranking.best() == "a" and not ranking.dropped
+
+
+@given(seed=st.integers(0, 10_000), slower=st.floats(1.0, 3.0))
+@settings(max_examples=40)
+def test_what_was_pruned_is_never_tied_with_the_best(seed, slower):
+    """However slow the machine becomes for those that stay."""
+    times = spread_times(12, seed, slowest=4.0)
+    ranking = Ranking(list(times), RoundOptions(seed=seed, max_rounds=8))
+    device, passes = SimulatedDevice(times, noise=0.05, bursts=0.1, seed=seed), 0
+    while ranking.ending is None:
+        passes += 1
+        for planned in ranking.visit():
+            timing = device.measure(planned)
+            later = slower if passes > 2 else 1.0
+            again = timing._replace(time_ms=timing.time_ms * later, process=str(passes))
+            ranking.record(planned, again)
+        cells, ordered = ranking._times.field(ranking.cells)
+        tied = [cell for cell, lead in zip(cells, ordered.leads(), strict=True) if shares_first_place(lead)]
+        assert not ranking.dropped.intersection(tied)
+        assert set(cells[len(cells) - len(ranking.dropped) :]) == ranking.dropped
+        assert ranking.best() == cells[0]
 
 
 def test_failing_kernels_leave_at_once():
