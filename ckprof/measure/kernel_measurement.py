@@ -206,9 +206,8 @@ class KernelMeasurement:
                 limit_s, request.key, self.split_k, known.support.workspace_bytes, request.timing, watch
             )
         )
-        if isinstance(sampling, tuple):
-            status, reason, _ = sampling
-            return None if status is AbiStatus.REJECTED else self._tainted(Status.RUN_ERROR, reason)
+        if sampling is None:
+            return None
         right = request.outcome(Status.OK, verification=known.verification)
         is_seen = not isinstance(sampling, str) and sampling.audit.checked > 0
         return self._timed(sampling, elapsed_s, right, right if is_seen else None)

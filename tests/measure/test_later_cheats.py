@@ -195,6 +195,30 @@ def test_what_is_wrong_in_each_launch_never_passes(measured, cheat):
         assert measure(verified)[0].status is Status.WRONG_RESULT
 
 
+def test_a_kernel_that_does_not_run_any_more_is_asked_anew(measured):
+    kernel, measure = measured
+    _, verified, _ = measure()
+    kernel.run = lambda *_: (AbiStatus.REJECTED, "the grid is too large", 0.0)
+    outcome, _, _ = measure(verified)
+    assert outcome.status is Status.UNSUPPORTED and outcome.reason == "the grid is too large"
+    assert kernel.asked == 2
+    kernel.run = lambda *_: (AbiStatus.FAILED, "bad launch", 0.0)
+    outcome, _, messages = measure(verified)
+    assert outcome.status is Status.RUN_ERROR and outcome.reason == "bad launch"
+    assert messages == 1 and kernel.asked == 2
+
+
+def test_a_workspace_that_does_not_fit_any_more_is_asked_for_anew(measured):
+    kernel, measure = measured
+    _, verified, _ = measure()
+    wanted = Support(status=AbiStatus.OK, split_k=1, workspace_bytes=2**30)
+    kernel.is_supported = lambda problem: wanted
+    kernel.worker.session._library.target.available_bytes = lambda: 2**20
+    outcome, _, messages = measure(replace(verified, support=wanted))
+    assert outcome.status in (Status.UNSUPPORTED, Status.RUN_ERROR) and messages == 2
+    assert "workspace of 1.0 GiB" in outcome.reason
+
+
 #: kernels of the library of cheats that are honest in their first 250 launches -> how they are found
 LATER = {
     "copies_later": WRONG,

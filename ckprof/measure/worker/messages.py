@@ -245,10 +245,10 @@ class WorkerMethods(Protocol):
 
     def sample_again(
         self, key: str, split_k: int, workspace_bytes: int, timing: TimingSettings, audit: AuditRequest | None
-    ) -> Sampling | tuple[AbiStatus, str, float] | str:
-        """Run and time one kernel that has run on the loaded problem before.
+    ) -> Sampling | str | None:
+        """Run and time one kernel that has run on the loaded problem before, as :meth:`sample`.
 
-        :returns: as :meth:`run` where that does not end well, else as :meth:`sample`.
+        :returns: ``None`` if it does not take the problem any more, or its workspace does not fit.
         """
 
     def copy_out(self, tensor: str, start: int, size: int, kept: int) -> None:

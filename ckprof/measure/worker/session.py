@@ -347,13 +347,13 @@ class KernelSession(WorkerMethods):
 
     def sample_again(
         self, key: str, split_k: int, workspace_bytes: int, timing: TimingSettings, audit: AuditRequest | None
-    ) -> Sampling | tuple[AbiStatus, str, float] | str:
+    ) -> Sampling | str | None:
         if self._available_for(workspace_bytes) is not None:
-            return AbiStatus.REJECTED, "its workspace does not fit any more", 0.0
+            return None
         started = time.perf_counter()
-        status, _, first_ms = ran = self.run(key, split_k, workspace_bytes)
+        status, reason, first_ms = self.run(key, split_k, workspace_bytes)
         if status is not AbiStatus.OK:
-            return ran
+            return None if status is AbiStatus.REJECTED else reason or "failed without a reason"
         return self.sample(key, split_k, timing, first_ms, time.perf_counter() - started, audit)
 
     def _watcher(
