@@ -17,7 +17,6 @@ from ckprof.model.ranking import Field, KernelTime, kernel_time, middle_of, shar
 from ckprof.store.attempt import (
     CONTENDED,
     POWER_LIMIT,
-    REFERENCE_MS,
     SOURCES,
     Attempt,
     Mark,
@@ -50,10 +49,10 @@ def machine_state(attempts: Collection[Attempt]) -> MachineState:
     seen = [attempt.conditions for attempt in attempts]
     marks = Counter(mark for attempt in attempts for mark in attempt.marks if mark in CONTENDED)
     return MachineState(
-        load=_median(one.load for one in seen),
-        clock_mhz=_median(one.clock_mhz for one in seen),
-        power_limit_w=_median(_number(one.extra.get(POWER_LIMIT)) for one in seen),
-        temperature_c=_median(one.temperature_c for one in seen),
+        load=median_of(one.load for one in seen),
+        clock_mhz=median_of(one.clock_mhz for one in seen),
+        power_limit_w=median_of(_number(one.extra.get(POWER_LIMIT)) for one in seen),
+        temperature_c=median_of(one.temperature_c for one in seen),
         contended={mark: marks[mark] / len(attempts) for mark in Mark if marks[mark]},
     )
 
@@ -62,62 +61,10 @@ def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _median(values: Iterable[float | None]) -> float | None:
+def median_of(values: Iterable[float | None]) -> float | None:
+    """Return the median of what is known; ``None`` where nothing is."""
     known = [value for value in values if value is not None]
     return median(known) if known else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardRow:
-    """What one card measured."""
-
-    #: ``host:name``
-    id: str
-    problems: int
-    attempts: int
-    #: median over the checks of the reference kernel in milliseconds; ``None`` without any
-    reference_ms: float | None
-    checks: int
-    #: that time divided by the median over all cards; ``None`` without checks
-    ratio: float | None = None
-    clock_mhz: float | None
-    temperature_c: float | None
-    #: attempts that do not count, since the card was found slow
-    slow: int
-
-
-def card_rows(attempts: Iterable[Attempt]) -> tuple[CardRow, ...]:
-    """Return the cards that attempts ran on, the slowest first, those without a check last.
-
-    Attempts of sweeps on one device have no card.
-    """
-    cards: dict[str, list[Attempt]] = defaultdict(list)
-    for attempt in attempts:
-        if card := attempt.session.device_id:
-            cards[card].append(attempt)
-    rows = [_card_row(card, own) for card, own in cards.items()]
-    middle = _median(row.reference_ms for row in rows)
-    rated = [
-        replace(row, ratio=row.reference_ms / middle) if row.reference_ms and middle else row for row in rows
-    ]
-    return tuple(sorted(rated, key=lambda row: (-(row.ratio or 0.0), row.id)))
-
-
-def _card_row(card: str, attempts: Collection[Attempt]) -> CardRow:
-    seen = [attempt.conditions for attempt in attempts]
-    # all attempts of a round carry the check before it
-    checks = {(one.session.uid, one.conditions.extra.get(REFERENCE_MS)) for one in attempts}
-    references = [reference for _, reference in checks if isinstance(reference, float)]
-    return CardRow(
-        id=card,
-        problems=len({attempt.key.problem for attempt in attempts}),
-        attempts=len(attempts),
-        reference_ms=_median(references),
-        checks=len(references),
-        clock_mhz=_median(one.clock_mhz for one in seen),
-        temperature_c=max((one.temperature_c for one in seen if one.temperature_c is not None), default=None),
-        slow=sum(Mark.SLOW_DEVICE in attempt.marks for attempt in attempts),
-    )
 
 
 #: digits of a digest that are shown
@@ -260,8 +207,6 @@ class Side:
     rows: Mapping[RowKey, MeasuredRow]
     #: commands whose attempts are in the rows, oldest first
     sessions: tuple[Session, ...] = ()
-    #: cards that they used, where a sweep used several; the slowest first
-    cards: tuple[CardRow, ...] = ()
     state: MachineState = field(default_factory=MachineState)
     #: id of a baseline -> its latest time on each problem, in milliseconds, where it was right
     baselines: Mapping[str, Mapping[ProblemKey, float]] = field(default_factory=dict)
@@ -318,7 +263,6 @@ def side_of(
         label=label,
         rows=rows,
         sessions=tuple(ordered),
-        cards=card_rows(attempts),
         state=machine_state(attempts),
         baselines=baseline_times(baselines, by_device=by_device),
         canaries=_canary_times(attempts, by_device=by_device),

@@ -22,6 +22,7 @@ from ckprof.store.attempt import SOURCES
 from ckprof.sweep.evidence import Layers, SweptLayer, kept_roofs
 from ckprof.wording import counted
 from ckprof_plugins.pages.charts import Box, boxes
+from ckprof_plugins.pages.devices import DeviceRow, device_rows
 from ckprof_plugins.pages.heat import HeatMap, heat_map
 from ckprof_plugins.pages.history import TimeHistory, history, history_of_commands, labels_of
 from ckprof_plugins.pages.options import ReportOptions
@@ -301,6 +302,8 @@ class ReportContent:
     history: TimeHistory | None = None
     #: raw samples, if they were asked for and stored
     boxes: Mapping[ProblemKey, tuple[Box, ...]] = field(default_factory=dict)
+    #: of a sweep on several, the slowest first
+    devices: tuple[DeviceRow, ...] = ()
 
     @property
     def best_table(self) -> list[BestRow | Unserved]:
@@ -384,6 +387,7 @@ def report(session: Session, *inputs: SideInput, options: ReportOptions | None =
     else:
         past = None if older else history_of_commands(attempts, order)
     content = report_content(side, options, older[-1] if older else None, past)
+    content = replace(content, devices=device_rows(attempts))
     if not options.samples:
         return content
     found = boxes(side, attempts, options.traced)

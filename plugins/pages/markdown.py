@@ -13,7 +13,7 @@ from ckprof.report.layout import WHOLE_NAMES
 from ckprof.report.table import Column, Table
 from ckprof.wording import percent
 from ckprof_plugins.pages.history import history_table
-from ckprof_plugins.pages.tables import best_table, card_table, failure_table, network_lines, total_table
+from ckprof_plugins.pages.tables import best_table, device_table, failure_table, network_lines, total_table
 
 if TYPE_CHECKING:
     from ckprof_plugins.pages.content import ReportContent
@@ -35,8 +35,8 @@ def render_markdown(content: ReportContent) -> str:
     if content.best_table:
         document.add(Heading("Best per problem"), _shortened(best_table(content, WHOLE_NAMES)))
         document.add(Heading("Coverage"), _coverage(content))
-    if content.side.cards:
-        document.add(Heading("Cards"), _shortened(card_table(content.side.cards)))
+    if content.devices:
+        document.add(Heading("Devices"), _shortened(device_table(content.devices)))
     if content.failures:
         document.add(
             Heading("Failures and unsupported kernels"),

@@ -31,8 +31,8 @@ from ckprof_plugins.pages.history import history_chart, history_table, sparkline
 from ckprof_plugins.pages.tables import (
     PageTable,
     best_table,
-    card_table,
     coverage_tables,
+    device_table,
     failure_table,
     instance_table,
     network_lines,
@@ -124,7 +124,7 @@ def render_html(content: ReportContent) -> str:
             "totals": total_table(content) if any(one.totals for one in content.networks) else None,
             "history": _history_table(content.history, names, content) if content.history else None,
             "best": best_table(content, names),
-            "cards": card_table(content.side.cards) if content.side.cards else None,
+            "devices": device_table(content.devices) if content.devices else None,
             "coverage": coverage_tables(content.coverage, names),
             "instances": instance_table(content.heat, names),
             "rounds": trace_table(),

@@ -22,10 +22,10 @@ from ckprof_plugins.pages.svg import tag
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from ckprof.compare.side import CardRow
     from ckprof.model.kernel import KernelRef
     from ckprof.report.totals import Network, Total
     from ckprof_plugins.pages.content import BestRow, Coverage, ReportContent
+    from ckprof_plugins.pages.devices import DeviceRow
     from ckprof_plugins.pages.heat import HeatInstance, HeatMap
 
     Line = tuple[Network, Total]
@@ -253,20 +253,20 @@ def instance_table(heat: HeatMap, names: ShortNames) -> PageTable[tuple[int, Hea
     )
 
 
-def card_table(cards: Sequence[CardRow]) -> PageTable[CardRow]:
-    """Return the cards of a sweep on several of them, the slowest first."""
-    columns: list[Column[CardRow]] = [
-        Column("card", lambda card: card.id),
-        Column("problems", lambda card: card.problems, align="right"),
-        Column("attempts", lambda card: card.attempts, align="right"),
-        number_column("reference, ms", lambda card: card.reference_ms),
-        Column("checks", lambda card: card.checks, align="right"),
-        number_column("ratio", lambda card: card.ratio),
-        number_column("clock, MHz", lambda card: card.clock_mhz),
-        number_column("hottest, °C", lambda card: card.temperature_c),
-        Column("not counted", lambda card: card.slow, align="right"),
+def device_table(devices: Sequence[DeviceRow]) -> PageTable[DeviceRow]:
+    """Return the devices of a sweep on several of them, the slowest first."""
+    columns: list[Column[DeviceRow]] = [
+        Column("device", lambda device: device.id),
+        Column("problems", lambda device: device.problems, align="right"),
+        Column("attempts", lambda device: device.attempts, align="right"),
+        number_column("reference, ms", lambda device: device.reference_ms),
+        Column("checks", lambda device: device.checks, align="right"),
+        number_column("ratio", lambda device: device.ratio),
+        number_column("clock, MHz", lambda device: device.clock_mhz),
+        number_column("hottest, °C", lambda device: device.temperature_c),
+        Column("not counted", lambda device: device.slow, align="right"),
     ]
-    return PageTable(columns, cards, id="card-table")
+    return PageTable(columns, devices, id="device-table")
 
 
 def trace_table() -> PageTable[float]:

@@ -9,8 +9,7 @@ import pytest
 
 from ckprof.compare.side import baseline_times, device_name, machine_state, provenance, shortened, side_of
 from ckprof.model.outcome import CANARY_MS, Status
-from ckprof.store.attempt import CANARIES, REFERENCE_MS, Mark
-from ckprof.store.attempt import DEVICE as DEVICE_FACTS
+from ckprof.store.attempt import CANARIES, Mark
 from ckprof.store.baselines import BaselineAttempt
 from tests.measured import DEVICE, SESSION, Made, attempts, later
 
@@ -76,44 +75,6 @@ def test_the_state_of_a_machine_is_the_median_of_what_is_known() -> None:
     state = machine_state(seen)
     assert (state.load, state.clock_mhz, state.temperature_c) == (2.0, 1600.0, None)
     assert state.contended == {Mark.BUSY_HOST: 0.5, Mark.LOW_CLOCK: 0.25}
-
-
-def test_cards_are_rated_by_their_checks() -> None:
-    """A check stands in all attempts of its round, and counts once."""
-    (first,) = attempts(ONE)
-
-    def card(name: str, checks: list[float], temperature: float | None = None, marks: tuple[Mark, ...] = ()):
-        session = replace(SESSION, uid=name * 32, environment={DEVICE_FACTS: {"id": f"lab:{name}"}})
-        return [
-            replace(
-                first,
-                session=session,
-                sequence=number,
-                marks=marks,
-                conditions=replace(
-                    first.conditions, temperature_c=temperature, extra={REFERENCE_MS: checks[number // 2]}
-                ),
-            )
-            for number in range(2 * len(checks))
-        ]
-
-    unchecked = replace(
-        first, session=replace(SESSION, uid="f" * 32, environment={DEVICE_FACTS: {"id": "lab:f"}})
-    )
-    found = [*card("a", [1.0, 1.2], 60.0), *card("b", [2.2], 70.0, (Mark.SLOW_DEVICE,)), unchecked]
-    rows = side_of("x", [*found, *attempts(ONE)]).cards
-    assert [(row.id, row.checks, row.reference_ms, row.attempts, row.slow) for row in rows] == [
-        ("lab:b", 1, 2.2, 2, 2),
-        ("lab:a", 2, 1.1, 4, 0),
-        ("lab:f", 0, None, 1, 0),
-    ]
-    # the median of 1.1 and 2.2 is 1.65
-    assert [row.ratio and round(row.ratio, 6) for row in rows] == [
-        round(2.2 / 1.65, 6),
-        round(1.1 / 1.65, 6),
-        None,
-    ]
-    assert [row.temperature_c for row in rows] == [70.0, 60.0, None]
 
 
 def test_origins_are_listed_once_each() -> None:

@@ -16,6 +16,7 @@ from ckprof.model.ranking import Order
 from ckprof.model.roof import Roof, RoofKind
 from ckprof.store.attempt import Attempt, Mark
 from ckprof_plugins.pages.content import ReportContent, best_rows, coverage, report_content
+from ckprof_plugins.pages.devices import device_rows
 from ckprof_plugins.pages.heat import heat_map
 from ckprof_plugins.pages.markdown import render_markdown
 from ckprof_plugins.pages.options import ReportOptions
@@ -246,17 +247,18 @@ def test_cards_are_shown_beside_each_other() -> None:
 
     made = [*of_card("a", 1.0), *of_card("b", 1.0), *of_card("c", 1.5, (Mark.SLOW_DEVICE,))]
     found = side_of("results.db", made)
-    assert [(one.id, one.reference_ms, one.ratio, one.checks) for one in found.cards] == [
+    devices = device_rows(made)
+    assert [(one.id, one.reference_ms, one.ratio, one.checks) for one in devices] == [
         ("node:c", 3.0, 1.5, 1),
         ("node:a", 2.0, 1.0, 1),
         ("node:b", 2.0, 1.0, 1),
     ]
-    slow = found.cards[0]
+    slow = devices[0]
     assert (slow.problems, slow.attempts, slow.slow) == (5, len(made) // 3, len(made) // 3)
-    content = report_content(found, OPTIONS)
-    assert "node:c" in render_markdown(content) and "### Cards" in render_markdown(content)
+    content = replace(report_content(found, OPTIONS), devices=devices)
+    assert "node:c" in render_markdown(content) and "### Devices" in render_markdown(content)
     page = render_html(content)
-    assert '<section id="cards" ' in page and "node:c" in page
+    assert '<section id="devices" ' in page and "node:c" in page
     # what a slow card measured does not count: the session of its rounds is not among them
     uids = {one.place[0] for row in found.rows.values() for one in row.rounds if one.place is not None}
     assert uids == {"a" * 32, "b" * 32}
