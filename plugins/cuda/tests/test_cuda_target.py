@@ -422,11 +422,13 @@ def test_products_compile(
 ) -> None:
     """Products of matrices become machine code of the engine that their types and layouts allow."""
     depth = 16 if dtype == "fp32" else 32
-    record = {
-        **{**PRODUCT_TILE, "tile_m": 64, "tile_k": depth, "pad_m": True, "pad_n": True, "pad_k": True},
+    changes = {
+        **{"tile_m": 64, "tile_k": depth, "pad_m": True, "pad_n": True, "pad_k": True},
         **{"warp_tile_m": 16, "warp_tile_n": 16, "warp_tile_k": depth},
     }
-    catalog = write_catalog(tmp_path / "gemm.json", "gemm", [record], layout=layout, dtype=dtype)
+    catalog = write_catalog(
+        tmp_path / "gemm.json", "gemm", [changes], usual=PRODUCT_TILE, layout=layout, dtype=dtype
+    )
     variants = inspected(
         "gemm", "--conf", str(catalog), "--arch", arch, folder=tmp_path / "build", function=function
     )
