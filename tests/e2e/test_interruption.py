@@ -164,8 +164,8 @@ def test_a_signal_whose_exception_is_swallowed_ends_a_run(
     limits = ("--max-time", "0.01", "--json", str(path))
     assert main(["run", "fwd", "--conf", str(short_list), *lines, *limits]) == ExitCode.TERMINATED
     assert "ckprof: interrupted by SIGTERM" in capsys.readouterr().err
-    # those of the first of four problems
-    assert len(measured) == 4
+    # nothing was measured after it
+    assert len(measured) == 2
     assert json.loads(path.read_text())["partial"] is True
 
 
