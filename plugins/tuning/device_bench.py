@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from ckprof.kernels.candidates import Candidate
     from ckprof.kernels.choose import Selection
     from ckprof.measure.requests import RunRequest
+    from ckprof.measure.rounds import RoundOptions
     from ckprof.measure.rounds_loop import Sample
     from ckprof.model.gemm_work import KernelTraits
     from ckprof.model.outcome import RoundTime
@@ -283,17 +284,33 @@ class DeviceBench:
 
     # --- measurements -------------------------------------------------------------------------------------
 
-    def measure(self, cells: Sequence[Pair], most_s: float | None) -> Iterable[MeasuredPair]:
-        """Measure cells in rounds, against the best kernel of each problem so far.
+    @property
+    def visits(self) -> int:
+        """Rounds of what may be the best, at least."""
+        return self._options.rounds.min_rounds
+
+    def confirm(self, pairs: Sequence[Pair], most_s: float | None) -> Iterable[MeasuredPair]:
+        """Measure pairs in as many rounds as :attr:`visits` says, and more where the first place is open.
 
         :raises CkprofError: an outcome cannot be stored, or no worker starts any more.
         """
+        return self._measured(pairs, most_s, self._options.rounds)
+
+    def measure(self, cells: Sequence[Pair], most_s: float | None) -> Iterable[MeasuredPair]:
+        """Measure cells in one round.
+
+        :raises CkprofError: an outcome cannot be stored, or no worker starts any more.
+        """
+        return self._measured(cells, most_s, replace(self._options.rounds, min_rounds=1, max_rounds=1))
+
+    def _measured(
+        self, cells: Sequence[Pair], most_s: float | None, rounds: RoundOptions
+    ) -> Iterable[MeasuredPair]:
         opened = self._library
         if opened is None:
             raise ValueError("nothing is built")
-        problems = {cell.problem for cell in cells}
-        # the best of their problems as well, and failures to be stored
-        pairs = {*cells, *(pair for pair in self._best() if pair.problem in problems)}
+        # failures are to be stored as well
+        pairs = {*cells}
         pairs.update(Pair(0, int((self.space.kernel_of == kernel).argmax())) for kernel in self._unstored)
         self._unstored = []
         if not pairs:
@@ -332,7 +349,7 @@ class DeviceBench:
             problems=[self.space.problems[number] for number in sorted({pair.problem for pair in pairs})],
             splits=sorted({cell.split_k for _, cell in wanted}),
             shared=self._shared,
-            rounds=self._options.rounds,
+            rounds=rounds,
             retry_failed=self._options.retry_failed,
             takes=lambda problem, cell: (problem, cell) in wanted,
         )

@@ -40,6 +40,7 @@ def tune_values(result: TuneResult) -> dict[str, Any]:
         "seconds": result.seconds,
         "planning_seconds": result.planning_s,
         "tie": result.tie,
+        "blind": {"measured": result.blind, "surprises": result.surprises},
         "progress": [
             {
                 "seconds": step.seconds,
@@ -107,6 +108,11 @@ def _summary(result: TuneResult) -> str:
         f"{counted(measured + sum(choice.unmeasured for choice in result.best), 'measurement')}, "
         f"{built} of {counted(len(result.kernels), 'kernel')} built",
     ]
+    if result.blind:
+        lines.append(
+            f"{result.surprises} of {counted(result.blind, 'blind measurement')} beat the best by more than "
+            f"{percent(result.tie, None)}: kernels drawn at random among those that would be skipped"
+        )
     open_ = [choice for choice in result.best if choice.kernel and choice.unmeasured]
     if open_:
         worst = max(open_, key=lambda choice: choice.better)

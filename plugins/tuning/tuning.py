@@ -29,7 +29,7 @@ from ckprof_plugins.tuning.model_use import (
     require_device,
     require_target,
 )
-from ckprof_plugins.tuning.search.acquisition import GuaranteedSearch
+from ckprof_plugins.tuning.search.guarantee import GuaranteedSearch
 from ckprof_plugins.tuning.search.loop import MeasuredPair, TuneLoop, TuneStop
 from ckprof_plugins.tuning.search.observations import Costs, Observations, SearchKernel, SearchSpace
 from ckprof_plugins.tuning.search.result import TuneResult, tune_result
@@ -155,6 +155,14 @@ class ReplayBench:
                 return
             self._seconds += self._costs.visit_s
             yield pair, kernel_time([RoundTime(time_ms=float(self._times[pair]) / 1000, spread_ms=0.0)])
+
+    #: recorded times have nothing more to tell
+    visits = 1
+
+    def confirm(self, pairs: Sequence[Pair], most_s: float | None) -> Iterable[MeasuredPair]:
+        """Return nothing."""
+        del pairs, most_s
+        return ()
 
 
 #: share of the time of a search on a device that planning may take

@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ckprof_plugins.tuning.search.observations import Pair
 from ckprof_plugins.tuning.search.prior import choice_features, prior_of, problem_features
-from ckprof_plugins.tuning.search.result import kept_library
 from ckprof_plugins.tuning.search.surrogate import FEW, LOG_TIMES, MOST, Surrogate, draws, log_times, thinned
-from ckprof_plugins.tuning.strategies import replans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,11 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.model.problem import Problem
-    from ckprof_plugins.tuning.options import SearchOptions
     from ckprof_plugins.tuning.search.observations import Observations
     from ckprof_plugins.tuning.search.strategy import SearchRequest
     from ckprof_plugins.tuning.search.surrogate import Array, LogTimes
-    from ckprof_plugins.tuning.strategies import Search
 
 #: choices of a problem that are looked at closely, and draws of their times
 _LENGTH: Final = 32
@@ -56,16 +51,23 @@ class Posterior:
     draws: Array
     #: problems x places -> it is going to be measured anyway
     pending: NDArray[np.bool_]
-    #: of each problem, once all that is pending is measured: probability that an unmeasured choice is better
-    #: by more than the tie
+    #: of each problem, once all that is pending is measured: probability, by the predictions, that an
+    #: unmeasured choice is better by more than the tie
+    promising: Array
+    #: the same, by the surprises of blind measurements as well
     better: Array
     #: expected improvement by the best unmeasured choice, relative
     gain: Array
 
     @property
     def unsettled(self) -> NDArray[np.bool_]:
-        """Problems on which something better is too probable."""
-        return self.better > RISK
+        """Problems on which predictions make something better too probable."""
+        return self.promising > RISK
+
+    @property
+    def settled(self) -> bool:
+        """Whether the promise holds, by predictions and blind measurements: 95 % of all problems have it."""
+        return not self.unsettled.any() and float(self.better.mean()) <= RISK
 
 
 class Forecaster:
@@ -107,8 +109,17 @@ class Forecaster:
         pending = np.take_along_axis(observations.pending, choices, axis=1) & used
         coming = np.where(pending[None], drawn, np.inf).min(axis=2, initial=np.inf)
         best = np.minimum(observations.best_log_us[None], coming)
-        better, gain = improvement(np.where(pending[None], np.inf, drawn), best, self._request.tie)
-        return Posterior(choices=choices, mean=mean, draws=drawn, pending=pending, better=better, gain=gain)
+        promising, gain = improvement(np.where(pending[None], np.inf, drawn), best, self._request.tie)
+        better = 1.0 - (1.0 - promising) * (1.0 - observations.unforeseen(self._request.tie))
+        return Posterior(
+            choices=choices,
+            mean=mean,
+            draws=drawn,
+            pending=pending,
+            promising=promising,
+            better=better,
+            gain=gain,
+        )
 
     @property
     def predicted_log_us(self) -> Array:
@@ -204,61 +215,3 @@ def _transfer_data(request: SearchRequest) -> tuple[LogTimes, tuple[Problem, ...
             rows += [(len(problems), choice, float(np.log(times[choice]))) for choice in best]
             problems[problem] = None
     return np.array(rows, LOG_TIMES), tuple(problems)
-
-
-#: measurements of one problem at a time: what they say may make the others negligible
-_OF_PROBLEM: Final = 4
-
-
-class GuaranteedSearch:
-    """A search that ends only when every built kernel was measured wherever it may be the best.
-
-    A kernel that was built for one problem costs little to measure on the others. So whatever the strategy
-    is, a search ends only if every kernel that was tried, those of the library that is kept among them, was
-    measured on each problem that it supports, unless its prediction there is negligible: slower than the best
-    at the fast end of its interval, which is wider for kernels of the library.
-
-    :param search: what it proposes comes first, while there is time for what must be measured at last.
-    :param forecaster: says what is negligible.
-    :param options: which library is kept.
-    """
-
-    def __init__(self, search: Search, forecaster: Forecaster, options: SearchOptions) -> None:
-        self._search, self._forecaster, self._options = search, forecaster, options
-        self.replans = replans(search)
-
-    def propose(self, observations: Observations) -> Sequence[tuple[int, int]]:
-        """Return what the search proposes; when it has nothing left or time is short, what is missing."""
-        proposed = self._search.propose(observations)
-        if proposed and not self._leaves_too_little(proposed, observations):
-            return proposed
-        # a search that waits for a build has not ended
-        missing = [] if observations.building and not proposed else self._missing(observations)
-        return missing or proposed
-
-    def _leaves_too_little(self, proposed: Sequence[tuple[int, int]], observations: Observations) -> bool:
-        """Say whether what is missing could not be measured any more within the budget."""
-        if observations.left_s is None:
-            return False
-        kernel_of, costs = observations.space.kernel_of, observations.costs
-        new = {int(kernel_of[choice]) for _, choice in proposed if not observations.built[kernel_of[choice]]}
-        left_s = observations.left_s - costs.build_s(len(new)) - costs.visit_s * len(proposed)
-        if int(observations.open[:, observations.tried[kernel_of]].sum()) * costs.visit_s < left_s:
-            return False
-        return int((self._forecaster.possible_gains(observations) > 0.0).sum()) * costs.visit_s >= left_s
-
-    def _missing(self, observations: Observations) -> list[Pair]:
-        """Return the most promising pairs of each problem that must be measured."""
-        _, kept, served = kept_library(observations, self._forecaster, self._options)
-        possible_gains = self._forecaster.possible_gains(observations, kept)
-        for pair in served:
-            # what the library rests on
-            if pair is not None and observations.open[pair]:
-                possible_gains[pair] = np.inf
-        order = np.argsort(-possible_gains, axis=1, kind="stable")[:, :_OF_PROBLEM]
-        return [
-            Pair(problem, choice)
-            for problem, row in enumerate(order.tolist())
-            for choice in row
-            if possible_gains[problem, choice] > 0.0
-        ]

@@ -35,6 +35,11 @@ if TYPE_CHECKING:
 #: a pair and its time by all visits; ``None`` where the latest one failed
 MeasuredPair: TypeAlias = "tuple[Pair, KernelTime | None]"
 
+#: kernels of each problem that are measured again at the end, about and at most; and the share of the budget
+#: that is kept for it at most
+_FINALISTS: Final = 4
+_MOST_FINALISTS: Final = 16
+_RESERVED: Final = 0.1
 #: proposals in a row whose kernels turn out not to support their problems; the rest is measured then
 _REPLANS: Final = 4
 
@@ -75,6 +80,16 @@ class TuneBench(Protocol):
         """Measure pairs of built kernels, problem by problem, in rounds.
 
         :param most_s: seconds after which no further measurement begins; those that are missing stay open.
+        """
+
+    @property
+    def visits(self) -> int:
+        """How often what may be the best is measured at least; everything else is visited once."""
+
+    def confirm(self, pairs: Sequence[Pair], most_s: float | None) -> Iterable[MeasuredPair]:
+        """Measure pairs that were visited once, of built kernels, as often as what may be the best.
+
+        :param most_s: seconds after which no further measurement begins.
         """
 
 
@@ -163,6 +178,8 @@ class TuneLoop:
         try:
             while (stop := self._step(search)) is None:
                 pass
+            if stop is not TuneStop.REQUESTED:
+                self._confirm()
             return stop
         finally:
             self._forget_plans()
@@ -228,6 +245,25 @@ class TuneLoop:
         self._report()
         return self._reason_to_stop()
 
+    def _confirm(self) -> None:
+        """Measure again what may be the fastest of each problem, as far as there is time."""
+        visit_s = self._further_s() / _FINALISTS
+        left_s = self._left_s(reserved_s=0.0)
+        most = _MOST_FINALISTS
+        if left_s is not None and visit_s > 0:
+            most = min(most, max(2, int(left_s / visit_s)))
+        pairs = self.observations.finalists(most, self.bench.visits)
+        if pairs and (left_s is None or left_s > 0):
+            for pair, kernel_time in self.bench.confirm(pairs, left_s):
+                self.observations.note(pair, kernel_time)
+            self._report()
+
+    def _further_s(self) -> float:
+        """Return what measuring the usual number of finalists again takes."""
+        observations = self.observations
+        problems = int(observations.possible.any(axis=1).sum())
+        return _FINALISTS * problems * (self.bench.visits - 1) * observations.costs.visit_s
+
     def _forget_plans(self) -> None:
         """Leave nothing pending: what is not measured now stays open."""
         self.bench.abandon_build()
@@ -276,9 +312,17 @@ class TuneLoop:
         )
         return TuneStop.BUDGET if spent else None
 
-    def _left_s(self) -> float | None:
+    def _left_s(self, reserved_s: float | None = None) -> float | None:
+        """Return the seconds that are left; ``None`` without a budget.
+
+        :param reserved_s: for what comes last; ``None`` for measuring finalists again.
+        """
         budget = self.options.budget_s
-        return None if budget is None else budget - self.bench.seconds()
+        if budget is None:
+            return None
+        if reserved_s is None:
+            reserved_s = min(self._further_s(), _RESERVED * budget)
+        return budget - reserved_s - self.bench.seconds()
 
     def _report(self) -> None:
         observations = self.observations

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from ckprof_plugins.tuning.search.budget import SLICE_S, everything_built, kernels_to_build
 from ckprof_plugins.tuning.search.observations import Pair
 
 if TYPE_CHECKING:
@@ -215,17 +216,31 @@ class ModelSearch:
             worth &= measured == least
             if least < _FEW:
                 return _followed(observations, forecaster.predicted_log_us, worth)
-        draws = np.where(worth[None, :, None] | posterior.pending[None], posterior.draws, np.inf)
+        new: list[Pair] = []
+        kernel_of, share, tie = observations.space.kernel_of, self._request.planning_share, self._request.tie
+        least_s = (time.perf_counter() - started) / share if share > 0 else 0.0
+        wanted = worth[None, :, None] | posterior.pending[None]
+        if observations.left_s is not None and not few:
+            means = forecaster.expected_log_us(observations)
+            for kernel in kernels_to_build(observations, means):
+                pairs = np.where(observations.open & (kernel_of == kernel)[None], means, np.inf)
+                new.append(Pair(*map(int, np.unravel_index(pairs.argmin(), pairs.shape))))
+            measured = everything_built(observations, means, builds=bool(new) or observations.building)
+            if measured is not None:
+                return [*measured, *new]
+            least_s = SLICE_S
+            wanted = wanted & observations.built[kernel_of[posterior.choices]][None]
+        draws = np.where(wanted, posterior.draws, np.inf)
         weights = np.where(worth, _weights(observations, posterior.mean), 0.0)
-        share, tie = self._request.planning_share, self._request.tie
-        return best_batch(
+        batch = best_batch(
             replace(posterior, draws=draws),
             weights,
             observations,
             worth=_AHEAD_SHARE * tie,
             least=float(np.log1p(tie)),
-            least_s=(time.perf_counter() - started) / share if share > 0 else 0.0,
+            least_s=least_s,
         )
+        return [*batch, *new]
 
 
 def _followed(observations: Observations, predicted: Array, problems: NDArray[np.bool_]) -> list[Pair]:

@@ -29,6 +29,13 @@ if TYPE_CHECKING:
 
 #: weight of the latest figure in running averages
 _LATEST: Final = 0.3
+#: visits that the declared seconds of one count as
+_DECLARED_VISITS: Final = 10
+#: one visit says no more than that a kernel is within this share of the best
+_NEAR: Final = 0.1
+#: surprises that are expected of each problem before any blind measurement, and what that counts as
+_EXPECTED: Final = 0.5
+_PRIOR_SURPRISES: Final = 0.25
 #: standard deviation of a unit's time that its kernels do not explain, as a share of what is expected
 _SPREAD: Final = 0.3
 #: how wrong the declared parts may be, as a multiple of themselves
@@ -52,12 +59,12 @@ class Costs:
         start_s: float = 1.0,
         unit_s: float = 0.0,
         kernel_s: float = 3.0,
-        visit_s: float = 0.1,
+        visit_s: float = 0.03,
         jobs: int = 1,
         per_unit: int = 1,
     ) -> None:
         self.start_s, self.unit_s, self.kernel_s, self.visit_s = start_s, unit_s, kernel_s, visit_s
-        self._jobs, self._per_unit = jobs, per_unit
+        self._jobs, self._per_unit, self._visits = jobs, per_unit, _DECLARED_VISITS
         expected = np.array([unit_s, kernel_s])
         doubt = np.maximum(_DOUBT * expected, 1e-3)
         self._precision: NDArray[np.float64] = np.diag(1.0 / doubt**2)
@@ -96,7 +103,8 @@ class Costs:
     def saw_visits(self, visits: int, seconds: float) -> None:
         """Learn from measured kernels."""
         if visits > 0:
-            self.visit_s += _LATEST * (seconds / visits - self.visit_s)
+            self._visits += visits
+            self.visit_s += (seconds - visits * self.visit_s) / self._visits
 
     def _compiling_s(self, kernels: int) -> float:
         if kernels <= 0:
@@ -190,6 +198,9 @@ class Observations:
         self.overlaps = False
         #: seconds of the budget that are left; ``None`` without one
         self.left_s: float | None = None
+        #: pairs that were drawn at random among those that would be skipped -> logarithm of the best time of
+        #: the problem at that moment
+        self.blind: dict[Pair, float] = {}
         #: measurements at most, of all problems together; ``None`` for no limit
         self.most_pairs: int | None = None
         self._times: dict[Pair, KernelTime] = {}
@@ -219,6 +230,39 @@ class Observations:
         """Logarithm of the least time of each problem; infinity where nothing was measured."""
         best: NDArray[np.float64] = np.where(self.measured, self.log_us, np.inf).min(axis=1, initial=np.inf)
         return best
+
+    def surprises(self, tie: float) -> tuple[int, int]:
+        """Return the number of blind measurements, and of those that beat the best by more than a tie."""
+        saved = [best - self.log_us[pair] for pair, best in self.blind.items()]
+        return int(np.isfinite(saved).sum()), sum(one > np.log1p(tie) for one in saved)
+
+    def unforeseen(self, tie: float) -> NDArray[np.float64]:
+        """Return the probability that something better than the best of each problem is where nobody looks.
+
+        Blind measurements say how often a pair that would be skipped is better: a rate, with a gamma
+        distribution as prior.
+        """
+        count, surprises = self.surprises(tie)
+        prior = _PRIOR_SURPRISES / _EXPECTED * self.space.shape[1]
+        rate = (_PRIOR_SURPRISES + surprises) / (prior + count)
+        unforeseen: NDArray[np.float64] = 1.0 - np.exp(-rate * self.open.sum(axis=1))
+        return unforeseen
+
+    def finalists(self, most: int, visits: int) -> list[Pair]:
+        """Return the pairs that may be the fastest of their problems, measured less often than that.
+
+        :param most: of each problem.
+        """
+        near = np.where(self.measured & self.built[self.space.kernel_of][None], self.log_us, np.inf)
+        order = np.argsort(near, axis=1, kind="stable")[:, :most]
+        return [
+            pair
+            for problem, choices in enumerate(order.tolist())
+            for pair in (Pair(problem, choice) for choice in choices)
+            if np.isfinite(near[pair])
+            and near[pair] <= self.best_log_us[problem] + np.log1p(_NEAR)
+            and len(self._times[pair].rounds) < visits
+        ]
 
     def ranking(self, problem: int) -> tuple[list[int], Field]:
         """Return the measured choices of a problem, the fastest first, and their times."""

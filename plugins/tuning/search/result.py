@@ -134,6 +134,10 @@ class TuneResult:
     #: after each batch
     progress: tuple[SearchProgress, ...]
     best: tuple[BestChoice, ...]
+    #: pairs that chance drew among those that would be skipped, and how many of them beat the best
+    #: by more than the tie
+    blind: int
+    surprises: int
     #: kernel that was never built -> reason
     unbuilt: Mapping[str, str]
     #: names of all kernels, by position in the libraries
@@ -153,9 +157,10 @@ def tune_result(loop: TuneLoop, forecaster: Forecaster, stop: TuneStop) -> TuneR
     """
     observations, space, options = loop.observations, loop.observations.space, loop.options
     posterior = forecaster.posterior(observations, thoroughly=True)
-    if stop is TuneStop.SETTLED and posterior.unsettled.any():
+    if stop is TuneStop.SETTLED and not posterior.settled:
         stop = TuneStop.ENDED
     libraries, kept, served = kept_library(observations, forecaster, options)
+    blind, surprises = observations.surprises(options.tie)
     return TuneResult(
         strategy=options.strategy,
         stop=stop,
@@ -164,6 +169,8 @@ def tune_result(loop: TuneLoop, forecaster: Forecaster, stop: TuneStop) -> TuneR
         tie=options.tie,
         progress=tuple(loop.progress),
         best=tuple(_best(observations, number, posterior, pair) for number, pair in enumerate(served)),
+        blind=blind,
+        surprises=surprises,
         unbuilt=_unbuilt(observations, forecaster, loop.failures, stop),
         kernels=tuple(kernel.name for kernel in space.kernels),
         libraries=tuple(libraries),

@@ -58,6 +58,8 @@ def test_problems_that_no_kernel_serves_are_named() -> None:
         tie=0.02,
         progress=(),
         best=(choice(4, "k"), choice(5, ""), choice(6, "", unmeasured=2)),
+        blind=0,
+        surprises=0,
         unbuilt={},
         kernels=("k",),
         libraries=(BestLibrary(kernels=(0,), slowdown=1.0, bound=1.0, unserved=0),),

@@ -17,7 +17,7 @@ from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.kernel_name import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.options import ReplayOptions, SearchOptions
-from ckprof_plugins.tuning.search.acquisition import GuaranteedSearch
+from ckprof_plugins.tuning.search.guarantee import GuaranteedSearch
 from ckprof_plugins.tuning.search.loop import TuneLoop
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
 from ckprof_plugins.tuning.strategies import STRATEGIES, SearchStrategy

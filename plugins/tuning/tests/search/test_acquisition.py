@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from ckprof_plugins.tuning.options import SearchOptions
-from ckprof_plugins.tuning.search.acquisition import RISK, GuaranteedSearch
+from ckprof_plugins.tuning.search.acquisition import RISK
+from ckprof_plugins.tuning.search.guarantee import GuaranteedSearch
 from ckprof_plugins.tuning.search.loop import TuneLoop, TuneStop
 from ckprof_plugins.tuning.search.observations import Pair
 from ckprof_plugins.tuning.search.result import tune_result
 from ckprof_plugins.tuning.search.surrogate import Surrogate
 from ckprof_plugins.tuning.time_model.measurements import Measurements
 from ckprof_plugins.tuning.tuning import ReplayBench
-from plugins.tuning.tests.search.conftest import Replayed, counted, replay, request_for, table_of, time_of
+from plugins.tuning.tests.search.conftest import Replayed, counted, replay, request_for, table_of
 from plugins.tuning.tests.time_model.conftest import fitted
 
 TIE = 0.02
@@ -162,24 +163,6 @@ def test_a_strategy_that_gives_up_is_not_called_settled(strategies, dozen) -> No
     result = tune_result(loop, request.forecaster, stop)
     assert result.stop is TuneStop.ENDED
     assert all(one.better == 1.0 for one in result.best)
-
-
-def test_the_end_of_the_budget_is_kept_for_what_is_built(dozen) -> None:
-    request = request_for(dozen, tie=TIE)
-    costs = counted(build_s=5.0, visit_s=0.5)
-    observations = ReplayBench(dozen, request.space, costs).observations()
-    observations.built[[0, 1]] = True
-    observations.note(Pair(0, 0), time_of(10.0))
-
-    class Builds:
-        def propose(self, observations):
-            return [Pair(3, 7)]
-
-    search = GuaranteedSearch(Builds(), request.forecaster, SearchOptions(tie=TIE))
-    for left_s, kernels in ((None, {7}), (600.0, {7}), (8.0, {0, 1})):
-        observations.left_s = left_s
-        proposed = search.propose(observations)
-        assert {int(request.space.kernel_of[choice]) for _, choice in proposed} == kernels
 
 
 @pytest.mark.thorough
