@@ -6,15 +6,17 @@ A least-squares fit of log times. Every residual is weighted:
 * problems that occur in many slight variations count less, each;
 * short times carry more noise.
 
-A soft loss keeps single wrong values from distorting the fit. Parameters are fitted as logarithms, pulled
-weakly towards starting values that the data give, and kernels that differ in labels alone are pulled towards
-each other.
+A soft loss keeps single wrong values from distorting the fit. Parameters are fitted as logarithms, shared
+ones pulled weakly towards starting values that the data give, those of a kernel towards what kernels with
+similar tiles and of its family have, as ratios to one another. So kernels that were measured on small
+problems alone are like others on large ones.
 
 NumPy is imported by the modules of training alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from itertools import groupby
 from math import log, prod
@@ -32,10 +34,10 @@ from ckprof_plugins.tuning.time_model.formula import (
     work,
 )
 from ckprof_plugins.tuning.time_model.least_squares import solve
-from ckprof_plugins.tuning.time_model.model import NEAR, ModelKernel, distance
+from ckprof_plugins.tuning.time_model.model import ModelKernel, family
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -61,6 +63,24 @@ _INTEREST: Final = 1.5
 _VARIATION: Final = 1.0
 _SOFT: Final = 0.2
 _PULL: Final = 0.05
+#: How far off the formulas are, as a logarithm: what pulls between parameters weigh against measured times.
+_MISFIT: Final = 0.1
+#: parameter -> what it is compared with, and their usual ratio; empty: with the latencies of all kernels
+_USUAL: Final[Mapping[str, tuple[str, float]]] = {
+    "prologue": ("latency", 3.0),
+    "floor": ("latency", 1.0),
+    "latency": ("", 1.0),
+    "tile": ("loop", 2.0),
+    "loop": ("latency", 0.9),
+    "meeting": ("", 3.0),
+}
+#: Power of a tile's work with which latencies grow, until the data say otherwise.
+_LATENCY_GROWTH: Final = 0.25
+#: Standard deviations of these ratios, as logarithms: of what all kernels have in common, of the power of a
+#: tile's work, and of a family or a kernel from the rest.
+_LEVEL: Final = 0.8
+_GROWTH: Final = 0.2
+_OWN: Final = 0.35
 _NUDGE: Final = 1e-5
 _STEPS: Final = 80
 #: Steps of a fit that begins where one to more problems ended: errors are then within a few hundredths of the
@@ -68,10 +88,10 @@ _STEPS: Final = 80
 _REFIT_STEPS: Final = 6
 
 
-#: Equivalent kernels: their times differ by less than this on half of the problems ...
-_USUAL_GAP: Final = 0.015
-#: ... and neither is faster by more than this.
-_BIAS: Final = 0.005
+#: Equivalent kernels: their times differ by less than this, in multiples of noise, on half of the problems
+_USUAL_GAP: Final = 1.5
+#: and neither is faster by more than this.
+_BIAS: Final = 0.6
 #: Fewer common problems prove nothing.
 _COMMON: Final = 12
 
@@ -115,7 +135,10 @@ class Fit:
         #: values of what the data do not identify
         self._constant = shared | dict(zip(OWN, map(float, own[0]), strict=True))
         of_pools = own[:, [OWN.index(name) for name in self._own]].ravel()
-        start = np.log(np.concatenate([[shared[name] for name in self._shared], of_pools]))
+        common = np.ones((2 + len(set(map(family, self._traits)))) * len(self._own))
+        # where the own parameters begin: after the shared ones, and what kernels have in common
+        self._first_own = len(self._shared) + len(common)
+        start = np.log(np.concatenate([[shared[name] for name in self._shared], common, of_pools]))
         self._pulls = self._pulls_to(start)
         #: ``cost``: half the sum of squared weighted residuals; to compare fits to the same data
         vector, self.cost = solve(self, self._pulls, start, scale=_SOFT, steps=_STEPS)
@@ -132,20 +155,37 @@ class Fit:
         }
 
     def _pulls_to(self, start: Array) -> tuple[Array, Array]:
-        """Return what pulls parameters towards their starting values, and similar kernels together."""
-        near = [
-            (a, b)
-            for b in range(len(self.pools))
-            for a in range(b)
-            if distance(self._traits[a], self._traits[b]) < NEAR
-        ]
-        ties = np.zeros((len(near), len(self.pools)))
-        for row, (a, b) in enumerate(near):
-            ties[row, a], ties[row, b] = 1.0, -1.0
-        pull = np.eye(len(start)) * _PULL
-        tie = np.zeros((len(near) * len(self._own), len(start)))
-        tie[:, len(self._shared) :] = np.kron(ties, np.eye(len(self._own)))
-        return np.vstack([pull, tie]), np.concatenate([pull @ start, np.zeros(len(tie))])
+        """Return what pulls parameters that the data do not identify to those of similar kernels.
+
+        A kernel's ratios are pulled to a sum: a level that all kernels share, what follows from the work of
+        its tile, and what its family has in common. These are solved for, too, and pulled to usual values.
+        """
+        own, traits, common = list(self._own), self._traits, self._first_own - len(self._shared)
+        width = len(own)
+        families = dict.fromkeys(map(family, traits))
+        growth = np.log([prod(of.tile) for of in traits])
+        growth -= growth.mean()
+        kinds = [[float(family(of) == one) for one in families] for of in traits]
+        design = np.column_stack([np.ones(len(traits)), growth, kinds])
+        ratios, usual = np.eye(width), np.zeros((len(traits), width))
+        middle = start[self._first_own + own.index("latency") :: width].mean()
+        for place, name in enumerate(own):
+            base, ratio = _USUAL[name]
+            usual[:, place] = log(ratio) + (0.0 if base else middle)
+            if base:
+                ratios[place, own.index(base)] = -1.0
+        usual[:, own.index("latency")] += _LATENCY_GROWTH * growth
+        # workgroups that share a compute unit take turns; every buffer is filled before the first iteration
+        usual[:, own.index("loop")] -= np.log([of.workgroups_per_unit for of in traits])
+        usual[:, own.index("floor")] += np.log([of.lds_stages for of in traits])
+        scatter = np.repeat([_LEVEL, _GROWTH, *[_OWN] * len(families), *[_OWN] * len(traits)], width)
+        trust = np.concatenate([np.full(len(self._shared), _PULL), _MISFIT / scatter])
+        rows = np.eye(len(start))
+        rows[self._first_own :, len(self._shared) :] = np.hstack(
+            [-np.kron(design, np.eye(width)), np.kron(np.eye(len(traits)), ratios)]
+        )
+        target = np.concatenate([start[: len(self._shared)], np.zeros(common), usual.ravel()])
+        return rows * trust[:, None], target * trust
 
     def _works(
         self, problems: Sequence[Sizes], home: dict[str, int], compute_units: int
@@ -219,7 +259,7 @@ class Fit:
         shared = {name: self._constant[name] for name in SHARED}
         shared |= dict(zip(self._shared, map(float, values[:count]), strict=True))
         shared["tail"] = shared["tail"] / (1.0 + shared["tail"])
-        return SharedParameters(**shared), values[count:].reshape(-1, len(self._own))
+        return SharedParameters(**shared), values[self._first_own :].reshape(-1, len(self._own))
 
     def _kernel_parameters(self, values: Array) -> KernelParameters:
         """Return own parameters with those that the data do not identify.
@@ -258,12 +298,12 @@ class Fit:
             if offset < count:
                 moved[offset] += _NUDGE
             else:
-                moved[offset::width] += _NUDGE
+                moved[self._first_own + offset - count :: width] += _NUDGE
             changes.append((self._log_times_of(moved) - base) / _NUDGE * self._weights)
         jacobian = np.stack(changes, axis=1)
         shared, own = np.arange(count), np.arange(width)
         return [
-            (weighted[rows], np.concatenate([shared, count + pool * width + own]), jacobian[rows])
+            (weighted[rows], np.concatenate([shared, self._first_own + pool * width + own]), jacobian[rows])
             for pool, rows, _ in self._parts
         ]
 
@@ -383,7 +423,12 @@ def _equivalent(
     a, b = table.kernels[name], table.kernels[other]
     if (a.labels, a.schedule, a.reduction) != (b.labels, b.schedule, b.reduction):
         return False
-    gaps = [log(time / times[other][key]) for key, time in times[name].items() if key in times[other]]
+    shortest = min(table.times.values())
+    gaps = [
+        log(time / times[other][key]) / (_NOISE + _SHORT_NOISE * shortest / time)
+        for key, time in times[name].items()
+        if key in times[other]
+    ]
     if len(gaps) < _COMMON:
         return False
     return median(map(abs, gaps)) < _USUAL_GAP and abs(median(gaps)) < _BIAS

@@ -164,18 +164,49 @@ def of_names(table: Measurements, names: Collection[str]) -> Measurements:
     )
 
 
+def halves_by_work(table: Measurements, sizes: GemmSizes) -> tuple[Measurements, Measurements]:
+    """Return the problems with fewer multiply-adds than the middle one, and the others."""
+    work = [extents(sizes(problem))["work"] for problem in table.problems]
+    middle = sorted(work)[len(work) // 2]
+    small, large = (
+        tuple(index for index, one in enumerate(work) if (one < middle) is part) for part in (True, False)
+    )
+    return table.subset(small), table.subset(large)
+
+
+def shifted() -> list[str]:
+    """Return the lines of choices for other sizes than the trained ones."""
+    few, many = gfx950_tables()
+    weights = merged(tuple(h200_table("bwd_weight", half) for half in ("train", "unseen")))
+    tables = [
+        ("gfx950, 20 kernels", "fwd", few),
+        ("gfx950, 30 kernels", "fwd", many),
+        ("gfx950, both tables", "fwd", merged((few, many))),
+        ("H200, fwd, train", "fwd", h200_table("fwd", "train")),
+        ("H200, fwd, unseen", "fwd", h200_table("fwd", "unseen")),
+        ("H200, bwd_weight", "bwd_weight", replace(weights, arch="h200")),
+    ]
+    lines = []
+    for label, direction, table in tables:
+        small, large = halves_by_work(table, SIZES[direction])
+        for words, training, other in (("fewer", small, large), ("more", large, small)):
+            model = published(training) if label.startswith("gfx950") else swept(direction, training)
+            found = judged(model, other)
+            efficiencies = (found.model, found.best_single, found.nearest_neighbour)
+            lines.append(row((label, f"{words} multiply-adds"), [one for one in efficiencies if one]))
+    return lines
+
+
 def coverage() -> list[str]:
     """Return the lines about intervals: unseen problems, then problems unlike the trained ones."""
     few, many = gfx950_tables()
     both = merged((few, many))
-    work = [extents(forward_with_runs(problem))["work"] for problem in both.problems]
-    middle = sorted(work)[len(work) // 2]
 
     def chosen(wanted: Sequence[bool]) -> tuple[Measurements, Measurements]:
         parts = [tuple(index for index, one in enumerate(wanted) if one is part) for part in (True, False)]
         return both.subset(parts[0]), both.subset(parts[1])
 
-    small, large = chosen([one < middle for one in work])
+    small, large = halves_by_work(both, forward_with_runs)
     dots, filters = chosen([problem.filter == (1, 1) for problem in both.problems])
     strided, dense = chosen([max(problem.strides) > 1 for problem in both.problems])
     wide, narrow = chosen([problem.in_channels > CHANNELS for problem in both.problems])
@@ -266,4 +297,5 @@ def h200(*, boost: bool) -> list[str]:
 
 if __name__ == "__main__":
     with_trees = "--boost" in sys.argv
-    print("\n".join([*gfx950(boost=with_trees), "", *h200(boost=with_trees), "", *coverage()]))
+    blocks = (gfx950(boost=with_trees), h200(boost=with_trees), shifted(), coverage())
+    print("\n\n".join("\n".join(block) for block in blocks))

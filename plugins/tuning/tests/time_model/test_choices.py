@@ -22,6 +22,7 @@ from ckprof_plugins.tuning.validation import (
 )
 from plugins.tuning.tests.sizes import forward_sizes, forward_with_runs
 from plugins.tuning.tests.time_model.conftest import fitted
+from plugins.tuning.tests.time_model.figures import halves_by_work
 
 
 def judge(model: TimeModel, table: Measurements, training: Measurements | None = None) -> Validation:
@@ -79,6 +80,16 @@ def test_cross_validation_over_both_tables(table_20: Measurements, table_30: Mea
     found = summarise(values)
     assert found.mean >= 0.978
     assert found.p10 >= 0.93
+
+
+@pytest.mark.parametrize(("small", "least", "p10"), [(True, 0.92, 0.75), (False, 0.91, 0.72)])
+def test_half_of_the_sizes_beats_a_nearest_neighbour(
+    table_30: Measurements, small: bool, least: float, p10: float
+) -> None:
+    training, other = halves_by_work(table_30, forward_with_runs)[:: 1 if small else -1]
+    found = judge(fitted(training), other, training)
+    assert found.model.mean >= max(least, found.nearest_neighbour.mean)
+    assert found.model.p10 >= p10
 
 
 def test_cross_validation_needs_enough_problems(table_30: Measurements) -> None:

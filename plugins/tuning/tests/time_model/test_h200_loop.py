@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from plugins.tuning.tests.time_model.figures import coverage, gfx950, h200, h200_table, judged, swept
+from plugins.tuning.tests.time_model.figures import coverage, gfx950, h200, h200_table, judged, shifted, swept
 
 NUMBER = re.compile(r"(\d+(?:\.\d)?) %")
 DOCS = Path(__file__).parents[2] / "docs" / "tuning-figures.md"
@@ -64,6 +64,15 @@ def test_the_documented_figures_are_those_of_the_program() -> None:
         (written,) = (one for one in rows if len(numbers(one)) == len(figures))
         # sums of other processors end in other digits, which can turn a choice between kernels that are alike
         assert numbers(written) == pytest.approx(figures, abs=0.5), line
+
+
+@pytest.mark.slow
+def test_the_documented_choices_for_other_sizes_are_those_of_the_program() -> None:
+    documented = DOCS.read_text().splitlines()
+    for line in shifted():
+        label = "|".join(line.split("|")[:3])
+        written = next(one for one in documented if one.startswith(label + "|"))
+        assert numbers(written)[:9] == pytest.approx(numbers(line)[:9], abs=1.0), line
 
 
 @pytest.mark.slow
