@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: tasks that wait at the engine, so that no worker waits for the coordinator: one, or one for so many slots
 _LEAST_AHEAD: Final = 1
-_AHEAD_SHARE: Final = 64
+_AHEAD_SHARE: Final = 16
 
 
 class State(Enum):

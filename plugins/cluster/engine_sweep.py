@@ -266,14 +266,17 @@ class EngineSweep:
             announce(units.plan, self._session.tell)
             opened = units.open()
             planned = [unit.planned for unit in opened]
+            devices = possible(self._engine, engine.slots(Pool.RUN))
             work = Work(
                 task=task,
                 shared=shared,
                 units=opened,
                 plans=units,
-                parts=part_counts(planned, planning.rounds, possible(self._engine, engine.slots(Pool.RUN))),
+                parts=part_counts(planned, planning.rounds, devices),
+                devices=devices,
                 reference=self._settings.reference,
                 leases=self._settings.lease.beyond(run.timeout_s),
+                timeout_s=run.timeout_s,
                 folder=self._folder,
             )
             coordinator = Coordinator(work, engine, writer, merger, self._watch(library))

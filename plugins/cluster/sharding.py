@@ -35,6 +35,8 @@ LAST_VISITS: Final = 4
 _USUAL_LAST_SHARE: Final = 1 / 20
 #: what takes longer than its effort says shall not begin last: it counts as so many times longer
 _CAUTION: Final = 2.0
+#: kernels that must have hung before one that does in the end is reckoned with
+_CERTAIN: Final = 3
 
 
 class Pace:
@@ -61,14 +63,9 @@ class Pace:
         return self._ratios[len(self._ratios) // 2] if self._ratios else None
 
 
-def remaining_s(visit_s: float, kernels: int, last: int) -> float:
-    """Return about how long what is left of a sharded problem takes on one device after the other.
-
-    :param visit_s: seconds of an attempt.
-    :param kernels: in the part that is handed out; 0 for the last step itself.
-    :param last: kernels of the last step.
-    """
-    return visit_s * (PART_VISITS * kernels + LAST_VISITS * last)
+def _last_s(visit_s: float, last: int) -> float:
+    """Return about how long the last step of a problem takes."""
+    return visit_s * LAST_VISITS * last
 
 
 def expected_last(kernels: int) -> int:
@@ -85,30 +82,60 @@ class ShardSchedule(Generic[T]):
 
     :param sharded: problems to be sharded, in their order.
     :param whole: problems that one device gets, and their efforts, the longest first.
+    :param timeout_s: seconds that a kernel takes that hangs.
+    :param share: what each device has to do, as an effort.
     """
 
-    def __init__(self, sharded: Iterable[T], whole: Iterable[tuple[float, T]]) -> None:
+    def __init__(
+        self,
+        sharded: Iterable[T],
+        whole: Iterable[tuple[float, T]],
+        timeout_s: float = 0.0,
+        share: float = 0.0,
+    ) -> None:
+        self._timeout_s, self._share = timeout_s, share
         self.pace = Pace()
         self._first = deque[T]()
         self._to_shard = deque(sharded)
         self._whole = deque(whole)
+        #: (minus seconds of what can only follow it too, number, seconds of its own, unit)
+        self._parts: list[tuple[float, int, float, T]] = []
         #: (minus seconds, number, unit)
-        self._timed: list[tuple[float, int, T]] = []
+        self._last: list[tuple[float, int, T]] = []
+        #: kernels that seemed to hang
+        self.hangs = 0
         self._numbers = count()
 
     def __len__(self) -> int:
-        return len(self._first) + len(self._to_shard) + len(self._whole) + len(self._timed)
+        return len(self._first) + len(self._to_shard) + len(self._whole) + len(self._parts) + len(self._last)
+
+    @property
+    def hang_s(self) -> float:
+        """Seconds before the end after which nothing should begin that may hang.
+
+        Last steps are left for them, in which nothing hangs, no more than there are before hangs are certain.
+        """
+        last_share = LAST_VISITS * _USUAL_LAST_SHARE / PART_VISITS
+        filled_s = last_share * self._share * (self.pace.usual or 0.0)
+        return self._timeout_s if self.hangs >= _CERTAIN else min(self._timeout_s, filled_s)
 
     def put_first(self, unit: T) -> None:
         """Hand a unit out before all that is there but those that were put first before it."""
         self._first.append(unit)
 
-    def put(self, unit: T, seconds: float) -> None:
-        """Hand a unit out when its turn comes.
+    def put_part(self, unit: T, visit_s: float, kernels: int, last: int) -> None:
+        """Hand a part out when its turn comes.
 
-        :param seconds: see :func:`remaining_s`.
+        :param visit_s: seconds of an attempt.
+        :param kernels: in the part.
+        :param last: kernels that the last step of its problem will have.
         """
-        heapq.heappush(self._timed, (-seconds, next(self._numbers), unit))
+        own_s = visit_s * PART_VISITS * kernels
+        heapq.heappush(self._parts, (-own_s - _last_s(visit_s, last), next(self._numbers), own_s, unit))
+
+    def put_last(self, unit: T, visit_s: float, last: int) -> None:
+        """Hand a last step out when its turn comes; the parameters are as before."""
+        heapq.heappush(self._last, (-_last_s(visit_s, last), next(self._numbers), unit))
 
     def pop(self) -> T | None:
         """Take the next unit; ``None`` if there is none."""
@@ -116,21 +143,27 @@ class ShardSchedule(Generic[T]):
             return self._first.popleft()
         if self._to_shard:
             return self._to_shard.popleft()
-        if self._whole and (not self._timed or self._whole_s() >= -self._timed[0][0]):
+        last_s = -self._last[0][0] if self._last else -1.0
+        part_s = max(-self._parts[0][0], self._parts[0][2] + self.hang_s) if self._parts else -1.0
+        if self._whole and self._whole_s() >= max(part_s, last_s):
             return self._whole.popleft()[1]
-        return heapq.heappop(self._timed)[2] if self._timed else None
+        if self._parts and part_s >= last_s:
+            return heapq.heappop(self._parts)[3]
+        return heapq.heappop(self._last)[2] if self._last else None
 
     def keep(self, wanted: Callable[[T], bool]) -> None:
         """Drop all other units."""
         self._first = deque(filter(wanted, self._first))
         self._to_shard = deque(filter(wanted, self._to_shard))
         self._whole = deque(pair for pair in self._whole if wanted(pair[1]))
-        self._timed = [entry for entry in self._timed if wanted(entry[2])]
-        heapq.heapify(self._timed)
+        self._parts = [entry for entry in self._parts if wanted(entry[3])]
+        heapq.heapify(self._parts)
+        self._last = [entry for entry in self._last if wanted(entry[2])]
+        heapq.heapify(self._last)
 
     def _whole_s(self) -> float:
         """Return about how long the longest whole problem takes, with caution."""
-        return self._whole[0][0] * (self.pace.usual or 0.0) * _CAUTION
+        return self._whole[0][0] * (self.pace.usual or 0.0) * _CAUTION + self.hang_s
 
 
 #: sharding is worth it where whole problems, the longest first, keep the devices for more than this many
@@ -238,9 +271,11 @@ class ShardedProblem:
         self._out: set[KernelConfiguration] = set()
         self._in_flight: dict[int, Unit] = {}
         #: parts that were left with a kernel that hangs
-        self._split: set[int] = set()
+        self.split_parts: set[int] = set()
         #: device -> what it has measured, in parts that were finished
-        self._measured: dict[str, set[KernelConfiguration]] = defaultdict(set)
+        self._measured: dict[str, list[KernelConfiguration]] = defaultdict(list)
+        #: what a part has left; all else that was measured is slower or has failed
+        self._left = {visit.cell for visit in visits}
         #: what was agreed on stays so: all times are scaled to it
         self._anchor: Anchor | None = None
         self._numbers = math.ceil(last_round / round_numbers(rounds))
@@ -251,28 +286,30 @@ class ShardedProblem:
             out, _, missing = screen(visits, cells, rounds, retry_failed=whole.unit.retry_failed)
             self._todo, self._out = list(missing), set(out)
         for visit in visits:
-            self._measured[visit.device_id].add(visit.cell)
+            self._measured[visit.device_id].append(visit.cell)
         self._narrow()
 
     @property
     def is_complete(self) -> bool:
-        """Whether every kernel was measured by some device."""
-        return not self._in_flight and not self._todo
+        """Whether every kernel was measured by some device, but for those that hang."""
+        return not self._todo and self.split_parts.issuperset(self._in_flight)
 
     def next_parts(self) -> list[Unit]:
         """Return what can be handed out besides what already is."""
-        todo, anchor = self._todo, self._compared()[1] or self._anchor
-        self._anchor = anchor
-        if not todo or (anchor is None and self._in_flight):
+        todo = self._todo
+        if not todo:
+            return []
+        anchor = self._anchor = self._compared()[1] or self._anchor
+        if anchor is None and self._in_flight:
             return []
         if anchor is None:
             # one device looks for an anchor, among more kernels each time
             dealt = [next(deal(todo, math.ceil(len(todo) / self._lead)))]
+            self._todo = [cell for cell in todo if cell not in {*dealt[0]}]
             self._lead *= 2
         else:
             dealt = list(deal(todo, math.ceil(len(todo) / part_size(len(self.cells), self.parts))))
-        taken = {cell for cells in dealt for cell in cells}
-        self._todo = [cell for cell in todo if cell not in taken]
+            self._todo = []
         return [self._part(cells, anchor) for cells in dealt]
 
     def finish(self, number: int, device: str, visits: Sequence[PastVisit]) -> None:
@@ -281,13 +318,16 @@ class ShardedProblem:
         :param visits: of those of its kernels that may be the fastest.
         """
         part = self._in_flight.pop(number)
-        if self.is_split(number):
+        if number in self.split_parts:
             # what only was slow is measured as the others are
             slow = {visit.cell for visit in visits}
             self._todo += [cell for cell in part.cells if cell in slow]
             part, visits = replace(part, cells=tuple(cell for cell in part.cells if cell not in slow)), ()
-        self._measured[device].update(part.cells)
-        self._out |= {*part.cells} - {visit.cell for visit in visits}
+        self._measured[device] += part.cells
+        left = {visit.cell for visit in visits}
+        # the anchor runs in many parts
+        self._out |= self._left.intersection(part.cells) - left
+        self._left |= left
         self.visits.extend(visits)
         self._narrow()
 
@@ -299,12 +339,8 @@ class ShardedProblem:
         if cell not in part.cells or cell == anchor or not {*others} - {anchor}:
             return None
         self._in_flight[number] = replace(part, cells=(cell,))
-        self._split.add(number)
+        self.split_parts.add(number)
         return self._part(others, part.anchor)
-
-    def is_split(self, number: int) -> bool:
-        """Say whether a part was left with a kernel that hangs."""
-        return number in self._split
 
     def copy(self, number: int) -> Unit:
         """Return a part with the kernels of another one, in its place or beside it: the first one counts."""
@@ -322,6 +358,7 @@ class ShardedProblem:
         self._out -= again
         self._todo += [cell for cell in self.cells if cell in again]
         self.visits = [visit for visit in self.visits if visit.device_id not in slow]
+        self._left = {visit.cell for visit in self.visits}
 
     def _compared(self) -> tuple[set[KernelConfiguration], Anchor | None]:
         """Return which of those that may be the fastest surely are slower by now, and the best."""
@@ -331,11 +368,11 @@ class ShardedProblem:
     def finalists(self) -> tuple[KernelConfiguration, ...]:
         """What runs on one device in the end."""
         out = self._compared()[0] | self._out
-        return tuple(cell for cell in self.cells if cell not in out)
+        return tuple(cell for cell in self.cells if cell in self._left and cell not in out)
 
     def _narrow(self) -> None:
         """Have measured once more, by many devices, those that are too many for one."""
-        if self._todo or self._in_flight:
+        if not self.is_complete:
             return
         left = self.finalists
         if narrows(len(left), self._narrowed, len(self.cells), self.parts):

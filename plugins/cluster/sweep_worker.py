@@ -311,7 +311,7 @@ class UnitRunner:
         try:
             return self.bench.measure(group, planned)
         finally:
-            self._is_split = self._hangs.end()
+            self._is_split |= self._hangs.end()
 
     def observe(self) -> Reading:
         """Return evidence about the machine, with the latest check of the device once."""

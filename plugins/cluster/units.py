@@ -24,7 +24,6 @@ from ckprof_plugins.cluster.sharding import (
     ShardSchedule,
     expected_last,
     parts_of,
-    remaining_s,
 )
 
 if TYPE_CHECKING:
@@ -166,10 +165,13 @@ class Work:
     units: Sequence[OpenUnit]
     #: plans units again, from what the store has by then
     plans: Units
-    #: in how many parts each of ``units`` is sharded
+    #: in how many parts each of ``units`` is sharded, for so many devices
     parts: Sequence[int]
+    devices: int
     reference: ReferencePolicy
     leases: LeasePolicy
+    #: seconds that a kernel may take, a hang included
+    timeout_s: float
     #: where shards are; workers see it if their tasks name it
     folder: SweepFolder
 
@@ -211,6 +213,8 @@ class UnitQueue:
         self._schedule = ShardSchedule(
             [unit for unit, parts in planned if parts > 1],
             [(effort(unit.planned), unit) for unit, parts in planned if parts == 1],
+            work.timeout_s,
+            sum(effort(unit.planned) for unit in work.units) / max(1, work.devices),
         )
         #: id -> unit, and until when it is left alone
         self._leased: dict[str, tuple[OpenUnit, float]] = {}
@@ -277,13 +281,17 @@ class UnitQueue:
         problem = self._sharded[unit.unit.id]
         if unit.unit.id in self.given_up:
             return
-        if problem.visit_s is None and reply.attempts and not problem.is_split(unit.unit.part):
+        if problem.visit_s is None and reply.attempts and unit.unit.part not in problem.split_parts:
             problem.visit_s = reply.wall_s / reply.attempts
             problem_s = problem.visit_s * PART_VISITS * len(unit.planned.ranking.active)
             pace = self._schedule.pace
             problem.parts = pace.corrected(problem.parts, problem_s, effort(unit.planned))
         problem.finish(unit.unit.part, device, reply.visits)
-        self._go_on(unit.unit.id)
+        if problem.last is None:
+            self._go_on(unit.unit.id)
+        elif not problem.is_complete:
+            # it seemed to hang, and competes after all
+            self._reopen(unit.unit.id)
 
     def finish(self, unit: OpenUnit, standing: Standing | None = None) -> None:
         """Note that what competes for the first place of a problem was measured.
@@ -308,6 +316,7 @@ class UnitQueue:
     def split(self, unit: OpenUnit, cell: KernelConfiguration) -> bool:
         """Hand out what waits behind a kernel that hangs in a part; say whether that can be done."""
         others = self._sharded[unit.unit.id].split(unit.unit.part, cell) if unit.unit.part else None
+        self._schedule.hangs += 1
         if others is not None:
             self._schedule.put_first(replace(unit, unit=others))
         return others is not None
@@ -336,17 +345,11 @@ class UnitQueue:
         """Hand out again what is missing of a problem without what some devices measured of it."""
         sharded = self._sharded.get(unit.unit.id)
         if sharded is not None:
-            name, ended = unit.unit.id, sharded.ended
             sharded.forget(devices)
             if sharded.last is None or not sharded.is_complete:
-                # others may compete in the end now
-                self._schedule.keep(lambda other: other is not sharded.last)
-                self._counters.rankings_done -= ended
-                self._counters.measured_standings.pop(name, None)
-                sharded.last, sharded.ended = None, False
-                self._go_on(name)
+                self._reopen(unit.unit.id)
                 return
-            if not ended:
+            if not sharded.ended:
                 return
             unit, sharded.ended = sharded.last, False
         again = self._work.plans.again(unit.unit)
@@ -356,6 +359,15 @@ class UnitQueue:
             self._schedule.put_first(again)
         elif sharded is not None:
             sharded.ended = True
+
+    def _reopen(self, name: str) -> None:
+        """Have parts of a problem measured whose last step may have begun: others may compete in it now."""
+        sharded = self._sharded[name]
+        self._schedule.keep(lambda other: other is not sharded.last)
+        self._counters.rankings_done -= sharded.ended
+        self._counters.measured_standings.pop(name, None)
+        sharded.last, sharded.ended = None, False
+        self._go_on(name)
 
     def fail(self, unit: OpenUnit, reason: str) -> None:
         """Hand a unit out again, unless it has failed often enough.
@@ -386,7 +398,7 @@ class UnitQueue:
             if part.anchor is None or problem.visit_s is None:
                 self._schedule.put_first(unit)
             else:
-                self._schedule.put(unit, remaining_s(problem.visit_s, len(part.cells), expected))
+                self._schedule.put_part(unit, problem.visit_s, len(part.cells), expected)
         if not problem.is_complete:
             return
         finalists = problem.finalists
@@ -395,7 +407,7 @@ class UnitQueue:
             problem.ended = True
             self._counters.rankings_done += 1
         else:
-            self._schedule.put(problem.last, remaining_s(problem.visit_s or 0.0, 0, len(finalists)))
+            self._schedule.put_last(problem.last, problem.visit_s or 0.0, len(finalists))
 
 
 def last_line(text: str) -> str:

@@ -142,6 +142,8 @@ class Setup:
             "parts": part_counts([unit.planned for unit in opened], self.job.rounds, self.devices),
             "reference": self.job.reference,
             "leases": LeasePolicy(silence_s=30.0),
+            "timeout_s": 60.0,
+            "devices": self.devices,
             "folder": self.folder,
         }
         return Work(**{**values, **changes})

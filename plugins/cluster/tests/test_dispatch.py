@@ -19,15 +19,18 @@ from plugins.cluster.tests.simulated import HANDLER, HANG_VARIABLE, make_setup
 from tests.sweep.bench import noting
 
 #: what attempts that hang take
-TIMEOUT_S = 4.0
-POLICY = LeasePolicy(doubt_s=2.0)
-ROUNDS = RoundOptions(min_rounds=2, max_rounds=2, sessions=1)
+TIMEOUT_S = 5.0
+#: seconds after which a worker names them
+SUSPECT_S = 0.5
+ROUNDS = RoundOptions(min_rounds=2, max_rounds=2, passes=1)
 
 
-def sweep(path, *, problems, kernels, status=Status.RUN_TIMEOUT, hanging=("kernel_3",), **changes):
+def sweep(
+    path, *, problems, kernels, status=Status.RUN_TIMEOUT, hanging=("kernel_3",), doubt_s=60.0, **changes
+):
     """Return the attempts of a sweep in which kernels hang, and what was said of them."""
     said = []
-    planned = {"problems": problems, "kernels": kernels, "rounds": ROUNDS, "suspect_s": POLICY.suspect_s}
+    planned = {"problems": problems, "kernels": kernels, "rounds": ROUNDS, "suspect_s": SUSPECT_S}
     setup = make_setup(path, **planned)
     session = LocalEngine().open(EngineRequest(handler=HANDLER, devices=(0, 1, 2)))
     watch = ClusterWatch(poll_s=0.02, tell=noting(Level.INFO, said))
@@ -35,7 +38,7 @@ def sweep(path, *, problems, kernels, status=Status.RUN_TIMEOUT, hanging=("kerne
         with pytest.MonkeyPatch.context() as patched:
             patched.setitem(os.environ, HANG_VARIABLE, f"{status.value} {TIMEOUT_S} {' '.join(hanging)}")
             setup.start_workers(session, 3)
-            summary = setup.coordinate(session, watch, leases=POLICY, **changes)
+            summary = setup.coordinate(session, watch, leases=LeasePolicy(doubt_s=doubt_s), **changes)
     finally:
         session.close(now=True)
         setup.writer.close()
@@ -50,7 +53,7 @@ def sweep(path, *, problems, kernels, status=Status.RUN_TIMEOUT, hanging=("kerne
 
 def test_what_waits_behind_a_kernel_that_hangs_is_measured_by_others_meanwhile(tmp_path):
     # one among the first kernels, which find an anchor, and one in a later part
-    hanging = "kernel_0", "kernel_100"
+    hanging = "kernel_14", "kernel_100"
     attempts, said = sweep(tmp_path / "r.db", problems=1, kernels=160, hanging=hanging, parts=[3])
     hung = [one for one in attempts if one.status is Status.RUN_TIMEOUT]
     assert sorted(one.kernel.name for one in hung) == sorted(hanging)
@@ -84,7 +87,7 @@ def test_a_kernel_that_only_was_slow_competes_as_all_others(tmp_path):
 
 
 def test_idle_devices_do_not_try_what_hangs_on_another(tmp_path):
-    attempts, said = sweep(tmp_path / "r.db", problems=2, kernels=4, parts=[1, 1])
+    attempts, said = sweep(tmp_path / "r.db", problems=2, kernels=4, parts=[1, 1], doubt_s=3.0)
     assert said == []
     statuses = [one.status for one in attempts if one.kernel.name == "kernel_3"]
     assert statuses == [Status.RUN_TIMEOUT] * 2

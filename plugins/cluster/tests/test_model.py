@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from plugins.cluster.tests.benchmarks.cluster_model import GOAL, LEAST_WALLTIME_S, Costs, Fleet, simulate
+from plugins.cluster.tests.benchmarks.cluster_costs import LEAST_WALLTIME_S, Costs, Fleet
+from plugins.cluster.tests.benchmarks.cluster_model import GOAL
+from plugins.cluster.tests.benchmarks.cluster_simulation import Cluster, simulate
 
 #: as many problems for each device as the benchmark has
 COSTS = Costs(problems=400)
@@ -26,6 +28,18 @@ def test_workers_that_are_lost_cost_time_and_no_problem():
     # nobody waits for silent ones where devices have nothing to do
     patient = simulate(replace(COSTS, mtbf_h=0.5, doubt_s=60.0), FLEET)
     assert often.busy > patient.busy
+
+
+def test_a_pair_that_hangs_does_so_once():
+    costs = replace(COSTS, hanging=1e-4, mtbf_h=1e9)
+    cluster = Cluster(costs, FLEET)
+    pairs = sum(map(len, cluster.hanging))
+    result = cluster.run()
+    assert result.problems == 400 and result.hangs == pairs > 100
+    assert result.busy >= 0.87 and result.hung < 0.15
+    # workers that do not name them: others wait, and try them as well
+    silent = simulate(replace(costs, suspect_s=1e9), FLEET)
+    assert silent.hangs > pairs and silent.run_s > result.run_s
 
 
 def test_running_in_parts_again_shortens_a_sweep_that_leaves_many_for_the_last_step():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import random
+from functools import partial
 from statistics import median
 
-from ckprof_plugins.cluster.sharding import Pace, ShardSchedule, expected_last, remaining_s
+from ckprof_plugins.cluster.sharding import Pace, ShardSchedule, expected_last
 
 
 def drained(schedule):
@@ -19,10 +20,10 @@ def drained(schedule):
 def test_the_order_of_what_is_handed_out():
     schedule = ShardSchedule(["begin 1", "begin 2"], [(30.0, "whole 60 s"), (5.0, "whole 10 s")])
     schedule.pace.corrected(1, 10.0, 10.0)
-    schedule.put("last step", 20.0)
-    schedule.put("part", 50.0)
-    schedule.put("later part", 50.0)
-    schedule.put("short", 1.0)
+    schedule.put_last("last step", 1.0, 5)
+    schedule.put_part("part", 1.0, 15, 5)
+    schedule.put_part("later part", 1.0, 15, 5)
+    schedule.put_last("short", 0.05, 5)
     schedule.put_first("lost")
     schedule.put_first("lost later")
     assert len(schedule) == 10
@@ -40,7 +41,7 @@ def test_whole_problems_wait_for_nothing_where_nobody_knows_how_long_they_take()
 def test_what_is_not_wanted_any_more_is_dropped_wherever_it_is():
     schedule = ShardSchedule([1, 2], [(2.0, 3), (1.0, 4)])
     for unit in (5, 6, 7, 8):
-        schedule.put(unit, float(unit))
+        (schedule.put_last if unit < 7 else partial(schedule.put_part, kernels=1))(unit, float(unit), last=1)
     schedule.put_first(9)
     schedule.put_first(10)
     schedule.keep(lambda unit: unit % 2 == 0)
@@ -60,4 +61,23 @@ def test_the_pace_is_the_median_of_what_was_seen():
 
 def test_a_part_comes_before_the_last_step_of_its_problem_and_after_longer_problems():
     last = expected_last(3000)
-    assert remaining_s(0.1, 48, last) > remaining_s(0.1, 0, last) > remaining_s(0.05, 48, last)
+    schedule = ShardSchedule([], [])
+    schedule.put_part("short", 0.05, 48, last)
+    schedule.put_last("last step", 0.1, last)
+    schedule.put_part("part", 0.1, 48, last)
+    assert drained(schedule) == ["part", "last step", "short"]
+
+
+def test_what_may_hang_comes_before_what_takes_less_than_a_time_out_where_last_steps_can_fill_one():
+    for share, hangs, hang_s, order in (
+        (1e5, 0, 60.0, ["whole", "part", "last step"]),
+        (10.0, 0, 1.0, ["last step", "whole", "part"]),
+        (10.0, 3, 60.0, ["whole", "part", "last step"]),
+    ):
+        schedule = ShardSchedule([], [(1.0, "whole")], 60.0, share)
+        schedule.pace.corrected(1, 10.0, 10.0)
+        schedule.hangs = hangs
+        schedule.put_last("last step", 1.0, 14)
+        schedule.put_part("part", 0.01, 48, 14)
+        assert schedule.hang_s == hang_s
+        assert drained(schedule) == order, (share, hangs)

@@ -25,7 +25,9 @@ from ckprof_plugins.cluster.merging import Merger
 from ckprof_plugins.cluster.messages import End, Reply, WorkerDevice, decode_task, encode
 from ckprof_plugins.cluster.partial import Merged, absorb, write_partial
 from ckprof_plugins.cluster.units import ClusterWatch
-from plugins.cluster.tests.benchmarks.cluster_model import GOAL, Costs, Fleet, simulate
+from plugins.cluster.tests.benchmarks.cluster_costs import Costs, Fleet
+from plugins.cluster.tests.benchmarks.cluster_model import GOAL
+from plugins.cluster.tests.benchmarks.cluster_simulation import simulate
 from plugins.cluster.tests.simulated import HANDLER, VISIT_VARIABLE, make_setup
 from tests.store.samples import make_attempt, make_problem, make_session
 from tests.sweep.bench import SHARED
