@@ -50,8 +50,6 @@ _NAMED_CONDITION: Final = re.compile(r"(?P<rule>[a-z][a-z0-9]*(?:-[a-z0-9]+)+): 
 AUDIT_SHARE: Final = 0.03
 #: seconds that it may take in any case, and that launches may take which are made for that alone
 AUDIT_LEAST_S: Final = 0.01
-#: launches of a measurement that are enough to find what is wrong in one of fifty
-_ENOUGH_LAUNCHES: Final = 64
 _TIMING: Final = "while it was timed"
 _VERIFYING: Final = "while its result was verified"
 #: in place of the number of a result that was kept
@@ -198,7 +196,7 @@ class KernelMeasurement:
 
     def _again(self, known: Verified) -> Outcome | None:
         """Time a kernel that was right before by one message; ``None`` where it does not run any more."""
-        request, watch = self._request, self._audit_request(launches=1)
+        request, watch = self._request, self._audit_request(is_brief=True)
         self._rely_on(known.support)
         self.stage = _TIMING
         sampling, elapsed_s = self._charged(
@@ -216,7 +214,7 @@ class KernelMeasurement:
         """Time a kernel that has run once, on other operands where it is ``fresh``, and verify again."""
         request = self._request
         self.stage = _TIMING
-        watch = self._audit_request(fresh=fresh, launches=_ENOUGH_LAUNCHES)
+        watch = self._audit_request(fresh=fresh)
         sampling, elapsed_s = self._charged(
             lambda limit_s: self._library.sample(
                 limit_s, request.key, self.split_k, request.timing, *self._first, watch
@@ -307,7 +305,7 @@ class KernelMeasurement:
             return self._request.not_met(replace(back, message=f"not enough memory: {back.message}"))
         return first
 
-    def _audit_request(self, *, fresh: bool = False, launches: int) -> AuditRequest | None:
+    def _audit_request(self, *, fresh: bool = False, is_brief: bool = False) -> AuditRequest | None:
         """Return how launches are looked at; ``None`` where results are not verified."""
         if self._prepared.reference is None and not self._prepared.on_device:
             return None
@@ -316,8 +314,8 @@ class KernelMeasurement:
             verified="" if self.verified is None else self.verified.digest.hex(),
             fresh=fresh,
             share=1.0 if self._request.suspected else AUDIT_SHARE,
-            least_s=AUDIT_LEAST_S if launches > 1 else 0.0,
-            launches=launches,
+            least_s=AUDIT_LEAST_S,
+            is_brief=is_brief,
         )
 
     def _verify_launches(self, audit: Audit) -> Outcome | None:

@@ -101,6 +101,8 @@ NOW_AND_THEN: Final = 0.25
 _OFTEN: Final = 0.9
 #: launches before a brief measurement that are judged with those of it: fewer tell nothing on a busy machine
 _FEW_LAUNCHES: Final = 8
+#: launches of a measurement that are enough to find what is wrong in one of fifty
+_ENOUGH_LAUNCHES: Final = 64
 #: seconds between two requests that say something of what other threads do
 _IDLE_S: Final = 5e-3
 #: how often, and for how many seconds, what seems busy is looked at again
@@ -289,7 +291,7 @@ def look_at_more(
     left_s = max(request.least_s, request.share * sampling.wall_s) - audit.spent_s
     last_s = max(sampling.samples_ms) / 1e3
     audit.looks_always = True
-    for _ in range(request.launches - audit.checked):
+    for _ in range((1 if request.is_brief else _ENOUGH_LAUNCHES) - audit.checked):
         if audit.checked and now - start + last_s > left_s:
             break
         audit.before()

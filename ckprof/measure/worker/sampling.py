@@ -70,13 +70,8 @@ class AuditRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     share: float
     #: seconds that may be spent on it in any case
     least_s: float
-    #: launches that are looked at, untimed ones among them, as far as the time allows; of 1 it is certain
-    launches: int
-
-    @property
-    def is_brief(self) -> bool:
-        """Whether one launch is enough: of a kernel that was looked at thoroughly before."""
-        return self.launches == 1
+    #: the kernel was looked at thoroughly before: one launch is enough, and certain
+    is_brief: bool = False
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
