@@ -158,7 +158,8 @@ def form_of(problem: Any) -> Form:
 @lru_cache
 def is_told_by_dimensions(kind: type[Any]) -> bool:
     """Say whether problems of a type with as many spatial dimensions have one form: numbers alone."""
-    return all(hint in (int, tuple[int, ...]) for hint in get_type_hints(kind).values())
+    hints = get_type_hints(kind)
+    return all(hints[field.name] in (int, tuple[int, ...]) for field in fields(kind))
 
 
 #: what kernels compute that the model cannot distinguish, and their splits: their time is computed once

@@ -11,9 +11,11 @@ import pytest
 from ckprof.errors import InputError, NothingLeftError
 from ckprof.model.gemm_work import KernelTraits
 from ckprof_plugins.tuning.cmd_validate import validation_document, validation_values
+from ckprof_plugins.tuning.time_model import selector as selector_module
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
 from ckprof_plugins.tuning.time_model.model import TimeModel, distance, weights
 from ckprof_plugins.tuning.time_model.model_file import read_model, render_model
+from ckprof_plugins.tuning.time_model.program import form_of
 from ckprof_plugins.tuning.time_model.selector import Selector
 from ckprof_plugins.tuning.validation import (
     Validation,
@@ -115,6 +117,17 @@ def test_the_fast_choice_is_the_first_of_the_ranking(model_both: TimeModel, tabl
             kernel = model_both.kernels[one.kernel]
             assert model_both.time_us(kernel, sizes) == pytest.approx(one.time_us, rel=1e-12)
             assert 0 < one.uncertainty < 1
+
+
+def test_the_form_of_problems_is_found_once(
+    model_both: TimeModel, table_30: Measurements, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(selector_module, "form_of", lambda problem: asked.append(problem) or form_of(problem))
+    selector = Selector(model_both, table_30.kernels, forward_sizes)
+    for problem in table_30.problems:
+        selector.best(problem)
+    assert asked == [table_30.problems[0]]
 
 
 def test_only_supported_kernels_are_ranked(model_both: TimeModel, table_30: Measurements) -> None:
