@@ -396,7 +396,8 @@ class UnitRunner:
         """Return the medians of some attempts; none if the kernel cannot be ranked."""
         times = []
         for number in range(count):
-            sample = PlannedSample(cell=cell, round=1, order=number)
+            # of no round: a check, or the measure of a round
+            sample = PlannedSample(cell=cell, round=0, order=number)
             timing = timing_of(self.bench.measure(planned, sample))
             if timing is None:
                 return []
