@@ -1,6 +1,7 @@
 """Simulated sides of comparisons, with the noise that machines have: seeded, so that figures repeat.
 
-``python -m tests.compare.noise 1000`` prints the table of docs/compare.md.
+``python -m tests.compare.noise 100`` prints the table of docs/compare.md, ``python -m tests.compare.noise
+power`` its figures of three rounds.
 """
 
 from __future__ import annotations
@@ -308,8 +309,19 @@ def kinds() -> dict[str, tuple[Machine, Shape]]:
     return found
 
 
+def print_power(repetitions: int) -> None:
+    """Print how much of what changed is found with three passes of three rounds."""
+    for what, changed in (("a tenth", tenth), ("26 of 30", first_rows(26)), ("one problem", one_problem)):
+        for factor in (1.05, 1.1):
+            one = figures(Machine(sigma=THREE_ROUNDS), Shape(), repetitions, factor=factor, changed=changed)
+            print(f"{what} {factor - 1:+.0%}: {one.found:.0%} found, {one.false:.3%} of the others false")
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the table, or with ``power`` what is found."""
+    if sys.argv[1:] == ["power"]:
+        print_power(20)
+        return
     repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 60
     print(f"{repetitions} comparisons each without a change; in the last column, a tenth of the rows changed")
     print("| noise | false rows | comparisons with any | SHIFTED | +10 % found |")
