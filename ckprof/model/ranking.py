@@ -267,10 +267,12 @@ class Standing:
 class Field:
     """The kernels of a problem beside each other.
 
-    :param kernels: the fastest first.
+    :param kernels: the fastest first, what was pruned behind the others.
     """
 
     def __init__(self, kernels: Sequence[KernelTime]) -> None:
+        if kernels and kernels[0].pruned:  # what they were slower than has failed since
+            kernels = [replace(kernel, pruned=False) for kernel in kernels]
         self.kernels = kernels
         self.noise = Noise([kernel.rounds for kernel in kernels])
 
@@ -423,10 +425,7 @@ def ranked_field(timed: Iterable[tuple[KernelTime, str, int, T]]) -> tuple[list[
     :param timed: time, content key and splits of a kernel, and what stands for it.
     """
     ordered = sorted(timed, key=lambda entry: (entry[0].pruned, entry[0].time_ms, *entry[1:3]))
-    kernels = [entry[0] for entry in ordered]
-    if kernels and kernels[0].pruned:  # what they were slower than has failed since
-        kernels = [replace(kernel, pruned=False) for kernel in kernels]
-    return [entry[3] for entry in ordered], Field(kernels)
+    return [entry[3] for entry in ordered], Field([entry[0] for entry in ordered])
 
 
 def ranking(outcomes: Sequence[Outcome], positions: Mapping[str, int]) -> list[Ranked]:

@@ -113,7 +113,8 @@ def test_the_same_measurements_name_the_same_winner(tmp_path_factory, attempts) 
     first = [one.outcome.key for one in ranked if one.rank == 1]
     assert [row.key.instance for row in side.first_places(problem)] == first
     pruned = {one.outcome.key for one in ranked if one.outcome.pruned}
-    assert not pruned & {*first[1:]}, "nobody who left the rounds is tied with the best"
+    # what all were slower than may have failed since
+    assert winner in pruned or not pruned & {*first}, "nobody who left the rounds is tied with the best"
 
 
 @given(
