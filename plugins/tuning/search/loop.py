@@ -252,7 +252,18 @@ class TuneLoop:
         most = _MOST_FINALISTS
         if left_s is not None and visit_s > 0:
             most = min(most, max(2, int(left_s / visit_s)))
-        pairs = self.observations.finalists(most, self.bench.visits)
+        observations, kernel_of = self.observations, self.observations.space.kernel_of
+        pairs = observations.finalists(most, self.bench.visits)
+        # of an earlier session that was stopped before this
+        built = {*np.flatnonzero(observations.built).tolist()}
+        missing = sorted({int(kernel_of[pair.choice]) for pair in pairs} - built)
+        build_s = observations.costs.build_s(len(missing))
+        if missing and not self._building and (left_s is None or build_s < left_s):
+            self._building = missing
+            self.bench.begin_build(missing)
+            self._end_build()
+            left_s = self._left_s(reserved_s=0.0)
+        pairs = [pair for pair in pairs if observations.built[kernel_of[pair.choice]]]
         if pairs and (left_s is None or left_s > 0):
             for pair, kernel_time in self.bench.confirm(pairs, left_s):
                 self.observations.note(pair, kernel_time)

@@ -253,7 +253,7 @@ class Observations:
 
         :param most: of each problem.
         """
-        near = np.where(self.measured & self.built[self.space.kernel_of][None], self.log_us, np.inf)
+        near = np.where(self.measured, self.log_us, np.inf)
         order = np.argsort(near, axis=1, kind="stable")[:, :most]
         return [
             pair

@@ -319,6 +319,26 @@ def test_the_best_its_time_and_its_ties_are_those_of_every_report(strategies, no
         assert said["tied"] == sum(one.tied for one in ranked)
 
 
+def test_what_an_earlier_session_left_unconfirmed_is_built_and_confirmed(strategies) -> None:
+    space = small_space()
+    request = replace(request_for(table_of("gfx950_fwd_bf16_30kernels_even")), space=space)
+    observations = Observations(space)
+    for problem in range(3):
+        for choice, time_us in enumerate((10.0, 10.5, 20.0, 9.0 if problem else 30.0)):
+            observations.note(Pair(problem, choice), time_of(time_us))
+    again = {pair: time_of(8.0) for pair in map(Pair._make, np.ndindex(3, 4))}
+    bench = Recorded(space, again)
+    bench.visits, confirmed = 3, []
+    bench.confirm = lambda pairs, most_s: [
+        (pair, again[pair]) for pair in pairs if confirmed.append(pair) is None
+    ]
+    TuneLoop(observations, bench, SearchOptions()).run(StrategySearch(strategies, "exhaustive", request))
+    # within 10 % of the best of each problem
+    assert set(confirmed) == {(0, 0), (0, 1), (1, 3), (2, 3)}
+    assert observations.built.tolist() == [True, True, False, True]
+    assert np.exp(observations.log_us[1, 3]) == pytest.approx(8.0)
+
+
 def test_going_on_measures_nothing_twice(strategies, few) -> None:
     request = request_for(few)
     bench = ReplayBench(few, request.space, counted())
