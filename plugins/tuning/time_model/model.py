@@ -78,7 +78,8 @@ class Prediction:
     #: width divided by 1.96
     uncertainty: float
     #: 95 % of measured times lie between these, on problems like the trained ones; elsewhere more may lie
-    #: outside, and :meth:`Selector.warnings` say so
+    #: outside, and :meth:`Selector.warnings` say so. The upper end of the first of a ranking allows for
+    #: its having been chosen
     low_us: float
     high_us: float
     #: whether the kernel was among those that the model was fitted to

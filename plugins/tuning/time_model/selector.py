@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from math import exp
+from dataclasses import replace
+from math import exp, log
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import NothingLeftError, UsageError
 from ckprof_plugins.tuning.time_model.formula import terms, work
-from ckprof_plugins.tuning.time_model.intervals import DEVIATIONS
+from ckprof_plugins.tuning.time_model.intervals import COVERAGE, DEVIATIONS, LARGEST_HALF
 from ckprof_plugins.tuning.time_model.model import Prediction
 from ckprof_plugins.tuning.time_model.program import Program, form_of, is_told_by_dimensions
 from ckprof_plugins.tuning.time_model.trees import correction, features
@@ -115,6 +117,8 @@ class Selector:
                 elif supported is None or supported(kernel.name, splits):
                     predictions.append(self._prediction(kernel, splits, time_us, sizes, reach))
                     seen.add((kernel.traits, splits))
+        if predictions:
+            predictions[0] = as_chosen(predictions[0], times)
         return tuple(predictions)
 
     def warnings(self, problem: Problem, predictions: Sequence[Prediction]) -> tuple[str, ...]:
@@ -178,6 +182,20 @@ class Selector:
     def warning_of(self, name: str) -> str:
         """Return in which way a kernel is unlike those that were measured; empty if it is not."""
         return self._warnings.get(name, "")
+
+
+def as_chosen(best: Prediction, times: Iterable[float]) -> Prediction:
+    """Return the prediction of a choice: of many that are alike, the first one is more often too short.
+
+    Its upper end is that of as many comparisons at once as there are kernels whose intervals overlap its own.
+
+    :param times: predicted ones of all kernels; those before the choice do not support the problem.
+    """
+    reach = exp(2 * DEVIATIONS * best.uncertainty)
+    rivals = sum(1 <= time / best.time_us <= reach for time in times) or 1
+    usual, farther = (NormalDist().inv_cdf(1 - (1 - COVERAGE) / 2 / count) for count in (1, rivals))
+    half = min(LARGEST_HALF, log(best.high_us / best.time_us) * farther / usual)
+    return replace(best, high_us=best.time_us * exp(half))
 
 
 def precedence(traits: Mapping[str, KernelTraits]) -> list[str]:

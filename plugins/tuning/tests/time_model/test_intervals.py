@@ -26,8 +26,8 @@ from ckprof_plugins.tuning.time_model.intervals import (
     ranges_of,
 )
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
-from ckprof_plugins.tuning.time_model.model import Similarity, TimeModel, similarity
-from ckprof_plugins.tuning.time_model.selector import Selector
+from ckprof_plugins.tuning.time_model.model import Prediction, Similarity, TimeModel, similarity
+from ckprof_plugins.tuning.time_model.selector import Selector, as_chosen
 from ckprof_plugins.tuning.validation import Validation, judged_model
 from plugins.tuning.tests.sizes import forward_sizes, forward_with_runs
 from plugins.tuning.tests.time_model.conftest import fitted
@@ -317,3 +317,24 @@ def test_intervals_end_somewhere(model_20: TimeModel, table_20: Measurements) ->
     (prediction,) = Selector(model_20, offered, forward_with_runs).rank(far)
     assert log(prediction.high_us / prediction.time_us) == pytest.approx(LARGEST_HALF)
     assert log(prediction.time_us / prediction.low_us) == pytest.approx(LARGEST_HALF)
+
+
+@pytest.mark.parametrize(("kernels", "apart"), [(1, 0.0), (3, 0.0), (20, 0.0), (20, 0.05), (20, 2.0)])
+def test_the_interval_of_a_choice_knows_that_it_was_chosen(kernels: int, apart: float) -> None:
+    source, scale = np.random.default_rng(kernels), 0.1
+    plain, corrected = [], []
+    for _ in range(2000):
+        true = np.exp(apart * np.arange(kernels))
+        times = (true * np.exp(source.normal(0, scale, kernels))).tolist()
+        first = int(np.argmin(times))
+        low_us, high_us = (times[first] * exp(side * 1.96 * scale) for side in (-1, 1))
+        one = Prediction(
+            kernel="k", splits=1, time_us=times[first], uncertainty=scale, low_us=low_us, high_us=high_us,
+            measured=True, limit="floor",
+        )  # fmt: skip
+        plain.append(one.holds(true[first]))
+        corrected.append(as_chosen(one, times).holds(true[first]))
+    # two standard deviations of a share of 2000 are one point
+    assert 0.94 <= fmean(corrected) <= 0.985
+    if kernels == 20 and not apart:
+        assert fmean(plain) < 0.7
