@@ -116,7 +116,8 @@ class ShardSchedule(Generic[T]):
         Last steps are left for them, in which nothing hangs, no more than there are before hangs are certain.
         """
         last_share = LAST_VISITS * _USUAL_LAST_SHARE / PART_VISITS
-        filled_s = last_share * self._share * (self.pace.usual or 0.0)
+        # half of them: the longest shall not begin when nothing else is left
+        filled_s = last_share / 2 * self._share * (self.pace.usual or 0.0)
         return self._timeout_s if self.hangs >= _CERTAIN else min(self._timeout_s, filled_s)
 
     def put_first(self, unit: T) -> None:

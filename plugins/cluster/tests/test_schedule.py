@@ -71,7 +71,7 @@ def test_a_part_comes_before_the_last_step_of_its_problem_and_after_longer_probl
 def test_what_may_hang_comes_before_what_takes_less_than_a_time_out_where_last_steps_can_fill_one():
     for share, hangs, hang_s, order in (
         (1e5, 0, 60.0, ["whole", "part", "last step"]),
-        (10.0, 0, 1.0, ["last step", "whole", "part"]),
+        (10.0, 0, 0.5, ["last step", "whole", "part"]),
         (10.0, 3, 60.0, ["whole", "part", "last step"]),
     ):
         schedule = ShardSchedule([], [(1.0, "whole")], 60.0, share)

@@ -2,8 +2,8 @@
 
 Goals: at most 5 % of the time of four workers goes to scheduling (40 problems x 20 kernels); at least 5,000
 outcomes are merged per second of one process, and 15 times as many copied that others have read;
-of 5,000 devices in the model 85 % are busy in each of ten draws, with assumptions that it prints, and in the
-mean where a third of the kernels is left for the last step.
+of 5,000 devices in the model 85 % are busy with the assumptions that it prints, and where a third of the
+kernels is left for the last step; 90 % at a spread of 1.0 without hangs, 86 % where one pair in 10,000 hangs.
 """
 
 from __future__ import annotations
@@ -189,15 +189,22 @@ def test_ten_thousand_problems(benchmark: Any, devices: int) -> None:
     assert result.problems == 10_000
 
 
-@pytest.mark.parametrize(("finalists", "least"), [(0.05, GOAL), (0.33, 0.75)])
-def test_five_thousand_devices_are_busy_whatever_is_drawn(
-    benchmark: Any, finalists: float, least: float
-) -> None:
-    costs = Costs(finalists=finalists)
+#: what is assumed otherwise -> share of 5,000 devices that is busy at least, in the mean of some draws
+GOALS = {
+    "as assumed": ({}, GOAL),
+    "a third left for the last step": ({"finalists": 0.33}, GOAL),
+    "wide spread": ({"spread": 1.0, "hanging": 0.0}, 0.9),
+    "hangs": ({"hanging": 1e-4}, 0.86),
+}
+
+
+@pytest.mark.parametrize("name", GOALS)
+def test_five_thousand_devices_are_busy(benchmark: Any, name: str) -> None:
+    changes, goal = GOALS[name]
 
     def draw() -> list[float]:
-        return [simulate(costs, Fleet(devices=5000, seed=seed)).busy for seed in range(10)]
+        return [simulate(Costs(**changes), Fleet(devices=5000, seed=seed)).busy for seed in range(3)]
 
     shares = benchmark.pedantic(draw, rounds=1)
     benchmark.extra_info |= {"least": min(shares), "mean": sum(shares) / len(shares)}
-    assert sum(shares) / len(shares) >= GOAL and min(shares) >= least
+    assert sum(shares) / len(shares) >= goal
