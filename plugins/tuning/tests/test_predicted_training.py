@@ -115,8 +115,9 @@ def test_intervals_allow_for_the_errors_of_predictions(small: Measurements) -> N
     # fitted to the same times, they differ in nothing but their intervals
     for narrow, wide in zip(*both, strict=True):
         assert (narrow.kernel, narrow.time_us) == (wide.kernel, pytest.approx(wide.time_us))
-        expected = hypot(log(narrow.high_us / narrow.time_us), half)
-        assert wide.high_us == pytest.approx(wide.time_us * min(exp(expected), exp(2.303)))
+        # the upper end of the first one allows for its having been chosen, too
+        expected = hypot(log(narrow.time_us / narrow.low_us), half)
+        assert wide.low_us == pytest.approx(wide.time_us / min(exp(expected), exp(2.303)))
 
 
 def test_a_search_trusts_predictions_less_than_measurements(small: Measurements) -> None:
