@@ -400,17 +400,13 @@ class KernelBench:
         target, device = self.library.target, self._options.device_index
         readings = (observer.observe(target, device) for observer in self._observers)
         seen = combine([reading for reading in readings if reading is not None])
-        return replace(seen, canaries=self._measure_canaries())
-
-    def _measure_canaries(self) -> dict[str, float]:
-        if self.canary is None or self._executor is None:
-            return {}
-        try:
-            return self._executor.measure_canaries(self.canary)
-        except ToolchainError as exc:
-            self.canary = None
-            self._on_event(canaries_lost(str(exc)))
-            return {}
+        if self.canary is not None and self._executor is not None:
+            try:
+                return replace(seen, canaries=self._executor.measure_canaries(self.canary))
+            except ToolchainError as exc:
+                self.canary = None
+                self._on_event(canaries_lost(str(exc)))
+        return seen
 
 
 def _unsupported(unmet: UnmetRequirement) -> Outcome:

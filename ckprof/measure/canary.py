@@ -80,8 +80,8 @@ def _built(source: CanarySource) -> Path:
                 command = (*source.compiler, str(source.files[0]), "-o", str(made), *source.flags)
                 done = ask(command, _TIMEOUT_S)
                 if done.returncode != 0:
-                    said = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
-                    raise ToolchainError(f"{' '.join(source.compiler)} fails: {said[0]}")
+                    said = " ".join(done.stderr.split())[:300]
+                    raise ToolchainError(f"{' '.join(source.compiler)} fails: {said}")
                 made.replace(path)
         return path
     except (OSError, subprocess.TimeoutExpired) as exc:

@@ -143,8 +143,8 @@ class Session:
     def canary_digest(self) -> str:
         """What identifies the canaries and the device that they ran on; empty where there were none."""
         kept = self.environment.get(CANARIES)
-        said = json.dumps(kept, sort_keys=True) if isinstance(kept, Mapping) else ""
-        return hashlib.blake2b(said.encode(), digest_size=16).hexdigest() if said else ""
+        said = json.dumps(kept, sort_keys=True).encode()
+        return hashlib.blake2b(said, digest_size=16).hexdigest() if isinstance(kept, Mapping) else ""
 
     @property
     def command(self) -> str:

@@ -214,11 +214,8 @@ def session_record(
         target = session.registry.targets.find(library.recipe.target)
         dtypes = [kernel.dtype for kernel in library.kernels]
         roofs = device_roofs(target, library.recipe.arch, options.device, bench.measure_roof, dtypes)
-    further = {
-        **roof_evidence(shared.device, roofs),
-        **canary_evidence(shared.device, bench.canary),
-        **layer_evidence(problems),
-    }
+    further = roof_evidence(shared.device, roofs) | canary_evidence(shared.device, bench.canary)
+    further |= layer_evidence(problems)
     return new_session(session.manager, options, seed, tags, bench.device, further)
 
 
