@@ -35,8 +35,8 @@ class GuaranteedSearch:
     measured on each problem that it supports, unless its prediction there is negligible: slower than the best
     at the fast end of its interval, which is wider for kernels of the library.
 
-    Then pairs are drawn at random among those that nobody would measure, first of kernels that were measured
-    least. What is found among them is what nobody has foreseen, and how often that happens says what to
+    Then pairs are drawn at random among those that nobody would measure, first of kernels that were never
+    measured. What is found among them is what nobody has foreseen, and how often that happens says what to
     expect of the others. The search ends when that is little enough.
 
     :param search: what it proposes comes first.
@@ -82,12 +82,12 @@ class GuaranteedSearch:
         observations.blind = {pair: was for pair, was in observations.blind.items() if measured[pair]}
         seen, batch = measured.sum(axis=0), []
         for _ in range(max(_LEAST_BLIND, int(_BLIND_SHARE * len(seen)))):
-            drawn = self._chance.permutation(np.flatnonzero(open_.any(axis=0)))
-            if not len(drawn):
+            unseen = open_ & (seen == 0)[None]
+            left = np.argwhere(unseen if unseen.any() else open_)
+            if not len(left):
                 break
-            choice = int(drawn[seen[drawn].argmin()])
-            pair = Pair(int(self._chance.choice(np.flatnonzero(open_[:, choice]))), choice)
-            open_[pair], seen[choice] = False, seen[choice] + 1
+            pair = Pair(*self._chance.choice(left).tolist())
+            open_[pair], seen[pair.choice] = False, seen[pair.choice] + 1
             observations.blind[pair] = float(best[pair.problem])
             batch.append(pair)
         return batch
