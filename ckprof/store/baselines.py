@@ -14,7 +14,7 @@ from ckprof.model.problem import Problem
 from ckprof.store.attempt import Session
 from ckprof.store.errors import UNREADABLE, DamagedRow, StoreError
 from ckprof.store.key import DeviceKey, MethodKey, OperationKey
-from ckprof.store.row_types import BaselineRow, columns_of, read_row, row_digest, selected, typed_row_of
+from ckprof.store.row_types import BaselineRow, insertion, read_row, row_digest, selected, typed_row_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,11 +63,7 @@ class BaselineAttempt:
 
 
 _TABLE: Final = "baselines"
-_COLUMNS: Final = columns_of(_TABLE)
-_INSERT: Final = (
-    f"INSERT INTO {_TABLE} ({', '.join((*_COLUMNS, 'digest'))}) "  # noqa: S608
-    f"VALUES ({', '.join('?' * (len(_COLUMNS) + 1))})"
-)
+_INSERT: Final = insertion(_TABLE)
 
 
 def add_baseline(connection: sqlite3.Connection, parts: PartWriter, one: BaselineAttempt) -> bool:

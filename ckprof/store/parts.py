@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -29,7 +30,6 @@ from ckprof.store.row_types import (
     ContextRow,
     InstanceRow,
     MeasurementRow,
-    SessionRow,
     digest_damage,
     read_row,
     selected,
@@ -258,7 +258,7 @@ class PartReader:
         if measurement is not None:
             return measurement
         row: MeasurementRow = self.row("measurements", number)
-        context = self._once("contexts", row.context_id, self._context)
+        context: ContextRow = self._once("contexts", row.context_id, partial(self.row, "contexts"))
         kernel_key, info = self._once("kernels", row.kernel_id, self._kernel)
         key = MeasurementKey(
             operation=self.part("operations", context.operation_id),
@@ -322,16 +322,11 @@ class PartReader:
         return decoded
 
     def _session(self, number: int) -> Session:
-        row: SessionRow
-        row, damage = self._suspect("sessions", number)
-        session = self._decoded("sessions", number, row.body, _SESSION.decode, damage)
-        if (session.uid, session.started) != (row.uid, row.started):
+        (_, uid, started, body), damage = self._suspect("sessions", number)
+        session = self._decoded("sessions", number, body, _SESSION.decode, damage)
+        if (session.uid, session.started) != (uid, started):
             raise DamagedRow("sessions", number, "body", "describes another session than the row")
         return session
-
-    def _context(self, number: int) -> ContextRow:
-        context: ContextRow = self.row("contexts", number)
-        return context
 
     def _kernel(self, number: int) -> tuple[KernelKey, KernelRef]:
         _, instance_id, object_digest = self.row("kernels", number)

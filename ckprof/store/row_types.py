@@ -36,15 +36,6 @@ Finite = Annotated[float, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]
 Moment = Annotated[float, msgspec.Meta(ge=0, le=_LAST_SECOND)]
 
 
-class SessionRow(msgspec.Struct, array_like=True, frozen=True):
-    """A session."""
-
-    id: Number
-    uid: str
-    started: Moment
-    body: str
-
-
 class InstanceRow(msgspec.Struct, array_like=True, frozen=True):
     """An instance."""
 
@@ -144,6 +135,8 @@ class BaselineRow(msgspec.Struct, array_like=True, frozen=True):
 
 #: a part of a key, or a text: its number and what it is
 BodyRow: TypeAlias = tuple[Number, str]
+#: a session: its number, its uid, when it began, and what else is known of it
+SessionRow: TypeAlias = tuple[Number, str, Moment, str]
 #: a kernel: its number, that of its instance, and the digest of the object that ran
 KernelRow: TypeAlias = tuple[Number, Number, str]
 #: number of an attempt, and its raw samples
@@ -167,6 +160,12 @@ ROW_TYPES: Final[Mapping[str, Any]] = {
 def columns_of(table: str) -> tuple[str, ...]:
     """Return the names of the columns that the digest of a row covers, that of its number first."""
     return tuple(name for name in table_columns(table) if name != "digest")
+
+
+def insertion(table: str) -> str:
+    """Return the statement that adds a row with its digest."""
+    names = (*columns_of(table), "digest")
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608
 
 
 def selected(table: str, alias: str = "") -> str:

@@ -11,7 +11,7 @@ import platform
 import sys
 import time
 import uuid
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -233,7 +233,7 @@ SUFFIX: Final = ".ndjson"
 _BATCH: Final = 2_000
 
 
-class ShardWriter:
+class ShardWriter(AbstractContextManager["ShardWriter"]):
     """Appends attempts to a file of its own, each of them written before the next begins.
 
     A context manager. Any number of processes on any machines write into one folder at once.
@@ -301,9 +301,6 @@ class ShardWriter:
             with system_errors(StoreFullError, "cannot append to the shard", self.path):
                 os.fsync(self._descriptor)
             self._synced, self._behind = time.monotonic(), False
-
-    def __enter__(self) -> ShardWriter:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()

@@ -47,7 +47,7 @@ EVERYTHING = StoreQuery()
 _BATCH = 512
 
 
-class Store:
+class Store(AbstractContextManager["Store"]):
     """A result store that is read, also while a sweep adds to it.
 
     Iterating yields every :class:`~ckprof.store.attempt.Attempt`. A context manager: leaving it closes the
@@ -66,9 +66,6 @@ class Store:
     def close(self) -> None:
         """Close the file; closing twice is fine."""
         self._connection.close()
-
-    def __enter__(self) -> Store:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,7 +13,7 @@ from ckprof.store.baselines import add_baseline
 from ckprof.store.database import check_location, open_for_writing
 from ckprof.store.errors import DamagedRow, StoreError, store_errors
 from ckprof.store.parts import PartWriter
-from ckprof.store.row_types import cells_of, columns_of, row_digest, store_digest, typed_row_of
+from ckprof.store.row_types import cells_of, insertion, row_digest, store_digest, typed_row_of
 from ckprof.store.rows import attempt_cells, marks_of, pack_samples, sum_up
 from ckprof.store.schema import add_to_count, transaction
 from ckprof.store.store import Store
@@ -27,13 +27,8 @@ if TYPE_CHECKING:
     from ckprof.store.baselines import BaselineAttempt
 
 
-def _insertion(table: str) -> str:
-    names = (*columns_of(table), "digest")
-    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608
-
-
-_INSERT: Final = _insertion("attempts")
-_INSERT_SAMPLES: Final = _insertion("samples")
+_INSERT: Final = insertion("attempts")
+_INSERT_SAMPLES: Final = insertion("samples")
 
 
 class AttemptRows:
@@ -99,7 +94,7 @@ class AttemptRows:
 _BATCH = 5_000
 
 
-class StoreWriter:
+class StoreWriter(AbstractContextManager["StoreWriter"]):
     """Adds attempts to a store, which is made if it does not exist.
 
     A context manager: leaving it gives the store to the next writer. ``reader`` reads what was added.
@@ -134,9 +129,6 @@ class StoreWriter:
             self.connection.close()
         finally:
             self._lock.release()
-
-    def __enter__(self) -> StoreWriter:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()

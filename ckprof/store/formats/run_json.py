@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ckprof.errors import InputError
+from ckprof.errors import InputError, input_errors, system_errors
 from ckprof.measure.verify.operands import InitKind
 from ckprof.model.kernel import KernelRef
 from ckprof.model.outcome import Conditions, Outcome
@@ -31,6 +31,9 @@ SCHEMA: Final = "ckprof.run"
 VERSION: Final = 1
 
 
+_NO_REPORT: Final = "is no report of 'ckprof run'"
+
+
 class _Report(msgspec.Struct, frozen=True):
     schema: str
     version: int
@@ -48,14 +51,11 @@ def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
 
     :raises InputError: the file is no such report, or is damaged.
     """
-    try:
+    with system_errors(InputError, "cannot be read", path):
         data = path.read_bytes()
+    with input_errors((msgspec.MsgspecError, UnicodeDecodeError), _NO_REPORT, path):
         report = msgspec.json.decode(data, type=_Report)
         outcomes = [_outcomes(problem, index) for index, problem in enumerate(report.problems)]
-    except OSError as exc:
-        raise InputError(f"cannot be read: {exc.strerror}", path) from None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as exc:
-        raise InputError(f"is no report of 'ckprof run': {exc}", path) from None
     if report.schema != SCHEMA:
         raise InputError(f"has the schema {report.schema!r}, expected {SCHEMA!r}", path)
     if report.version > VERSION:
@@ -67,10 +67,8 @@ def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
     instances = {instance.key: instance for instance in report.instances}
     sequence = 0
     for sizes, of_problem in zip(report.problems, outcomes, strict=True):
-        try:
+        with input_errors(InputError, _NO_REPORT, path):
             problem = problem_from(sizes)
-        except InputError as exc:
-            raise InputError(f"is no report of 'ckprof run': {exc.message}", path) from None
         for order, (outcome, unmet) in enumerate(of_problem):
             instance = instances.get(outcome.key)
             if instance is None:

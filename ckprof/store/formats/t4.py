@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ckprof.errors import InputError, input_errors
+from ckprof.errors import InputError, input_errors, system_errors
 from ckprof.files import write_output
 from ckprof.model.outcome import Status
 from ckprof.plugin.protocols import StoreFormat
@@ -84,13 +84,11 @@ def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
     :raises InputError: the file is damaged, or another tuner's.
     """
     del hints
-    try:
-        data = msgspec.json.decode(path.read_bytes())
-        results = data["results"]
-    except OSError as exc:
-        raise InputError(f"cannot be read: {exc.strerror}", path) from None
-    except (msgspec.MsgspecError, UnicodeDecodeError, KeyError, TypeError) as exc:
-        raise InputError(f"is no T4 file: {exc}", path) from None
+    with system_errors(InputError, "cannot be read", path):
+        data = path.read_bytes()
+    wrong = (msgspec.MsgspecError, UnicodeDecodeError, KeyError, TypeError)
+    with input_errors(wrong, "is no T4 file", path):
+        results = msgspec.json.decode(data)["results"]
     for number, result in enumerate(results):
         record = result.get("configuration", {}).get(_RECORD)
         if record is None:
