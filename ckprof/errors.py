@@ -106,7 +106,7 @@ def system_errors(
     try:
         yield
     except OSError as exc:
-        raise kind(f"{what}: {exc.strerror}", path) from None
+        raise kind(f"{what}: {exc.strerror or exc}", path) from None
 
 
 @contextmanager
@@ -127,9 +127,15 @@ class PluginError(CkprofError):
 
 
 class ToolchainError(CkprofError):
-    """A compiler, its headers, the build system or the device is missing or unusable."""
+    """A compiler, its headers, the build system or the device is missing or unusable.
+
+    :param path: the file or folder that it is about, if the message does not name it.
+    """
 
     exit_code = ExitCode.TOOLCHAIN
+
+    def __init__(self, message: str, path: Path | str = "") -> None:
+        super().__init__(f"{path}: {message}" if path else message)
 
 
 #: diagnostics that are spelled out in the message of a :class:`ListError`

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ckprof.errors import ToolchainError
+from ckprof.errors import ToolchainError, system_errors
 from ckprof.kernels import build_systems, compile_step
 from ckprof.kernels.keys import FolderDigests, Keys
 from ckprof.kernels.plan import (
@@ -96,11 +96,9 @@ def build_tree(
     :param on_progress: called with steps done, all steps and the name of the step that has just ended.
     :raises ToolchainError: something that every kernel needs cannot be built.
     """
-    try:
+    with system_errors(ToolchainError, "cannot be written", work_dir):
         lock = lock_file(private_folder(work_dir) / "build.lock")
         lock.acquire()
-    except OSError as exc:
-        raise ToolchainError(f"{work_dir}: cannot be written: {exc.strerror or exc}") from exc
     try:
         started = time.monotonic()
         build = _Build(tree, recipe, work_dir.absolute(), cache, timeout_s, jobs, on_progress)
@@ -253,14 +251,12 @@ class _Build:
         return True
 
     def _execute(self, steps: list[Step]) -> None:
-        try:
+        with system_errors(ToolchainError, "cannot be written", self._work_dir):
             shutil.rmtree(self._files.folder, ignore_errors=True)
             self._files.write(steps, self._timeout_s)
             (self._work_dir / "build.ninja").write_text(
                 build_systems.render(steps, self._files), encoding="utf-8"
             )
-        except OSError as exc:
-            raise ToolchainError(f"{self._work_dir}: cannot be written: {exc.strerror or exc}") from exc
         build_systems.run(self._work_dir, self._jobs, self._on_progress)
 
     def _check(self, missing: list[Unit]) -> bool:

@@ -40,12 +40,10 @@ class ObjectCache:
     """Objects by content key.
 
     :param root: its folder; created when something is stored.
-    :param max_bytes: size above which the longest unused entries are dropped after a build.
     """
 
-    def __init__(self, root: Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+    def __init__(self, root: Path) -> None:
         self.root = root
-        self.max_bytes = max_bytes
 
     @property
     def folder_digests(self) -> Path:
@@ -130,7 +128,8 @@ class ObjectCache:
                 return False
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return False
-        self._touch(entry)
+        with suppress(OSError):  # a cache that cannot be written can still be used
+            os.utime(entry / RECORD)
         return True
 
     def drop(self, folder: Path) -> None:
@@ -170,26 +169,18 @@ class ObjectCache:
             f"free some space or set {CACHE_VARIABLE} to a folder that can be written"
         )
 
-    @staticmethod
-    def _touch(folder: Path) -> None:
-        try:
-            os.utime(folder / RECORD)
-        except OSError:
-            return  # a cache that cannot be written can still be used
-
-    def prune(self, max_bytes: int | None = None, *, in_use_s: float = _IN_USE_S) -> int:
+    def prune(self, max_bytes: int = DEFAULT_MAX_BYTES, *, in_use_s: float = _IN_USE_S) -> int:
         """Drop the longest unused entries until the rest is small enough.
 
-        :param max_bytes: wanted size, by default that of the cache.
+        :param max_bytes: wanted size.
         :param in_use_s: entries used within so many seconds stay.
         :returns: bytes freed.
         """
-        limit = self.max_bytes if max_bytes is None else max_bytes
         if not self.root.is_dir():
             return 0
         try:
             with lock_file(self.root / "prune.lock").acquire(timeout=0):
-                return self._prune(limit, in_use_s)
+                return self._prune(max_bytes, in_use_s)
         except (Timeout, OSError):
             return 0  # someone else is at it, or it cannot be written
 
@@ -227,8 +218,6 @@ def _changed(path: Path) -> float:
 def _size(folder: Path) -> int:
     total = 0
     for path in folder.glob("*"):
-        try:
+        with suppress(OSError):
             total += path.stat().st_size
-        except OSError:
-            continue
     return total

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from ckprof.errors import CkprofError, InputError
+from ckprof.errors import CkprofError, InputError, system_errors
 from ckprof.files import write_atomically
 from ckprof.kernels import manifest
 from ckprof.kernels.compile_step import MESSAGES_FILE
@@ -85,7 +85,7 @@ def write_code_objects(tree: SourceTree, recipe: BuildRecipe, objects: Mapping[s
     content = code_objects_of(tree.kernels, recipe, objects)
     # an entry of the cache is called after its key
     names = {kernel.path: f"{kernel.path.parent.name}.co" for kernel in content.kernels}
-    try:
+    with system_errors(InputError, "cannot be written", folder):
         folder.mkdir(exist_ok=True)
         for path, name in names.items():
             if not _same(path, folder / name):
@@ -99,8 +99,6 @@ def write_code_objects(tree: SourceTree, recipe: BuildRecipe, objects: Mapping[s
         content = msgspec.structs.replace(content, kernels=tuple(kernels))
         text = msgspec.json.format(msgspec.json.encode(content), indent=1).decode()
         write_atomically(tree.root / FILE, text + "\n")
-    except OSError as exc:
-        raise InputError(f"cannot be written: {exc.strerror or exc}", folder) from None
     return tree.root
 
 

@@ -42,16 +42,6 @@ _REGISTRATION: Final = "registration"
 _HEADERS: Final = frozenset({".h", ".hpp"})
 
 
-def register_function(direction: str) -> str:
-    """Return the name of the function that registers all kernels of a direction."""
-    return f"register_{direction}_kernels"
-
-
-def select_function(direction: str) -> str:
-    """Return the name of the function that chooses a registered kernel of a direction for a problem."""
-    return f"select_{direction}_kernel"
-
-
 def embedding_files(build_dir: BuildDir, kernels: Sequence[KernelFiles]) -> dict[str, str]:
     """Return path relative to the root -> text of all further files of a tree for other build systems.
 
@@ -95,7 +85,7 @@ def _headers_of(operation: Operation) -> list[Path]:
 
 def _shared_values(direction: Operation) -> dict[str, str]:
     """Return what several templates show."""
-    function = register_function(direction.id)
+    function = f"register_{direction.id}_kernels"
     return {
         "version": __version__,
         "function": function,
@@ -131,7 +121,7 @@ def _registration_files(
             ],
         )
     shared = _shared_values(direction)
-    choice = {"select": select_function(direction.id), "ranking": build_dir.ranking}
+    choice = {"select": f"select_{direction.id}_kernel", "ranking": build_dir.ranking}
     files[f"{_REGISTRATION}/{shared['header']}"] = render(
         __package__, "registration.hpp.j2", **shared, **choice, arch=arch, count=len(kernels)
     )

@@ -20,6 +20,7 @@ import json
 import os
 import re
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -29,7 +30,7 @@ from ckprof.errors import ToolchainError
 from ckprof.files import write_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from ckprof.model.recipe import BuildRecipe
 
@@ -87,19 +88,15 @@ class FolderDigests:
         signature = digest_parts(listing)
         memo = self._store / f"{digest_parts(str(folder))}.json" if self._store is not None else None
         if memo is not None:
-            try:
+            with suppress(OSError, ValueError, KeyError, TypeError):
                 record = json.loads(memo.read_text())
                 if record["signature"] == signature:
                     return str(record["digest"])
-            except (OSError, ValueError, KeyError, TypeError):
-                pass
-        digest = _content_digest((name, path) for name, _, _, path in files)
+        digest = digest_parts(*(part for name, _, _, path in files for part in (name, path.read_bytes())))
         newest = max((changed for _, _, changed, _ in files), default=0)
         if memo is not None and newest + _SETTLED_NS < started:
-            try:
+            with suppress(OSError):  # only costs time: the next run reads the files again
                 write_atomically(memo, json.dumps({"signature": signature, "digest": digest}))
-            except OSError:
-                pass  # only costs time: the next run reads the files again
         return digest
 
 
@@ -116,10 +113,6 @@ def _files(folder: Path) -> list[tuple[str, int, int, Path]]:
                 continue  # a dangling link cannot be included either
             files.append((path.relative_to(folder).as_posix(), status.st_size, status.st_mtime_ns, path))
     return files
-
-
-def _content_digest(files: Iterable[tuple[str, Path]]) -> str:
-    return digest_parts(*(part for name, path in files for part in (name, path.read_bytes())))
 
 
 #: variables from which the usual compilers take folders of headers, tools, changes of their command line, and

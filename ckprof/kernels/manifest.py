@@ -15,13 +15,13 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
 import ckprof
 from ckprof.errors import InputError, system_errors
-from ckprof.files import new_file_beside
+from ckprof.files import write_atomically
 from ckprof.kernels.keys import KernelFolder, KernelSources
 from ckprof.version import __version__
 
@@ -44,7 +44,7 @@ def write_if_changed(path: Path, text: str) -> bool:
             return True
         if path.read_bytes() == data:
             return False
-        _replace(path, data)
+        write_atomically(path, data)
     return True
 
 
@@ -69,30 +69,17 @@ def _create(path: Path, data: bytes) -> bool:
     return True
 
 
-def _replace(path: Path, data: bytes) -> None:
-    temporary = new_file_beside(path)
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 RECORD_FILE: Final = ".ckprof-tree.json"
 
 #: Files of the generator that decide what it writes.
 _DECIDING: Final = frozenset({".py", ".j2", ".json", ".h", ".hpp", ".cpp"})
 
 
-class State(msgspec.Struct):
-    """The record."""
-
-    #: digest of everything that the tree was written from
-    digest: str
-    #: name, device marker and weight of the kernels, in order
-    kernels: list[tuple[str, str, int]]
-    #: path below the root -> size in bytes and time of the last change in ns
-    files: dict[str, tuple[int, int]]
+#: name, device marker and weight of kernels, in order
+Kernels: TypeAlias = "Sequence[tuple[str, str, int]]"
+#: the record: digest of everything that the tree was written from, its kernels, and path below the root ->
+#: size in bytes and time of the last change in ns
+_Record: TypeAlias = tuple[str, list[tuple[str, str, int]], dict[str, tuple[int, int]]]
 
 
 def request_digest(parts: Iterable[str], packages: Iterable[str]) -> str:
@@ -108,22 +95,19 @@ def request_digest(parts: Iterable[str], packages: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
-def up_to_date(root: Path, digest: str) -> State | None:
-    """Return the record if the tree was written from the same request and nobody has touched it since."""
+def up_to_date(root: Path, digest: str) -> Kernels | None:
+    """Return the kernels if the tree was written from the same request and nobody has touched it since."""
     try:
-        state = msgspec.json.decode((root / RECORD_FILE).read_bytes(), type=State)
+        written, kernels, files = msgspec.json.decode((root / RECORD_FILE).read_bytes(), type=_Record)
     except (OSError, msgspec.DecodeError):
         return None
-    if state.digest != digest:
-        return None
-    return state if _looks(root, state.files) == state.files else None
+    return kernels if written == digest and _looks(root, files) == files else None
 
 
-def remember(root: Path, digest: str, kernels: Sequence[tuple[str, str, int]], files: Iterable[str]) -> None:
+def remember(root: Path, digest: str, kernels: Kernels, files: Iterable[str]) -> None:
     """Record how the files look."""
     looks = _looks(root, dict.fromkeys(files, (0, 0)))
-    state = State(digest=digest, kernels=list(kernels), files=looks)
-    write_if_changed(root / RECORD_FILE, msgspec.json.encode(state).decode())
+    write_if_changed(root / RECORD_FILE, msgspec.json.encode((digest, kernels, looks)).decode())
 
 
 def forget(root: Path) -> None:

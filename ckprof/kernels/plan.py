@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.errors import ToolchainError
+from ckprof.errors import ToolchainError, system_errors
 from ckprof.files import write_atomically, write_if_changed
 from ckprof.kernels.cache import OBJECT, RECORD
 from ckprof.kernels.keys import digest_file
@@ -282,10 +282,8 @@ class LibraryFile:
 
         :raises ToolchainError: the folder cannot be written.
         """
-        try:
+        with system_errors(ToolchainError, "cannot be written", self._folder):
             write_atomically(self._key_file, json.dumps({"key": key}))
-        except OSError as exc:
-            raise ToolchainError(f"{self._folder}: cannot be written: {exc.strerror or exc}") from exc
 
     def discard(self) -> None:
         """Remove the library of an earlier build."""

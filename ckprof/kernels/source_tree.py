@@ -122,9 +122,9 @@ def generate_tree(build_dir: BuildDir, candidates: Sequence[Candidate]) -> Sourc
         direction=direction,
         arch=build_dir.arch,
     )
-    state = manifest.up_to_date(root, digest)
-    if state is not None and len(state.kernels) == len(candidates):
-        known = zip(candidates, state.kernels, strict=True)
+    properties = manifest.up_to_date(root, digest)
+    if properties is not None and len(properties) == len(candidates):
+        known = zip(candidates, properties, strict=True)
         return tree(
             kernels=tuple(
                 _kernel_files(root, kernel, marker, weight) for kernel, (_, marker, weight) in known

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.errors import ToolchainError
+from ckprof.errors import ToolchainError, system_errors
 from ckprof.files import write_if_changed
 from ckprof.model.recipe import Product
 
@@ -222,10 +222,8 @@ def translation_unit(group: Sequence[Unit], keys: Keys) -> Unit:
     key = keys.unit([unit.key for unit in group])
     source = first.root / FOLDER / f"{key[:_KEY_DIGITS]}.cpp"
     lines = [f'#include "{unit.source.relative_to(unit.root).as_posix()}"\n' for unit in group]
-    try:
+    with system_errors(ToolchainError, "cannot be written", source):
         write_if_changed(source, "// Kernels that are compiled together.\n" + "".join(lines))
-    except OSError as exc:
-        raise ToolchainError(f"{source}: cannot be written: {exc.strerror or exc}") from exc
     return Unit(
         key=key,
         name=f"{len(group)} kernels: {first.name}, ...",
