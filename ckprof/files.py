@@ -10,7 +10,7 @@ import secrets
 import shutil
 import tempfile
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -175,21 +175,18 @@ def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
     """
     where = parent or temporary_folder()
     remove_abandoned(where)
-    try:
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=where)).resolve()
-    except OSError as exc:
-        raise _unusable(where, exc) from None
-    try:
+    with ExitStack() as stack:
         try:
-            descriptor = own(folder)
+            folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=where)).resolve()
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            stack.callback(os.close, own(folder))
         except OSError as exc:
-            raise _unusable(where, exc) from None
-        try:
-            yield folder
-        finally:
-            os.close(descriptor)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+            raise InputError(
+                f"cannot make a folder for temporary files: {exc.strerror}; "
+                "free some space, or set TMPDIR to a folder that can be written",
+                where,
+            ) from None
+        yield folder
 
 
 def own(folder: Path) -> int:
@@ -239,11 +236,3 @@ def _is_abandoned(folder: Path, changed: float) -> bool:
     finally:
         os.close(descriptor)
     return True
-
-
-def _unusable(where: Path, error: OSError) -> InputError:
-    return InputError(
-        f"cannot make a folder for temporary files: {error.strerror}; "
-        "free some space, or set TMPDIR to a folder that can be written",
-        where,
-    )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.errors import InputError, UsageError
+from ckprof.errors import InputError, UsageError, input_errors, system_errors
 from ckprof.option import settable
 from ckprof.plain_text import unknown_name
 
@@ -167,13 +167,11 @@ def _user_name(uid: int) -> str:
 
 
 def _read(path: Path) -> dict[str, object]:
-    try:
-        values: dict[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
-        return values
-    except OSError as exc:
-        raise InputError(f"cannot read: {exc.strerror}", path) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
-        raise InputError(f"not valid TOML: {exc}", path) from None
+    with system_errors(InputError, "cannot read", path):
+        data = path.read_bytes()
+    with input_errors((tomllib.TOMLDecodeError, UnicodeDecodeError), "not valid TOML", path):
+        values: dict[str, object] = tomllib.loads(data.decode())
+    return values
 
 
 def _anchor(item: object, folder: Path, suffix: str) -> object:

@@ -292,18 +292,9 @@ def inspect_what_compiles(
     """
     target = inspecting_target(session, options.target)
     library = build_library(session, selection, replace(options, target=target.id), Purpose.INSPECT)
-    recipe = library.recipe
-    if library.code_objects is None:
-        nothing = Inspection(
-            target=recipe.target,
-            arch=recipe.arch,
-            api_level=recipe.api_level,
-            compiler=recipe.compiler.description,
-            kernels=(),
-        )
-        return nothing, library
+    folder = library.code_objects
     inspection = inspect_build(
-        read_code_objects(library.code_objects),
+        read_code_objects(folder) if folder is not None else code_objects_of((), library.recipe, {}),
         target,
         candidates=selection.candidates,
         problem=problem.problem if problem else None,

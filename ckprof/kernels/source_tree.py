@@ -131,7 +131,7 @@ def generate_tree(build_dir: BuildDir, candidates: Sequence[Candidate]) -> Sourc
             )
         )
     manifest.forget(root)
-    with _collection_paused():
+    with collection_paused():
         kernels, texts = _texts(build_dir, candidates)
     removed = manifest.remove_stale(root, texts)
     written = tuple(root / name for name, text in texts.items() if write_if_changed(root / name, text))
@@ -203,7 +203,7 @@ def _texts(build_dir: BuildDir, candidates: Sequence[Candidate]) -> tuple[list[K
 
 
 @contextmanager
-def _collection_paused() -> Iterator[None]:
+def collection_paused() -> Iterator[None]:
     """Look for no cycles: among thousands of texts there are none, and looking takes a fifth of the time."""
     was_enabled = gc.isenabled()
     gc.disable()

@@ -84,9 +84,7 @@ def _decode(decoder: msgspec.json.Decoder[Any], data: bytes, path: Path) -> Any:
         return decoder.decode(data)
     except msgspec.ValidationError as exc:
         raise InputError(_located(str(exc)), path) from None
-    except msgspec.DecodeError as exc:
-        _raise_syntax_error(data, path, str(exc))
-    except UnicodeDecodeError as exc:
+    except (msgspec.DecodeError, UnicodeDecodeError) as exc:
         _raise_syntax_error(data, path, str(exc))
     except RecursionError:
         raise InputError("nested too deeply, expected a catalog", path) from None

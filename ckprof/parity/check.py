@@ -135,7 +135,7 @@ class _TaskCheck:
         self._request = request
         self._direction = direction
         self._locked = locked
-        self._revision = revision
+        self._insisted = revision if request.revision else None
         self.title = f"{direction.id} {', '.join(_shown(path) for path in paths)}"
         self._lasting_title = f"{direction.id} {', '.join(map(lasting_name, paths))}"
         self.comparisons: list[StringComparison] = []
@@ -174,8 +174,7 @@ class _TaskCheck:
         locked, lock, against = self._locked, self._request.locked, self._request.against
         if locked is None or lock is None:
             printed = [self._read(against)] if against is not None else []
-            insisted = self._revision if self._request.revision else None
-            return expected_side(self.lists, printed, self._registry, insisted)
+            return expected_side(self.lists, printed, self._registry, self._insisted)
         notes = [
             f"{item.path} has changed since the lock was written"
             for item, request in zip(locked.lists, self.lists, strict=True)
@@ -185,20 +184,19 @@ class _TaskCheck:
 
     def _printed(self, conversions: Sequence[Conversion]) -> StringSide:
         """Return what CK Builder itself prints, after comparing the lists with it."""
-        assert self._request.builder is not None  # noqa: S101  # the caller asks
         tree = self._request.builder
+        assert tree is not None  # noqa: S101  # the caller asks
         self._session.tell(
             Message(f"asking the CK Builder of {tree} (compiled the first time): {self.title}")
         )
         requests, self._left_out, notes = printed_strings(
-            self._registry, self._direction.id, self._request.builder, self.lists, conversions
+            self._registry, self._direction.id, tree, self.lists, conversions
         )
-        insisted = self._revision if self._request.revision else None
         lists = builder_side(
             [read_builder(request, self._registry) for request in self.lists], self._registry.strings, "list"
         )
         printed = builder_side(
-            [read_builder(request, self._registry, insisted) for request in requests],
+            [read_builder(request, self._registry, self._insisted) for request in requests],
             self._registry.strings,
         )
         printed = replace(printed, notes=(*printed.notes, *notes))
@@ -206,7 +204,7 @@ class _TaskCheck:
         self.comparisons.append(
             compare(first, second, self._registry.strings, f"{self.title}: the lines of the list")
         )
-        return expected_side(self.lists, requests, self._registry, insisted)
+        return expected_side(self.lists, requests, self._registry, self._insisted)
 
     def _built(self, conversions: Sequence[Conversion]) -> StringSide:
         """Return the library's side; the library is built unless it was named."""

@@ -14,8 +14,7 @@ import msgspec
 
 from ckprof.errors import InputError, input_errors
 from ckprof.files import write_output
-from ckprof.model.strings.rendering import StringError
-from ckprof.parity.side import Entry, StringSide
+from ckprof.parity.side import Entry, StringSide, parse
 from ckprof.paths import conf_root
 from ckprof.version import __version__
 
@@ -140,10 +139,7 @@ def locked_side(
     """
     entries = []
     for number, text in enumerate(expected.strings):
-        try:
-            parsed = strings.parse(text)
-        except StringError as error:
-            raise InputError(f"{error.message} in {text!r}", path) from None
+        parsed = parse(strings, text, str(path))
         # Equal strings stand for different instances: the lock has no copies.
         entries.append(Entry(text=text, parsed=parsed, source=str(path), identity=number))
     return StringSide(name=NAME, origin=str(path), entries=tuple(entries), notes=tuple(notes))

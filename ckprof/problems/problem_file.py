@@ -7,7 +7,7 @@ import stat
 from collections import Counter
 from itertools import pairwise
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import msgspec
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from ckprof.model.problem_case import Token
     from ckprof.plugin.protocols import Operation
+
+
+D = TypeVar("D")
 
 
 def parse_problem(line: ProblemLine, operation: Operation, operations: Iterable[Operation]) -> ProblemCase:
@@ -277,13 +280,25 @@ def parse_problem_list(data: bytes, path: Path | str) -> list[ProblemCase]:
     :param path: for messages.
     :raises InputError: it is no such list, or a problem is wrong.
     """
-    with input_errors(msgspec.MsgspecError, "not a list of problems", path):
-        record = msgspec.json.decode(data, type=ListRecord)
-    if record.schema != SCHEMA:
-        raise InputError(f"the schema is {record.schema!r}, expected {SCHEMA!r}", path)
-    if record.version != VERSION:
-        raise InputError(f"version {record.version} is not known, expected {VERSION}", path)
+    record = decoded(data, path, ListRecord, "a list of problems", SCHEMA, VERSION)
     return [_counted(record_of, index, path) for index, record_of in enumerate(record.problems)]
+
+
+def decoded(data: bytes, path: Path | str, kind: type[D], what: str, schema: str, version: int) -> D:
+    """Return a document of problems.
+
+    :param path: for messages.
+    :param kind: a structure with the fields ``schema`` and ``version``.
+    :param what: what the document is, for messages.
+    :raises InputError: it is something else.
+    """
+    with input_errors(msgspec.MsgspecError, f"not {what}", path):
+        document: Any = msgspec.json.decode(data, type=kind)
+    if document.schema != schema:
+        raise InputError(f"the schema is {document.schema!r}, expected {schema!r}", path)
+    if document.version != version:
+        raise InputError(f"version {document.version} is not known, expected {version}", path)
+    return cast("D", document)
 
 
 def _counted(values: dict[str, Any], index: int, path: Path | str) -> ProblemCase:
@@ -292,21 +307,7 @@ def _counted(values: dict[str, Any], index: int, path: Path | str) -> ProblemCas
     where = f"problem {index}" + (f" ({remarks.name})" if remarks.name else "")
     if remarks.count < 1:
         raise InputError(f"{where}: count is {remarks.count}, expected at least 1", path)
-    try:
+    with input_errors((InputError, UsageError), where, path):
         problem = exact_problem({name: value for name, value in values.items() if name not in _REMARKS})
         dtype = DataType.parse(remarks.dtype) if remarks.dtype is not None else None
-    except InputError as exc:
-        raise InputError(f"{where}: {exc.message}", path) from None
-    except UsageError as exc:
-        raise InputError(f"{where}: {exc}", path) from None
-    return ProblemCase(
-        problem=problem,
-        count=remarks.count,
-        name=remarks.name,
-        network=remarks.network,
-        direction=remarks.direction,
-        dtype=dtype,
-        layout=remarks.layout,
-        splits=remarks.splits,
-        unsupported=remarks.unsupported,
-    )
+    return ProblemCase(problem=problem, **(msgspec.structs.asdict(remarks) | {"dtype": dtype}))

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ckprof.errors import InputError, PluginError, UsageError, input_errors
+from ckprof.errors import InputError, PluginError, UsageError
 from ckprof.files import content_of
 from ckprof.model.problem import LayerProblem
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.problem_types import known_problem_types
+from ckprof.problems.problem_file import decoded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -149,12 +150,7 @@ def read_set(path: Path) -> ProblemSet:
 
 
 def _parse(data: bytes, path: Path | str) -> ProblemSet:
-    with input_errors(msgspec.MsgspecError, "not a problem set", path):
-        read = msgspec.json.decode(data, type=ProblemSet)
-    if read.schema != SCHEMA:
-        raise InputError(f"the schema is {read.schema!r}, expected {SCHEMA!r}", path)
-    if read.version != VERSION:
-        raise InputError(f"version {read.version} is not known, expected {VERSION}", path)
+    read = decoded(data, path, ProblemSet, "a problem set", SCHEMA, VERSION)
     if not read.records:
         raise InputError("the set has no layers", path)
     try:

@@ -146,20 +146,12 @@ def _escaped_property(text: str) -> str:
 def failure_junit(error: CkprofError) -> str:
     """Return a report of one case, which ended with an error."""
     junit = JUnit("ckprof")
-    add_failure(junit, error)
-    return junit.render()
-
-
-def add_failure(junit: JUnit, error: CkprofError, suite: str = "") -> None:
-    """Add a suite of one case, which ended with an error.
-
-    :param suite: its name; by default that of the input.
-    """
     path = error.path if isinstance(error, InputError) else None
-    name = suite or (lasting_name(path) if path is not None else "ckprof")
+    name = lasting_name(path) if path is not None else "ckprof"
     case = junit.case(junit.suite(name), "can be read" if isinstance(error, InputError) else "has a result")
     first, *_ = str(error).splitlines()
     add(case, "error", str(error), type=type(error).__name__, message=first)
+    return junit.render()
 
 
 def failure_markdown(error: CkprofError) -> str:

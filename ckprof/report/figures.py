@@ -70,21 +70,17 @@ def number_column(
     show: Callable[[float], str] | None = None,
     hint: Callable[[RowT], str] | None = None,
     priority: int = ESSENTIAL,
-    short_name: str = "",
 ) -> Column[RowT]:
     """Return a column of figures.
 
     :param show: how they are written, if not as :func:`number` does.
-    :param short_name: the heading for terminals without room for the whole one.
     """
 
     def text(row: RowT) -> str:
         figure = value(row)
         return "" if figure is None else (show or number)(figure)
 
-    return Column(
-        heading, value, align="right", text=text, hint=hint, priority=priority, short_name=short_name
-    )
+    return Column(heading, value, align="right", text=text, hint=hint, priority=priority)
 
 
 def number(value: float) -> str:

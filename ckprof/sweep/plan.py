@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Final, TypeAlias
 
 from ckprof.events import Listener, Message, Progress
+from ckprof.kernels.source_tree import collection_paused
 from ckprof.measure.round_times import Timing
 from ckprof.measure.rounds import Ending, KernelConfiguration, Ranking, RoundOptions
 from ckprof.measure.rounds_loop import KernelGroup
@@ -166,9 +165,6 @@ class PlannedRanking(KernelGroup):
         return self.ranking.ending is not None
 
 
-_STATUSES: Final = {status.value: status for status in Status}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Everything that a sweep will do, problem by problem."""
@@ -199,7 +195,7 @@ class Plan:
     def has_failures(self) -> bool:
         """Whether a cell failed before and is not tried again; one that is not supported has not failed."""
         return any(
-            _STATUSES[visit.status].is_failure
+            Status(visit.status).is_failure
             for ranking in self.rankings
             if ranking.before.failed
             for visit in ranking.before.visits
@@ -256,22 +252,7 @@ class Plan:
         return least, most
 
 
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Keep the garbage collector from looking through what a plan is made of, all of which stays.
-
-    With tens of thousands of past attempts that takes as long as the plan itself.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-@_collector_paused()
+@collection_paused()
 def make_plan(request: PlanRequest, past: PastReader) -> Plan:
     """Plan a sweep.
 

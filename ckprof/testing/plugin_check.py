@@ -64,10 +64,6 @@ def _trials_of(kind: Kind[Any]) -> Callable[[Samples, Any], Trials]:
     return trials
 
 
-def _no_trials(samples: Samples, entry: object) -> Trials:
-    return ()
-
-
 def _tried(what: str, trials_of: Callable[[Any], Trials], entry: object) -> Iterator[ContractCheck]:
     """Yield what becomes of the trials of an object, up to the first that fails."""
     try:
