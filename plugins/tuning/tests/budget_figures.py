@@ -1,6 +1,6 @@
 """A search and measuring everything, given the same seconds: a simulation in which only a clock runs.
 
-``python -m plugins.tuning.tests.budget_figures`` prints it for ``plugins/tuning/docs/tune.md``.
+``python -m plugins.tuning.tests.budget_figures`` prints it for ``plugins/tuning/docs/tune-figures.md``.
 """
 
 from __future__ import annotations

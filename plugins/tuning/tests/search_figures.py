@@ -1,4 +1,4 @@
-"""Prints what a search needs with and without predicted times, for ``plugins/tuning/docs/tune.md``.
+"""Prints what a search needs with and without predicted times, for ``plugins/tuning/docs/tune-figures.md``.
 
 ``python -m plugins.tuning.tests.search_figures [HALF]``; what it needs is what
 :mod:`plugins.tuning.tests.prediction_figures` needs.
