@@ -158,8 +158,9 @@ def _require_owner(part: Path, found: os.stat_result, path: Path) -> None:
     if found.st_uid not in (os.geteuid(), 0):
         kind = stat.S_IFMT(found.st_mode)
         what = {stat.S_IFLNK: "symbolic link", stat.S_IFDIR: "folder"}.get(kind, "file")
+        owner = user_name(found.st_uid)
         raise ToolchainError(
-            f"{part}: this {what}{_way(part, path)} belongs to another user ({_user(found.st_uid)}), who may "
+            f"{part}: this {what}{_way(part, path)} belongs to another user ({owner}), who may "
             "have made it to have your files changed; remove it, or choose a place in a folder of your own"
         )
 
@@ -180,7 +181,8 @@ def _way(part: Path, path: Path) -> str:
     return "" if part == path else f" on the way to {path}"
 
 
-def _user(number: int) -> str:
+def user_name(number: int) -> str:
+    """Return the name of a user, the number of one without a name."""
     import pwd
 
     try:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import InputError, UsageError, input_errors, system_errors
 from ckprof.option import settable
 from ckprof.plain_text import unknown_name
+from ckprof.private_folders import user_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -151,19 +152,10 @@ def _doubt_about(path: Path) -> str:
             except OSError as exc:
                 return f"{what} cannot be examined ({exc.strerror})"
             if status.st_uid not in (user, 0):
-                return f"{what} belongs to another user ({_user_name(status.st_uid)})"
+                return f"{what} belongs to another user ({user_name(status.st_uid)})"
             if status.st_mode & stat.S_IWOTH:
                 return f"{what} can be written by everybody"
     return ""
-
-
-def _user_name(uid: int) -> str:
-    try:
-        import pwd
-
-        return pwd.getpwuid(uid).pw_name
-    except (ImportError, KeyError):
-        return str(uid)
 
 
 def _read(path: Path) -> dict[str, object]:

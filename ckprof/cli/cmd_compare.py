@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.cli import shared_options
 from ckprof.cli.fields import add_fields, chosen
-from ckprof.cli.outputs import Outputs, add_outputs
+from ckprof.cli.outputs import Outputs, add_formats
 from ckprof.compare.options import ChangePolicy, CompareOptions, SettleOptions
 from ckprof.errors import ExitCode, UsageError
 from ckprof.wording import counted
@@ -55,13 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     )
     _add_settle_options(parser)
     group = parser.add_argument_group("output")
-    group.add_argument(
-        "--format",
-        default="table",
-        metavar="ID",
-        help="format of the result (default: table): {comparison format}",
-    )
-    add_outputs(group)
+    add_formats(group, "format of the result (default: table): {comparison format}")
 
 
 def _add_settle_options(parser: argparse.ArgumentParser) -> None:

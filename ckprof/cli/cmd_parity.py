@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
 from ckprof.cli.fields import add_fields, chosen
-from ckprof.cli.outputs import Outputs, add_outputs
+from ckprof.cli.outputs import Outputs, add_formats
 from ckprof.errors import ExitCode
 from ckprof.model.conversion import ListReading
 from ckprof.parity.check import check_parity
@@ -66,13 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
 def add_comparison_options(parser: argparse.ArgumentParser) -> None:
     """Add what decides how strings are compared and reported, and how lists are read."""
     group = parser.add_argument_group("comparison")
-    group.add_argument(
-        "--format",
-        default="table",
-        metavar="ID",
-        help="format of the result (default: table): {parity format}",
-    )
-    add_outputs(group)
+    add_formats(group, "format of the result (default: table): {parity format}")
     add_fields(group, ParityRequest, "fail_on", "revision")
     add_fields(parser.add_argument_group("lists"), ListReading, "layout", "dtype", "lenient", "mma_k_table")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ckprof.cli import shared_options
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.instance_report import print_instances, print_plan
-from ckprof.cli.outputs import Delivery, Outputs, add_outputs, check_report
+from ckprof.cli.outputs import Delivery, Outputs, add_formats, check_report
 from ckprof.cli.run_options import (
     add_problem_options,
     add_run_options,
@@ -101,11 +101,9 @@ def _add_output_options(parser: argparse.ArgumentParser, session: Session) -> No
         help="build the kernels as 'ckprof build' does, and stop: what can be done where none can be run",
     )
     add_fields(group, RunPlanOptions, "why")
-    group.add_argument(
-        "--format",
-        default="table",
-        metavar="ID",
-        help="format of the result on standard output: table, csv, json, md, junit, github, or one that a "
+    add_formats(
+        group,
+        "format of the result on standard output: table, csv, json, md, junit, github, or one that a "
         "plugin adds "
         "(default: table); on a terminal the table is cut to its width and counts unsupported instances by "
         "reason; files and pipes get all rows and columns",
@@ -129,7 +127,6 @@ def _add_output_options(parser: argparse.ArgumentParser, session: Session) -> No
         "formats table, md and csv. Problems without a verified kernel are named on standard error",
     )
     add_fields(group, StoreOptions, "store", "tags", required=False)
-    add_outputs(group)
     group.add_argument("--json", type=Path, metavar="PATH", help="write the JSON report to this file as well")
 
 

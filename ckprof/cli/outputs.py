@@ -9,7 +9,7 @@ import argparse
 import re
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -90,8 +90,14 @@ def add_output_file(group: argparse._ActionsContainer) -> None:
     )
 
 
+def add_formats(group: argparse._ActionsContainer, help: str) -> None:
+    """Add ``--format`` and ``-o`` to a command that renders its result with formats that plugins add."""
+    group.add_argument("--format", default="table", metavar="ID", help=help)
+    add_outputs(group)
+
+
 def add_outputs(group: argparse._ActionsContainer) -> None:
-    """Add ``-o`` to a command that renders its result with formats of plugins."""
+    """Add ``-o`` to a command that renders its result in several formats."""
     group.add_argument(
         "-o",
         "--output",
@@ -161,7 +167,7 @@ def _outputs(arguments: argparse.Namespace) -> list[tuple[Path, str]]:
     return getattr(arguments, "outputs", None) or []
 
 
-class Outputs:
+class Outputs(AbstractContextManager["Outputs"]):
     """The formats that were asked for: as a context manager, reports in them why there is no result.
 
     :param formats: those that there are.
@@ -198,9 +204,6 @@ class Outputs:
     def mark_delivered(self) -> None:
         """Note that there is a result: whoever has it writes it, and what follows is no reason against it."""
         self._delivered = True
-
-    def __enter__(self) -> Outputs:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

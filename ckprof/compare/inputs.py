@@ -54,21 +54,18 @@ def _only(side: Side, direction: str) -> Side:
 _SQLITE: Final = b"SQLite format 3\0"
 
 
-def read_input(
-    session: Session, source: SideInput, hints: ImportHints | None = None, *, by_device: bool = False
-) -> Side:
+def read_input(session: Session, source: SideInput, hints: ImportHints | None = None) -> Side:
     """Return a side: a store, or a file that can be imported into one, read if it is not yet.
 
     :param source: of a path, ``PATH@TAG`` means only what was measured with ``--tag TAG``.
     :param hints: what a file does not say itself.
-    :param by_device: tell devices apart, see :func:`~ckprof.compare.side.side_of`.
     :raises InputError: there is no such file, it is of no known kind, or has no such tag.
     :raises StoreError: the store cannot be used.
     """
     if isinstance(source, Side):
         return source
     attempts = input_attempts(session, source, hints)
-    return side_of(str(source), attempts, input_baselines(source), by_device=by_device)
+    return side_of(str(source), attempts, input_baselines(source))
 
 
 def input_attempts(

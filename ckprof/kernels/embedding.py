@@ -176,9 +176,7 @@ def _registered(kernel: KernelFiles, fields: Mapping[str, Any]) -> dict[str, Any
 
 
 def _literal(value: object) -> str:
-    if isinstance(value, bool):
-        return string_literal(boolean(value))
-    return string_literal(str(value))
+    return string_literal(boolean(value) if isinstance(value, bool) else str(value))
 
 
 def _copies(

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from ckprof.kernels.candidates import Candidate
     from ckprof.kernels.choose import Selection
-    from ckprof.model.catalog import CatalogRecord
     from ckprof.model.conversion import Conversion
     from ckprof.session import Session
 
@@ -204,13 +203,9 @@ def _lines_of_records(session: Session, selection: Selection) -> dict[str, str]:
             for record in catalog.records:
                 key = registry.instance_of(catalog, record)[1].key
                 # ids are positions in the list of origin, which this one is not
-                single = replace(catalog, records=(_first(record),))
+                single = replace(catalog, records=(msgspec.structs.replace(record, id=0),))
                 lines[key] = variant.native(single)[-1]
     return lines
-
-
-def _first(record: CatalogRecord) -> CatalogRecord:
-    return msgspec.structs.replace(record, id=0)
 
 
 def _read(session: Session, text: str) -> Conversion:

@@ -13,7 +13,7 @@ import shlex
 import shutil
 import subprocess
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -46,15 +46,8 @@ std::size_t use() { return twice(sizeof(int)); }
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RejectedCompiler:
-    """A command that is no usable compiler, and why."""
-
-    command: tuple[str, ...]
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{' '.join(self.command)}: {self.reason}"
+#: why a command cannot be used that is not there
+NOT_FOUND: Final = "not found"
 
 
 class _UnusableError(Exception):
@@ -69,8 +62,8 @@ class _UnusableError(Exception):
         self.lasting = lasting
 
 
-def probe(command: Sequence[str], store: Path | None) -> Compiler | RejectedCompiler:
-    """Ask a command for its version and let it check a small source.
+def probe(command: Sequence[str], store: Path | None) -> Compiler | str:
+    """Ask a command for its version and let it check a small source; say why it cannot be used if it cannot.
 
     :param command: how to call the compiler.
     :param store: folder for answers, ``None`` to ask every time.
@@ -78,14 +71,14 @@ def probe(command: Sequence[str], store: Path | None) -> Compiler | RejectedComp
     words = tuple(command)
     executables = _executables(words)
     if not executables:
-        return RejectedCompiler(command=words, reason="not found")
+        return NOT_FOUND
     memo = store / f"{_digest(words, *executables)}.json" if store is not None else None
     answer = _recall(memo) if memo is not None else None
     if answer is None:
         try:
             answer = _ask(words, executables)
         except _UnusableError as exc:
-            answer = RejectedCompiler(command=words, reason=str(exc))
+            answer = str(exc)
             if not exc.lasting:
                 return answer
         if memo is not None:
@@ -219,16 +212,17 @@ def parse_version(banner: str) -> tuple[CompilerFamily, tuple[int, int, int]]:
     raise _UnusableError(f"not a known compiler, --version says: {shown}", lasting=True)
 
 
-def _remember(memo: Path, answer: Compiler | RejectedCompiler) -> None:
+def _remember(memo: Path, answer: Compiler | str) -> None:
     with suppress(OSError):  # only costs time: the next run asks again
         write_atomically(memo, msgspec.json.encode(answer).decode())
 
 
-def _recall(memo: Path) -> Compiler | RejectedCompiler | None:
+_ANSWERS: Final[msgspec.json.Decoder[Compiler | str]] = msgspec.json.Decoder(Compiler | str)
+
+
+def _recall(memo: Path) -> Compiler | str | None:
     try:
-        data = memo.read_bytes()
-        kind: type[Compiler | RejectedCompiler] = RejectedCompiler if b'"reason"' in data else Compiler
-        return msgspec.json.decode(data, type=kind)
+        return _ANSWERS.decode(memo.read_bytes())
     except (OSError, ValueError):
         return None
 
@@ -272,25 +266,25 @@ _log: Final = logging.getLogger(__name__)
 
 def search_compilers(
     *, store: Path | None = None, first_only: bool = False, variable: bool = True
-) -> tuple[tuple[Compiler, ...], tuple[RejectedCompiler, ...]]:
+) -> tuple[tuple[Compiler, ...], tuple[str, ...]]:
     """Look for usable compilers: ``$CXX``, the usual names, then the ``ziglang`` package.
 
     :param store: folder for the answers of compilers, by default in the cache.
     :param first_only: stop at the first usable one.
     :param variable: look at ``$CXX`` as well.
-    :returns: them in order of preference, and commands that are none.
+    :returns: them in order of preference, and commands that are none, with the reason.
     """
     store = store if store is not None else probe_store()
     compilers: list[Compiler] = []
-    rejections: list[RejectedCompiler] = []
+    rejections: list[str] = []
     for command, expected in _candidates(variable):
         answer = probe(command, store)
-        if not isinstance(answer, RejectedCompiler):
+        if isinstance(answer, Compiler):
             compilers.append(answer)
             if first_only:
                 break
-        elif expected or answer.reason != "not found":
-            rejections.append(answer)
+        elif expected or answer != NOT_FOUND:
+            rejections.append(f"{' '.join(command)}: {answer}")
     return _distinct(compilers), tuple(rejections)
 
 
@@ -305,12 +299,12 @@ def find_compiler(requested: str | None = None, *, store: Path | None = None) ->
     if requested is not None:
         command = words_of(requested, "--compiler")
         answer = probe(command, store)
-        if isinstance(answer, RejectedCompiler):
-            raise ToolchainError(
-                f"the compiler asked for cannot be used: {answer}; "
-                "leave out --compiler to take the first usable one"
-            )
-        return answer
+        if isinstance(answer, Compiler):
+            return answer
+        raise ToolchainError(
+            f"the compiler asked for cannot be used: {' '.join(command)}: {answer}; "
+            "leave out --compiler to take the first usable one"
+        )
     compilers, rejections = search_compilers(store=store, first_only=True)
     for rejection in rejections:
         _log.warning("compiler skipped: %s", rejection)

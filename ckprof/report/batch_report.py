@@ -44,12 +44,7 @@ def render_batch_csv(batch: BatchResults) -> str:
 
 def render_batch_json(batch: BatchResults) -> str:
     """Render everything: the summary, and the full report of each list."""
-    return json.dumps(batch_as_json(batch), indent=2) + "\n"
-
-
-def batch_as_json(batch: BatchResults) -> dict[str, Any]:
-    """Return the report as plain values."""
-    return {
+    values = {
         "schema": SCHEMA,
         "version": VERSION,
         "root": batch.root,
@@ -64,6 +59,7 @@ def batch_as_json(batch: BatchResults) -> dict[str, Any]:
             for item in batch.lists
         ],
     }
+    return json.dumps(values, indent=2) + "\n"
 
 
 def _properties(item: ListResult) -> dict[str, Any]:

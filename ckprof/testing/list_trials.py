@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ckprof.model.catalog import Catalog
+    from ckprof.model.conversion import ConversionRequest
     from ckprof.model.strings.kind import StringKind
     from ckprof.plugin.protocols import (
         BuilderReader,
@@ -92,17 +93,20 @@ def _counted(samples: Samples, query: InstanceQuery) -> str:
 
 
 def _converted(samples: Samples, converter: Converter) -> str:
-    for request in samples.requests():
-        if converter.recognises(request):
-            return f"{request.path.name}: {converter.convert(request).lines} lines"
-    raise CannotTry("recognises none of the lists; name one of its dialect with --conf")
+    request = _recognised(samples, converter)
+    return f"{request.path.name}: {converter.convert(request).lines} lines"
 
 
 def _read(samples: Samples, reader: BuilderReader) -> str:
+    request = _recognised(samples, reader)
+    found = reader.read(request, samples.registry.strings, default_revision())
+    return f"{request.path.name}: {len(found.strings)} strings"
+
+
+def _recognised(samples: Samples, reader: Converter | BuilderReader) -> ConversionRequest:
     for request in samples.requests():
         if reader.recognises(request):
-            found = reader.read(request, samples.registry.strings, default_revision())
-            return f"{request.path.name}: {len(found.strings)} strings"
+            return request
     raise CannotTry("recognises none of the lists; name one of its dialect with --conf")
 
 

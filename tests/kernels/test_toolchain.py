@@ -10,7 +10,7 @@ import pytest
 
 from ckprof.errors import ExitCode, ToolchainError
 from ckprof.kernels import toolchain
-from ckprof.kernels.toolchain import RejectedCompiler, ask, find_compiler, parse_version, search_compilers
+from ckprof.kernels.toolchain import ask, find_compiler, parse_version, search_compilers
 from ckprof.model.recipe import Compiler, CompilerFamily
 
 GCC = "{name} (Debian 12.2.0-14+deb12u1) {version}\nCopyright (C) 2022 Free Software Foundation, Inc.\n"
@@ -167,7 +167,7 @@ def test_a_hanging_compiler_is_skipped_and_asked_again(bin_dir, store, monkeypat
     monkeypatch.setattr(toolchain, "_TIMEOUT_S", 0.2)
     path = gcc(bin_dir / "g++", before="time.sleep(30)")
     answer = toolchain.probe(("g++",), store)
-    assert isinstance(answer, RejectedCompiler) and "no answer within 0.2 s" in answer.reason
+    assert isinstance(answer, str) and "no answer within 0.2 s" in answer
     monkeypatch.undo()
     gcc(path)
     assert isinstance(toolchain.probe((str(path),), store), Compiler)
@@ -185,7 +185,7 @@ def test_answers_are_kept_until_the_executable_changes(bin_dir, store):
     assert find_compiler(store=store).version == (12, 3, 0)
     gcc(path, "9.1.0")
     for _ in range(2):
-        assert isinstance(toolchain.probe(("g++",), store), RejectedCompiler)
+        assert isinstance(toolchain.probe(("g++",), store), str)
     assert calls(path) == 3 * asked + 1
 
 

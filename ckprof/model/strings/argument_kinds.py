@@ -99,15 +99,11 @@ def elements_of(text: str) -> tuple[str, ...]:
     return tuple(element.strip() for element in match[1].split(",")) if match and match[1].strip() else ()
 
 
-def _of_pair(text: str) -> str:
-    return elements_of(text)[0]
-
-
 #: one type for two tensors that are made into one; its value is that type, and what strings of kernels say
 ELEMENT_PAIR = Kind(
     expected="a pair of one type, such as Tuple(fp16,fp16)",
     pattern="|".join(rf"[Tt]uple\({name} *, *{name}\)" for name in ELEMENT_TYPE.meanings),
-    parse=_of_pair,
+    parse=lambda text: elements_of(text)[0],
 )
 #: the type of an operand of one tensor, or of one that is made of two
 OPERAND_TYPE = Kind(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from ckprof.errors import UsageError, input_errors
-from ckprof.files import scratch_folder, write_output
+from ckprof.files import scratch_folder
 from ckprof.plugin.protocols import StoreFormat
 from ckprof.plugin.protocols.converters import ExportResult, ImportHints
 from ckprof.store.attempt import Attempt
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 _FURTHER: Final = {"samples_ms": "DOUBLE[]", "record": "VARCHAR"}
 _TYPES: Final = {int: "BIGINT", float: "DOUBLE", str: "VARCHAR", bool: "BOOLEAN"}
 _BATCH: Final = 1_000
-#: bytes that are copied at once
-_BLOCK: Final = 1 << 20
 
 
 def _duckdb() -> Any:
@@ -47,7 +44,7 @@ def write(store: Store, query: StoreQuery, path: Path) -> ExportResult:
     duckdb = _duckdb()
     result = ExportResult()
     with scratch_folder() as folder:
-        lines, target = Path(folder, "attempts.ndjson"), Path(folder, "attempts.parquet")
+        lines = Path(folder, "attempts.ndjson")
         with lines.open("wb") as stream:
             for attempt in store.attempts(query):
                 stream.write(msgspec.json.encode(_row(attempt)) + b"\n")
@@ -60,10 +57,8 @@ def write(store: Store, query: StoreQuery, path: Path) -> ExportResult:
         with input_errors(duckdb.Error, "cannot be written", path):
             with duckdb.connect() as connection:
                 connection.execute(
-                    f"COPY (SELECT * FROM {source}) TO {_quoted(target)} (FORMAT parquet, COMPRESSION zstd)"  # noqa: S608
+                    f"COPY (SELECT * FROM {source}) TO {_quoted(path)} (FORMAT parquet, COMPRESSION zstd)"  # noqa: S608
                 )
-        with target.open("rb") as written:
-            write_output(path, iter(partial(written.read, _BLOCK), b""))
     return result
 
 

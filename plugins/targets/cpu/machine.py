@@ -183,7 +183,7 @@ def _compilers() -> Iterator[Finding]:
     if not compilers:
         yield Finding(topic, State.MISSING, "no g++ 11, clang++ 14 or newer", "apt-get install g++")
     for rejection in rejections:
-        yield Finding(topic, State.BROKEN, str(rejection), "not used")
+        yield Finding(topic, State.BROKEN, rejection, "not used")
     if ziglang_executable() is None:
         topic, state = f"{topic} without administrator rights", State.OPTIONAL if compilers else State.MISSING
         yield Finding(topic, state, "package ziglang is not installed", "pip install 'ckprof[zig]'")

@@ -80,7 +80,7 @@ def _compilers() -> Iterator[Finding]:
         none = "no amdclang++, hipcc or clang++ 17 or newer with the AMDGPU backend"
         yield Finding(topic, State.MISSING, none, INSTALL_COMMAND)
     for rejection in rejections:
-        yield Finding(topic, State.OPTIONAL, str(rejection), "not used")
+        yield Finding(topic, State.OPTIONAL, rejection, "not used")
 
 
 def _hip_headers() -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.errors import ToolchainError
 from ckprof.files import write_atomically
 from ckprof.kernels.keys import digest_parts
-from ckprof.kernels.toolchain import RejectedCompiler, ask, probe, probe_store, words_of
+from ckprof.kernels.toolchain import NOT_FOUND, ask, probe, probe_store, words_of
 from ckprof_plugins.targets.hip.rocm import install_advice, rocm_roots
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class HipCompiler:
 
 def search_hip_compilers(
     arch: str | None = None, *, first_only: bool = False
-) -> tuple[tuple[HipCompiler, ...], tuple[RejectedCompiler, ...]]:
+) -> tuple[tuple[HipCompiler, ...], tuple[str, ...]]:
     """Look for usable compilers: ``$HIPCXX``, those of ROCm, then the usual names, newest first.
 
     Returned in order of preference, with those that were found and cannot be used.
@@ -68,15 +68,15 @@ def search_hip_compilers(
     :param first_only: stop at the first usable one.
     """
     compilers: dict[str, HipCompiler] = {}
-    rejections: list[RejectedCompiler] = []
+    rejections: list[str] = []
     for command, expected in _candidates():
         answer = _usable(command, arch)
         if isinstance(answer, HipCompiler):
             compilers.setdefault(answer.compiler.identity, answer)
             if first_only:
                 break
-        elif expected or answer.reason != "not found":
-            rejections.append(answer)
+        elif expected or answer != NOT_FOUND:
+            rejections.append(f"{' '.join(command)}: {answer}")
     return tuple(compilers.values()), tuple(rejections)
 
 
@@ -88,11 +88,12 @@ def find_hip_compiler(arch: str, requested: str | None = None) -> HipCompiler:
     :raises ToolchainError: there is none; the message says what was tried and what to install.
     """
     if requested is not None:
-        answer = _usable(words_of(requested, "--compiler"), arch)
+        command = words_of(requested, "--compiler")
+        answer = _usable(command, arch)
         if isinstance(answer, HipCompiler):
             return answer
         raise ToolchainError(
-            f"the compiler asked for cannot be used: {answer}; "
+            f"the compiler asked for cannot be used: {' '.join(command)}: {answer}; "
             "leave out --compiler to take the first usable one"
         )
     compilers, rejections = search_hip_compilers(arch, first_only=True)
@@ -123,24 +124,20 @@ def _candidates() -> Iterator[tuple[tuple[str, ...], bool]]:
     yield ("hipcc",), False
 
 
-def _usable(command: tuple[str, ...], arch: str | None) -> HipCompiler | RejectedCompiler:
+def _usable(command: tuple[str, ...], arch: str | None) -> HipCompiler | str:
     answer = probe(command, probe_store())
-    if isinstance(answer, RejectedCompiler):
+    if isinstance(answer, str):
         return answer
     version = ".".join(map(str, answer.version))
     if answer.family.value != "clang":
-        return RejectedCompiler(command=command, reason="compiles no HIP: it is no clang")
+        return "compiles no HIP: it is no clang"
     if answer.version < _OLDEST:
-        return RejectedCompiler(
-            command=command, reason=f"version {version} is too old, {_OLDEST[0]} is needed"
-        )
+        return f"version {version} is too old, {_OLDEST[0]} is needed"
     hip = _ask(answer)
     if not hip.archs:
-        return RejectedCompiler(
-            command=command, reason=f"version {version} was built without the AMDGPU backend"
-        )
+        return f"version {version} was built without the AMDGPU backend"
     if arch is not None and arch not in hip.archs:
-        return RejectedCompiler(command=command, reason=f"version {version} does not know {arch}")
+        return f"version {version} does not know {arch}"
     return hip
 
 
