@@ -94,6 +94,10 @@ class InputError(CkprofError):
         self.path = path
         self.line = line
         self.column = column
+        #: all that is wrong, and where
+        self.diagnostics: tuple[Diagnostic, ...] = (
+            Diagnostic(path=path or "", message=message, line=line, column=column),
+        )
         where = ":".join(one_line(str(part)) for part in (path, line, column) if part is not None)
         super().__init__(f"{where}: {message}" if where else message)
 
@@ -168,9 +172,9 @@ class ListError(InputError):
     """
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
-        self.diagnostics = tuple(diagnostics)
-        first = self.diagnostics[0]
+        first = diagnostics[0]
         super().__init__(first.message, first.path, first.line, first.column)
+        self.diagnostics = tuple(diagnostics)
         lines = [str(diagnostic) for diagnostic in self.diagnostics[:SHOWN]]
         hidden = len(self.diagnostics) - SHOWN
         if hidden > 0:

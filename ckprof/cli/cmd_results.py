@@ -149,7 +149,7 @@ def _overview(store: Store, query: StoreQuery) -> Document:
     # the attempts are read where something is to be said of them together
     has_layers, has_unserved = bool(Layers(sessions)), _has_unserved(summaries)
     side = _side(store, query) if has_layers or has_unserved else None
-    unserved = unserved_of(side) if side is not None and has_unserved else ()
+    unserved = unserved_of(side.by_problem) if side is not None and has_unserved else ()
     rows: list[MeasurementSummary | Unserved] = [*store.best(query), *unserved]
     shown = {
         "problem": lambda row: row.problem.describe(),

@@ -7,7 +7,6 @@ from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.errors import ListError
 from ckprof.model.conversion import CatalogState, ListState
 from ckprof.report.ci import AnnotationLevel, Remark, remark, remarks_on, render
 from ckprof.report.document import Document
@@ -133,7 +132,10 @@ class ConvertReport:
         if item.reason:
             values["reason"] = item.reason
         if item.error is not None:
-            values["errors"] = _errors(item)
+            values["errors"] = [
+                {"line": one.line, "column": one.column, "message": one.message}
+                for one in item.error.diagnostics
+            ]
         return values
 
 
@@ -155,16 +157,6 @@ def _remarks(item: TreeList) -> Iterator[Remark]:
             yield remark(AnnotationLevel.WARNING, "left out", why.message, item.path, line)
     for line, what in item.conversion.lossy.items():
         yield remark(AnnotationLevel.NOTICE, "lossy", what, item.path, line)
-
-
-def _errors(item: TreeList) -> list[dict[str, Any]]:
-    error = item.error
-    diagnostics = error.diagnostics if isinstance(error, ListError) else (error,)
-    return [
-        {"line": diagnostic.line, "column": diagnostic.column, "message": diagnostic.message}
-        for diagnostic in diagnostics
-        if diagnostic
-    ]
 
 
 def _file_values(file: CatalogFile) -> dict[str, Any]:

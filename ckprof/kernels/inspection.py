@@ -210,14 +210,12 @@ def inspect_build(
     """Read the code objects of a build.
 
     :param code: what the build left.
+    :param target: one that reads machine code.
     :param candidates: the instances, for estimates.
     :param problem: what estimates are about.
     :param splits: parts of the reduction, for estimates.
-    :raises UsageError: the target does not read machine code.
     :raises InputError: a code object cannot be read.
     """
-    if not offers(target, Target.inspect):
-        raise UsageError(f"target {target.id} builds no code objects that could be inspected")
     by_path = _read(target, code.arch, {kernel.path for kernel in code.kernels})
     by_key = {candidate.instance.key: candidate for candidate in candidates}
     kernels, unattributed = [], []
@@ -339,8 +337,7 @@ def load_inspection(
     if (root / FILE).is_file() or tree is None:
         code = read_code_objects(root)
         if tree is None or {kernel.key for kernel in code.kernels} <= {kernel.key for kernel in tree.kernels}:
-            target = session.registry.targets.find(code.target)
-            return inspect_build(code, target), {}
+            return inspect_build(code, inspecting_target(session, code.target)), {}
     return _compiled(session, root, tree, options)
 
 

@@ -267,7 +267,7 @@ class Batch:
         """
         for path, name, place in self._listed():
             result, error = self._result(path, name)
-            if result.verdict.is_broken:
+            if result.verdict is ListVerdict.BROKEN:
                 self._session.tell(Message(result.reason, Level.WARNING))
             text = result.reason or status_counts(result.counts)
             self._session.tell(Message(f"{place}: {result.verdict.value}: {text}"))

@@ -140,11 +140,6 @@ class ListVerdict(Enum):
     #: nothing of it was asked for
     SKIPPED = "skipped"
 
-    @property
-    def is_broken(self) -> bool:
-        """True when the list cannot be read."""
-        return self is ListVerdict.BROKEN
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListResult:

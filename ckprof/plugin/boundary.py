@@ -30,10 +30,6 @@ _HERE: Final = str(Path(__file__).parent)
 _END: Final = object()
 
 
-def _nobody(error: BaseException, plugin: str) -> str:
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class Boundary:
     """As a context manager, reports what code of a plugin raises; interrupts pass.
@@ -46,7 +42,7 @@ class Boundary:
 
     plugin: str
     subject: str
-    culprit: Culprit = _nobody
+    culprit: Culprit = lambda error, plugin: ""
     allowed: tuple[type[BaseException], ...] = ()
 
     def __enter__(self) -> None:

@@ -54,12 +54,6 @@ _CONTAINERS: Final[Mapping[str, tuple[type, ...]]] = {
 _OPTIONAL: Final[dict[object, tuple[str, ...]]] = {}
 
 
-def optional(function: FunctionT) -> FunctionT:
-    """Mark a member of a protocol that objects may lack: they do then what the protocol's own does."""
-    _OPTIONAL[function] = ()
-    return function
-
-
 def optional_with(*names: str) -> Callable[[FunctionT], FunctionT]:
     """Mark a member that objects may lack; those that have it must have some others, too."""
 
@@ -68,6 +62,10 @@ def optional_with(*names: str) -> Callable[[FunctionT], FunctionT]:
         return function
 
     return mark
+
+
+#: marks a member of a protocol that objects may lack: they do then what the protocol's own does
+optional: Final = optional_with()
 
 
 def offers(item: object, member: Callable[..., object]) -> bool:

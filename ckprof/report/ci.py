@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 from xml.etree import ElementTree
 
-from ckprof.errors import Diagnostic, InputError, ListError
+from ckprof.errors import InputError
 from ckprof.paths import checkout_path, lasting_name
 from ckprof.plain_text import one_line, plain
 from ckprof.report.document import Block, Document
 from ckprof.report.escape import xml_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from ckprof.errors import CkprofError
 
@@ -166,17 +166,10 @@ def failure_annotations(error: CkprofError) -> str:
 
 
 def remarks_on(error: CkprofError) -> list[Remark]:
-    """Return a remark for each place that is wrong."""
+    """Return a remark for each thing that is wrong, at its place."""
+    if not isinstance(error, InputError):
+        return [remark(AnnotationLevel.ERROR, "ckprof", str(error))]
     return [
         remark(AnnotationLevel.ERROR, "ckprof", one.message, one.path or None, one.line, one.column)
-        for one in _diagnostics(error)
+        for one in error.diagnostics
     ]
-
-
-def _diagnostics(error: CkprofError) -> Sequence[Diagnostic]:
-    if isinstance(error, ListError):
-        return error.diagnostics
-    if isinstance(error, InputError):
-        path = error.path if error.path is not None else ""
-        return [Diagnostic(path=path, message=error.message, line=error.line, column=error.column)]
-    return [Diagnostic(path="", message=str(error))]

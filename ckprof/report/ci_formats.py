@@ -101,7 +101,7 @@ def render_batch_github(batch: BatchResults) -> str:
     for item in batch.lists:
         if item.results is not None:
             remarks += _remarks(item.results)
-        elif item.verdict.is_broken:
+        elif item.verdict is ListVerdict.BROKEN:
             source, _, message = item.reason.partition(": ")
             remarks.append(remark_at(source, AnnotationLevel.ERROR, item.name, message or item.reason))
     counts = ", ".join(f"{count} {verdict.value}" for verdict, count in batch.verdicts.items())

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ckprof.compare.compare import Comparison
-    from ckprof.compare.side import MeasuredRow, ProblemKey, Side
+    from ckprof.compare.side import MeasuredRow, ProblemKey
     from ckprof.model.problem import Problem
     from ckprof.model.results import RunResults
     from ckprof.report.table import Column
@@ -50,11 +50,6 @@ class Unserved:
         return f"none: {self.reason}"
 
 
-def unserved_of(side: Side) -> tuple[Unserved, ...]:
-    """Return the problems of a side without a verified time; numbers count all of its problems from 1."""
-    return _unserved_of(side.by_problem)
-
-
 def compared_unserved(comparison: Comparison) -> list[tuple[ProblemKey, Unserved | None, Unserved | None]]:
     """Return the problems that no kernel serves on a side, with the reason on each that is one of these."""
     sides: list[dict[ProblemKey, Unserved]] = []
@@ -62,7 +57,7 @@ def compared_unserved(comparison: Comparison) -> list[tuple[ProblemKey, Unserved
         groups: dict[ProblemKey, list[MeasuredRow]] = defaultdict(list)
         for row in (*(getattr(compared, name) for compared in comparison.rows), *alone):
             groups[row.key.problem].append(row)
-        sides.append({one.key: one for one in _unserved_of(groups) if one.key is not None})
+        sides.append({one.key: one for one in unserved_of(groups) if one.key is not None})
     old, new = sides
     return [(key, old.get(key), new.get(key)) for key in dict.fromkeys((*old, *new))]
 
@@ -86,7 +81,8 @@ def unserved_in(results: RunResults, problem_index: int) -> Unserved | None:
     )
 
 
-def _unserved_of(groups: Mapping[ProblemKey, Sequence[MeasuredRow]]) -> tuple[Unserved, ...]:
+def unserved_of(groups: Mapping[ProblemKey, Sequence[MeasuredRow]]) -> tuple[Unserved, ...]:
+    """Return the problems of a side without a verified time; numbers count all of its problems from 1."""
     return tuple(
         Unserved(
             problem=key.problem,

@@ -348,7 +348,7 @@ def report_content(
         facts=tuple(_facts(side)),
         failures=_failures(known),
         best=tuple(best_rows(side, options)),
-        unserved=unserved_of(side),
+        unserved=unserved_of(side.by_problem),
         heat=heat_map(side),
         coverage=tuple(coverage(side, tolerance) for tolerance in options.tolerances),
         layers=layers,

@@ -162,7 +162,7 @@ def case(request: pytest.FixtureRequest) -> tuple[list[Attempt], str]:
 def test_stores_and_comparisons_say_it(case: tuple[list[Attempt], str]) -> None:
     found, reason = case
     side = side_of("x.db", found)
-    (unserved,) = unserved_of(side)
+    (unserved,) = unserved_of(side.by_problem)
     assert (unserved.reason, unserved.number) == (reason, 1)
     whole = side_of("y.db", attempts(replace(MADE, session=later())))
     for old, new, expected in ((side, side, (reason, reason)), (whole, side, (None, reason))):
