@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import tempfile
 from contextlib import ExitStack
@@ -20,7 +21,6 @@ from ckprof.measure.observers import combine
 from ckprof.measure.options import ReferencePlace
 from ckprof.measure.prepare import InsufficientMemoryError, prepare_problem
 from ckprof.measure.verify.exact import ExactKind
-from ckprof.measure.worker.audit import chance
 from ckprof.measure.workers import device_lock
 from ckprof.model.device import DeviceIdentity, Reading
 from ckprof.model.outcome import Outcome, Status
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from ckprof.model.types import DataType, TypeSet
     from ckprof.plugin.protocols import Observer, Operation
 
-#: probability that a kernel is verified as in its first sample once more, in each later one
-_VERIFIED_ANEW: Final = 1 / 16
+#: of so many later samples, one at random verifies the kernel as the first one does
+_TRIALS_PER_WHOLE: Final = 16
 #: seconds that the bandwidth of a device, and its multiply-adds of one type, are measured for
 ROOF_S: Final = 0.1
 #: what operands and references may take on the disk between the passes: bytes, share of what is free, and
@@ -304,7 +304,7 @@ class KernelBench:
         if executor is None:
             raise ValueError("the bench is not open")
         found = self._operands.verified
-        known = found.get(cell) if chance.random() >= _VERIFIED_ANEW else None
+        known = found.get(cell) if secrets.randbelow(_TRIALS_PER_WHOLE) else None
         exact = self._exactly(group, cell) if known is None else None
         first, later = group.timing or (None, None)
         outcome = executor.measure(

@@ -47,7 +47,7 @@ def test_parent_does_not_reach_the_loader():
     reached = parent_modules()
     assert {"executor", "worker.process", "prepare"} <= reached
     assert {"kernel_measurement", "verify.comparison"} <= reached
-    child = ("abi", "device_checks", "device_reference", "memory", "session", "child")
+    child = ("abi", "canaries", "device_checks", "device_reference", "memory", "session", "child")
     assert not reached & {"timing", *(f"worker.{name}" for name in child)}
 
 
@@ -61,4 +61,4 @@ def test_only_the_loader_uses_ctypes():
             used = set(re.findall(r"ctypes\.(\w+)", path.read_text()))
             assert used == {"Array", "Structure"}
         else:
-            assert bool(names) is (module in ("worker.abi", "worker.device_checks")), path
+            assert bool(names) is (module in ("worker.abi", "worker.canaries", "worker.device_checks")), path

@@ -158,7 +158,8 @@ def tune_result(loop: TuneLoop, forecaster: Forecaster, stop: TuneStop) -> TuneR
     observations, space, options = loop.observations, loop.observations.space, loop.options
     posterior = forecaster.posterior(observations, thoroughly=True)
     if stop is TuneStop.SETTLED and not posterior.settled:
-        stop = TuneStop.ENDED
+        # with a budget, what is left is what does not fit into it
+        stop = TuneStop.ENDED if options.budget_s is None else TuneStop.BUDGET
     libraries, kept, served = kept_library(observations, forecaster, options)
     blind, surprises = observations.surprises(options.tie)
     return TuneResult(

@@ -57,7 +57,8 @@ def test_the_budget_is_counted(capsys) -> None:
     done = capsys.readouterr()
     found = json.loads(done.out)
     assert found["stop"] == "budget"
-    assert 10 <= found["seconds"] <= 13.1
+    # nothing begins that would end later
+    assert 8 <= found["seconds"] <= 10
     assert "tune:" not in done.err
 
 
