@@ -276,8 +276,10 @@ def _sample(arguments: argparse.Namespace, session: Session) -> ExitCode:
 def _drawn(operation: Operation, arguments: argparse.Namespace) -> Iterator[ProblemCase]:
     """Yield problems that an operation invents."""
     import random
+    from itertools import islice
 
     from ckprof.model.problem_case import ProblemCase
+    from ckprof.problems.choose import random_problems
 
     if not offers(operation, Operation.random_problem):
         raise UsageError(f"{operation.id} has no synthetic problems")
@@ -285,14 +287,8 @@ def _drawn(operation: Operation, arguments: argparse.Namespace) -> Iterator[Prob
         if vars(arguments)[name] is not None:
             raise UsageError(f"--{name.replace('_', '-')} says nothing about problems of {operation.id}")
     draw = random.Random(arguments.seed)  # noqa: S311  # no secret
-    ndim = min(operation.default_problem)
-    number = 0
-    while number < arguments.count:
-        try:
-            problem = operation.random_problem(draw, ndim)
-        except InputError:
-            continue  # sizes that do not fit together
-        number += 1
+    problems = random_problems(operation, draw, min(operation.default_problem))
+    for number, problem in enumerate(islice(problems, arguments.count), 1):
         yield ProblemCase(problem=problem, name=f"sample {number}", direction=operation.id)
 
 

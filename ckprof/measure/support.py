@@ -9,11 +9,11 @@ from __future__ import annotations
 import random
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import cycle
+from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ckprof.errors import InputError, PluginError, ToolchainError, UsageError
+from ckprof.errors import PluginError, ToolchainError, UsageError
 from ckprof.files import scratch_folder, write_atomically
 from ckprof.kernels.library import build_library
 from ckprof.measure.requests import SupportRequest
@@ -24,6 +24,7 @@ from ckprof.model.recipe import Purpose
 from ckprof.model.strings.rendering import StringError
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Operation
+from ckprof.problems.choose import random_problems
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -126,14 +127,8 @@ def random_queries(count: int, ndim: int, seed: int, operation: Operation) -> li
             raise UsageError(f"{operation.id} has no random problems")
         return []
     draw = random.Random(seed)  # noqa: S311 - no secret
-    queries: list[SupportQuery] = []
-    while len(queries) < count:
-        try:
-            problem = operation.random_problem(draw, ndim)
-        except InputError:
-            continue  # e.g. the filter does not fit into the image
-        queries.append(SupportQuery(problem=problem, split_k=draw.choice(_SPLITS)))
-    return queries
+    problems = islice(random_problems(operation, draw, ndim), count)
+    return [SupportQuery(problem=problem, split_k=draw.choice(_SPLITS)) for problem in problems]
 
 
 def for_kernels(queries: Sequence[SupportQuery], candidates: Sequence[Candidate]) -> list[SupportQuery]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,8 @@ from ckprof.problems.problem_file import parse_problem, read_problem_file
 from ckprof.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import random
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from ckprof.model.problem import Problem
@@ -73,6 +75,13 @@ def parse_problems(
         skipped += others
         skipped.update(case.unsupported for case in problems if case.unsupported)
     return GivenProblems(named=tuple(named), listed=tuple(listed), skipped=skipped)
+
+
+def random_problems(operation: Operation, draw: random.Random, ndim: int) -> Iterator[Problem]:
+    """Yield problems of an operation without end."""
+    while True:
+        with suppress(InputError):  # sizes that do not fit together
+            yield operation.random_problem(draw, ndim)
 
 
 def tell_of_skipped(session: Session, skipped: Counter[str]) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import random
+from itertools import count, islice
+from types import SimpleNamespace
+
 import pytest
 
 from ckprof.errors import ExitCode, InputError
-from ckprof.problems.choose import parse_problems
+from ckprof.problems.choose import parse_problems, random_problems
 from ckprof.profiler import Profiler
 from ckprof_plugins.directions._convolution.problem import Problem
 
@@ -60,3 +64,15 @@ def test_a_convolution_alone_cannot_hold_more(profiler):
         Problem.parse(CLAMPED)
     (problem,) = profiler.problems("fwd", [CLAMPED])
     assert problem.problem.elementwise.text == "Clamp,ceiling=max"
+
+
+def test_random_sizes_that_do_not_fit_together_are_drawn_again():
+    numbers = count()
+
+    def drawn(draw, ndim):
+        if (number := next(numbers)) % 2:
+            raise InputError("the filter does not fit")
+        return number, ndim
+
+    problems = random_problems(SimpleNamespace(random_problem=drawn), random.Random(0), 2)
+    assert [*islice(problems, 3)] == [(0, 2), (2, 2), (4, 2)]
