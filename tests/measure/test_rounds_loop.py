@@ -70,7 +70,7 @@ def test_a_kernel_alone_is_spread_as_well(start):
 
 
 def test_a_crash_begins_no_other_pass(start):
-    outcomes, _ = start(["ok", "segfault", "prints"], replace(IN_ROUNDS, passes=1))
+    outcomes, _ = start(["ok", "segfault", "prints"], replace(IN_ROUNDS, rounds=3, passes=1))
     found = {outcome.key: outcome for outcome in outcomes}
     assert found["segfault"].status is Status.RUN_ERROR
     processes = {one.process for key in ("ok", "prints") for one in found[key].rounds}
