@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 from pathlib import Path
-from statistics import median
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
@@ -41,11 +41,16 @@ def test_times_scale_with_the_work_and_fit_into_a_round(tmp_path: Path) -> None:
     paths = [
         str(compiled(source, tmp_path / f"{work}.so", f"-DCKPROF_CANARY_WORK={work}")) for work in (1, 4)
     ]
-    # alternating, so that both see the same machine
-    seen = [[canary_times(path, alone) for path in paths] for _ in range(9)]
-    for name in CANARIES:
-        ratio = median(second[name] / first[name] for first, second in seen)
-        assert 3 < ratio < 5.5, (name, ratio, seen)
+    least = {name: [math.inf, math.inf] for name in CANARIES}
+    # other processes make times longer, never shorter: sooner or later both have a moment without them
+    for _ in range(100):
+        for place, path in enumerate(paths):
+            for name, ms in canary_times(path, alone).items():
+                least[name][place] = min(ms, least[name][place])
+        ratios = {name: second / first for name, (first, second) in least.items()}
+        if all(3 < ratio < 5.5 for ratio in ratios.values()):
+            return
+    pytest.fail(f"{ratios}, expected 4")
 
 
 @pytest.mark.compiler
