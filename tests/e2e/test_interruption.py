@@ -175,13 +175,13 @@ def test_kernels_whose_rounds_are_not_over_are_reported(start, tmp_path: Path) -
     child.send_signal(signal.SIGTERM)
     out, err = child.communicate(timeout=PATIENCE_S)
     assert child.returncode == ExitCode.TERMINATED, said + err
-    (problem, *_) = json.loads((tmp_path / "out.json").read_text())["problems"]
-    measured = [one for one in problem["outcomes"] if one["measurement"]]
-    assert len(measured) == 3
+    problems = json.loads((tmp_path / "out.json").read_text())["problems"]
+    measured = [one for problem in problems for one in problem["outcomes"] if one["measurement"]]
+    assert len(measured) >= 3
     assert all(one["standing"]["taken"] >= 1 for one in measured)
     assert all(f"{one['measurement']['time_ms']:.4f}" in out for one in measured)
-    # all that were taken: those on a busy machine do not count where there are others
-    assert sum(one["standing"]["taken"] for one in measured) >= 5
+    # all that were taken, of whichever problem was visited again
+    assert sum(one["standing"]["taken"] for one in measured) >= len(measured) + 2
 
 
 @pytest.mark.slow

@@ -92,7 +92,7 @@ def test_a_sweep_is_stored_and_goes_on(sweep, ckprof: Ckprof, tmp_path: Path) ->
         assert len(store.best()) == 2
         # times of the canaries for each problem in each pass, of the one object on this machine
         side = side_of("results.db", attempts)
-        visits = {(key.problem, process) for key, row in side.rows.items() for process in row.processes}
+        visits = {(key.problem, process) for key, row in side.rows.items() for process in row.trials}
         assert set(side.canaries) == visits and len(side.canary_digests) == 1
         for times in side.canaries.values():
             assert set(times) == set(CANARIES) and all(0.01 < ms < 1e3 for ms in times.values())

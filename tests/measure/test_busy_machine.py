@@ -37,8 +37,8 @@ def pairs(request):
 @pytest.mark.thorough
 def test_two_runs_agree_in_their_top_five(pairs):
     shares = [agreement(*rounds) for _, rounds, _ in pairs]
-    assert fmean(shares) > 0.85
-    assert sum(share == 1.0 for share in shares) > 0.35 * len(shares)
+    assert fmean(shares) > 0.8
+    assert sum(share == 1.0 for share in shares) > 0.25 * len(shares)
 
 
 def test_one_kernel_after_the_other_does_not_give_that(pairs):
