@@ -259,7 +259,7 @@ def compared_columns(names: ShortNames = WHOLE_NAMES) -> list[Column[ComparedRow
         number_column("change", lambda row: row.change.ratio if row.change else None, change),
         Column(
             "interval",
-            lambda row: row.change.interval if row.change else None,
+            lambda row: row.change.interval[0] if row.change and row.change.interval else None,
             align="right",
             text=_interval,
             priority=4,
