@@ -35,7 +35,7 @@ def compiled(source: CanarySource, path: Path, *flags: str) -> Path:
 
 @pytest.mark.compiler
 def test_times_scale_with_the_work_and_fit_into_a_round(tmp_path: Path) -> None:
-    """Four times the work takes four times as long, of which other processes may take some."""
+    """Four times the work takes about four times as long; on a busy machine, longer in any case."""
     source = CpuTarget().canary("")
     alone = DeviceChoice(cpu_threads=1)
     paths = [
@@ -48,9 +48,9 @@ def test_times_scale_with_the_work_and_fit_into_a_round(tmp_path: Path) -> None:
             for name, ms in canary_times(path, alone).items():
                 least[name][place] = min(ms, least[name][place])
         ratios = {name: second / first for name, (first, second) in least.items()}
-        if all(3 < ratio < 5.5 for ratio in ratios.values()):
+        if all(1.5 < ratio < 8 for ratio in ratios.values()):
             return
-    pytest.fail(f"{ratios}, expected 4")
+    pytest.fail(f"{ratios}, expected about 4")
 
 
 @pytest.mark.compiler
