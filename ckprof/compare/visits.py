@@ -27,6 +27,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from ckprof.model.noise import DISTURBED_SHARE, DISTURBED_SIGMAS, MEDIAN_TO_SIGMA, MEDIAN_VARIANCE
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -37,9 +39,6 @@ if TYPE_CHECKING:
 
 #: kernels may follow the machine by this many times as much as a canary does
 _REACH: Final = 1.5
-#: a visit is disturbed where a canary is off by this many standard deviations, and by this much
-_DISTURBED: Final = 6.0
-_LEAST_DISTURBED: Final = 0.03
 #: share of a problem's rows, at either end, that say nothing of what all of them share
 _TRIMMED: Final = 0.2
 #: problems from which on they say what passes have in common
@@ -49,9 +48,6 @@ _ENOUGH_ROWS: Final = 20
 _FEW_ROWS: Final = 4.0
 #: degrees of freedom of the prior: at least, at most
 _PRIOR: Final = (2.0, 60.0)
-#: standard deviation / median of absolute values, of a normal distribution; variance of a median / of a mean
-_MEDIAN_TO_SIGMA: Final = 1.4826
-_MEDIAN_VARIANCE: Final = math.pi / 2
 #: standard deviation below which no clock tells times apart
 LEAST_SIGMA: Final = 1e-5
 
@@ -79,7 +75,7 @@ class Visits:
         for side in self.sides if len(canaries) else ():
             own = canaries[..., side]
             away = np.nanmax(np.abs(own - np.nanmedian(own, axis=-1, keepdims=True)), axis=0)
-            limit = max(_DISTURBED * _MEDIAN_TO_SIGMA * float(np.nanmedian(away)), _LEAST_DISTURBED)
+            limit = max(DISTURBED_SIGMAS * MEDIAN_TO_SIGMA * float(np.nanmedian(away)), DISTURBED_SHARE)
             off = away > limit
             ran = np.isfinite(times[..., side])
             enough = (ran & ~off[:, None]).sum(axis=-1, keepdims=True) >= 2
@@ -144,7 +140,7 @@ def contrasts(visits: Visits, sides: Sequence[NDArray[np.intp]]) -> Contrasts:
     for one, common in zip(own_canaries, of_passes, strict=True):
         left = one - common
         canary_freedom = max(float(_freedom(left).sum()), 1.0)
-        of_one = _MEDIAN_VARIANCE * float(np.nansum(left**2)) / canary_freedom
+        of_one = MEDIAN_VARIANCE * float(np.nansum(left**2)) / canary_freedom
         each = of_one * sum(1 / len(side) for side in sides) / problems
         parts.append((np.full(1, each), np.full(1, canary_freedom)))
     likely, strict = (

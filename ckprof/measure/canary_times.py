@@ -8,17 +8,14 @@ from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
+from ckprof.model.noise import DISTURBED_SHARE, DISTURBED_SIGMAS, MEDIAN_TO_SIGMA
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 #: visits that say what is usual: the latest so many, and at least
 _MOST_VISITS: Final = 200
 _FEWEST_VISITS: Final = 4
-#: a canary is off by more than this many standard deviations, and by more than this share
-_SIGMAS: Final = 6.0
-_LEAST_SHARE: Final = 0.03
-#: standard deviation of a normal distribution / median of its absolute values
-_MEDIAN_TO_SIGMA: Final = 1.4826
 
 
 class CanaryTimes:
@@ -39,7 +36,7 @@ class CanaryTimes:
             before = self._logs[name]
             if len(before) >= _FEWEST_VISITS:
                 usual = median(before)
-                sigma = _MEDIAN_TO_SIGMA * median(abs(one - usual) for one in before)
-                disturbed |= abs(log - usual) > max(_SIGMAS * sigma, math.log1p(_LEAST_SHARE))
+                sigma = MEDIAN_TO_SIGMA * median(abs(one - usual) for one in before)
+                disturbed |= abs(log - usual) > max(DISTURBED_SIGMAS * sigma, DISTURBED_SHARE)
             before.append(log)
         return disturbed

@@ -40,11 +40,14 @@ _PROCESS_SHARE: Final = 0.5
 #: of the differences between rounds, what tells how noisy the machine is: share, and its normal quantile
 _BUSY: Final = (0.8, 1.2816)
 #: variance of the median of n normally distributed values, times n and divided by theirs
-_MEDIAN_VARIANCE: Final = math.pi / 2
+MEDIAN_VARIANCE: Final = math.pi / 2
 #: trials that all kernels add to what a kernel's own ones say of how much it varies
 _PRIOR_TRIALS: Final = 5
 #: standard deviation of a normal distribution / median of its absolute values
-_MEDIAN_TO_SIGMA: Final = 1.4826
+MEDIAN_TO_SIGMA: Final = 1.4826
+#: a visit is disturbed where a canary is off by more than this many standard deviations, and than this share
+DISTURBED_SIGMAS: Final = 6.0
+DISTURBED_SHARE: Final = 0.03
 _NORMAL: Final = NormalDist()
 
 
@@ -113,7 +116,7 @@ class Noise:
         sizes = sorted(abs(difference - middle) for difference in self._differences) or [0.0]
         usual = median(sizes)
         #: standard deviation of the logarithm of one trial's time, whatever few trials far off say
-        self.sigma = _MEDIAN_TO_SIGMA * usual
+        self.sigma = MEDIAN_TO_SIGMA * usual
         self._busy = quantile(sizes, _BUSY[0]) / _BUSY[1]
         for track, own in zip(self.tracks, differences, strict=True):
             if own and usual > 0:
@@ -220,4 +223,4 @@ def _chance(
         sizes += [abs(log - middle) for log in beside]
     # states and middles took away a part of the noise of few kernels in few rounds
     taken = count / (count - 1) * rounds / (rounds - 1)
-    return (_MEDIAN_TO_SIGMA * median(sizes)) ** 2 * taken * _MEDIAN_VARIANCE / count
+    return (MEDIAN_TO_SIGMA * median(sizes)) ** 2 * taken * MEDIAN_VARIANCE / count
