@@ -98,11 +98,15 @@ def names_of(folder: Path) -> list[str]:
 
 
 def processes_of(folder: Path) -> list[psutil.Process]:
-    """Return the processes that work for a run whose temporary files are in a folder."""
+    """Return the processes that work for a run whose temporary files are below a folder.
+
+    Those of a build have a folder of their own there.
+    """
     found = []
     for process in psutil.process_iter():
         try:
-            if process.environ().get("TMPDIR") == str(folder) and process.status() != psutil.STATUS_ZOMBIE:
+            own = Path(process.environ().get("TMPDIR", "/")).is_relative_to(folder)
+            if own and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
         except psutil.Error:
             continue
