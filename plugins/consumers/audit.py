@@ -57,6 +57,13 @@ class FileUse:
     )
     arch: str = settable("", "architecture of the device, e.g. gfx942", metavar="NAME")
     compute_units: int | None = settable(None, "compute units of the device", metavar="N", parse=positive)
+    version: str = settable(
+        "",
+        "version of the program that uses the files, e.g. 3.2.0.5f2ae8c, or, to judge, the month of its "
+        "sources, e.g. 2026-09",
+        flag="--program-version",
+        metavar="TEXT",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +204,15 @@ def audit(registry: Registry, call: AuditCall) -> AuditReport:
         if not offers(owner, Consumer.audit):
             raise UsageError(f"{path}: files of {owner.id} cannot be judged")
         units = call.compute_units or 0
-        request = AuditRequest(path=path, lists=lists, tree=call.tree, arch=call.arch, compute_units=units)
+        request = AuditRequest(
+            path=path,
+            lists=lists,
+            tree=call.tree,
+            arch=call.arch,
+            compute_units=units,
+            version=call.version,
+            complete=bool(call.conf),
+        )
         file = owner.audit(request)
         if not file.entries and not file.findings:
             file.find(Reason.EMPTY_FILE, "holds no entry: nothing was judged", text=path.name)

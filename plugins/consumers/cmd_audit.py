@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     )
     add_fields(parser, AuditCall, "consumer")
     add_fields(parser.add_argument_group("kernels"), AuditCall, "conf", "tree")
-    add_fields(parser.add_argument_group("device"), AuditCall, "arch", "compute_units")
+    add_fields(parser.add_argument_group("device"), AuditCall, "arch", "compute_units", "version")
     group = parser.add_argument_group("result")
     add_fields(group, AuditCall, "fail_on")
     group.add_argument(

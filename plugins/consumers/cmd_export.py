@@ -41,12 +41,6 @@ class ExportCall(FileUse):
             "folder of the files; a file that is there already stays", flag="--output -o", metavar="DIR"
         )
     )
-    version: str = settable(
-        "",
-        "version of the program, where names of its files hold it, e.g. 3.2.0.5f2ae8c",
-        flag="--program-version",
-        metavar="TEXT",
-    )
     any_device: bool = settable(
         False, "also winners that were measured on another device than --arch and --compute-units say"
     )

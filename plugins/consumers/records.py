@@ -65,6 +65,11 @@ class Reason(Enum):
     )
     AUTOMATIC_SPLIT = ("automatic_split", "the number of splits depends on occupancy", Severity.NOTE)
     DOUBTFUL_TIME = ("doubtful_time", "a time that orders the row before all others", Severity.NOTE)
+    OTHER_VERSION = (
+        "other_version",
+        "of another version of the program or of a device than those that are known: not judged",
+        Severity.NOTE,
+    )
     EMPTY_FILE = ("empty_file", "nothing was judged: the file has no entries", Severity.NOTE)
 
     #: what it means, for readers of reports
@@ -169,6 +174,10 @@ class AuditRequest:
     #: the device that shall use the file; empty and 0: what the file says
     arch: str = ""
     compute_units: int = 0
+    #: of the owner, which shall use the file; empty: what the file says
+    version: str = ""
+    #: true where the user named the lists: no other kernels exist
+    complete: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

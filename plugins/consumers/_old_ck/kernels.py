@@ -76,6 +76,10 @@ class KernelIndex:
 
     def __init__(self, lists: Iterable[KernelList]) -> None:
         self._families: dict[Family, dict[str, list[OldKernel]]] = {}
+        #: names with one argument left out -> the name, and the place of the argument
+        self._masked: dict[Family, dict[tuple[str, ...], tuple[str, int]]] = {}
+        #: name of a class -> most arguments that a name of a kernel has
+        self._forms: dict[str, int] = {}
         for one in lists:
             for number, text in one.lines:
                 for family, kernel in kernels_of(text, one.path, number):
@@ -108,9 +112,57 @@ class KernelIndex:
                     seen.add(id(kernel))
                     yield kernel
 
+    def difference(self, family: Family, name: str) -> str:
+        """Say in which argument a name differs from that of a kernel; empty if it does in more or in none."""
+        if family not in self._masked:
+            self._masked[family] = {
+                masked: (known, place)
+                for known in self._families.get(family, {})
+                for place, masked in enumerate(_masked(known))
+            }
+        for place, masked in enumerate(_masked(name)):
+            known, other_place = self._masked[family].get(masked, ("", -1))
+            if other_place == place:
+                kernel = self.find(family, known)[0]
+                given, expected = (_arguments(one)[1][place] for one in (name, known))
+                record = class_records().get(kernel.kind)
+                parameters = list(map(_parameter, record.type_string)) if record else []
+                label = f"{parameters[place]} = " if place < len(parameters) else ""
+                return (
+                    f"argument {place + 1} differs from {kernel.source}: {label}{given}, expected {expected}"
+                )
+        return ""
+
+    def has_other_form(self, name: str) -> bool:
+        """Say whether a name is of a class, or has more arguments, than any kernel of the lists."""
+        if not self._forms:
+            for names in self._families.values():
+                for known in names:
+                    head, arguments = _arguments(known)
+                    self._forms[head] = max(len(arguments), self._forms.get(head, 0))
+        head, arguments = _arguments(name)
+        return _CLASS.fullmatch(head) is not None and len(arguments) > self._forms.get(head, 0)
+
     def elsewhere(self, name: str) -> list[Family]:
         """Return the families that have a kernel of a name."""
         return [family for family, names in self._families.items() if name in names]
+
+
+_CLASS: Final = re.compile(r"DeviceGroupedConv(?:Fwd|BwdData|BwdWeight)\w*")
+
+
+def _arguments(name: str) -> tuple[str, list[str]]:
+    """Return the class and the arguments of a name; no arguments where it is not closed."""
+    head, _, rest = name.partition("<")
+    is_closed = rest.endswith(">") and rest.count("<") == rest.count(">") - 1
+    return head, rest[:-1].split(", ") if is_closed else []
+
+
+def _masked(name: str) -> Iterator[tuple[str, ...]]:
+    """Yield class and arguments of a name, each time without another argument."""
+    head, arguments = _arguments(name)
+    for place in range(len(arguments)):
+        yield head, *arguments[:place], "", *arguments[place + 1 :]
 
 
 @lru_cache(maxsize=4)

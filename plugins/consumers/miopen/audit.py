@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import math
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from ckprof.errors import InputError
+from ckprof.errors import InputError, UsageError
 from ckprof_plugins.consumers._old_ck.kernels import AUTOMATIC, SIZES, TOO_LARGE, index_of
 from ckprof_plugins.consumers._old_ck.support import demands_of, support
-from ckprof_plugins.consumers.audit import read_file
 from ckprof_plugins.consumers.miopen.databases import (
-    algorithm_of,
-    algorithm_parts,
     base_name,
-    grouped_solver,
     is_database,
+    parse_version,
+    read_database,
     read_name,
-    solvers,
     table_rows,
     text_rows,
+    unpacked_file,
 )
 from ckprof_plugins.consumers.miopen.keys import (
     MiopenKey,
@@ -29,13 +26,33 @@ from ckprof_plugins.consumers.miopen.keys import (
     parse_perf_key,
     workspace_bytes,
 )
+from ckprof_plugins.consumers.miopen.refusals import (
+    Refused,
+    figures,
+    problem_of,
+    require_fitting,
+    require_hit,
+)
+from ckprof_plugins.consumers.miopen.solvers import (
+    GATE_BYTES,
+    KERNELS_UNTIL,
+    algorithm_of,
+    grouped_solver,
+    is_gated,
+    is_of_2026,
+    large_tensor,
+    month_of,
+    solver_fault,
+)
 from ckprof_plugins.consumers.records import FileAudit, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from ckprof_plugins.consumers._old_ck.kernels import Family, KernelIndex, OldKernel
-    from ckprof_plugins.consumers.miopen.databases import DatabaseName, GroupedSolver, SolverEntry, TextRow
+    from ckprof_plugins.consumers.miopen.databases import DatabaseName, SolverEntry, TextRow
+    from ckprof_plugins.consumers.miopen.solvers import GroupedSolver
     from ckprof_plugins.consumers.records import AuditRequest
     from ckprof_plugins.directions._convolution.problem import ConvProblem
 
@@ -48,25 +65,27 @@ _LABELS: Final = {
     (False, True): "performance database of a user",
 }
 _SPLITS: Final = re.compile(r"-?\d{1,9}")
+#: devices whose kernels use WMMA instructions, whatever the name of the solver says
+_RDNA: Final = ("gfx11", "gfx12")
+#: kernels that refuse splits there
+_ONE_SPLIT: Final = re.compile(r"DeviceGroupedConvBwdDataMultipleD_Wmma_CShuffleV3\b")
 #: rows of several databases ask the same
 _support: Final = lru_cache(maxsize=1 << 14)(support)
 #: a finding without its place; without a reason, what could be judged
 Remark = tuple[Reason | None, str]
 
 
-class _Refused(Exception):
-    """A finding that ends what is judged of a row or an entry."""
-
-    def __init__(self, reason: Reason, message: str) -> None:
-        self.remark = reason, message
-
-
 def audit(request: AuditRequest) -> FileAudit:
     """Judge a database.
 
     :raises InputError: the file cannot be read.
+    :raises UsageError: the version of the library is neither a version nor a month.
     """
-    data = read_file(request.path)
+    if request.version and not (month_of(request.version) or parse_version(request.version)):
+        raise UsageError(
+            f"{request.version!r} is no version of MIOpen, e.g. 3.2.0.5f2ae8c, and no month, e.g. 2026-09"
+        )
+    data = read_database(request.path)
     name = read_name(request.path.name)
     is_table = is_database(data[:100])
     is_find = name.is_find
@@ -74,11 +93,12 @@ def audit(request: AuditRequest) -> FileAudit:
         # the first line has keys of one kind or the other
         is_find = b"-" in data.lstrip(b"\n").partition(b"=")[0][:400]
     is_find = is_find and not is_table
-    judge = _DatabaseJudge(request, name, is_find)
+    judge = _DatabaseJudge(request, name, is_find, is_new=is_of_2026(data))
     judge.audit.label += f"{_LABELS[is_find, name.is_user]}{' (SQLite)' if is_table else ''}"
     judge.judge_name()
     if is_table:
-        judge.judge_table()
+        with unpacked_file(request.path, data) as plain:
+            judge.judge_table(plain)
     else:
         for row in text_rows(data):
             judge.judge_row(row)
@@ -88,7 +108,7 @@ def audit(request: AuditRequest) -> FileAudit:
 class _DatabaseJudge:
     """Judges the rows of one file; each kernel on each problem once."""
 
-    def __init__(self, request: AuditRequest, name: DatabaseName, is_find: bool) -> None:
+    def __init__(self, request: AuditRequest, name: DatabaseName, is_find: bool, *, is_new: bool) -> None:
         self.audit = FileAudit(path=request.path, label="MIOpen ")
         self._request = request
         self._name = name
@@ -97,6 +117,14 @@ class _DatabaseJudge:
         self._index = index_of(request.lists)
         #: of the device that uses the file; empty where it is not known
         self._arch = request.arch or name.arch
+        #: latest month of the library; empty where it is not known
+        self._month = month_of(request.version or name.version)
+        #: true where the database has what no library before 2026 has
+        self._is_new = is_new
+        #: true where the library may have other kernels than the lists
+        self._has_newer_kernels = not request.complete and (
+            self._month > KERNELS_UNTIL if self._month else is_new
+        )
 
     def _find(
         self, reason: Reason | None, message: str, line: int, text: str, entry: int | None = None
@@ -125,17 +153,17 @@ class _DatabaseJudge:
         self.audit.entries += max(len(entries), 1)
         try:
             if row.problem:
-                raise _Refused(Reason.MALFORMED_ROW, row.problem)
+                raise Refused(Reason.MALFORMED_ROW, row.problem)
             first = self._keys.setdefault(row.key, row.line)
             if first != row.line:
-                raise _Refused(Reason.DUPLICATE, f"line {first} has this key, and the first line counts")
+                raise Refused(Reason.DUPLICATE, f"line {first} has this key, and the first line counts")
             try:
                 key = (parse_find_key if self._is_find else parse_perf_key)(row.key)
             except WrongKeyError as exc:
-                raise _Refused(Reason.MALFORMED_KEY, str(exc)) from None
-            _require_hit(key, row.key, self._is_find)
-            problem = _problem_of(key)
-        except _Refused as refused:
+                raise Refused(Reason.MALFORMED_KEY, str(exc)) from None
+            require_hit(key, row.key, self._is_find)
+            problem = problem_of(key)
+        except Refused as refused:
             self._find(*refused.remark, row.line, row.text)
             return
         if not entries:
@@ -143,10 +171,13 @@ class _DatabaseJudge:
         for entry in entries:
             self._judge_entry(row.line, entry, entry.text, key, problem)
 
-    def judge_table(self) -> None:
-        """Judge a database in SQLite's format."""
+    def judge_table(self, path: Path) -> None:
+        """Judge a database in SQLite's format.
+
+        :param path: of its unpacked content.
+        """
         try:
-            for number, key, entry in table_rows(self._request.path):
+            for number, key, entry in table_rows(path):
                 self._judge_table_row(number, key, entry)
         except InputError as exc:
             # of a damaged database, what could be read of it has been judged
@@ -163,10 +194,10 @@ class _DatabaseJudge:
             first = self._keys.setdefault(f"{spelled}={entry.solver}", number)
             if first != number:
                 # of several rows the library keeps the last one that it is given
-                raise _Refused(Reason.DUPLICATE, f"row {first} is of this problem and solver as well")
-            problem = _problem_of(key)
-            _require_hit(key, spelled, False)
-        except _Refused as refused:
+                raise Refused(Reason.DUPLICATE, f"row {first} is of this problem and solver as well")
+            problem = problem_of(key)
+            require_hit(key, spelled, False)
+        except Refused as refused:
             self._find(*refused.remark, number, text)
         else:
             self._judge_entry(number, entry, text, key, problem)
@@ -177,83 +208,134 @@ class _DatabaseJudge:
         try:
             for reason, message in self._entry_remarks(entry, key, problem):
                 self._find(reason, message, line, text, entry.number)
-        except _Refused as refused:
+        except Refused as refused:
             self._find(*refused.remark, line, text, entry.number)
 
     def _entry_remarks(self, entry: SolverEntry, key: MiopenKey, problem: ConvProblem) -> Iterator[Remark]:
         if entry.problem:
             reason = Reason.DUPLICATE if "already" in entry.problem else Reason.MALFORMED_VALUE
-            raise _Refused(reason, entry.problem)
+            raise Refused(reason, entry.problem)
+        is_certain, fault = solver_fault(entry.solver, self._month, self._is_new)
+        if is_certain:
+            raise Refused(Reason.STALE_SOLVER, fault)
+        if fault:
+            yield Reason.OTHER_VERSION, fault
+            if algorithm_of(entry.solver) is None:
+                return
         solver = grouped_solver(entry.solver)
-        if algorithm_of(entry.solver) is None:
-            known = entry.solver in solvers()
-            gone, none = f"{entry.solver} was removed from the library", f"no solver is called {entry.solver}"
-            raise _Refused(Reason.STALE_SOLVER, gone if known else none)
         if solver is not None:
-            _require_fitting(solver, key)
+            require_fitting(solver, key)
+        gate = self._gate(entry, key, problem)
+        if gate:
+            yield Reason.OTHER_VERSION, gate
         if self._is_find:
             yield from self._find_remarks(entry, solver, key, problem)
         elif solver is None:
             if not entry.values:
-                raise _Refused(Reason.MALFORMED_VALUE, f"no parameters of {entry.solver}")
+                raise Refused(Reason.MALFORMED_VALUE, f"no parameters of {entry.solver}")
             yield None, "another solver's parameters, which are its own"
-        elif solver.unit != "Xdlops":
-            yield None, f"no list has kernels of {solver.unit}"
         else:
-            yield from self._value_remarks(entry.values, key, problem)
+            yield from self._value_remarks(entry.values, solver, key, problem)
+
+    def _gate(self, entry: SolverEntry, key: MiopenKey, problem: ConvProblem) -> str:
+        """Return why versions of 2026 do not run a kernel on a problem, where the version is not known.
+
+        :raises Refused: the version is known.
+        """
+        kernel = "Large_Tensor" if self._is_find and grouped_solver(entry.solver) else entry.values
+        month = self._month or (GATE_BYTES if self._is_new else "")
+        if not month or key.dtype not in SIZES or not is_gated(entry.solver, kernel):
+            return ""
+        why = large_tensor(problem, key.letter, SIZES[key.dtype], month)
+        if why and self._month:
+            raise Refused(Reason.UNSUPPORTED, f"{why}: the library of {month} runs kernels for large tensors")
+        return why and f"{why}: versions from {month} on run kernels for large tensors"
 
     def _find_remarks(
         self, entry: SolverEntry, solver: GroupedSolver | None, key: MiopenKey, problem: ConvProblem
     ) -> Iterator[Remark]:
         """Yield what is wrong with time, workspace and algorithm."""
-        time_ms, workspace = _figures(entry, key)
+        time_ms, workspace = figures(entry, key)
         if time_ms == 0:
             yield Reason.DOUBTFUL_TIME, "a time of 0 ms is before all others"
         if solver is None:
             yield None, "another solver's time: key, solver and algorithm are in order"
             return
+        unlisted = self._unlisted(solver.unit, key)
+        if unlisted and self._arch.startswith(_RDNA):
+            yield None, unlisted
+            return
         expected = workspace_bytes(key, problem)
         if expected != workspace:
             message = f"the workspace is {workspace} bytes, the solver asks for {expected}"
-            raise _Refused(Reason.WRONG_WORKSPACE, message)
-        family = (key.direction, key.ndim, key.dtype)
-        if solver.unit != "Xdlops" or family not in self._index.families:
-            yield None, f"no list has {key.ndim}D {key.dtype} kernels for {key.direction}"
+            if not self._has_newer_kernels:
+                raise Refused(Reason.WRONG_WORKSPACE, message)
+            yield Reason.OTHER_VERSION, f"{message} in versions up to {KERNELS_UNTIL}"
+        if unlisted:
+            yield None, unlisted
             return
-        unmet = _any_kernel(self._index, family, problem, self._arch)
-        yield (Reason.UNSUPPORTED, unmet) if unmet else (None, "a kernel supports the problem")
+        is_large = bool(large_tensor(problem, key.letter, SIZES[key.dtype], self._month))
+        unmet = _any_kernel(self._index, (key.direction, key.ndim, key.dtype), problem, self._arch, is_large)
+        if not unmet:
+            yield None, "a kernel supports the problem"
+        else:
+            yield Reason.OTHER_VERSION if self._has_newer_kernels else Reason.UNSUPPORTED, unmet
 
-    def _value_remarks(self, value: str, key: MiopenKey, problem: ConvProblem) -> Iterator[Remark]:
+    def _unlisted(self, kernel: str, key: MiopenKey) -> str:
+        """Return why no list has kernels of a kind for a key; empty if one has."""
+        if "Wmma" in kernel or self._arch.startswith(_RDNA):
+            return "no list has kernels of WMMA instructions"
+        if key.is_tf32:
+            return "no list has kernels that compute FP32 as TF32"
+        if (key.direction, key.ndim, key.dtype) not in self._index.families:
+            return f"no list has {key.ndim}D {key.dtype} kernels for {key.direction}"
+        return ""
+
+    def _value_remarks(
+        self, value: str, solver: GroupedSolver, key: MiopenKey, problem: ConvProblem
+    ) -> Iterator[Remark]:
         """Yield what is wrong with parameters ``kernel[+splits]``, and what was judged."""
         name, plus, text = value.rpartition("+")
         if not plus:
             name = value
         if key.letter == "F" and plus:
             message = f"{text!r} after the kernel: forward kernels have no splits"
-            raise _Refused(Reason.MALFORMED_VALUE, message)
-        if key.letter == "W" and not plus:
-            message = "no +SPLITS after the kernel, which weight gradients have"
-            raise _Refused(Reason.MALFORMED_VALUE, message)
+            raise Refused(Reason.MALFORMED_VALUE, message)
+        if not plus and (key.letter == "W" or (key.letter == "B" and self._month > KERNELS_UNTIL)):
+            message = f"no +SPLITS after the kernel, which {key.direction} has"
+            raise Refused(Reason.MALFORMED_VALUE, message)
         if plus and not _SPLITS.fullmatch(text):
-            raise _Refused(
-                Reason.MALFORMED_VALUE, f"the number of splits is {text[:40]!r}, expected a number"
-            )
+            raise Refused(Reason.MALFORMED_VALUE, f"the number of splits is {text[:40]!r}, expected a number")
         splits = int(text) if plus else 1
-        family: Family = (key.direction, key.ndim, key.dtype)
-        if family not in self._index.families:
-            yield None, f"no list has {key.ndim}D {key.dtype} kernels for {key.direction}"
-            return
-        kernels = self._index.find(family, name)
-        if not kernels:
-            raise _Refused(Reason.UNKNOWN_KERNEL, self._unknown(name, family))
         if splits == 0 or splits < AUTOMATIC:
             message = f"{splits} splits: expected at least 1, or -1 for an automatic number"
-            raise _Refused(Reason.WRONG_SPLIT, message)
+            raise Refused(Reason.WRONG_SPLIT, message)
+        unlisted = self._unlisted(f"{solver.unit} {name}", key)
+        if unlisted:
+            if splits > 1 and _ONE_SPLIT.match(name) and self._arch.startswith(_RDNA):
+                message = f"versions of 2026 refuse {splits} splits of this kernel on {self._arch}"
+                yield Reason.OTHER_VERSION, f"{message} (rocm-libraries PR 12088)"
+            yield None, unlisted
+            return
+        family: Family = (key.direction, key.ndim, key.dtype)
+        kernels = self._index.find(family, name)
+        if not kernels:
+            is_newer = self._has_newer_kernels or (
+                not self._request.complete
+                and not self._month
+                and self._index.has_other_form(name)
+                and not self._index.elsewhere(name)
+            )
+            unknown = self._unknown(name, family)
+            if not is_newer:
+                raise Refused(Reason.UNKNOWN_KERNEL, unknown)
+            yield Reason.OTHER_VERSION, f"{unknown}: the lists have the kernels of {KERNELS_UNTIL}"
+            return
         kernel = kernels[0]
         case = _support(kernel, problem, key.dtype, splits, self._arch)
         if case.unmet:
             reason = Reason.WRONG_SPLIT if "split" in case.unmet else Reason.UNSUPPORTED
-            raise _Refused(reason, f"{case.unmet} ({kernel.source})")
+            raise Refused(reason, f"{case.unmet} ({kernel.source})")
         if len(kernels) > 1:
             others = ", ".join(other.source for other in kernels[1:3])
             message = f"{len(kernels)} kernels have this name; {kernel.source} runs, not {others}"
@@ -275,81 +357,20 @@ class _DatabaseJudge:
         spaced = re.sub(r",\s*", ", ", stripped)
         if self._index.find(family, spaced):
             return f"{shown} is spelled otherwise: {spaced}"
-        return f"no list has {shown}"
-
-
-def _require_hit(key: MiopenKey, text: str, is_find: bool) -> None:
-    """Refuse a key that no lookup forms."""
-    usual = key.find_text() if is_find else key.perf_text()
-    type_, rest = divmod(len(key.types), 3)
-    never = ""
-    if usual != text:
-        never = f"the library spells this key {usual}"
-    elif key.types and not key.dtype and not rest and key.types[:type_] * 3 == key.types:
-        never = f"equal types are written once: {key.types[:type_]}"
-    elif key.numbers["bias"]:
-        never = f"bias is {key.numbers['bias']}; lookups of convolutions have 0"
-    elif 0 in (*key.along("conv_stride"), *key.along("dilation")):
-        never = "a stride or dilation is 0"
-    elif not all(len(layout.rstrip("c")) == key.ndim + 2 for layout in key.layouts):
-        never = f"{'-'.join(key.layouts)} is no layout of {key.ndim}D tensors"
-    if never:
-        raise _Refused(Reason.NEVER_HIT, never)
-
-
-def _problem_of(key: MiopenKey) -> ConvProblem:
-    try:
-        return key.problem()
-    except WrongKeyError as exc:
-        raise _Refused(Reason.WRONG_PROBLEM, str(exc)) from None
-
-
-def _require_fitting(solver: GroupedSolver, key: MiopenKey) -> None:
-    """Refuse a key that the solver itself has something against."""
-    if solver.letter != key.letter:
-        message = f"{solver.name} is for direction {solver.letter}, the key is of {key.letter}"
-        raise _Refused(Reason.WRONG_SOLVER, message)
-    if solver.ndim != key.ndim:
-        message = f"{solver.name} is for {solver.ndim}D, the key is of {key.ndim}D"
-        raise _Refused(Reason.WRONG_SOLVER, message)
-    if not (key.is_channels_first or key.is_channels_last):
-        raise _Refused(Reason.UNSUPPORTED, f"{solver.name} knows no layout {'-'.join(key.layouts)}")
-    if key.dtype not in SIZES or key.dtype == "fp64" or key.casts:
-        raise _Refused(Reason.UNSUPPORTED, f"{solver.name} knows no type {key.types}{key.casts}")
-
-
-def _figures(entry: SolverEntry, key: MiopenKey) -> tuple[float, int]:
-    """Return time and workspace of an entry whose algorithm is what it should be."""
-    values = entry.values.split(",")
-    if len(values) != 3:
-        message = f"expected time, workspace and algorithm, got {entry.values[:80]!r}"
-        raise _Refused(Reason.MALFORMED_VALUE, message)
-    time, workspace, algorithm = values
-    letter, kind = algorithm_parts(algorithm)
-    expected = algorithm_of(entry.solver)
-    if not letter:
-        raise _Refused(Reason.MALFORMED_VALUE, f"{algorithm[:60]!r} is no algorithm")
-    if letter != key.letter:
-        raise _Refused(Reason.WRONG_SOLVER, f"{algorithm} is not of direction {key.letter}")
-    if kind != expected:
-        raise _Refused(Reason.WRONG_SOLVER, f"{entry.solver} is an algorithm {expected}, not {kind}")
-    try:
-        time_ms = float(time)
-    except ValueError:
-        message = f"the time is {time[:40]!r}, expected milliseconds"
-        raise _Refused(Reason.MALFORMED_VALUE, message) from None
-    if not (workspace.isascii() and workspace.isdigit()):
-        raise _Refused(Reason.MALFORMED_VALUE, f"the workspace is {workspace[:40]!r}, expected bytes")
-    if not math.isfinite(time_ms) or time_ms < 0:
-        raise _Refused(Reason.WRONG_TIME, f"the time is {time} ms")
-    return time_ms, int(workspace)
+        difference = self._index.difference(family, name)
+        return f"no list has {shown}" + (f"; {difference}" if difference else "")
 
 
 @lru_cache(maxsize=1 << 14)
-def _any_kernel(index: KernelIndex, family: Family, problem: ConvProblem, arch: str) -> str:
-    """Return why no kernel of a family supports a problem; empty if one does."""
-    least = ""
+def _any_kernel(index: KernelIndex, family: Family, problem: ConvProblem, arch: str, is_large: bool) -> str:
+    """Return why no kernel of a family supports a problem; empty if one does.
+
+    :param is_large: whether kernels for large tensors alone count.
+    """
+    least = "no list has kernels for large tensors" if is_large else ""
     for kernel in _by_demand(index, family):
+        if is_large and "Large_Tensor" not in kernel.kind:
+            continue
         unmet = support(kernel, problem, family[2], 1, arch).unmet
         if not unmet:
             return ""

@@ -23,18 +23,16 @@ from ckprof.store.key import DeviceKey
 from ckprof_plugins.consumers._old_ck.kernels import index_of, kernels_of
 from ckprof_plugins.consumers._old_ck.support import support
 from ckprof_plugins.consumers._old_ck.trace_reader import operations_in
-from ckprof_plugins.consumers.audit import read_file
 from ckprof_plugins.consumers.miopen.databases import (
+    PACKED,
     TEXT_HEAD,
     TEXT_SUFFIXES,
-    algorithm_text,
     cleaned,
     edited_table,
-    grouped_solver,
     is_database,
     parse_version,
+    read_database,
     read_name,
-    solver_name,
     text_rows,
     user_names,
 )
@@ -52,6 +50,7 @@ from ckprof_plugins.consumers.miopen.keys import (
     parse_perf_key,
     workspace_bytes,
 )
+from ckprof_plugins.consumers.miopen.solvers import algorithm_text, grouped_solver, solver_name
 from ckprof_plugins.consumers.records import ConsumerFiles, LeftOutError, Sighting, imported_attempt
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 
@@ -109,7 +108,9 @@ class Miopen:
         if is_database(head):
             # the first page names all tables; others, such as caches of compiled kernels, lie beside them
             return b"perf_db" in head
-        return TEXT_HEAD.match(head) is not None or path.name.endswith(TEXT_SUFFIXES)
+        name = path.name.removesuffix(PACKED)
+        is_packed = name != path.name and name.endswith(".db")
+        return TEXT_HEAD.match(head) is not None or name.endswith(TEXT_SUFFIXES) or is_packed
 
     def audit(self, request: AuditRequest) -> FileAudit:
         """Judge each row as MIOpen reads it.
@@ -177,8 +178,8 @@ class Miopen:
         if not version:
             given = f", not {request.version!r}" if request.version else ""
             raise UsageError(
-                "the names of MIOpen's databases hold its version: add --version MAJOR.MINOR.PATCH.TWEAK, as "
-                f"the files that it has written show it{given}"
+                "the names of MIOpen's databases hold its version: add --program-version "
+                f"MAJOR.MINOR.PATCH.TWEAK, as the files that it has written show it{given}"
             )
         index = index_of(request.lists)
         found, left_out = request.fastest(lambda winner: _row(winner, request.arch, index))
@@ -200,7 +201,7 @@ class Miopen:
         :raises InputError: the file cannot be read, or has no times.
         :raises UsageError: its name does not say the device, and neither do the hints.
         """
-        data = read_file(path)
+        data = read_database(path)
         name = read_name(path.name)
         if is_database(data[:100]) or name.is_find is False:
             raise InputError("is a performance database, which has no times; those are in the find-db", path)
@@ -234,7 +235,7 @@ class Miopen:
                     problem,
                     entry.solver,
                     dtype=_TYPES.get(key.dtype),
-                    spelled_type=f"{key.types} {_layout(key)}",
+                    spelled_type=f"{key.types} {_layout(key)}{' TF32' if key.is_tf32 else ''}",
                     layout=_layout(key),
                     time_ms=time_ms,
                     workspace_bytes=workspace,

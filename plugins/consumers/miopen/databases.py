@@ -1,26 +1,24 @@
-"""MIOpen's databases: the names of files, the rows, the solvers, and what is left without wrong rows.
+"""MIOpen's databases: the names of files, the rows, and what is left without wrong rows.
 
 A name begins with the architecture and the number of compute units: decimal after ``_`` up to 64, hexadecimal
-without it above. The library looks for databases of users by the exact name; of its own it takes the one with
-the nearest number of compute units if there is none of that name.
+without it above, and in packages for gfx11 and gfx12 always. The library looks for databases of users by the
+exact name; of its own it takes the one with the nearest number of compute units if none has that name. Its
+sources have its own databases packed by bzip2.
 """
 
 from __future__ import annotations
 
+import bz2
 import re
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
-from ckprof.errors import input_errors
+from ckprof.errors import InputError, input_errors
 from ckprof.private_folders import temporary_folder
 from ckprof.store.schema import APPLICATION_ID
 from ckprof_plugins.consumers.audit import read_file
@@ -30,73 +28,10 @@ from ckprof_plugins.consumers.miopen.keys import (
     WrongKeyError,
     of_columns,
 )
+from ckprof_plugins.consumers.miopen.solvers import algorithm_parts
 
 if TYPE_CHECKING:
     from ckprof_plugins.consumers.records import FileAudit
-
-
-#: word of an algorithm's name -> letter of keys
-_WORDS: Final = {"Fwd": "F", "BwdData": "B", "BwdWeights": "W"}
-_ALGORITHM: Final = re.compile(r"miopenConvolution(Fwd|BwdData|BwdWeights)Algo([A-Z]\w*)")
-_GROUPED: Final = re.compile(
-    r"ConvHipImplicitGemm(?P<solid>3D)?Group(?P<way>Fwd|Bwd|Wrw)(?P<unit>Xdlops|Wmma)"
-)
-_WAYS: Final = {"Fwd": "F", "Bwd": "B", "Wrw": "W"}
-#: algorithm of all solvers that call Composable Kernel
-IMPLICIT_GEMM: Final = "ImplicitGEMM"
-
-
-@cache
-def solvers() -> Mapping[str, str | None]:
-    """Return the algorithm of each solver of October 2024; ``None`` where the library no longer has it."""
-    return msgspec.json.decode((files(__package__) / "solvers.json").read_bytes(), type=dict[str, str | None])
-
-
-@dataclass(frozen=True, slots=True)
-class GroupedSolver:
-    """A solver that runs kernels of Composable Kernel for grouped convolutions."""
-
-    name: str
-    letter: str
-    ndim: int
-    #: matrix instructions of its kernels: ``Xdlops`` or ``Wmma``
-    unit: str
-
-
-@cache
-def grouped_solver(name: str) -> GroupedSolver | None:
-    """Return the solver of a name, if it is such a one."""
-    found = _GROUPED.fullmatch(name)
-    if found is None:
-        return None
-    return GroupedSolver(name, _WAYS[found["way"]], 3 if found["solid"] else 2, found["unit"])
-
-
-def solver_name(key: MiopenKey) -> str:
-    """Return the name of the solver that runs kernels of Composable Kernel for a key."""
-    ways = {letter: way for way, letter in _WAYS.items()}
-    return f"ConvHipImplicitGemm{'3D' if key.ndim == 3 else ''}Group{ways[key.letter]}Xdlops"
-
-
-@cache
-def algorithm_parts(text: str) -> tuple[str, str]:
-    """Return letter and name of an algorithm such as ``miopenConvolutionFwdAlgoGEMM``; empty for another."""
-    found = _ALGORITHM.fullmatch(text)
-    return (_WORDS[found[1]], found[2]) if found else ("", "")
-
-
-def algorithm_text(letter: str) -> str:
-    """Return how find-dbs spell the algorithm of solvers that call Composable Kernel."""
-    words = {other: word for word, other in _WORDS.items()}
-    return f"miopenConvolution{words[letter]}Algo{IMPLICIT_GEMM}"
-
-
-@cache
-def algorithm_of(solver: str) -> str | None:
-    """Return the algorithm of a solver; ``None`` for one that there is not."""
-    if grouped_solver(solver) is not None:
-        return IMPLICIT_GEMM
-    return solvers().get(solver)
 
 
 SQLITE_MAGIC: Final = b"SQLite format 3\0"
@@ -156,6 +91,46 @@ def is_database(head: bytes) -> bool:
     return head.startswith(SQLITE_MAGIC) and head[68:72] != APPLICATION_ID.to_bytes(4, "big")
 
 
+#: end of the names of packed databases
+PACKED: Final = ".bz2"
+#: largest content of a packed database, bytes
+_UNPACKED_MOST: Final = 1 << 30
+
+
+def read_database(path: Path) -> bytes:
+    """Return the content of a database, unpacked.
+
+    :raises InputError: it cannot be read or unpacked.
+    """
+    data = read_file(path)
+    if not path.name.endswith(PACKED):
+        return data
+    content = b""
+    while not content or data.startswith(b"BZh"):
+        unpacker = bz2.BZ2Decompressor()
+        with input_errors(OSError, "cannot be unpacked by bzip2", path):
+            content += unpacker.decompress(data, _UNPACKED_MOST - len(content))
+        if not unpacker.eof:
+            why = "is cut off" if unpacker.needs_input else f"holds more than {_UNPACKED_MOST} bytes"
+            raise InputError(f"{why}: expected a database packed by bzip2", path)
+        data = unpacker.unused_data
+        if not content and not data:
+            break
+    return content
+
+
+@contextmanager
+def unpacked_file(path: Path, content: bytes) -> Iterator[Path]:
+    """Give a file with a database's content: its own one, or a temporary one of a packed database."""
+    if not path.name.endswith(PACKED):
+        yield path
+        return
+    with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
+        plain = Path(folder, path.name.removesuffix(PACKED))
+        plain.write_bytes(content)
+        yield plain
+
+
 def text_rows(data: bytes) -> Iterator[TextRow]:
     """Yield each line that is not empty. Any byte is a character."""
     for number, line in enumerate(data.split(b"\n"), 1):
@@ -209,13 +184,17 @@ def cleaned(audit: FileAudit) -> bytes:
 
     :raises InputError: the file cannot be read any more.
     """
-    data = read_file(audit.path)
+    data = read_database(audit.path)
     wrong: dict[int, set[int | None]] = {}
     for finding in audit.findings:
         if finding.removable:
             wrong.setdefault(finding.line, set()).add(finding.entry)
-    if is_database(data[:100]):
-        return _cleaned_table(audit.path, data, wrong)
+    is_table = is_database(data[:100])
+    content = _cleaned_table(audit.path, data, wrong) if is_table else _cleaned_text(data, wrong)
+    return bz2.compress(content) if audit.path.name.endswith(PACKED) else content
+
+
+def _cleaned_text(data: bytes, wrong: Mapping[int, set[int | None]]) -> bytes:
     lines: list[bytes] = []
     for row in text_rows(data):
         bad = wrong.get(row.line, set())
@@ -280,6 +259,8 @@ class DatabaseName:
     #: ``None``: it does not say it
     is_find: bool | None = None
     is_user: bool = False
+    #: version of the library that wrote a file of a user
+    version: str = ""
     #: why the library does not open a file of this name
     problem: str = ""
 
@@ -308,6 +289,7 @@ def parse_version(text: str) -> str:
 
 def read_name(name: str) -> DatabaseName:
     """Say what the name of a file means to the library."""
+    name = name.removesuffix(PACKED)
     suffix = next((one for one in SUFFIXES if name.endswith(one)), "")
     is_find = suffix.endswith("fdb.txt") if suffix else None
     is_user = suffix in (".ufdb.txt", ".udb.txt", ".udb")
@@ -322,7 +304,9 @@ def read_name(name: str) -> DatabaseName:
     arch = found["arch"]
     units = int(found["decimal"]) if found["decimal"] else int(found["hex"], 16)
     problem = ""
-    if found.group() != base_name(arch, units):
+    # packages for these have hexadecimal numbers of any size
+    always_hex = found["hex"] and arch.startswith(("gfx11", "gfx12")) and not is_user
+    if found.group() != base_name(arch, units) and not always_hex:
         problem = f"of {units} compute units, the name begins with {base_name(arch, units)}"
         if found["hex"] and found["hex"].isdigit() and units <= _DECIMAL_UP_TO:
             problem += f"; of {int(found['hex'])}, with {base_name(arch, int(found['hex']))}"
@@ -332,4 +316,12 @@ def read_name(name: str) -> DatabaseName:
             f"expected one of {', '.join(SUFFIXES)} after the device, those of users with the version: "
             f"{find}, {table}"
         )
-    return DatabaseName(arch=arch, compute_units=units, is_find=is_find, is_user=is_user, problem=problem)
+    version = re.search(rf"\.({_VERSION})\.", name)
+    return DatabaseName(
+        arch=arch,
+        compute_units=units,
+        is_find=is_find,
+        is_user=is_user,
+        version=version[1] if version else "",
+        problem=problem,
+    )

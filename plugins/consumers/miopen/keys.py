@@ -59,7 +59,7 @@ def _find_pattern(axes: str) -> re.Pattern[str]:
         rf"-(?P<out_channels>\d+)-{lengths('out', '-')}-(?P<batchsize>\d+)"
         rf"-{lengths('pad')}-{lengths('conv_stride')}-{lengths('dilation')}-(?P<bias>\d+)"
         rf"-({_LAYOUT})(?:-({_LAYOUT})-({_LAYOUT}))?-({_TYPE}+)-([FBW])"
-        rf"(?:_g(?P<group_count>\d+))?((?:_c[iwo]{_TYPE})*)"
+        rf"(?:_g(?P<group_count>\d+))?((?:_c[iwo]{_TYPE})*)(_cxTF32)?"
     )
 
 
@@ -70,7 +70,7 @@ _FLAT: Final = {"in_d": 1, "fil_d": 1, "pad_d": 0, "conv_stride_d": 0, "dilation
 #: letters of the axes -> how a key of a find-db looks
 _FIND: Final = {axes: _find_pattern(axes) for axes in _AXES.values()}
 _PERF: Final = re.compile(
-    r"(\d+)" + r"x(\d+)" * (len(NUMBER_COLUMNS) - 1) + rf"x({_LAYOUT})x({_TYPE}+)x([FBW])"
+    r"(\d+)" + r"x(\d+)" * (len(NUMBER_COLUMNS) - 1) + rf"x({_LAYOUT})x({_TYPE}+)x([FBW])(xTF32)?"
 )
 
 
@@ -92,6 +92,8 @@ class MiopenKey(NamedTuple):
     output: tuple[int, ...] | None = None
     #: casts of tensors as the key spells them
     casts: str = ""
+    #: true where products of FP32 are computed as TF32
+    is_tf32: bool = False
 
     @property
     def ndim(self) -> int:
@@ -135,7 +137,7 @@ class MiopenKey(NamedTuple):
         parts = [number["in_channels"], *self.along("in"), taps, number["out_channels"], *self.output]
         parts += [number["batchsize"], *rest, number["bias"], *layouts, self.types, self.letter]
         groups = f"_g{number['group_count']}" if number["group_count"] != 1 else ""
-        return "-".join(map(str, parts)) + groups + self.casts
+        return "-".join(map(str, parts)) + groups + self.casts + ("_cxTF32" if self.is_tf32 else "")
 
     def columns(self) -> dict[str, int | str]:
         """Return the row of the table ``config``, texts first."""
@@ -146,7 +148,8 @@ class MiopenKey(NamedTuple):
     def perf_text(self) -> str:
         """Return the key of a performance database in text form."""
         columns = self.columns()
-        return "x".join(str(columns[name]) for name in (*NUMBER_COLUMNS, *TEXT_COLUMNS))
+        text = "x".join(str(columns[name]) for name in (*NUMBER_COLUMNS, *TEXT_COLUMNS))
+        return text + ("xTF32" if self.is_tf32 else "")
 
     def problem(self) -> ConvProblem:
         """Return the convolution.
@@ -196,11 +199,13 @@ def parse_find_key(text: str) -> MiopenKey:
             numbers = {name: _number(value) for name, value in found.groupdict("1").items()}
             named = pattern.groupindex.values()
             texts = [one or "" for place, one in enumerate(found.groups(), 1) if place not in named]
-            layouts, (types, letter, casts) = tuple(filter(None, texts[:3])), texts[3:]
+            layouts, (types, letter, casts, tf32) = tuple(filter(None, texts[:3])), texts[3:]
             output = tuple(numbers.pop(f"out_{axis}") for axis in axes)
-            return MiopenKey({"spatial_dim": len(axes), **numbers}, layouts, types, letter, output, casts)
+            numbers = {"spatial_dim": len(axes), **numbers}
+            return MiopenKey(numbers, layouts, types, letter, output, casts, bool(tf32))
     raise WrongKeyError(
-        "expected C-[D-]H-W-[Zx]YxX-K-[Do-]Ho-Wo-N-pads-strides-dilations-bias-layout-type-F|B|W"
+        "expected C-[D-]H-W-[Zx]YxX-K-[Do-]Ho-Wo-N-pads-strides-dilations-bias-layout-type-"
+        "F|B|W[_gG][_cxTF32]"
     )
 
 
@@ -212,9 +217,10 @@ def parse_perf_key(text: str) -> MiopenKey:
     found = _PERF.fullmatch(text)
     if found is None:
         raise WrongKeyError(f"expected {'x'.join((*NUMBER_COLUMNS, *TEXT_COLUMNS))}")
-    texts = found.groups()
+    *texts, tf32 = found.groups()
     numbers = dict(zip(NUMBER_COLUMNS, map(_number, texts[: len(NUMBER_COLUMNS)]), strict=True))
-    return of_columns({**numbers, **dict(zip(TEXT_COLUMNS, texts[len(NUMBER_COLUMNS) :], strict=True))})
+    columns = {**numbers, **dict(zip(TEXT_COLUMNS, texts[len(NUMBER_COLUMNS) :], strict=True))}
+    return of_columns(columns)._replace(is_tf32=bool(tf32))
 
 
 def of_columns(row: Mapping[str, object]) -> MiopenKey:

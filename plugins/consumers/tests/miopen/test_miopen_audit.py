@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import random
 import sqlite3
 from contextlib import closing
@@ -70,9 +71,9 @@ PERF_FAULTS = {
         Reason.STALE_SOLVER,
         lambda d: (one := tuned(d)).perf_row().replace(one.solver, "ConvHipImplicitGemmMlirCppFwd"),
     ),
-    "invented solver": (
+    "no name of a solver": (
         Reason.STALE_SOLVER,
-        lambda d: (one := tuned(d)).perf_row().replace(one.solver, "ConvHipImplicitGemmBest"),
+        lambda d: (one := tuned(d)).perf_row().replace(one.solver, "Conv HipImplicitGemmBest"),
     ),
     "another direction": (
         Reason.WRONG_SOLVER,
@@ -234,6 +235,37 @@ def test_a_name_of_several_kernels_is_noted(tmp_path):
     (finding,) = audit.findings
     assert finding.reason is Reason.AMBIGUOUS_KERNEL
     assert kernels[0].source in finding.message
+
+
+def test_an_unknown_kernel_that_differs_in_one_argument(tmp_path):
+    one = first_of(random.Random(4), "F")
+    head, _, rest = one.kernel.names[0].partition("<")
+    tile = rest.split(", ")[1]
+    path = tmp_path / PERF
+    path.write_text(f"{one.perf_key()}={one.solver}:{head}<{rest.replace(f', {tile},', ', 48,', 1)}\n")
+    (finding,) = audited(path).findings
+    assert finding.reason is Reason.UNKNOWN_KERNEL
+    assert f"argument 2 differs from {one.kernel.source}: MPerBlock = 48, expected {tile}" in finding.message
+
+
+@pytest.mark.parametrize("name", [PERF, FIND])
+def test_packed_databases(tmp_path, name):
+    draw = random.Random(6)
+    good, bad = tuned(draw), tuned(draw)
+    rows = [one.perf_row() if name == PERF else one.find_row() for one in (good, bad)]
+    rows[1] = rows[1].replace("=", "=x", 1)
+    path = tmp_path / f"{name}.bz2"
+    text = "".join(f"{row}\n" for row in rows).encode()
+    # programs that pack in parallel write several streams
+    path.write_bytes(bz2.compress(text[:50]) + bz2.compress(text[50:]))
+    assert Miopen().owns(path, path.read_bytes()[:65536])
+    audit = audited(path)
+    assert [one.line for one in audit.findings] == [2]
+    assert bz2.decompress(Miopen().cleaned(audit)).decode() == f"{rows[0]}\n"
+    for damaged in (path.read_bytes()[:-9], b"BZh9nonsense", b"", text):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match="bzip2"):
+            audited(path)
 
 
 def test_entries_of_the_first_version_are_understood(tmp_path):
