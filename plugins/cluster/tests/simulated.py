@@ -34,7 +34,7 @@ from ckprof_plugins.cluster.messages import (
     encode,
 )
 from ckprof_plugins.cluster.screening import rankings_of_one_device
-from ckprof_plugins.cluster.sweep_worker import UnitRunner
+from ckprof_plugins.cluster.unit_runner import UnitRunner
 from ckprof_plugins.cluster.units import ClusterWatch, Units, Work, part_counts
 from tests.store.samples import make_session
 from tests.sweep.bench import SHARED, SimulatedBench, make_kernels, make_problems
