@@ -280,9 +280,6 @@ class WorkerMethods(Protocol):
         :param path: of their object.
         """
 
-    def release(self) -> None:
-        """Give the memory of the loaded problem back, so that another process can measure."""
-
 
 class Fault(Enum):
     """Why a call has no result."""

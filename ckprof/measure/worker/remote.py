@@ -98,7 +98,6 @@ class RemoteLibrary:
     instance_string = _remote(WorkerMethods.instance_string)
     measure_roof = _remote(WorkerMethods.measure_roof)
     measure_canaries = _remote(WorkerMethods.measure_canaries)
-    release = _remote(WorkerMethods.release)
     _open = _remote(WorkerMethods.open)
     _open_baseline = _remote(WorkerMethods.open_baseline)
     _support = _remote(WorkerMethods.support)

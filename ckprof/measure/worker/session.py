@@ -165,7 +165,7 @@ class KernelSession(WorkerMethods):
         files = sorted((*problem.operands, problem.result), key=lambda file: file.position)
         if self._baseline is not None:
             self._baseline.set_work(problem.computation, tuple(file.name for file in files))
-        self.release()
+        self._release()
         sizes = {file.name: storage_type(file.dtype).itemsize * math.prod(file.shape) for file in files}
         try:
             tensors = self._tensors = self._tensors_of(sizes)
@@ -177,12 +177,13 @@ class KernelSession(WorkerMethods):
                 )
             made = self._filled(problem.operands, tensors)
         except (MemoryError, ProblemTooLargeError) as exc:
-            self.release()
+            self._release()
             return self._lacking(exc, wanted=sum(sizes.values()))
         self._problem = problem
         return made
 
-    def release(self) -> None:
+    def _release(self) -> None:
+        """Give the memory of the loaded problem back."""
         for held in (self._references, self._tensors):
             if held is not None:
                 held.release()
