@@ -90,19 +90,6 @@ struct bench
           destination(copied)
     { check(device_api::fill_async(source.address, 1, copied)); }
 
-    template <typename Launch>
-    double one_ms(const Launch& launch) const
-    {
-        float ms = 0;
-        check(CKPROF_RUNTIME(EventRecord)(watch.begin, nullptr));
-        launch();
-        check(device_api::take_error());
-        check(CKPROF_RUNTIME(EventRecord)(watch.end, nullptr));
-        check(CKPROF_RUNTIME(EventSynchronize)(watch.end));
-        check(CKPROF_RUNTIME(EventElapsedTime)(&ms, watch.begin, watch.end));
-        return double{ms};
-    }
-
     // The median of the last runs, once they do not get faster any more: the first ones raise the
     // clock.
     template <typename Launch>
@@ -114,7 +101,7 @@ struct bench
         for(int run = 0; run < most_runs; ++run)
         {
             std::rotate(last.begin(), last.begin() + 1, last.end());
-            last.back() = one_ms(launch);
+            last.back() = watch.milliseconds(launch);
             if(last.front() > 0 && last.back() >= settled * last.front()) break;
         }
         std::sort(last.begin(), last.end());

@@ -36,6 +36,20 @@ struct events
         (void)CKPROF_RUNTIME(EventDestroy)(begin);
         (void)CKPROF_RUNTIME(EventDestroy)(end);
     }
+
+    // What a launch takes on the device.
+    template <typename Launch>
+    double milliseconds(const Launch& launch) const
+    {
+        float ms = 0;
+        check(CKPROF_RUNTIME(EventRecord)(begin, nullptr));
+        launch();
+        check(device_api::take_error());
+        check(CKPROF_RUNTIME(EventRecord)(end, nullptr));
+        check(CKPROF_RUNTIME(EventSynchronize)(end));
+        check(CKPROF_RUNTIME(EventElapsedTime)(&ms, begin, end));
+        return double{ms};
+    }
 };
 
 struct memory
@@ -60,16 +74,9 @@ double least_seconds(double seconds, const Launch& launch)
     double least = 0, spent = 0;
     while(spent < seconds)
     {
-        float ms = 0;
-        check(CKPROF_RUNTIME(EventRecord)(watch.begin, nullptr));
-        launch();
-        check(device_api::take_error());
-        check(CKPROF_RUNTIME(EventRecord)(watch.end, nullptr));
-        check(CKPROF_RUNTIME(EventSynchronize)(watch.end));
-        check(CKPROF_RUNTIME(EventElapsedTime)(&ms, watch.begin, watch.end));
-        if(!(ms > 0)) return 0;
-        const double taken = double{ms} * 1e-3;
-        least              = least == 0 ? taken : std::min(least, taken);
+        const double taken = watch.milliseconds(launch) * 1e-3;
+        if(!(taken > 0)) return 0;
+        least = least == 0 ? taken : std::min(least, taken);
         spent += taken;
     }
     return least;
