@@ -217,6 +217,9 @@ def audit(registry: Registry, call: AuditCall) -> AuditReport:
         if not file.entries and not file.findings:
             file.find(Reason.EMPTY_FILE, "holds no entry: nothing was judged", text=path.name)
         files.append(file)
+    for owner in {id(owner): owner for _, owner in owned}.values():
+        if offers(owner, Consumer.compare):
+            owner.compare([file for file, (_, one) in zip(files, owned, strict=True) if one is owner])
     return AuditReport(
         files=tuple(files),
         fail_on=frozenset(call.fail_on),

@@ -47,6 +47,13 @@ class Consumer(Protocol):
         """
         raise NotImplementedError
 
+    @optional
+    def compare(self, audits: Sequence[FileAudit]) -> None:
+        """Add to audits of several files what is found where the program reads them as one.
+
+        :raises InputError: a file cannot be read any more.
+        """
+
     @optional_with("audit")
     def cleaned(self, audit: FileAudit) -> bytes:
         """Return the content of a judged file without what is wrong and can be removed.

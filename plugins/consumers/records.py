@@ -70,6 +70,11 @@ class Reason(Enum):
         "of another version of the program or of a device than those that are known: not judged",
         Severity.NOTE,
     )
+    UNREADABLE_LIST = (
+        "unreadable_list",
+        "a list of kernels cannot be read, and its kernels were not judged",
+        Severity.NOTE,
+    )
     EMPTY_FILE = ("empty_file", "nothing was judged: the file has no entries", Severity.NOTE)
 
     #: what it means, for readers of reports

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from itertools import takewhile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof.model.types import DataType
 from ckprof.store.attempt import Session
 from ckprof.store.key import DeviceKey
-from ckprof_plugins.consumers.aiter.kernel_lists import export, read_tree
+from ckprof_plugins.consumers.aiter.export import export
+from ckprof_plugins.consumers.aiter.kernel_lists import TreeLists, prefix_of, read_tree
+from ckprof_plugins.consumers.aiter.tables import (
+    DEVICES,
+    FALLBACK_TAG,
+    TunedRow,
+    WrongCellError,
+    architectures,
+    filled_gfx,
+    integer,
+    is_missing,
+    key_cell,
+    kind_of,
+    merged_as,
+    number,
+    read_table,
+)
 from ckprof_plugins.consumers.audit import read_file
-from ckprof_plugins.consumers.records import FileAudit, Reason, imported_attempt
+from ckprof_plugins.consumers.records import FileAudit, Reason, Severity, imported_attempt
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 
 if TYPE_CHECKING:
@@ -25,232 +37,246 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ckprof.plugin.protocols.converters import ImportHints
+    from ckprof_plugins.consumers.aiter.tables import Table
     from ckprof_plugins.consumers.records import AuditRequest, ConsumerFiles, ExportRequest
 
 
-#: compute units of whole devices -> architecture
-_DEVICES: Final = {304: "gfx942", 80: "gfx942", 228: "gfx942", 256: "gfx950", 104: "gfx90a", 110: "gfx90a"}
 #: largest share of wrong elements that the tuner accepts
 _MOST_WRONG: Final = 0.05
-#: integers, as pandas reads a column of numbers
-_INTEGER: Final = re.compile(r"[ \t]*[+-]?\d{1,18}[ \t]*")
-_BOM: Final = b"\xef\xbb\xbf"
-
-
-@dataclass(frozen=True, slots=True)
-class TableLayout:
-    """Columns of one kind of tables."""
-
-    label: str
-    #: columns of the key by which rows are looked up, in order
-    key: tuple[str, ...]
-    #: columns of times, in microseconds
-    times: tuple[str, ...] = ("us",)
-    #: true if rows name kernels of the lists by number and name
-    has_kernel: bool = True
-
-    @property
-    def needed(self) -> set[str]:
-        """Columns without which the table is not of this kind."""
-        return {*self.key, "us", *(["kernelId"] if self.has_kernel else [])}
-
-
-_SIZES: Final = ("M", "N", "K")
-_MOE: Final = (
-    *("cu_num", "token", "model_dim", "inter_dim", "expert", "topk", "act_type", "dtype"),
-    *("q_dtype_a", "q_dtype_w", "q_type", "use_g1u1", "doweight_stage1"),
-)
-_PLAIN: Final = ("M", "N", "K", "bias", "dtype", "outdtype", "scaleAB", "cu_num")
-#: columns of keys that hold texts
-_TEXTS: Final = frozenset(
-    ("act_type", "dtype", "q_dtype_a", "q_dtype_w", "q_type", "bias", "outdtype", "scaleAB", "gfx")
-)
-#: kinds of tables, those with more columns of the key first
-_LAYOUTS: Final = (
-    TableLayout("fused experts", _MOE, ("us", "us1", "us2"), has_kernel=False),
-    TableLayout("products of several libraries", _PLAIN, has_kernel=False),
-    TableLayout("products, with gfx", ("gfx", "cu_num", *_SIZES)),
-    TableLayout("preshuffled products", ("cu_num", *_SIZES, "q_dtype_w")),
-    TableLayout("batched products", ("cu_num", "B", *_SIZES)),
-    TableLayout("products", ("cu_num", *_SIZES)),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class TunedRow:
-    """One row."""
-
-    line: int
-    cells: Mapping[str, str]
-    text: str
-    #: why it is no row of its table
-    problem: str = ""
-
-
-def _kind_of(data: bytes) -> tuple[TableLayout | None, list[str]]:
-    """Return the kind of a table, ``None`` for another one, and the names of its columns."""
-    line = data.removeprefix(_BOM).partition(b"\n")[0].decode("utf-8", errors="replace")
-    header = line.rstrip("\r").split(",")
-    return next((layout for layout in _LAYOUTS if layout.needed <= set(header)), None), header
-
-
-def _read_table(path: Path) -> tuple[TableLayout, list[TunedRow]]:
-    """Return the columns and the rows of a table.
-
-    :raises InputError: the file cannot be read, or is no such table.
-    """
-    data = read_file(path)
-    layout, header = _kind_of(data)
-    if layout is None:
-        raise InputError("has not the columns of a table of tuned kernels", path, 1)
-    text = data.removeprefix(_BOM).decode("utf-8", errors="replace")
-    return layout, list(_rows(text, header))
-
-
-def _rows(text: str, header: list[str]) -> Iterator[TunedRow]:
-    lines = text.split("\n")
-    for number, line in enumerate(lines[1:], 2):
-        stripped = line.rstrip("\r")
-        if not stripped.strip():
-            continue
-        try:
-            (cells,) = csv.reader(io.StringIO(stripped.replace("\r", " ")))
-        except (csv.Error, ValueError):
-            yield TunedRow(number, {}, stripped, "the row cannot be read as CSV")
-            continue
-        problem = ""
-        if len(cells) != len(header):
-            problem = f"{len(cells)} cells, the header has {len(header)}"
-            problem += ": pandas rejects the whole table" if len(cells) > len(header) else ""
-        yield TunedRow(number, dict(zip(header, cells, strict=False)), stripped, problem)
-
-
-def _integer(text: str) -> int | None:
-    """Return a cell as pandas reads it in a column of integers; ``None`` if it is none."""
-    return int(text) if _INTEGER.fullmatch(text) else None
-
-
-def _number(text: str) -> float | None:
-    """Return a cell as a number; ``None`` if it is none."""
-    try:
-        return float(text.strip().removesuffix("%"))
-    except ValueError:
-        return None
-
-
 #: architecture -> how torch calls its fp8 type, as the key spells it
-_FP8: Final = {"gfx942": "torch.float8_e4m3fnuz", "gfx950": "torch.float8_e4m3fn"}
-#: what a name says of its kernel: block and tile, pipeline
-_TILE: Final = re.compile(r"_(?P<block>\d+)x(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)_")
+_FP8: Final = {
+    "gfx942": "torch.float8_e4m3fnuz",
+    **dict.fromkeys(("gfx950", "gfx1250"), "torch.float8_e4m3fn"),
+}
+#: what a name says of its kernel: block and tile, tile alone, pipeline
+_TILE: Final = re.compile(r"_(?:\d+x)?\d+x\d+x(?P<k>\d+)_")
+_BLOCK_AND_TILE: Final = re.compile(r"_\d+x\d+x\d+x(?P<k>\d+)_")
 #: kernels that are written in assembler have mangled names
 _MANGLED: Final = "_ZN"
+#: libraries whose kernels lists of the tree have
+_LISTED: Final = ("ck", "cktile", "")
+#: beginnings of the names of kernels to which modules pass on how often rows divide the reduction
+_DIVIDING: Final = (
+    *("a8w8_rowwise", "a8w8_bpreshuffle", "a8w8_bpreshuffle_cktile", "a8w8_blockscale"),
+    *("a8w8_blockscale_cktile", "a4w4_blockscale"),
+)
+#: files of these names have kernels of other ones, and pass nothing on
+_UNDIVIDED: Final = "a8w8_blockscale_bpreshuffle"
+#: kernels of experts that lists of the tree have
+_EXPERTS: Final = ("moe_ck2stages_", "moe_cktile2stages_")
+_MOST_SPLITS: Final = 30
 #: a finding without its place; without a reason, what could be judged
 Remark = tuple[Reason | None, str]
+Key = tuple[str | int, ...]
 
 
 class _TableJudge:
     """Judges the rows of one table."""
 
-    def __init__(self, request: AuditRequest, layout: TableLayout) -> None:
-        self.audit = FileAudit(path=request.path, label=f"AITER table: {layout.label}")
-        #: columns of the key with a cell that is no number: pandas makes texts of all cells
-        self.poisoned: dict[str, int] = {}
+    def __init__(self, request: AuditRequest, table: Table) -> None:
+        self.audit = FileAudit(path=request.path, label=f"AITER table: {table.kind.label}")
         self._request = request
-        self._layout = layout
-        self._lists = read_tree(request.tree) if request.tree is not None else ()
-        self._keys: dict[tuple[str | int, ...], TunedRow] = {}
+        self._table = table
+        self._kind = table.kind
+        self._trees: dict[str, TreeLists] = {}
+        #: columns of the key with a cell that makes texts of all -> its line
+        self._poisoned: dict[str, int] = {}
+        #: lists that rows of this table would be looked up in
+        self._unreadable: dict[str, None] = {}
 
-    def remark(self, row: TunedRow) -> Remark:
-        """Return what is wrong with a row."""
+    def judge(self) -> None:
+        """Judge all rows: each by itself, then those of one key among rows that stay."""
+        rows = self._table.rows
+        remarks = {row.line: self._remark(row) for row in rows}
+        sound = [row for row in rows if not _removes(remarks[row.line])]
+        for row, remark in self._shadowed(sound):
+            remarks[row.line] = remark
+        for row in rows:
+            self.audit.find(*remarks[row.line], row.line, row.text[:160])
+        name = self._request.path.name
+        for column, line in self._poisoned.items():
+            message = f"line {line} has no number in column {column}: pandas reads the column as texts"
+            self.audit.find(Reason.NEVER_HIT, f"{message}, and no row is hit", text=name)
+        if "gfx" in self._kind.key and "gfx" not in self._table.key and "bias" in self._table.key:
+            message = "no column gfx, which AITER of 2026 needs: it cannot read the table"
+            self.audit.find(Reason.OTHER_VERSION, message, text=name)
+        for message in self._unreadable:
+            self.audit.find(Reason.UNREADABLE_LIST, message, text=name)
+        self.audit.entries = len(rows)
+
+    def _remark(self, row: TunedRow) -> Remark:
+        """Return what is wrong with a row by itself."""
         if row.problem:
             return Reason.MALFORMED_ROW, row.problem
-        key: list[str | int] = []
-        for column in self._layout.key:
-            cell = row.cells[column]
-            value: str | int | None = cell if column in _TEXTS else _integer(cell)
-            if value is None:
-                self.poisoned.setdefault(column, row.line)
-                return Reason.MALFORMED_KEY, f"{column} is {cell!r}, expected an integer"
-            key.append(value)
-        known = self._keys.setdefault(tuple(key), row)
-        if known is not row:
-            message = f"line {known.line} has the same key"
-            if known.text == row.text:
-                return Reason.DUPLICATE, message
-            message += " and another content: pandas rejects the whole table (index must be unique)"
-            return Reason.CONFLICT, message
-        wrong = self._key_remark(row.cells) or self._figures_remark(row.cells)
-        if wrong is not None:
+        try:
+            self._key(row)
+        except WrongCellError as exc:
+            if exc.poisons:
+                self._poisoned.setdefault(exc.column, row.line)
+            return Reason.MALFORMED_KEY, str(exc)
+        cells = row.cells
+        wrong = self._key_remark(cells) or self._figures_remark(cells)
+        if wrong is not None and _removes(wrong):
             return wrong
-        if self._layout.has_kernel:
-            return self._kernel_remark(row.cells)
-        return None, "times and keys are in order; kernels are of several libraries"
+        if cells.get("_tag") == FALLBACK_TAG:
+            return None, f"rows of {FALLBACK_TAG}, which the reader of experts passes over"
+        judged = self._kernels_remark(cells)
+        return wrong if wrong is not None and judged[0] is None else judged
+
+    def _key(self, row: TunedRow) -> Key:
+        """Return the key of a row.
+
+        :raises WrongCellError: no lookup has it.
+        """
+        if self._kind.as_texts:
+            return tuple(row.cells.get(name, "").strip() for name in self._table.key)
+        cells = row.cells
+        if self._kind.counts == "first":
+            # readers of experts fill in the architecture
+            cells = {**cells, "gfx": filled_gfx(cells) or "the running device"}
+        return tuple(key_cell(name, cells[name]) for name in self._table.key)
+
+    def _shadowed(self, rows: Sequence[TunedRow]) -> Iterator[tuple[TunedRow, Remark]]:
+        """Yield the rows that are not used because of another one of their key, or that end the reader."""
+        groups: dict[Key, list[TunedRow]] = {}
+        for row in rows:
+            if row.cells.get("_tag") != FALLBACK_TAG:
+                groups.setdefault(self._key(row), []).append(row)
+        for group in groups.values():
+            used = group[0] if self._kind.counts == "first" else min(group, key=self._time_order)
+            for row in group:
+                if row is used:
+                    continue
+                message = f"line {used.line} has the same key"
+                if self._kind.counts == "fastest":
+                    yield row, (None, "slower rows of keys whose fastest row is used")
+                elif self._kind.counts == "first":
+                    yield row, (Reason.DUPLICATE, f"{message} and comes first")
+                elif any(other.text == row.text and other.line < row.line for other in group) or (
+                    used.text == row.text
+                ):
+                    yield row, (Reason.DUPLICATE, message)
+                else:
+                    message += " and another content: pandas rejects the whole table (index must be unique)"
+                    yield row, (Reason.CONFLICT, message)
+
+    def _time_order(self, row: TunedRow) -> tuple[bool, float]:
+        late, time_us = _time_order(row)
+        # the one reader that looks at times takes a missing one for 0
+        return late and self._kind.counts != "fastest", time_us
 
     def _key_remark(self, cells: Mapping[str, str]) -> Remark | None:
-        request = self._request
-        units = _integer(cells["cu_num"]) or 0
-        sizes = [_integer(cells[name]) for name in ("B", "M", "N", "K") if name in self._layout.key]
-        if any(size is None or size < 1 for size in sizes) or units < 1:
+        request, columns = self._request, self._table.key
+        units = integer(cells.get("cu_num", "")) or 0
+        sizes = [integer(cells[name]) for name in columns if len(name) == 1]
+        if any(size is None or size < 1 for size in sizes) or ("cu_num" in columns and units < 1):
             return Reason.NEVER_HIT, "no product has a size, and no device compute units, below 1"
-        arch = cells.get("gfx", "") or _DEVICES.get(units, "")
-        if request.compute_units and units != request.compute_units:
+        if request.compute_units and units not in (0, request.compute_units):
             message = (
                 f"the row is of {units} compute units, lookups on the device have {request.compute_units}"
             )
             return Reason.WRONG_DEVICE, message
-        if request.arch and arch and arch != request.arch:
-            return Reason.WRONG_DEVICE, f"the row is of {arch}, not {request.arch}"
-        if "gfx" in cells and _DEVICES.get(units, arch) != arch and units not in (32, 64, 128):
-            return (
-                Reason.WRONG_DEVICE,
-                f"{cells['gfx']} with {units} compute units, which {_DEVICES[units]} has",
-            )
-        spelled = cells.get("q_dtype_w", "")
-        if spelled and self._layout.has_kernel:
-            expected = _FP8.get(arch)
+        archs = architectures(cells)
+        if request.arch and archs and request.arch not in archs:
+            return Reason.WRONG_DEVICE, f"the row is of {' or '.join(archs)}, not {request.arch}"
+        if _of_another_device(archs, units):
+            owners = " and ".join(DEVICES[units])
+            return Reason.WRONG_DEVICE, f"{archs[0]} with {units} compute units, which {owners} has"
+        spelled = cells.get("q_dtype_w", "") if "kernelName" in self._kind.kernels else ""
+        if "q_dtype_w" in columns and spelled:
             if not spelled.startswith("torch."):
                 return Reason.NEVER_HIT, f"q_dtype_w is {spelled!r}; lookups have torch.NAME"
-            if "float8" in spelled and expected and spelled != expected:
-                return Reason.NEVER_HIT, f"q_dtype_w is {spelled}; lookups on {arch} have {expected}"
+            expected = [_FP8.get(arch, spelled) for arch in archs]
+            if "float8" in spelled and expected and spelled not in expected:
+                return (
+                    Reason.NEVER_HIT,
+                    f"q_dtype_w is {spelled}; lookups on {archs[0]} have {expected[0]}",
+                )
         return None
 
     def _figures_remark(self, cells: Mapping[str, str]) -> Remark | None:
-        for column in self._layout.times:
-            if column not in cells:
+        share = number(cells.get("errRatio") or "0")
+        doubtful = None
+        for column in self._kind.times:
+            cell = cells.get(column, "")
+            if is_missing(cell):
+                if column == "us":
+                    doubtful = Reason.DOUBTFUL_TIME, "no time: lookups use the row, merges put it last"
                 continue
-            time_us = _number(cells[column])
+            time_us = number(cell)
             if time_us is None:
-                return Reason.MALFORMED_VALUE, f"{column} is {cells[column]!r}, expected a time"
-            if not math.isfinite(time_us) or time_us < 0 or (time_us == 0 and column == "us"):
-                return Reason.WRONG_TIME, f"{column} is {cells[column]}"
-        share = _number(cells.get("errRatio", "0"))
+                return Reason.MALFORMED_VALUE, f"{column} is {cell!r}, expected a time"
+            if not math.isfinite(time_us) or time_us < 0:
+                return Reason.WRONG_TIME, f"{column} is {cell}"
+            if time_us == 0 and column == "us":
+                doubtful = (
+                    Reason.DOUBTFUL_TIME,
+                    "a time of 0 stands for none: lookups use the row, merges put it first",
+                )
         if share is not None and share > _MOST_WRONG:
             message = f"{share:.1%} of the elements were wrong; the tuner accepts {_MOST_WRONG:.0%}"
             return Reason.WRONG_RESULT, message
-        return None
+        return doubtful
+
+    def _kernels_remark(self, cells: Mapping[str, str]) -> Remark:
+        if self._kind.kernels == ("kernelName",):
+            return self._kernel_remark(cells)
+        names = [cells.get(column, "").strip() for column in self._kind.kernels]
+        looked_up = [name for name in names if name.startswith(_EXPERTS)]
+        if not looked_up:
+            return None, "keys and times in order; kernels of other libraries, not judged"
+        judged: Remark = None, ""
+        for name in looked_up:
+            judged = self._listed_remark(cells, name, None)
+            if judged[0] is not None:
+                return judged
+        return judged
 
     def _kernel_remark(self, cells: Mapping[str, str]) -> Remark:
-        id_, name = _integer(cells["kernelId"]), cells.get("kernelName", "")
+        name, library = cells.get("kernelName", ""), cells.get("libtype", "").strip()
+        if library not in _LISTED or (name.startswith(_MANGLED) and not library):
+            return None, f"keys and times in order; kernels of {library or 'assembler'}, not judged"
+        if name.startswith(_MANGLED) or "kernelId" not in cells:
+            return None, "keys and times in order; kernels of other libraries, not judged"
+        id_ = integer(cells["kernelId"])
         if id_ is None:
             return Reason.MALFORMED_VALUE, f"kernelId is {cells['kernelId']!r}, expected a number"
-        if name.startswith(_MANGLED) or cells.get("libtype", "ck") not in ("ck", ""):
-            return None, "a kernel in assembler or of another library: number and name not looked up"
-        splits = _split_problem(cells, name)
+        exponent, splits = 0, ""
+        if prefix_of(name) in _DIVIDING and _UNDIVIDED not in self._request.path.name:
+            exponent, splits = _splits(cells, name)
         if splits:
             return Reason.WRONG_SPLIT, splits
-        if not self._lists:
+        reason, message = self._listed_remark(cells, name, id_)
+        unmet = "" if reason else _unmet(cells, name, exponent)
+        return (Reason.UNSUPPORTED, unmet) if unmet and self._request.tree else (reason, message)
+
+    def _listed_remark(self, cells: Mapping[str, str], name: str, id_: int | None) -> Remark:
+        """Return what lists of the tree say of a kernel.
+
+        :param id_: the row's number; ``None`` where rows have none.
+        """
+        if self._request.tree is None:
             return None, "key and figures are in order; no --tree with lists of kernels"
-        prefix = "_".join(takewhile(lambda word: not word[:1].isdigit(), name.split("_")))
-        found = next((one for one in self._lists if one.prefix == prefix), None)
-        if found is None and not name:
+        if is_missing(name):
             return Reason.MALFORMED_VALUE, "no kernelName"
+        arch = next(iter(architectures(cells)), "")
+        if arch not in self._trees:
+            self._trees[arch] = read_tree(self._request.tree, arch)
+        lists, unreadable = self._trees[arch]
+        prefix = prefix_of(name)
+        found = next((one for one in lists if one.prefix == prefix), None)
+        if found is None and unreadable:
+            self._unreadable |= dict.fromkeys(str(error) for error in unreadable)
+            return None, "kernels that no list has which could be read: not judged"
         if found is None:
             return Reason.UNKNOWN_KERNEL, f"no list of the tree has kernels called {prefix}..."
-        listed, file = found.names.get(id_), found.path.name
+        file, of_arch = found.path.name, f" for {arch}" if arch else ""
+        if found.by_name or id_ is None:
+            if found.has(name):
+                return None, "the tree has the kernel of the name"
+            return Reason.UNKNOWN_KERNEL, f"{file} has no kernel of this name{of_arch}"
+        listed = found.names.get(id_)
         if listed == name:
-            unmet = _unmet(cells, name)
-            if unmet:
-                return Reason.UNSUPPORTED, unmet
             return None, "number and name are those of the tree"
         place = next((one for one, other in found.names.items() if other == name), None)
         if listed is None:
@@ -261,33 +287,103 @@ class _TableJudge:
         return Reason.ID_MISMATCH, f"number {id_} is {listed}; the name is number {place}"
 
 
-def _split_problem(cells: Mapping[str, str], name: str) -> str:
-    if "splitK" not in cells:
-        return ""
-    exponent = _integer(cells["splitK"])
-    if exponent is None or not 0 <= exponent <= 30:
-        return f"splitK is {cells['splitK']!r}, expected the exponent of the number of splits"
-    tile, length = _TILE.search(name), _integer(cells["K"])
-    if tile is None or length is None or exponent == 0:
-        return ""
-    steps = -(-length // int(tile["k"]))
-    if 1 << exponent > steps:
-        return f"{1 << exponent} splits of {steps} steps along K"
-    return ""
+def _removes(remark: Remark) -> bool:
+    """Say whether a row with this remark is no longer there in a clean file."""
+    return remark[0] is not None and remark[0].severity is not Severity.NOTE
 
 
-def _unmet(cells: Mapping[str, str], name: str) -> str:
+def _time_order(row: TunedRow) -> tuple[bool, float]:
+    """Return by what rows of one key are ordered: a time that is not there comes last."""
+    time_us = number(row.cells.get("us", ""))
+    is_late = time_us is None or math.isnan(time_us)
+    return is_late, 0.0 if is_late else time_us or 0.0
+
+
+def _of_another_device(archs: Sequence[str], units: int) -> bool:
+    """Say whether compute units are those of whole devices of other architectures alone.
+
+    Partitions of a device have a part of its units, so that other numbers prove nothing.
+    """
+    if len(archs) != 1 or units not in DEVICES or archs[0] in DEVICES[units]:
+        return False
+    own = [whole for whole, owners in DEVICES.items() if archs[0] in owners]
+    return bool(own) and not any(whole % units == 0 for whole in own)
+
+
+def _splits(cells: Mapping[str, str], name: str) -> tuple[int, str]:
+    """Return the exponent of the number of splits, and what is wrong with it."""
+    cell = cells.get("splitK", "")
+    if is_missing(cell):
+        return 0, ""
+    exponent = integer(cell)
+    if exponent is None or not 0 <= exponent <= _MOST_SPLITS:
+        return 0, f"splitK is {cell!r}, expected the exponent of the number of splits, 0 to {_MOST_SPLITS}"
+    step, length = _step(name), integer(cells["K"])
+    if step and length and exponent and 1 << exponent > -(-length // step):
+        return exponent, f"{1 << exponent} splits of {-(-length // step)} steps along K"
+    return exponent, ""
+
+
+def _step(name: str) -> int:
+    """Return the length of a kernel's tile along K; 0 if its name does not say it."""
+    tile = _BLOCK_AND_TILE.search(name) or _TILE.search(name)
+    return int(tile["k"]) if tile and len(tile["k"]) < 10 else 0
+
+
+def _unmet(cells: Mapping[str, str], name: str, exponent: int) -> str:
     """Return the condition of the kernel that sizes do not meet: of its pipeline, which reads steps ahead."""
-    tile, length = _TILE.search(name), _integer(cells["K"])
-    exponent = _integer(cells.get("splitK", "0")) or 0
+    step, length = _step(name), integer(cells["K"])
     stages = {"v3": 2, "v4": 3, "v5": 3}.get(name.rpartition("_")[2], 0)
-    if tile is None or length is None or not stages:
+    if not step or length is None or not stages:
         return ""
-    step = int(tile["k"])
     steps = -(-length // (step << exponent))
     if steps <= stages:
         return f"the pipeline reads {stages} steps of {step} ahead and needs more: K = {length} has {steps}"
     return ""
+
+
+def _merge_remarks(tables: Iterable[tuple[FileAudit, Table]]) -> None:
+    """Add what is found of tables that AITER merges: rows of one key, which end its start."""
+    files = list(tables)
+    all_columns = {name for _, table in files for name in table.header}
+    groups: dict[Key, list[tuple[FileAudit, TunedRow]]] = {}
+    for audit, table in files:
+        wrong = {one.line for one in audit.findings if one.removable and one.reason is not Reason.DUPLICATE}
+        for row in table.rows:
+            if row.line not in wrong and row.line:
+                groups.setdefault(_merge_key(table, row, all_columns), []).append((audit, row))
+    for group in groups.values():
+        if len(group) < 2:
+            continue
+        kept_in, kept = min(group, key=lambda one: _time_order(one[1]))
+        for audit, row in group:
+            audit.findings[:] = [
+                one for one in audit.findings if one.line != row.line or one.reason is not Reason.DUPLICATE
+            ]
+            if row is not kept:
+                message = (
+                    f"line {kept.line} of {kept_in.path} has the same key, and AITER merges these tables: "
+                    "its start fails, and it rewrites the files with the row of the lowest time"
+                )
+                audit.find(Reason.CONFLICT, message, row.line, row.text[:160])
+
+
+def _merge_key(table: Table, row: TunedRow, columns: set[str]) -> Key:
+    key: list[str | int] = []
+    for name in (*table.kind.key, "_tag"):
+        if name not in columns:
+            continue
+        cell = row.cells.get(name)
+        if name == "gfx":
+            cell = filled_gfx(row.cells)
+        elif name == "_tag":
+            # a column that some tables lack is 0 there, which differs from an empty cell
+            cell = "0" if cell is None else "" if is_missing(cell) else cell
+        try:
+            key.append(key_cell(name, cell or ""))
+        except WrongCellError:
+            key.append(cell or "")
+    return tuple(key)
 
 
 class Aiter:
@@ -298,22 +394,35 @@ class Aiter:
 
     def owns(self, path: Path, head: bytes) -> bool:
         """Say whether a file begins with the columns of such a table."""
-        return _kind_of(head)[0] is not None
+        return kind_of(head) is not None
 
     def audit(self, request: AuditRequest) -> FileAudit:
         """Judge each row as AITER's loader and generator read it.
 
         :raises InputError: the file is no table of AITER's, or the tree cannot be read.
         """
-        layout, rows = _read_table(request.path)
-        judge = _TableJudge(request, layout)
-        for row in rows:
-            judge.audit.find(*judge.remark(row), row.line, row.text[:160])
-        for column, line in judge.poisoned.items():
-            message = f"line {line} has no number in column {column}: pandas reads the column as texts"
-            judge.audit.find(Reason.NEVER_HIT, f"{message}, and no row is hit", text=request.path.name)
-        judge.audit.entries = len(rows)
+        if request.tree is not None:
+            # a tree without lists is told once, whatever rows there are
+            read_tree(request.tree)
+        judge = _TableJudge(request, read_table(request.path))
+        judge.judge()
         return judge.audit
+
+    def compare(self, audits: Sequence[FileAudit]) -> None:
+        """Add what is found of tables that AITER merges when it starts: those of a name in one folder.
+
+        :raises InputError: a file cannot be read any more.
+        """
+        groups: dict[tuple[Path, str], list[FileAudit]] = {}
+        for audit in audits:
+            merged = merged_as(audit.path)
+            if merged is not None:
+                groups.setdefault(merged, []).append(audit)
+        for group in groups.values():
+            if len(group) > 1:
+                # the table in the folder itself comes first, as in the merge
+                group.sort(key=lambda one: (one.path.parent.name == "model_configs", one.path.name))
+                _merge_remarks((audit, read_table(audit.path)) for audit in group)
 
     def cleaned(self, audit: FileAudit) -> bytes:
         """Return the table without wrong rows, with LF at the ends of lines.
@@ -338,21 +447,22 @@ class Aiter:
 
         :raises InputError: the file cannot be read, or its rows are no plain products.
         """
-        layout, rows = _read_table(path)
-        if not layout.has_kernel:
-            raise InputError(f"is a table of {layout.label}, whose rows are no products of one kernel", path)
+        table = read_table(path)
+        if "kernelId" not in table.kind.others or "M" not in table.key:
+            label = table.kind.label
+            raise InputError(f"is a table of {label}, whose rows are no products of one kernel", path)
         session = Session.of_file(path, path.read_bytes(), "AITER table", hints.tags)
-        for sequence, row in enumerate(rows):
+        for sequence, row in enumerate(table.rows):
             cells = row.cells
-            sizes = [_integer(cells.get(name, "1")) or 0 for name in ("B", "M", "N", "K", "cu_num")]
-            time_us = _number(cells.get("us", ""))
+            sizes = [integer(cells.get(name, "1")) or 0 for name in ("B", "M", "N", "K", "cu_num")]
+            time_us = number(cells.get("us", ""))
             if row.problem or time_us is None or not math.isfinite(time_us) or time_us <= 0 or min(sizes) < 1:
                 continue
             batch, m, n, k, units = sizes
             name = cells.get("kernelName") or f"kernel {cells['kernelId']}"
-            share = _number(cells.get("errRatio", "0"))
+            share = number(cells.get("errRatio") or "0")
             wrong = share is not None and share > _MOST_WRONG
-            exponent = _integer(cells.get("splitK", "0")) or 0
+            exponent = integer(cells.get("splitK", "0")) or 0
             # the beginning of a kernel's name says the type of its operands; other ones are of several types
             dtype = hints.dtype or (DataType.BF16 if name.startswith("bf16_") else None)
             yield imported_attempt(
@@ -361,7 +471,7 @@ class Aiter:
                 DeviceKey(
                     target=hints.target,
                     model=hints.device,
-                    arch=hints.arch or cells.get("gfx", "") or _DEVICES.get(units, ""),
+                    arch=hints.arch or next(iter(architectures(cells)), ""),
                     compute_units=units,
                 ),
                 "gemm",
