@@ -55,7 +55,7 @@ def tests_of(module: str) -> list[str]:
 
 
 def mutants_of(modules: Iterable[str]) -> list[MutationSpec]:
-    """Return all mutants of modules, without those of annotations, which are never evaluated."""
+    """Return all mutants of modules, without those of code for type checkers, which is never evaluated."""
     with tempfile.TemporaryDirectory() as folder:
         with use_db(Path(folder, "mutants"), WorkDB.Mode.create) as database:
             init([Path(module) for module in modules], database, {})
@@ -68,11 +68,13 @@ def mutants_of(modules: Iterable[str]) -> list[MutationSpec]:
 
 
 def annotations(path: Path) -> set[tuple[int, int]]:
-    """Return every line and column of the annotations of a module."""
+    """Return every line and column of a module's annotations, and of what only type checkers see."""
     found: set[tuple[int, int]] = set()
     for node in ast.walk(ast.parse(path.read_text())):
-        for part in (getattr(node, "annotation", None), getattr(node, "returns", None)):
-            if isinstance(part, ast.expr):
+        checked = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        unseen = getattr(node, "body", []) if checked else []
+        for part in (getattr(node, "annotation", None), getattr(node, "returns", None), *unseen):
+            if isinstance(part, (ast.expr, ast.stmt)):
                 last = part.end_lineno or part.lineno
                 for line in range(part.lineno, last + 1):
                     begin = part.col_offset if line == part.lineno else 0
@@ -112,10 +114,11 @@ def tried(mutants: list[MutationSpec]) -> list[tuple[MutationSpec, WorkResult]]:
     return [(one, mutate_and_test([one], tests, limit)) for one in mutants]
 
 
-def named_as_equivalent(module: str) -> dict[str, str]:
-    """Return line -> reason of the mutants of a module that are named as equivalent to the code."""
-    named: dict[str, dict[str, str]] = SETTINGS.get("equivalent", {})
-    return {**named.get("*", {}), **named.get(module, {})}
+def named_as_equivalent(mutant: MutationSpec, result: WorkResult) -> bool:
+    """Say if a mutant is named as equivalent to the code: its operator, or its line of a module."""
+    lines = SETTINGS["equivalent"]
+    named = {**SETTINGS["equivalent_operators"], **lines["*"], **lines.get(str(mutant.module_path), {})}
+    return mutant.operator_name.split("/")[-1] in named or changed_line(result) in named
 
 
 def changed_line(result: WorkResult) -> str:
@@ -166,7 +169,7 @@ def report(mutant: MutationSpec, result: WorkResult, counts: list[int]) -> None:
         raise SystemExit(f"{mutant.module_path}: {mutant.operator_name} cannot be tried:\n{result.output}")
     if result.test_outcome is not TestOutcome.SURVIVED:
         counts[0] += 1
-    elif changed_line(result) in named_as_equivalent(str(mutant.module_path)):
+    elif named_as_equivalent(mutant, result):
         counts[2] += 1
     else:
         counts[1] += 1

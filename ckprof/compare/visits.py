@@ -46,8 +46,10 @@ _ENOUGH_PROBLEMS: Final = 3
 #: rows from which on they say how alike their variances are, and degrees of freedom of fewer
 _ENOUGH_ROWS: Final = 20
 _FEW_ROWS: Final = 4.0
-#: degrees of freedom of the prior: at least, at most
-_PRIOR: Final = (2.0, 60.0)
+#: degrees of freedom that the prior may have
+_PRIORS: Final = range(2, 61)
+#: of numerical derivatives of log gamma
+_STEP: Final = 1e-3
 #: standard deviation below which no clock tells times apart
 LEAST_SIGMA: Final = 1e-5
 
@@ -121,7 +123,8 @@ def contrasts(visits: Visits, sides: Sequence[NDArray[np.intp]]) -> Contrasts:
     shared = _trimmed_mean(residuals)
     own_canaries = _within(canaries, sides)
     of_passes = [np.nanmedian(one, axis=0) for one in own_canaries]
-    passes, pass_freedom = 0.0, 1.0
+    weight = sum(1 / np.isfinite(times[..., side]).sum(axis=-1) for side in sides)
+    parts: list[tuple[Array, Array]] = []
     scatter = shared
     if problems >= _ENOUGH_PROBLEMS:
         common = np.nanmedian(shared, axis=0)
@@ -129,14 +132,11 @@ def contrasts(visits: Visits, sides: Sequence[NDArray[np.intp]]) -> Contrasts:
         unseen = np.maximum(common - high, 0.0) + np.minimum(common - low, 0.0)
         pass_freedom = max(count - 2.0, 1.0)
         passes = float(np.nansum(unseen**2)) / pass_freedom
+        parts.append((passes * weight, np.full(1, pass_freedom)))
         scatter = (shared - common) * math.sqrt(problems / (problems - 1))
     of_visits, visit_average, visit_freedom = _moderated(scatter, _freedom(shared))
     of_rows, row_average, row_freedom = _moderated(residuals - shared[:, None, :], _freedom(times))
 
-    counts = [np.isfinite(times[..., side]).sum(axis=-1).astype(float) for side in sides]
-    known = (counts[0] > 0) & (counts[1] > 0)
-    weight = np.where(known, sum(1 / np.maximum(one, 1) for one in counts), np.nan)
-    parts = [(passes * weight, np.full(1, pass_freedom))]
     for one, common in zip(own_canaries, of_passes, strict=True):
         left = one - common
         canary_freedom = max(float(_freedom(left).sum()), 1.0)
@@ -248,42 +248,23 @@ def _moderated(residuals: Array, freedom: Array) -> tuple[Array, float, Array]:
 
 def _log_bias(freedom: float) -> float:
     """Return what the logarithm of a variance of so many degrees of freedom is too low by, negated."""
-    return _digamma(freedom / 2) - math.log(freedom / 2)
+    half, step = freedom / 2, _STEP
+    return (math.lgamma(half + step) - math.lgamma(half - step)) / (2 * step) - math.log(half)
+
+
+def _log_variance(freedom: float) -> float:
+    """Return the variance of the logarithm of a variance of so many degrees of freedom."""
+    half, step = freedom / 2, _STEP
+    return (math.lgamma(half + step) - 2 * math.lgamma(half) + math.lgamma(half - step)) / step**2
 
 
 def _prior_freedom(variances: Array, freedom: float) -> float:
     """Return the degrees of freedom that all rows' mean variance counts as: many where rows are alike.
 
-    By moments of the logarithms, whose variance is trigamma(freedom / 2) + trigamma(prior / 2).
+    By moments: what logarithms of variances differ by is what both kinds of freedom leave them.
     """
     positive = variances[variances > 0]
-    if len(positive) < _ENOUGH_ROWS or freedom < 1:
+    if len(positive) < _ENOUGH_ROWS:
         return _FEW_ROWS
-    excess = float(np.log(positive).var(ddof=1)) - _trigamma(freedom / 2)
-    low, high = (value / 2 for value in _PRIOR)
-    if excess <= _trigamma(high):
-        return 2 * high
-    if excess >= _trigamma(low):
-        return 2 * low
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _trigamma(middle) > excess else (low, middle)
-    return low + high
-
-
-def _trigamma(x: float) -> float:
-    """Return the second derivative of log gamma (Abramowitz and Stegun 6.4.6 and 6.4.12)."""
-    result = 0.0
-    while x < 6:
-        result += 1 / x**2
-        x += 1
-    return result + 1 / x + 1 / (2 * x**2) + 1 / (6 * x**3) - 1 / (30 * x**5) + 1 / (42 * x**7)
-
-
-def _digamma(x: float) -> float:
-    """Return the derivative of log gamma (Abramowitz and Stegun 6.3.5 and 6.3.18)."""
-    result = 0.0
-    while x < 6:
-        result -= 1 / x
-        x += 1
-    return result + math.log(x) - 1 / (2 * x) - 1 / (12 * x**2) + 1 / (120 * x**4) - 1 / (252 * x**6)
+    excess = float(np.log(positive).var(ddof=1)) - _log_variance(freedom)
+    return min(_PRIORS, key=lambda prior: abs(_log_variance(prior) - excess))

@@ -9,15 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import special, stats
 
 from ckprof.compare.visits import Visits, common_change, contrasts
-from ckprof.compare.visits import _digamma as digamma
+from ckprof.compare.visits import _log_bias as log_bias
+from ckprof.compare.visits import _log_variance as log_variance
 from ckprof.compare.visits import _moderated as moderated
 from ckprof.compare.visits import _prior_freedom as prior_freedom
-from ckprof.compare.visits import _trigamma as trigamma
 from ckprof.compare.visits import _trimmed_mean as trimmed_mean
 from tests.compare.noise import Machine, Shape, simulate
 
@@ -64,33 +62,119 @@ def test_the_machines_share_is_the_hull_of_nothing_and_the_canaries(moved, share
     assert beyond == pytest.approx(np.full((1, 3), 0.5 - share[1] - 0.02))
 
 
-def test_a_problems_own_canaries_count_for_it_alone() -> None:
-    canaries = np.zeros((1, 5, 4))
-    canaries[0, 2, 2:] = 0.2
-    found = contrasts(
-        Visits(times=np.zeros((5, 1, 4)), canaries=canaries, old=2), (np.arange(2), np.arange(2, 4))
-    )
-    assert found.high.ravel() == pytest.approx([0, 0, 0.3, 0, 0])
+def centered(values, sides):
+    """Without the mean of each side, along the last axis."""
+    result = np.array(values)
+    for index in np.ndindex(result.shape[:-1]):
+        for side in sides:
+            result[index][side] -= np.nanmean(result[index][side])
+    return result
 
 
-def test_what_is_not_known() -> None:
-    times = np.array([[[1.0, 2, 3, 4], [np.nan, np.nan, 3, 4], [1, np.nan, 3, np.nan]]])
-    found = contrasts(Visits(times=times, canaries=NONE, old=2), (np.arange(2), np.arange(2, 4)))
-    assert np.isnan(found.change).tolist() == [[False, True, False]]
-    assert found.beyond(0.0)[0, 1] == 0.0
+def likely_variances(residuals, freedoms):
+    """Of each list: likely variance, that of all on average, degrees of freedom (Smyth, 2004, section 6)."""
+    own = [np.nansum(one**2) / max(freedom, 1) for one, freedom in zip(residuals, freedoms, strict=True)]
+    known = [one for one, freedom in zip(own, freedoms, strict=True) if freedom > 0]
+    usual = float(np.median([freedom for freedom in freedoms if freedom > 0]))
+    logs = np.log([one for one in known if one > 0])
+    prior = 0 if len(known) < 2 else 4
+    if len(logs) >= 20:
+        excess = np.var(logs, ddof=1) - special.polygamma(1, usual / 2)
+        prior = min(range(2, 61), key=lambda one: abs(special.polygamma(1, one / 2) - excess))
+    center = 0.0
+    if prior and len(logs):
+        below = [special.digamma(one / 2) - math.log(one / 2) for one in (usual, prior)]
+        center = math.exp(np.mean(logs) - below[0] + below[1])
+    for one, freedom in zip(own, freedoms, strict=True):
+        total = prior + freedom
+        yield (prior * center + freedom * one) / total, np.mean(known), total
 
 
-@given(seed=st.integers(0, 2**32), size=st.floats(-1, 1))
-@settings(max_examples=20, deadline=None)
-def test_changes_are_differences_of_means_whatever_the_rest(seed: int, size: float) -> None:
-    visits = simulate(np.random.default_rng(seed), Shape(problems=4, kernels=3), Machine(missing=0.1))
-    moved = replace(visits, times=visits.times + size * (np.arange(6) >= 3))
-    one, other = (contrasts(some, some.sides) for some in (visits, moved))
-    expected = np.nanmean(visits.times[..., 3:], axis=-1) - np.nanmean(visits.times[..., :3], axis=-1)
-    assert one.change == pytest.approx(expected, nan_ok=True)
-    assert other.change == pytest.approx(expected + size, nan_ok=True)
-    # what both sides have in common is no scatter
-    assert other.sigma == pytest.approx(one.sigma, nan_ok=True)
+def one_by_one(visits: Visits, sides) -> dict[tuple[int, int], tuple[float, ...]]:
+    """The model row by row: change, machine's share, and standard deviations with degrees of freedom."""
+    problems, kernels, count = visits.times.shape
+    rows, canaries = centered(visits.times, sides), centered(visits.canaries, sides)
+    shared = np.zeros((problems, count))
+    for problem, visit in np.ndindex(shared.shape):
+        shared[problem, visit] = stats.trim_mean(
+            [one for one in rows[problem, :, visit] if math.isfinite(one)], 0.2
+        )
+    all_problems, parts, scatter = np.median(shared, axis=0), [], shared
+    moves = [np.nanmedian(one, axis=0) for one in canaries]
+    if problems >= 3:
+        unseen = [
+            one - min(max(one, min([0, *seen])), max([0, *seen]))
+            for one, *seen in zip(all_problems, *moves, strict=True)
+        ]
+        freedom = max(count - 2, 1)
+        parts.append((sum(one**2 for one in unseen) / freedom, freedom))
+        scatter = (shared - all_problems) * math.sqrt(problems / (problems - 1))
+    of_canaries = []
+    for one, move in zip(canaries, moves, strict=True):
+        freedom = max(1, sum(max(0, np.isfinite(some).sum() - 2) for some in one))
+        of_median = math.pi / 2 * np.nansum((one - move) ** 2) / freedom / problems
+        of_canaries.append((of_median * (1 / len(sides[0]) + 1 / len(sides[1])), freedom))
+
+    def freedom_of(some) -> list[int]:
+        return [max(0, np.isfinite(one).sum() - 2) for one in some]
+
+    of_visits = list(likely_variances(scatter, freedom_of(shared)))
+    flat = visits.times.reshape(-1, count)
+    left = (rows - shared[:, None]).reshape(-1, count)
+    of_rows = list(likely_variances(left, freedom_of(flat)))
+
+    def difference(values) -> float:
+        return float(np.nanmean(values[sides[1]]) - np.nanmean(values[sides[0]]))
+
+    found = {}
+    for problem, kernel in np.ndindex(problems, kernels):
+        times = visits.times[problem, kernel]
+        if not all(np.isfinite(times[side]).any() for side in sides):
+            continue
+        weight = sum(1 / np.isfinite(times[side]).sum() for side in sides)
+        changes = [
+            [difference(visits.times[some, one]) for one in range(kernels)] for some in range(problems)
+        ]
+        hull = [0.0] if len(canaries) else [0.0, np.nanmedian(np.nanmedian(changes, axis=1))]
+        for one in visits.canaries:
+            moved = [difference(some) for some in one]
+            hull += [1.5 * moved[problem], 1.5 * np.nanmedian(moved)]
+        both = []
+        for strict in (False, True):
+            own = [of_rows[problem * kernels + kernel], of_visits[problem]]
+            likely = [(max(one, mean if strict else 0), freedom) for one, mean, freedom in own]
+            all_parts = [(one * weight, freedom) for one, freedom in (*parts, *likely)] + of_canaries
+            variance = 1e-10 + sum(one for one, _ in all_parts)
+            both += [math.sqrt(variance), variance**2 / sum(one**2 / freedom for one, freedom in all_parts)]
+        found[problem, kernel] = (difference(times), min(hull), max(hull), *both)
+    return found
+
+
+@pytest.mark.parametrize("canaries", [(), (1.0, 0.3)])
+@pytest.mark.parametrize(
+    ("problems", "kernels", "old", "new"),
+    [(1, 1, 2, 2), (1, 3, 3, 2), (2, 4, 3, 3), (3, 5, 1, 1), (3, 7, 1, 2), (5, 4, 3, 4), (6, 9, 4, 3)],
+)
+def test_rows_are_those_of_the_model_one_by_one(problems, kernels, old, new, canaries) -> None:
+    shape = Shape(problems=problems, kernels=kernels, old=old, new=new)
+    machine = Machine(canaries=canaries, slower=0.04, of_process=0.02, shared=False, follow=(0.0, 1.0))
+    visits = simulate(np.random.default_rng([problems, old]), shape, machine)
+    if old > 1:
+        visits.times[0, 0, 1] = np.nan
+        visits.canaries[:, 0, 1] = np.nan
+    if kernels > 4:
+        visits.times[1, 1, old:] = visits.times[2, 2, 1:] = np.nan
+    for sides in (visits.sides, tuple(np.roll(np.arange(old + new), 1)[side] for side in visits.sides)):
+        found = contrasts(visits, sides)
+        expected = one_by_one(visits, sides)
+        for row, values in expected.items():
+            seen = (found.change, found.low, found.high, found.sigma, found.freedom)
+            seen += (found.strict_sigma, found.strict_freedom)
+            assert [float(one[row]) for one in seen] == pytest.approx(values, rel=1e-4, nan_ok=True)
+        others = [row for row in np.ndindex(problems, kernels) if row not in expected]
+        for row in others:
+            assert not math.isfinite(found.change[row]) and not math.isfinite(found.strict_sigma[row])
+            assert found.beyond(0.0)[row] == 0.0
 
 
 def test_standard_deviations_are_those_of_changes() -> None:
@@ -120,9 +204,17 @@ def test_disturbed_visits_do_not_count_where_two_others_do(side: int) -> None:
     assert np.isnan(without.undisturbed().times).sum() == 1
 
 
-def test_a_canary_that_moves_within_its_scatter_disturbs_nothing() -> None:
-    visits = simulate(np.random.default_rng(6), Shape(), Machine())
-    assert not np.isnan(visits.undisturbed().times).any()
+@pytest.mark.parametrize(
+    ("scatter", "moved", "gone"), [(0.0, 0.03, 0), (0.0, -0.0301, 1), (0.01, 0.0889, 0), (0.01, -0.089, 1)]
+)
+def test_canaries_disturb_beyond_six_deviations_and_three_percent(scatter, moved, gone) -> None:
+    """The median distance to the median is the scatter, so that 6 deviations are 8.8956 times that."""
+    canaries = np.zeros((2, 5, 6))
+    canaries[1] = scatter * np.array([-1, 0, 1, -1, 0, 1])
+    place = 5 if moved > 0 else 3
+    canaries[1, 0, place] = moved
+    left = Visits(times=np.zeros((5, 1, 6)), canaries=canaries, old=3).undisturbed()
+    assert np.argwhere(np.isnan(left.times)).tolist() == [[0, 0, place]] * gone
 
 
 def test_the_common_change_is_no_single_rows() -> None:
@@ -136,6 +228,21 @@ def test_the_common_change_is_no_single_rows() -> None:
     assert abs(common_change(one)[0]) < 0.02
 
 
+@pytest.mark.parametrize(
+    ("times", "old", "change", "error"),
+    [
+        ([1.0, 3, 5, 9, 10], 2, 6.0, math.sqrt(16 / 3 * 5 / 6)),
+        ([1.0, np.nan, 5, 9], 2, 6.0, math.sqrt(8 / 2 * 1)),
+        ([1.0, 3], 1, 2.0, 0.0),
+        ([np.nan, 3.0], 1, 0.0, 0.0),
+    ],
+)
+def test_the_common_change_by_hand(times, old, change, error) -> None:
+    """The squares of what remains of visits, divided by their number without two means."""
+    found = common_change(Visits(times=np.array([[times]]), canaries=NONE, old=old))
+    assert found == pytest.approx((change, error))
+
+
 @pytest.mark.parametrize("count", [1, 2, 4, 5, 9, 10, 30])
 def test_trimmed_means_are_those_of_scipy(count: int) -> None:
     values = np.random.default_rng(count).normal(size=(3, count, 2))
@@ -143,10 +250,11 @@ def test_trimmed_means_are_those_of_scipy(count: int) -> None:
     assert trimmed_mean(padded) == pytest.approx(stats.trim_mean(values, 0.2, axis=1))
 
 
-@given(st.floats(0.3, 100))
-def test_derivatives_of_log_gamma_are_scipys(x: float) -> None:
-    assert trigamma(x) == pytest.approx(float(special.polygamma(1, x)), rel=1e-6)
-    assert digamma(x) == pytest.approx(float(special.digamma(x)), rel=1e-6, abs=1e-6)
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4.5, 10, 60, 300])
+def test_derivatives_of_log_gamma_are_scipys(freedom: float) -> None:
+    half = freedom / 2
+    assert log_variance(freedom) == pytest.approx(float(special.polygamma(1, half)), rel=1e-4)
+    assert log_bias(freedom) == pytest.approx(float(special.digamma(half)) - math.log(half), rel=1e-4)
 
 
 def test_rows_have_the_variance_that_is_likely_for_them() -> None:
