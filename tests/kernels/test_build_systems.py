@@ -117,7 +117,8 @@ def test_ninja_that_cannot_work_is_named_with_its_last_lines(tmp_path):
         build_systems.run(tmp_path / "absent", 1, None)
 
 
-def test_steps_end_with_who_waits_for_them(tmp_path):
+def test_steps_end_with_who_waits_for_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(build_systems, "_STOP_S", 0.2)
     started = tmp_path / "started"
     command = ("sh", "-c", f"echo '[1/2] one'; echo $$ > {started}; sleep 60")
 

@@ -19,14 +19,22 @@ from plugins.cluster.tests.simulated import HANDLER, HANG_VARIABLE, make_setup
 from tests.sweep.bench import noting
 
 #: what attempts that hang take
-TIMEOUT_S = 5.0
+TIMEOUT_S = 3.0
 #: seconds after which a worker names them
-SUSPECT_S = 0.5
+SUSPECT_S = 0.4
 ROUNDS = RoundOptions(min_rounds=2, max_rounds=2, passes=1)
 
 
 def sweep(
-    path, *, problems, kernels, status=Status.RUN_TIMEOUT, hanging=("kernel_3",), doubt_s=60.0, **changes
+    path,
+    *,
+    problems,
+    kernels,
+    status=Status.RUN_TIMEOUT,
+    hang_s=TIMEOUT_S,
+    hanging=("kernel_3",),
+    doubt_s=60.0,
+    **changes,
 ):
     """Return the attempts of a sweep in which kernels hang, and what was said of them."""
     said = []
@@ -36,7 +44,7 @@ def sweep(
     watch = ClusterWatch(poll_s=0.02, tell=noting(Level.INFO, said))
     try:
         with pytest.MonkeyPatch.context() as patched:
-            patched.setitem(os.environ, HANG_VARIABLE, f"{status.value} {TIMEOUT_S} {' '.join(hanging)}")
+            patched.setitem(os.environ, HANG_VARIABLE, f"{status.value} {hang_s} {' '.join(hanging)}")
             setup.start_workers(session, 3)
             summary = setup.coordinate(session, watch, leases=LeasePolicy(doubt_s=doubt_s), **changes)
     finally:
@@ -80,14 +88,16 @@ def test_what_waits_behind_a_kernel_that_hangs_is_measured_by_others_meanwhile(t
 
 
 def test_a_kernel_that_only_was_slow_competes_as_all_others(tmp_path):
-    attempts, said = sweep(tmp_path / "r.db", problems=1, kernels=160, status=Status.OK, parts=[3])
+    attempts, said = sweep(
+        tmp_path / "r.db", problems=1, kernels=160, status=Status.OK, hang_s=1.5, parts=[3]
+    )
     assert len(said) == 1
     rounds = {one.conditions.round for one in attempts if one.kernel.name == "kernel_3"}
     assert len(rounds) >= 2 and {one.status for one in attempts} == {Status.OK}
 
 
 def test_idle_devices_do_not_try_what_hangs_on_another(tmp_path):
-    attempts, said = sweep(tmp_path / "r.db", problems=2, kernels=4, parts=[1, 1], doubt_s=3.0)
+    attempts, said = sweep(tmp_path / "r.db", problems=2, kernels=4, parts=[1, 1], doubt_s=1.5)
     assert said == []
     statuses = [one.status for one in attempts if one.kernel.name == "kernel_3"]
     assert statuses == [Status.RUN_TIMEOUT] * 2

@@ -112,9 +112,10 @@ def test_a_reply_to_something_else_is_none(nonce):
         reply_in(f"{nonce} {{}}".encode(), "abc")
 
 
-#: answers each request after so many seconds
+#: answers each request after so many seconds, the first one at once
 SLOW = (
-    "import sys, time\nfor line in sys.stdin:\n time.sleep({})\n print(line.split()[0], 'done', flush=True)"
+    "import sys, time\nfor number, line in enumerate(sys.stdin):\n time.sleep({} * (number > 0))\n"
+    " print(line.split()[0], 'done', flush=True)"
 )
 
 

@@ -51,13 +51,15 @@ def test_blind_measurements_without_a_surprise_lower_what_is_to_be_expected() ->
 
 @pytest.mark.parametrize("everywhere", [True, False])
 def test_what_is_faster_than_its_kind_is_found(strategies, few, everywhere: bool) -> None:
-    """On every problem the same kernel, or on each problem another one, which nothing else tells of."""
+    """On every problem the same kernel, or on each problem others, which nothing else tells of."""
+    few = few.subset(tuple(range(0, 24, 3)))
     chance, names = np.random.default_rng(1), sorted(few.kernels)
-    one, factor, times = str(chance.choice(names)), float(chance.uniform(1.4, 2.5)), dict(few.times)
+    one, times = str(chance.choice(names)), dict(few.times)
     for index in range(len(few.problems)):
-        kernel = one if everywhere else str(chance.choice(names))
-        if (index, kernel, 1) in times:
-            times[index, kernel, 1] /= factor
+        faster = [one] if everywhere else chance.choice(names, 6, replace=False).tolist()
+        for kernel in faster:
+            if (index, kernel, 1) in times:
+                times[index, kernel, 1] /= 2.0 if everywhere else float(chance.uniform(1.4, 2.5))
     table = replace(few, times=times)
     request = request_for(table)
     bench = ReplayBench(table, request.space, counted(build_s=0.0, visit_s=1.0))
@@ -70,9 +72,9 @@ def test_what_is_faster_than_its_kind_is_found(strategies, few, everywhere: bool
     assert result.stop is TuneStop.SETTLED
     assert (efficiency < 1 / (1 + TIE)).mean() <= 0.05
     assert sum(one.better for one in result.best) / len(result.best) <= 0.05
-    # nothing else than surprises makes a search look nearly everywhere
+    # only where kinds tell nothing a search looks nearly everywhere
     assert (loop.observations.measured.sum() < 0.7 * bench.possible.sum()) == everywhere
-    assert everywhere or result.surprises > 0
+    assert result.blind > 0
     assert tune_values(result)["blind"] == {"measured": result.blind, "surprises": result.surprises}
     line = f"{result.surprises} of {result.blind} blind measurements beat the best by more than 2 %"
     assert line in tune_document(result).text()
