@@ -122,9 +122,11 @@ def named_as_equivalent(mutant: MutationSpec, result: WorkResult) -> bool:
 
 
 def changed_line(result: WorkResult) -> str:
-    """Return the line of the mutant, as the table of equivalent ones names it."""
-    lines = (result.diff or "").splitlines()
-    return next((line[1:].strip() for line in lines if line.startswith("+") and line[1:2] != "+"), "")
+    """Return the line of the mutant, as the table of equivalent ones names it: with ``-`` if it is gone."""
+    lines = [line for line in (result.diff or "").splitlines() if line[:3] not in ("+++", "---")]
+    added = (line[1:].strip() for line in lines if line.startswith("+"))
+    removed = (f"- {line[1:].strip()}" for line in lines if line.startswith("-"))
+    return next(added, next(removed, ""))
 
 
 def main() -> int:

@@ -32,6 +32,7 @@ FLOAT_MMA_K: Final = (2, 4)
 
 #: the same of types of 8 bits: one instruction, whatever K1 is
 BYTE_MMA_K: Final = (16, 32)
+_BYTES: Final = frozenset({DataType.FP8, DataType.BF8, DataType.INT8})
 
 #: version of the old block-GEMM pipeline -> GEMM pipeline; the old fifth lives on as CK Tile's sixth
 PIPELINES: Final = MappingProxyType(
@@ -86,7 +87,7 @@ def _uneven(values: dict[str, Any], axis: str) -> StepError:
 
 def mma_k(values: dict[str, Any], properties: ListReading) -> None:
     """Derive the K extent of the MMA tile from K1, at least that of one instruction, at most the tile."""
-    if properties.dtype is not None and properties.dtype.properties.size_bytes == 1:
+    if properties.dtype in _BYTES:
         extent = BYTE_MMA_K[0] if values["mma_m"] == 32 else BYTE_MMA_K[1]
         values["warp_tile_k"] = min(extent, values["tile_k"])
         return
@@ -368,7 +369,7 @@ def lost_fields(
 
 
 # lines of a list say few different things of their types
-@lru_cache(maxsize=1024)
+@lru_cache
 def _lost_of(
     names: tuple[str, ...], said_of_all: tuple[tuple[str, Any], ...], dtype: DataType, two_stage: bool
 ) -> Mapping[str, tuple[str, str, str]]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
+import struct
 import zlib
-from array import array
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -64,8 +63,8 @@ def pack_samples(samples_ms: Sequence[float]) -> bytes:
         if all(ns / _NS_PER_MS == ms for ns, ms in zip(nanoseconds, samples_ms, strict=True)):
             steps = [b - a for a, b in zip([0, *nanoseconds], nanoseconds, strict=False)]
             width = 4 if all(-_LIMIT_4 <= step < _LIMIT_4 for step in steps) else 8
-            return _NANOSECONDS + bytes([width]) + _squeeze(array(_WIDTHS[width], steps), width)
-    return _DOUBLES + bytes([8]) + _squeeze(array("d", samples_ms), 8)
+            return _NANOSECONDS + bytes([width]) + _squeeze(_WIDTHS[width], steps, width)
+    return _DOUBLES + bytes([8]) + _squeeze("d", samples_ms, 8)
 
 
 def unpack_samples(data: bytes) -> tuple[float, ...]:
@@ -84,19 +83,14 @@ def unpack_samples(data: bytes) -> tuple[float, ...]:
     plain = bytearray(len(grouped))
     for index in range(width):
         plain[index::width] = grouped[index * count : (index + 1) * count]
-    values: array[float] | array[int] = array("d" if kind == _DOUBLES else _WIDTHS[width])
-    values.frombytes(bytes(plain))
-    if sys.byteorder == "big":
-        values.byteswap()
+    values = struct.unpack(f"<{count}{'d' if kind == _DOUBLES else _WIDTHS[width]}", plain)
     if kind == _DOUBLES:
-        return tuple(values)
+        return values
     return tuple(ns / _NS_PER_MS for ns in accumulate(values))
 
 
-def _squeeze(values: array[float] | array[int], width: int) -> bytes:
-    if sys.byteorder == "big":
-        values.byteswap()
-    plain = values.tobytes()
+def _squeeze(code: str, values: Sequence[float], width: int) -> bytes:
+    plain = struct.pack(f"<{len(values)}{code}", *values)
     return zlib.compress(b"".join(plain[index::width] for index in range(width)), 6)
 
 

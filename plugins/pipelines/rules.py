@@ -332,7 +332,7 @@ def native_width(fast: int, share: int, element: int) -> int:
     """
     for size in _WIDTHS:
         width = size // element
-        if width and fast % width == 0 and share % width == 0:
+        if width and not (fast % width or share % width):
             return width
     return 1
 
@@ -343,4 +343,4 @@ def covers(fast: int, other: int, width: int, waves: int, lanes: int) -> bool:
         return False
     share = fast * other // (waves * lanes)
     across = fast // max(1, min(width, share))
-    return lanes % across == 0 and other % (lanes // across * waves) == 0
+    return not (lanes % across or other % (lanes // across * waves))

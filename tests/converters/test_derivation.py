@@ -82,6 +82,8 @@ def test_waves_that_do_not_fill_tile_or_block_are_refused(changed, field, said):
         # at least the instruction's extent, which is smaller for 32-wide tiles
         *(("fp16", 32, 8, 64, 16), ("fp16", 16, 8, 64, 32), ("bf16", 4, 8, 64, 32)),
         *(("fp32", 32, 1, 64, 2), ("fp32", 16, 1, 64, 4)),
+        # of other extents than 32 as of 16
+        *(("fp16", 64, 8, 64, 32), ("fp32", 64, 1, 64, 4), ("int8", 64, 64, 128, 32)),
         # more where K1 is more
         *(("fp16", 32, 24, 64, 24), ("fp16", 16, 40, 64, 40), ("fp32", 32, 8, 64, 8)),
         # at most the tile
@@ -101,6 +103,7 @@ def test_extent_of_the_mma_tile_along_k(dtype, mma_m, k1, tile_k, expected):
         *(("fp16", 32, False, 64, 16), ("fp16", 16, True, 64, 32), ("fp16", 16, True, 24, 24)),
         *(("fp32", 32, False, 64, 4), ("fp32", 32, True, 64, 8)),
         *(("fp32", 16, False, 64, 8), ("fp32", 16, True, 64, 8), ("fp32", 16, True, 5, 5)),
+        *(("fp16", 64, False, 64, 32), ("fp32", 64, False, 64, 8)),
     ],
 )
 def test_extent_along_k_of_lines_without_k1(dtype, mma_m, has_version, tile_k, expected):
@@ -196,9 +199,9 @@ def test_one_wave_loads_a_side_of_the_tile_at_once(step, first):
 
 
 def test_a_vector_is_no_wider_than_the_share_of_a_thread():
-    # 64 * 2 * 1 * 1 threads: 128 x 16 / 128 = 16 elements of A each, 32 x 16 / 128 = 4 of B
+    # 64 * 2 * 3 * 5 threads: 1920 x 16 / 1920 = 16 elements of A each, 480 x 16 / 1920 = 4 of B
     just = {
-        **{"warp_m": 2, "warp_n": 1, "warp_k": 1, "tile_m": 128, "tile_n": 32, "tile_k": 16},
+        **{"warp_m": 2, "warp_n": 3, "warp_k": 5, "tile_m": 1920, "tile_n": 480, "tile_k": 16},
         **{"vector_size_a": 16, "vector_size_b": 4},
     }
     for narrower in (just, {**just, "vector_size_a": 2}, {**just, "vector_size_b": 1}):
@@ -206,10 +209,10 @@ def test_a_vector_is_no_wider_than_the_share_of_a_thread():
     rule, reason = rule_of(derivation.thread_share, **{**just, "vector_size_a": 17})
     assert rule == DropRule.THREAD_SHARE.value
     assert reason == (
-        "vector_size_a 17 exceeds 16, the share of one of 128 threads in tile_m 128 x tile_k 16"
+        "vector_size_a 17 exceeds 16, the share of one of 1920 threads in tile_m 1920 x tile_k 16"
     )
     _, reason = rule_of(derivation.thread_share, **{**just, "vector_size_b": 5})
-    assert reason == "vector_size_b 5 exceeds 4, the share of one of 128 threads in tile_n 32 x tile_k 16"
+    assert reason == "vector_size_b 5 exceeds 4, the share of one of 1920 threads in tile_n 480 x tile_k 16"
     # each wave takes its part
     for wave in ("warp_m", "warp_n", "warp_k"):
         assert rule_of(derivation.thread_share, **{**just, wave: 2 * just[wave]}) is not None

@@ -13,6 +13,7 @@ from ckprof_plugins.pipelines.rules import unfit_for_shuffle
 
 PIPELINE = ImplicitGemmPipeline()
 LEVEL = LATEST_API_LEVEL
+DIRECTIONS = ("fwd", "bwd_data", "bwd_weight")
 
 
 def unmet_requirements(instance, arch):
@@ -42,6 +43,48 @@ def test_rejections_have_both_numbers(arch, rule, changes, found, allowed, make_
     for number in (found, allowed):
         if isinstance(number, int):
             assert str(number) in broken.message
+
+
+def test_tiles_are_multiples_of_what_headers_cut_them_into(make_instance):
+    grains = {"fwd": (1, 16, 16), "bwd_data": (1, 16, 16), "bwd_weight": (16, 16, 1)}
+    for direction, of_axes in grains.items():
+        for axis, grain in zip("mnk", of_axes, strict=True):
+            for size in (1, 8, 15, 16, 17, 24, 32):
+                instance = make_instance(direction=direction, **{f"tile_{axis}": size})
+                broken = unmet_requirements(instance, "gfx942").get("tile-grain")
+                expected = (size, grain) if size % grain else None
+                assert (broken and (broken.found, broken.allowed)) == expected, (direction, axis, size)
+
+
+def test_what_goes_with_some_directions_pipelines_or_architectures_alone(make_instance):
+    own = {"pipeline": "compv5", "warp_m": 1, "warp_n": 1, "warp_k": 2}
+    explicit = {"explicit_gemm": True, "specialization": "filter1x1_stride1_pad0"}
+    for rule, changes, fine in (
+        ("wave-grid", own, True),
+        ("wave-grid", {**own, "warp_k": 1}, False),
+        ("wave-grid", {**own, "warp_k": 3}, False),
+        ("wave-grid", {**own, "warp_n": 2}, False),
+        ("wave-grid", {**own, "pipeline": "compv3"}, False),
+        *[("split-image", {"direction": name, "split_image": True}, name == "fwd") for name in DIRECTIONS],
+        *[("split-image", {"direction": name}, True) for name in DIRECTIONS],
+        *[("gemm-pipeline", {"direction": name, "pipeline": "compv5"}, name == "fwd") for name in DIRECTIONS],
+        *[("gemm-pipeline", {"direction": name, "pipeline": "compv3"}, True) for name in DIRECTIONS],
+        *[("explicit-gemm", {"direction": name, **explicit}, name != "bwd_data") for name in DIRECTIONS],
+        ("explicit-gemm", {"specialization": "filter1x1_pad0", "num_groups_to_merge": 2}, True),
+        *[("types", {"direction": name, "dtype": "fp8"}, name == "fwd") for name in DIRECTIONS],
+        *[("types", {"direction": name, "dtype": "fp32"}, True) for name in DIRECTIONS],
+        ("layout", {"layout": "ngchw"}, False),
+        ("layout", {"layout": "ndhwgc"}, True),
+    ):
+        broken = unmet_requirements(make_instance(**changes), "gfx90a")
+        assert (rule not in broken) is fine, (rule, changes)
+
+
+def test_shares_of_local_memory_are_named_where_stages_have_less(make_instance):
+    for pipeline, share in (("compv6", ", compv6 may use 1/2 of it"), ("compv3", "")):
+        instance = make_instance(pipeline=pipeline, tile_m=512, tile_n=512, tile_k=64)
+        message = unmet_requirements(instance, "gfx942")["lds-budget"].message
+        assert message.endswith(f"(gfx942 has 65536{share})")
 
 
 def test_a_type_without_matrix_instructions(make_instance):
