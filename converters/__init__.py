@@ -20,7 +20,7 @@ PLUGIN_MODULES: Final = ("ckprof_converters",)
 
 @hookimpl
 def ckprof_register(registry: Additions) -> None:
-    """Register the two readers of lists, the families of lines that both know, and what lines become."""
+    """Register the readers of lists, the families of lines that two of them know, and what lists become."""
     from ckprof.model.strings.kind import StringKind
     from ckprof.plugin.protocols import BuilderReader, CatalogVariant, Converter
     from ckprof_converters.conf_family import CONF_FAMILIES, ConfFamily
@@ -28,6 +28,7 @@ def ckprof_register(registry: Additions) -> None:
     registry.add(CONF_FAMILIES)
     registry.add_lazy(ConfFamily, "ckprof_converters.families:FAMILIES")
     registry.add_lazy(Converter, "ckprof_converters.converter:ConfConverter")
+    registry.add_lazy(Converter, "ckprof_converters.exported:ExportedInstances")
     registry.add_lazy(BuilderReader, "ckprof_converters.builder.reader:BuilderReader")
     registry.add_lazy(StringKind, "ckprof_converters.old_strings:KINDS")
     registry.add_lazy(CatalogVariant, "ckprof_converters:catalog_variants")
@@ -36,7 +37,7 @@ def ckprof_register(registry: Additions) -> None:
 def catalog_variants() -> tuple[CatalogVariant, ...]:
     """Return the kinds of catalogs of all directions."""
     from ckprof.plugin.protocols import CatalogVariant
-    from ckprof_converters.records import DepthwiseRecord, GemmRecord
+    from ckprof_converters.records import DepthwiseRecord, GemmRecord, record_values
     from ckprof_plugins.directions._convolution.layout import LAYOUTS
 
     return tuple(
@@ -48,6 +49,7 @@ def catalog_variants() -> tuple[CatalogVariant, ...]:
             pipeline_of=None if pipeline else _gemm_pipeline,
             layouts=LAYOUTS,
             native=_native,
+            record_values=None if pipeline else record_values,
         )
         for name, direction, record_type, pipeline in (
             ("forward", "fwd", GemmRecord, ""),

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.lists.list_files import is_json
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.plugin.protocols import Converter
 from ckprof_converters.collect import Collector
@@ -80,7 +81,7 @@ class ConfConverter(Converter):
 
     def recognises(self, request: ConversionRequest) -> bool:
         """Say yes to ``.conf`` files, to ckProfiler's output, and where some line looks like ``Name<...``."""
-        return (
+        return not is_json(request.data) and (
             request.path.suffix.lower() == ".conf"
             or bool(_LOOKS_LIKE_A_LIST.search(request.data))
             or looks_like_log(request.data)

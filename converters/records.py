@@ -83,6 +83,26 @@ class DepthwiseRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True, gc
     out_vec: Extent
 
 
+def record_values(family: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of the :class:`GemmRecord` that describes an instance.
+
+    :param family: id of its pipeline.
+    :param fields: those of :meth:`ckprof.model.instance.Instance.fields` that catalogs do not say once
+        for all; pads that are set have no place in records.
+    """
+    from ckprof_plugins.pipelines.gemm_instance import tiled_values
+
+    values = tiled_values(family, fields)
+    reduction, persistent = values.pop("strategy", None), values.pop("persistent", False)
+    return {
+        "two_stage": family == "two_stage",
+        **{name: value for name, value in values.items() if not (name.startswith("pad_") and value)},
+        "streamk_enabled": family == "stream_k",
+        "streamk_reduction_strategy": reduction,
+        "streamk_persistent": persistent,
+    }
+
+
 #: what a record says where the lines of a family do not
 GEMM_DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType(
     {

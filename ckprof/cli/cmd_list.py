@@ -12,6 +12,7 @@ from ckprof.cli.outputs import add_output_file
 from ckprof.cli.parser import CommandParser
 from ckprof.cli.shared_options import add_instance_options, chosen_query, split_names
 from ckprof.errors import ExitCode, UsageError
+from ckprof.lists.list_files import find_lists
 from ckprof.model.architecture import architectures
 from ckprof.paths import conf_root
 from ckprof.report.table import Column, Table
@@ -136,7 +137,7 @@ def _lists(session: Session) -> Table[Path]:
         Column("list", lambda path: path.relative_to(root).with_suffix("").as_posix()),
         Column("lines", lambda path: path.read_bytes().count(b"\n")),
     ]
-    return Table(columns, sorted(root.rglob("*.conf")))
+    return Table(columns, find_lists(root, None))
 
 
 def _list_instances(arguments: argparse.Namespace, session: Session) -> ExitCode:

@@ -46,16 +46,11 @@ def standing_lines(standings: Sequence[tuple[int, Standing]], problems: Sequence
         f"winner resolved: {len(standings) - len(unsure)} of {counted(len(standings), 'finished ranking')}"
     ]
     lines += [
-        f"unresolved: {_name(problems[index])}: {standing_text(standing)}"
+        f"unresolved: {problems[index].name or brief(problems[index].problem)}: {standing_text(standing)}"
         for index, standing in unsure[:_MOST_OPEN]
     ]
     left = len(unsure) - _MOST_OPEN
     return [*lines, f"unresolved: {left} more, which ckprof report shows"] if left > 0 else lines
-
-
-def _name(case: ProblemCase) -> str:
-    """Return what readers call a problem: its layer, or its sizes."""
-    return case.name or brief(case.problem)
 
 
 def summary_lines(summary: Summary, problems: Sequence[ProblemCase], store: str) -> list[str]:

@@ -36,7 +36,7 @@ class Candidate:
     name: str
     #: ``file:line`` of the list, just the file for a catalog, or the rule set
     source: str
-    #: why a rule set should not have it, beside what the rules of its pipeline say
+    #: why a rule set or list should not have it, besides what the rules of its pipeline say
     defect: UnmetRequirement | None = None
 
     @property
@@ -117,13 +117,15 @@ def list_candidates(
                 key = instance.key
                 if key in candidates:
                     continue
-                line = conversion.source_lines.get((catalog.variant, instance.id))
+                place = catalog.variant, instance.id
+                line = conversion.source_lines.get(place)
                 candidates[key] = Candidate(
                     index=len(candidates),
                     instance=instance,
                     pipeline=pipeline,
                     name=names.take(pipeline.kernel_name(instance), instance),
                     source=f"{conversion.path}:{line}" if line else str(conversion.path),
+                    defect=conversion.defects.get(place),
                 )
     return list(candidates.values())
 
@@ -134,11 +136,10 @@ def entry_candidates(entries: Iterable[RuleSetEntry], registry: Registry, source
     :param source: where the entries come from, for tables.
     :raises UsageError: no plugin provides the pipeline of an instance.
     """
-    pipelines = registry.pipelines.as_mapping()
     names = KernelNames()
     candidates = []
     for index, (instance, defect) in enumerate(entries):
-        pipeline = pipelines.get(instance.pipeline) or registry.pipelines.find(instance.pipeline)
+        pipeline = registry.pipelines.find(instance.pipeline)
         name = names.take(pipeline.kernel_name(instance), instance)
         candidates.append(
             Candidate(

@@ -1,6 +1,7 @@
 """Which instances filters choose: by regular expressions over names, or by expressions over fields.
 
-An expression is such as ``tile_n >= 128 and gemm_pipeline == "compv5"``.
+An expression is such as ``tile_n >= 128 and gemm_pipeline == "compv5"``; with ``c.`` before the fields, as
+upstream's instance builder has them, it means the same.
 The grammar is a small part of Python's: comparisons, ``in``, ``and``, ``or``, ``not``, numbers, texts,
 ``true``/``false``, lists, and ``+ - * // %`` on numbers. The text is parsed, never executed.
 """
@@ -46,10 +47,11 @@ _ARITHMETIC: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
 }
 
 #: Groups of regular expressions that contain comparison signs.
-_LOOK_AROUND: Final = re.compile(r"\(\?<?[=!]")
-_COMPARING: Final = re.compile(r"==|!=|>=|<=|\s[<>](?:\s|$)|\b(?:and|or|not|in)\s")
-#: A word in front of a sign; if it is a field, a comparison is meant, however it is spaced.
-_COMPARED: Final = re.compile(r"\b([A-Za-z_]\w*)\s*[<>=]")
+_GROUP: Final = re.compile(r"\(\?(?:<?[=!]|P<\w+>)")
+#: A sign, or a word in front of one, however it is spaced: fields are in lower case, names of templates not.
+_COMPARING: Final = re.compile(r"==|!=|>=|<=|\s[<>](?:\s|$)|\b(?:and|or|not|in)\s|\b[a-z_]\w*\s*[<>=]")
+#: What upstream's filters call the instance.
+_INSTANCE: Final = "c"
 #: What nothing can end with.
 _UNFINISHED: Final = re.compile(r"(?:[<>=!+*/%,-]|\b(?:and|or|not|in))$")
 
@@ -63,12 +65,17 @@ def is_expression(text: str, fields: Collection[str]) -> bool:
 
     It is if it compares something, joins with ``and``, ``or``, ``not`` or ``in``, or is the name of a field.
     """
-    pattern = _LOOK_AROUND.sub("", text)
-    return (
-        text.strip() in fields
-        or _COMPARING.search(pattern) is not None
-        or any(word in fields for word in _COMPARED.findall(pattern))
-    )
+    text = re.sub(rf"\b{_INSTANCE}\.(?=\w)", "", text)
+    return text.strip() in fields or _COMPARING.search(_GROUP.sub("", text)) is not None
+
+
+class _WithoutInstance(ast.NodeTransformer):
+    """Makes ``c.tile_n`` to ``tile_n``."""
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if isinstance(node.value, ast.Name) and node.value.id == _INSTANCE:
+            return ast.copy_location(ast.Name(node.attr), node)
+        return node
 
 
 class Expression:
@@ -85,7 +92,7 @@ class Expression:
         if len(text) > _LONGEST:
             raise UsageError(f"filter of {len(text)} characters, expected at most {_LONGEST}")
         try:
-            tree = ast.parse(text.strip(), mode="eval")
+            tree = _WithoutInstance().visit(ast.parse(text.strip(), mode="eval"))
         except SyntaxError as exc:
             raise self._error(*self._syntax_error(exc)) from None
         except (ValueError, RecursionError, MemoryError):
@@ -183,8 +190,8 @@ class Expression:
         return read
 
     def _check_quotes(self, operands: list[ast.expr]) -> None:
-        """Reject words that are no field and stand beside a text: they lack their quotes."""
-        if not any(self._kind(operand) == "text" for operand in operands):
+        """Reject words that are no field and are compared with one that is a text: they lack their quotes."""
+        if not any(isinstance(operand, ast.Name) and self._kind(operand) == "text" for operand in operands):
             return
         for operand in operands:
             items = operand.elts if isinstance(operand, (ast.List, ast.Tuple, ast.Set)) else [operand]
@@ -272,10 +279,14 @@ def select(
 
 
 def filter_values(candidate: Candidate) -> dict[str, Any]:
-    """Return what a filter expression can ask of a candidate, second names included."""
+    """Return what a filter expression can ask of a candidate, second names included.
+
+    A second name may be that of another field: GEMM kernels have their ``gemm_pipeline`` as ``pipeline``, and
+    what is called so elsewhere as ``family``.
+    """
     fields = candidate.instance.fields()
     second = {alias: fields[name] for alias, name in candidate.instance.field_aliases.items()}
-    return {"name": candidate.name, **second, **fields}
+    return {"name": candidate.name, "family": candidate.pipeline.id, **fields, **second}
 
 
 def _test(option: str, text: str, fields: Mapping[str, Any]) -> Callable[[Candidate], bool]:

@@ -41,8 +41,9 @@ class InstanceQuery:
 
     conf: str | Path | tuple[str | Path, ...] = settable(
         (),
-        "instance list: a legacy .conf in any dialect, or a JSON catalog; the name of a list that ships "
-        "with ckprof works as well, e.g. forward/tests/nhwgc_fp16 (repeatable)",
+        "instance list: a legacy .conf in any dialect, or JSON: a catalog, a trait file, or what "
+        "--export-json wrote; the name of a list that ships with ckprof works as well, e.g. "
+        "forward/tests/nhwgc_fp16 (repeatable)",
         metavar="FILE",
     )
     rule_set: str | None = settable(

@@ -37,12 +37,12 @@ def read_catalog(data: bytes, path: Path, variants: Mapping[str, CatalogVariant]
         document, e.g. ``instances[3].tile_m``).
     """
     data = data.removeprefix(b"\xef\xbb\xbf")
-    header = _decode(msgspec.json.Decoder(Header), data, path)
+    header = decode_json(msgspec.json.Decoder(Header), data, path)
     variant = variants.get(header.variant)
     if variant is None:
-        names = sorted(variants)
-        raise InputError(f"variant: {unknown_name('catalog variant', header.variant, names)}", path)
-    document = _decode(document_decoder(variant.record_type), data, path)
+        message = unknown_name("catalog variant", header.variant, sorted(variants))
+        raise InputError(f"variant: {message}", path)
+    document = decode_json(document_decoder(variant.record_type), data, path)
     return _checked(document, variant, path)
 
 
@@ -50,8 +50,7 @@ def _checked(document: CatalogDocument, variant: CatalogVariant, path: Path) -> 
     layouts = {layout.name: layout for layout in variant.layouts}
     layout = layouts.get(document.layout.lower())
     if layout is None:
-        names = [*layouts]
-        raise InputError(f"layout: {unknown_name('layout', document.layout, sorted(names))}", path)
+        raise InputError(f"layout: {unknown_name('layout', document.layout, sorted(layouts))}", path)
     if layout.ndim != document.ndim_spatial:
         raise InputError(
             f"ndim_spatial: {document.ndim_spatial} does not fit layout {layout.name}, "
@@ -79,7 +78,11 @@ def _checked(document: CatalogDocument, variant: CatalogVariant, path: Path) -> 
     )
 
 
-def _decode(decoder: msgspec.json.Decoder[Any], data: bytes, path: Path) -> Any:
+def decode_json(decoder: msgspec.json.Decoder[Any], data: bytes, path: Path) -> Any:
+    """Return what the JSON text of a list of instances holds.
+
+    :raises InputError: as :func:`read_catalog` does.
+    """
     try:
         return decoder.decode(data)
     except msgspec.ValidationError as exc:
@@ -109,16 +112,16 @@ def _raise_syntax_error(data: bytes, path: Path, message: str) -> NoReturn:
     except json.JSONDecodeError as exc:
         raise InputError(f"not valid JSON: {exc.msg}", path, exc.lineno, exc.colno) from None
     except UnicodeDecodeError as exc:
-        raise InputError(f"not UTF-8 text ({exc.reason})", path, *_position(data, exc.start)) from None
+        raise InputError(f"not UTF-8 text ({exc.reason})", path, *text_position(data, exc.start)) from None
     except RecursionError:
         raise InputError("nested too deeply, expected a catalog", path) from None
     # Accepted there, as for instance NaN is: take the byte offset that our decoder names.
     offset = re.search(r"\(byte (\d+)\)", message)
-    position = _position(data, int(offset[1])) if offset else (None, None)
+    position = text_position(data, int(offset[1])) if offset else (None, None)
     raise InputError(f"not valid JSON: {message}", path, *position)
 
 
-def _position(data: bytes, offset: int) -> tuple[int, int]:
+def text_position(data: bytes, offset: int) -> tuple[int, int]:
     """Return the one-based line and column of a byte; columns count characters."""
     before = data[:offset]
     start = before.rfind(b"\n") + 1

@@ -31,7 +31,7 @@ _PIPE_LIMIT: Final = 1 << 28
 def find_list(name: str) -> Path:
     """Return the file that ``name`` means: a path, or else a list that ships with ckprof.
 
-    A shipped list may be named with or without ``conf/`` before and with or without ``.conf`` after it, so
+    A shipped list may be named with or without ``conf/`` before and with or without its suffix after it, so
     that the same command works inside and outside a checkout.
 
     :raises InputError: there is no such file, or it is a directory.
@@ -42,8 +42,8 @@ def find_list(name: str) -> Path:
     if path.exists():
         return path
     relative = Path(*path.parts[1:]) if path.parts and path.parts[0] == "conf" else path
-    for candidate in (relative, relative.with_name(f"{relative.name}.conf")):
-        shipped = conf_root() / candidate
+    for suffix in ("", *LIST_SUFFIXES):
+        shipped = conf_root() / relative.with_name(f"{relative.name}{suffix}")
         if not path.is_absolute() and shipped.is_file():
             return shipped
     if path.is_symlink():
@@ -55,9 +55,7 @@ def find_list(name: str) -> Path:
 def _list_suggestion(path: Path) -> str:
     """Return the hint at a file beside the one that does not exist, or at a shipped list of similar name."""
     root = conf_root()
-    shipped = sorted(
-        list_path.relative_to(root).with_suffix("").as_posix() for list_path in root.rglob("*.conf")
-    )
+    shipped = [list_path.relative_to(root).with_suffix("").as_posix() for list_path in find_lists(root, None)]
     same = [name for name in shipped if name.rpartition("/")[2] == path.name.removesuffix(".conf")]
     if same and len(path.parts) == 1:
         return f"; did you mean one of {', '.join(same)}?"
@@ -78,7 +76,7 @@ def find_folder(name: str) -> Path | None:
 def read_list(
     path: Path, registry: Registry, *, direction: str | None = None, reading: ListReading | None = None
 ) -> Conversion:
-    """Read a JSON catalog, or convert a list in any dialect that a converter plugin recognises.
+    """Convert a list in any dialect that a converter plugin recognises, or read a JSON catalog.
 
     :param direction: id of the direction that the list must belong to, or ``None``.
     :param reading: how it is read.
@@ -92,19 +90,24 @@ def read_request(request: ConversionRequest, registry: Registry) -> Conversion:
 
     :raises InputError: it is in no known dialect, or has wrong lines.
     """
-    if is_json(request.data):
+    converter = next((one for one in registry.converters if one.recognises(request)), None)
+    if converter is not None:
+        conversion = converter.convert(request if converter.streams else _whole(request))
+    elif is_json(request.data):
         conversion = _catalog_conversion(_whole(request), registry)
     else:
-        converter = next((one for one in registry.converters if one.recognises(request)), None)
-        if converter is None:
-            raise _unknown(request, registry)
-        conversion = converter.convert(request if converter.streams else _whole(request))
+        raise _unknown(request, registry)
     for catalog in conversion.catalogs:
         owner = registry.variants.find(catalog.variant).direction
         if request.direction not in (None, owner):
             raise InputError(
                 f"the list holds instances of {owner}, expected {request.direction}", conversion.path
             )
+        dtype, layout = request.dtype and request.dtype.value, request.layout and request.layout.name
+        options = ("--dtype", dtype, catalog.dtype.value), ("--layout", layout, catalog.layout.name)
+        for option, asked, found in options:
+            if asked not in (None, found):
+                raise InputError(f"the list says {found}, {option} says {asked}", conversion.path)
     registry.manager.call("ckprof_after_conversion", request=request, conversion=conversion)
     return conversion
 
@@ -161,14 +164,6 @@ def is_json(data: bytes) -> bool:
 
 def _catalog_conversion(request: ConversionRequest, registry: Registry) -> Conversion:
     catalog = read_catalog(request.data, request.path, registry.variants.as_mapping())
-    if request.layout is not None and request.layout != catalog.layout:
-        raise InputError(
-            f"the catalog says {catalog.layout.name}, --layout says {request.layout.name}", request.path
-        )
-    if request.dtype is not None and request.dtype is not catalog.dtype:
-        raise InputError(
-            f"the catalog says {catalog.dtype.value}, --dtype says {request.dtype.value}", request.path
-        )
     return Conversion(
         path=request.path,
         converter="catalog",
@@ -184,7 +179,7 @@ def _unknown(request: ConversionRequest, registry: Registry) -> InputError:
     return InputError(f"not an instance list in a known dialect ({dialects})", request.path)
 
 
-#: endings of files that may be lists: legacy lists and JSON catalogs
+#: endings of files that may be lists: legacy lists, and JSON documents
 LIST_SUFFIXES: Final = (".conf", ".json")
 
 
@@ -194,11 +189,10 @@ def find_tree(name: str) -> Path:
     :raises InputError: there is no such folder.
     """
     folder = find_folder(name)
-    if folder is None and Path(name).exists():
-        raise InputError("is a file, expected a folder of lists (a single list goes with --conf)", name)
-    if folder is None:
-        raise InputError("no such folder", name)
-    return folder
+    if folder is not None:
+        return folder
+    is_file = "is a file, expected a folder of lists (a single list goes with --conf)"
+    raise InputError(is_file if Path(name).exists() else "no such folder", name)
 
 
 def find_lists(root: Path, set_name: str | None) -> list[Path]:

@@ -117,6 +117,8 @@ class Conversion:
     #: one-based line that became an instance, but says more than one can -> the arguments, by name: its
     #: kernel does without them
     lossy: Mapping[int, str] = field(default_factory=dict)
+    #: (variant, record id) -> why the kernel is not to be built, whatever the rules of its pipeline say
+    defects: Mapping[tuple[str, int], UnmetRequirement] = field(default_factory=dict)
     #: assumptions that the converter had to make; the user should hear of them
     notes: tuple[str, ...] = ()
 

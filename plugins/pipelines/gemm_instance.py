@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from ckprof_plugins.pipelines.universal_gemm.reading import UniversalGemmRecord
 
 
+#: upstream's name of a field -> the field
+UPSTREAM_NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {"pipeline": "gemm_pipeline", "data_type": "dtype", "ndim_spatial": "ndim"}
+)
+
 #: result of a convolution -> layout of a D tensor with one element per channel of it
 CHANNEL_LAYOUTS: Final[Mapping[str, str]] = MappingProxyType(
     {result: "_".join(axes) for result, axes in CHANNEL_AXES.items()}
@@ -134,6 +139,7 @@ class GemmInstance(Instance):
         **{f"wave_{axis}": f"wave_grid_{axis}" for axis in "mnk"},
         **{f"warp_{axis}": f"wave_grid_{axis}" for axis in "mnk"},
         **{f"warp_tile_{axis}": f"mma_tile_{axis}" for axis in "mnk"},
+        **UPSTREAM_NAMES,
     }
 
     optional_fields: ClassVar[frozenset[str]] = frozenset(
@@ -234,13 +240,24 @@ def _check_positive(name: str, value: int) -> None:
         raise InputError(f"{name} is {value}, expected 1 or more")
 
 
+#: start of a record's fields -> start of those of an instance
+_EXTENTS: Final = {"tile": "tile", "warp_tile": "mma_tile", "warp": "wave_grid"}
+
+
+def tiled_values(_: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an instance under the names that records have; see :func:`tiled_fields`."""
+    names = {f"{own}_{axis}": f"{name}_{axis}" for name, own in _EXTENTS.items() for axis in "mnk"}
+    names["gemm_pipeline"] = "pipeline"
+    return {names.get(name, name): value for name, value in fields.items()}
+
+
 def tiled_fields(record: GemmRecord | UniversalGemmRecord) -> dict[str, Any]:
     """Return what records of convolutions and of plain matrix products say alike.
 
     :raises InputError: a value is unknown or out of range.
     """
     extents = {}
-    for name, in_records in (("tile", "tile"), ("wave_grid", "warp"), ("mma_tile", "warp_tile")):
+    for in_records, name in _EXTENTS.items():
         sizes = {axis: getattr(record, f"{in_records}_{axis}") for axis in "mnk"}
         for axis, size in sizes.items():
             _check_positive(f"{in_records}_{axis}", size)

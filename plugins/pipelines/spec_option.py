@@ -115,6 +115,8 @@ KEYS: Final[Mapping[str, Callable[[str, str], Any]]] = {
     "fold_stride": _truth,
     **{f"pad_{axis}": _truth for axis in "mnk"},
 }
+#: upstream's name of a key -> the key
+_ALIASES: Final = {"pipeline": "gemm_pipeline"}
 #: key -> the field of instances, where its name is another
 _FIELDS: Final = {
     "waves": "wave_grid",
@@ -190,7 +192,7 @@ def instances_from_spec(
         return None
     texts: dict[str, str] = {}
     for part in [described] if isinstance(described, (str, dict)) else described:
-        texts |= _texts(part)
+        texts |= {_ALIASES.get(key, key): text for key, text in _texts(part).items()}
     for key in texts:
         if key not in KEYS:
             raise UsageError(unknown_name(f"key of {OPTION}", key, KEYS))

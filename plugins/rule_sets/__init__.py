@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
 @hookimpl
 def ckprof_register(registry: Additions) -> None:
-    """Register upstream's rule sets, and ckprof's own."""
-    from ckprof.plugin.protocols import RuleSet
+    """Register upstream's rule sets, and the reader of its trait files."""
+    from ckprof.plugin.protocols import Converter, RuleSet
 
     registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.default:DefaultRuleSet")
     registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.full:FullRuleSet")
     registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.default:FullTestsRuleSet")
     registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.default:TinyRuleSet")
     registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.default:RULE_SETS")
+    registry.add_lazy(Converter, "ckprof_plugins.rule_sets.trait_files:TraitFiles")

@@ -31,7 +31,7 @@ _VECTORS: Final = (4, 8, 8)
 
 
 #: tile, wave grid, MMA tile, and whether there is a compv4 kernel, with twice the ``tile_k``
-_ROWS: Final[tuple[tuple[Sizes, Sizes, Sizes, bool], ...]] = (
+ROWS: Final[tuple[tuple[Sizes, Sizes, Sizes, bool], ...]] = (
     ((16, 64, 64), (1, 4, 1), (16, 16, 16), True),
     ((32, 64, 64), (2, 2, 1), (16, 16, 16), True),
     ((64, 64, 64), (4, 1, 1), (16, 16, 16), True),
@@ -43,6 +43,8 @@ _ROWS: Final[tuple[tuple[Sizes, Sizes, Sizes, bool], ...]] = (
     ((64, 64, 128), (4, 1, 1), (16, 16, 32), True),
     ((128, 64, 128), (8, 2, 1), (16, 16, 32), False),
 )
+#: the tiles that compv4 has kernels of
+COMPV4_TILES: Final = tuple(tile for tile, _, _, double_buffered in ROWS if double_buffered)
 
 _BACKWARD: Final = (
     (GemmPipeline.COMPV3, Epilogue.CSHUFFLE),
@@ -80,7 +82,7 @@ def _configs(direction: str, ndim: int, request: RuleSetRequest) -> Iterator[Gem
     stages = (False, True) if direction == "bwd_weight" else (False,)
     for gemm_pipeline, epilogue in _GEMM_PIPELINES.get(direction, ()):
         doubled = gemm_pipeline is GemmPipeline.COMPV4
-        for tile, wave_grid, mma_tile, double_buffered in _ROWS:
+        for tile, wave_grid, mma_tile, double_buffered in ROWS:
             if doubled and not double_buffered:
                 continue
             m, n, k = tile

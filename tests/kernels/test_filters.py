@@ -31,6 +31,9 @@ VALUES = {"tile_m": 64, "tile_n": 128, "gemm_pipeline": "compv4", "two_stage": T
         ("filt == 3", False),
         ("not filt == 3", True),
         ("filt == 3 or tile_m == 64", True),
+        # as upstream's instance builder has it
+        ("c.tile_n >= 128 and c.gemm_pipeline == 'compv4'", True),
+        ("c.two_stage", True),
     ],
 )
 def test_meaning(text, expected):
@@ -42,6 +45,11 @@ def test_meaning(text, expected):
     ("text", "message"),
     [
         ("tile_q > 3", "at character 1: unknown field 'tile_q'; did you mean 'tile_"),
+        (
+            "c.gemm_pipelin == 'mem'",
+            "at character 1: unknown field 'gemm_pipelin'; did you mean 'gemm_pipeline'",
+        ),
+        ("d.tile_n == 1", "cannot use 'd.tile_n' here"),
         ("tile_n >= ", "is not finished"),
         ("tile_n >= 'a'", "tile_n is a number, 'a' is a text: they never compare"),
         ("gemm_pipeline == 4", "gemm_pipeline is a text, 4 is a number"),
@@ -66,13 +74,22 @@ def test_what_is_rejected(text, message):
 
 
 @pytest.mark.parametrize(
-    "text", ["compv[34]", "filter1x1", "^grouped_conv_fwd", "(?<=fwd_)fp16", "(?!x)y", "Kernel<2,Default"]
+    "text",
+    [
+        "compv[34]",
+        "(?P<a>x)",
+        "filter1x1",
+        "^grouped_conv_fwd",
+        "(?<=fwd_)fp16",
+        "(?!x)y",
+        "Kernel<2,Default",
+    ],
 )
 def test_regular_expressions_are_none(text):
     assert not is_expression(text, FIELDS)
 
 
-@pytest.mark.parametrize("text", ["tile_m >", "tile_m>128", "tile_m = 4", "tile_m<", "1 < tile_m"])
+@pytest.mark.parametrize("text", ["tile_m >", "tile_m>128", "tile_m = 4", "tile_m<", "1 < tile_m", "tilem>3"])
 def test_what_compares_a_field_is_an_expression_however_it_is_spaced(text):
     assert is_expression(text, FIELDS)
 

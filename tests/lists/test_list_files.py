@@ -119,8 +119,8 @@ def test_catalogs_are_read_as_their_list_is(here: Path, registry: Registry) -> N
     assert again.catalogs == conversion.catalogs
     assert (again.converter, again.lines) == ("catalog", path.read_text().count("\n") + 1)
     for reading, said in (
-        (ListReading(layout=find_layout("ngchw")), "the catalog says nhwgc, --layout says ngchw"),
-        (ListReading(dtype=DataType.BF16), "the catalog says fp16, --dtype says bf16"),
+        (ListReading(layout=find_layout("ngchw")), "the list says nhwgc, --layout says ngchw"),
+        (ListReading(dtype=DataType.BF16), "the list says fp16, --dtype says bf16"),
     ):
         with pytest.raises(InputError, match=f"x.json: {said}"):
             read_list(path, registry, reading=reading)

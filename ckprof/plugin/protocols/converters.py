@@ -50,6 +50,9 @@ class CatalogVariant:
     #: writes a catalog as the lines of a list again, such that converting them gives the catalog back;
     #: ``None`` if there is no such spelling. Raises ``InputError`` for a record that no line can say.
     native: Callable[[Catalog], Sequence[str]] | None = None
+    #: returns the values of a record by name, given the id of a pipeline and the fields of its instance but
+    #: for those that all instances have; ``None`` if both have the same names
+    record_values: Callable[[str, Mapping[str, Any]], Mapping[str, Any]] | None = None
     #: data types that such a catalog can name
     dtypes: tuple[DataType, ...] = SHARED_TYPES
 

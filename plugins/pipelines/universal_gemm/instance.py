@@ -9,6 +9,7 @@ from ckprof.errors import InputError
 from ckprof.model.instance import Instance
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.problem import check_d_tensors, types_of
+from ckprof_plugins.pipelines.gemm_instance import UPSTREAM_NAMES
 from ckprof_plugins.pipelines.vocabulary import Epilogue, GemmPipeline, Scheduler, SmemBuffering
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class UniversalGemmInstance(Instance):
     field_aliases: ClassVar[Mapping[str, str]] = {
         **{f"warp_{axis}": f"wave_grid_{axis}" for axis in "mnk"},
         **{f"warp_tile_{axis}": f"mma_tile_{axis}" for axis in "mnk"},
+        **UPSTREAM_NAMES,
     }
 
     layout: MatrixLayout

@@ -13,7 +13,7 @@ from ckprof.errors import InputError
 from ckprof.model.catalog import CatalogRecord
 from ckprof_plugins.elementwise.operation import STORED_AS_IT_IS
 from ckprof_plugins.operations.gemm.problem import MatrixLayout, check_d_tensors, elementwise_op_named
-from ckprof_plugins.pipelines.gemm_instance import tiled_fields
+from ckprof_plugins.pipelines.gemm_instance import tiled_fields, tiled_values
 from ckprof_plugins.pipelines.rules import native_width
 from ckprof_plugins.pipelines.universal_gemm.instance import (
     BatchedGemmInstance,
@@ -80,6 +80,7 @@ def catalog_variant() -> CatalogVariant:
         pipeline="universal_gemm",
         layouts=LAYOUTS,
         dtypes=GEMM_TYPES,
+        record_values=tiled_values,
     )
 
 

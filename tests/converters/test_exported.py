@@ -1,0 +1,88 @@
+"""What ``--export-json`` writes is read as the same instances again."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ckprof import Profiler
+from ckprof.cli.instance_report import export_json
+from ckprof.errors import InputError
+from ckprof.kernels.requests import InstanceQuery
+from ckprof.model.conversion import ListReading
+from ckprof_plugins.directions._convolution.layout import find_layout
+
+
+@pytest.fixture(scope="module")
+def profiler():
+    return Profiler()
+
+
+QUERIES = {
+    # two-stage, stream-K, merged groups, depthwise
+    "full-tests": InstanceQuery(rule_set="full-tests", arch="gfx942"),
+    "products": InstanceQuery(rule_set="gemm", directions="gemm", arch="gfx942"),
+    # strides as channels
+    "hopper": InstanceQuery(rule_set="hopper", directions="bwd_data", arch="gfx942"),
+    "elementwise": InstanceQuery(conf="forward/bilinear/tests/ndhwgc_fp16"),
+    "mixed types": InstanceQuery(conf="forward/convscale/tests/ndhwgc_fp8"),
+}
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+def test_content_keys_are_equal(profiler, query, tmp_path):
+    chosen = profiler.instances(query)
+    export_json(chosen, tmp_path / "kernels.json")
+    again = profiler.instances(InstanceQuery(conf=tmp_path / "kernels.json"))
+    assert len(again.candidates) == len(chosen.candidates) > 2
+    assert {(c.instance.key, c.name) for c in again.candidates} == {
+        (c.instance.key, c.name) for c in chosen.candidates
+    }
+
+
+@pytest.fixture
+def exported(profiler, tmp_path):
+    """Return the path of an export, and its document."""
+    path = tmp_path / "kernels.json"
+    query = InstanceQuery(rule_set="default", directions="bwd_weight", arch="gfx950", ndims=(2,))
+    export_json(profiler.instances(query), path)
+    return path, json.loads(path.read_text())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda fields: fields.update(tile_m="16"), r"instances\[1\].fields: Expected 'int'.*tile_m"),
+        (lambda fields: fields.pop("tile_m"), r"instances\[1\].fields: .*missing required field 'tile_m'"),
+        (lambda fields: fields.pop("dtype"), r"instances\[1\].fields: no dtype"),
+        (lambda fields: fields.update(direction="bwd_weigh"), "did you mean 'bwd_weight'"),
+        (lambda fields: fields.update(layout="nhwcg"), "did you mean 'nhwgc'"),
+        (lambda fields: fields.update(pad_m=False), "unknown field 'pad_m'"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(profiler, exported, change, message):
+    path, document = exported
+    change(document["instances"][1]["fields"])
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=message):
+        profiler.instances(InstanceQuery(conf=path))
+
+
+def test_another_version_or_half_a_file(profiler, exported):
+    path, document = exported
+    path.write_text(json.dumps(document | {"version": 2}))
+    with pytest.raises(InputError, match="version: 2 is not known, expected 1"):
+        profiler.instances(InstanceQuery(conf=path))
+    path.write_text(json.dumps(document)[:900])
+    with pytest.raises(InputError, match=r"kernels.json:1:\d+: not valid JSON"):
+        profiler.instances(InstanceQuery(conf=path))
+
+
+def test_options_that_contradict_the_document(profiler, exported):
+    path, _ = exported
+    reading = ListReading(layout=find_layout("ndhwgc"))
+    with pytest.raises(InputError, match="the list says nhwgc, --layout says ndhwgc"):
+        profiler.instances(InstanceQuery(conf=path, reading=reading))
+    with pytest.raises(InputError, match="the list holds instances of bwd_weight, expected fwd"):
+        profiler.instances(InstanceQuery(conf=path, directions="fwd"))
