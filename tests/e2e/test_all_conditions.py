@@ -11,6 +11,7 @@ from ckprof.measure.worker.abi import AbiStatus, CProblem, Kernel
 from ckprof.model.requirement import UNTESTED
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline, StreamKPipeline, TwoStagePipeline
+from tests.convolutions import convolution
 from tests.e2e.generated_kernels import build_kernels
 from tests.e2e.test_numerics import ODD, PLAIN, TREE, UNIT
 
@@ -81,9 +82,6 @@ def test_every_condition_is_named(
 
 
 def test_a_problem_of_other_dimensions_is_not_asked_about(kernels: dict[str, Kernel]) -> None:
-    line = ConvProblem(
-        groups=1, batch=1, out_channels=7, in_channels=7, filter=(3,), input=(5,), strides=(1,),
-        dilations=(1,), left_pads=(1,), right_pads=(1,),
-    )  # fmt: skip
+    line = convolution("1 1 1 7 7 3 5 1 1 1 1")
     answer = kernels["forward"].is_supported(CProblem.of(line, 1))
     assert [unmet.rule for unmet in answer.unmet_requirements] == ["dimensions", UNTESTED]

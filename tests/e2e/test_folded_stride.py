@@ -20,6 +20,7 @@ from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.directions._convolution.layout import tensor_shape
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.gemm_families import TwoStagePipeline
+from tests.convolutions import convolution
 from tests.e2e.generated_kernels import build_kernels, run_kernel
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
@@ -39,10 +40,7 @@ INSTANCES: dict[str, list[dict[str, Any]]] = {
 }
 DIRECTIONS = {one.id: one for one in shipped_directions()}
 #: of patches that meet nowhere; the image of a transformer at a quarter of its size
-PATCH = ConvProblem(
-    groups=1, batch=1, out_channels=24, in_channels=3, filter=(16, 16), input=(48, 64), strides=(16, 16),
-    dilations=(1, 1), left_pads=(0, 0), right_pads=(0, 0),
-)  # fmt: skip
+PATCH = convolution("2 1 1 24 3 16 16 48 64 16 16 1 1 0 0 0 0")
 
 
 def narrower(problem: ConvProblem) -> ConvProblem:

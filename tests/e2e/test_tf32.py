@@ -17,8 +17,8 @@ from ckprof.model.instance import Instance
 from ckprof.model.types import DataType
 from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.directions._convolution.layout import tensor_shape
-from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.gemm_families import StreamKPipeline
+from tests.convolutions import convolution
 from tests.e2e.generated_kernels import Built, build_kernels, run_kernel
 
 pytestmark = pytest.mark.compiler
@@ -40,18 +40,7 @@ INSTANCES: dict[str, list[dict[str, Any]]] = {
     "bwd_weight": [{}, STREAM_K],
 }
 DIRECTIONS = {one.id: one for one in shipped_directions()}
-PROBLEM = ConvProblem(
-    groups=2,
-    batch=2,
-    out_channels=28,
-    in_channels=19,
-    filter=(3, 2),
-    input=(9, 10),
-    strides=(2, 1),
-    dilations=(1, 2),
-    left_pads=(1, 2),
-    right_pads=(2, 0),
-)
+PROBLEM = convolution("2 2 2 28 19 3 2 9 10 2 1 1 2 1 2 2 0")
 
 
 def to_tf32(values: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -16,10 +16,10 @@ from ckprof.kernels.c_interface import ABI_INCLUDE_DIR
 from ckprof.kernels.source_tree import generate_tree
 from ckprof.measure.worker.abi import ABI_VERSION, AbiStatus, CBuffers, CLibrary, CProblem, Kernel, Support
 from ckprof_plugins.directions._convolution.layout import find_layout, tensor_shape
-from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.directions.fwd import Forward
 from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
 from tests.candidates import candidates_of
+from tests.convolutions import convolution
 from tests.places import cxx
 
 pytestmark = pytest.mark.compiler
@@ -48,18 +48,7 @@ SMALL = {
     **{"warp_tile_k": 4, "vector_size_a": 1, "vector_size_b": 1, "vector_size_c": 1},
 }
 
-PROBLEM = ConvProblem(
-    groups=2,
-    batch=2,
-    out_channels=8,
-    in_channels=12,
-    filter=(3, 2),
-    input=(7, 6),
-    strides=(2, 1),
-    dilations=(1, 2),
-    left_pads=(1, 0),
-    right_pads=(0, 2),
-)
+PROBLEM = convolution("2 2 2 8 12 3 2 7 6 2 1 1 2 1 0 0 2")
 
 
 def compile_(*arguments):

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from ckprof import ConvProblem
 from ckprof.cli.main import main
 from ckprof.measure.worker.device_checks import DeviceChecks
 from ckprof_plugins.directions._convolution.layout import find_layout
+from tests.convolutions import convolution
 
 from .device_checks import build_checks
 from .fakes import ARCH, HERE, ScaleDirection, build_library, find_compiler, make_instance, make_problem
@@ -26,18 +26,7 @@ HAND = (
 )
 
 #: a problem for them, as a line of a driver as well
-PROBLEM = ConvProblem(
-    groups=2,
-    batch=2,
-    out_channels=4,
-    in_channels=3,
-    filter=(3, 3),
-    input=(9, 7),
-    strides=(2, 1),
-    dilations=(1, 1),
-    left_pads=(1, 1),
-    right_pads=(1, 1),
-)
+PROBLEM = convolution("2 2 2 4 3 3 3 9 7 2 1 1 1 1 1 1 1")
 LINE = "2 2 2 4 3 3 3 9 7 2 1 1 1 1 1 1 1"
 LAYOUT = find_layout("nhwgc")
 

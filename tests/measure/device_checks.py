@@ -15,7 +15,7 @@ from ckprof.measure.worker.messages import ReferenceFacts
 from ckprof.measure.worker.remote import RemoteLibrary
 from ckprof.measure.worker.session import KernelSession
 from ckprof.model.types import DataType
-from ckprof_plugins.directions._convolution.problem import ConvProblem
+from tests.convolutions import convolution
 
 from .fakes import ABI_FOLDER, HERE, find_compiler
 from .local_worker import HostLibrary, LocalLine
@@ -29,10 +29,7 @@ FLAGS = ("-std=c++20", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC",
 
 ON_DEVICE = RunOptions(reference=ReferencePlace.DEVICE)
 FLOATS = (DataType.FP32, DataType.FP16, DataType.BF16)
-SCALE = ConvProblem(
-    groups=1, batch=2, out_channels=3, in_channels=5, filter=(3, 3), input=(6, 5), strides=(1, 1),
-    dilations=(1, 1), left_pads=(1, 1), right_pads=(1, 1),
-)  # fmt: skip
+SCALE = convolution("2 1 2 3 5 3 3 6 5 1 1 1 1 1 1 1 1")
 
 
 def build_checks(library: Path) -> None:

@@ -10,7 +10,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from ckprof import ConvLibrary, ConvProblem
+from ckprof import ConvLibrary
 from ckprof.cli.main import main
 from ckprof.errors import InputError, UsageError
 from ckprof.kernels.c_interface import ABI_INCLUDE_DIR
@@ -20,6 +20,7 @@ from ckprof_plugins.directions._convolution.direction import EMBED_DIR
 from ckprof_plugins.directions._convolution.layout import find_layout, tensor_shape
 from ckprof_plugins.directions.bwd_weight import BackwardWeight
 from ckprof_plugins.directions.fwd import Forward
+from tests.convolutions import convolution
 
 from .c_interface import ConvBwdwProblemC, ConvProblemC, CTiming, load
 from .conftest import HAND, LAYOUT, LINE, PROBLEM
@@ -105,18 +106,7 @@ def test_bf16_values_and_words(library):
 
 def test_one_dimension_and_pads_that_differ(library):
     layout = find_layout("nwgc")
-    problem = ConvProblem(
-        groups=1,
-        batch=2,
-        out_channels=5,
-        in_channels=3,
-        filter=(3,),
-        input=(8,),
-        strides=(1,),
-        dilations=(2,),
-        left_pads=(3,),
-        right_pads=(0,),
-    )
+    problem = convolution("1 1 2 5 3 3 8 1 2 3 0")
     operands = operands_of(problem, layout)
     result = library.run(problem, operands)
     assert result.kernel.ndim == 1

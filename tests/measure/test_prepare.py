@@ -17,12 +17,12 @@ from ckprof.model.outcome import Status
 from ckprof.model.types import DataType
 from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.directions._convolution.layout import find_layout
-from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.directions.fwd import Forward
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.operation import Gemm
 from ckprof_plugins.operations.gemm.problem import LAYOUTS as MATRIX_LAYOUTS
 from ckprof_plugins.operations.gemm.problem import MultiDProblem, StridedBatchProblem
+from tests.convolutions import convolution
 from tests.faults import failing_with
 
 from .device_checks import ON_DEVICE, SCALE
@@ -58,10 +58,7 @@ def test_broken_reference_is_the_plugins_error(run):
 
 
 DIRECTIONS = {direction.id: direction for direction in shipped_directions()}
-UNEVEN = ConvProblem(
-    groups=2, batch=5, out_channels=3, in_channels=2, filter=(3, 2), input=(5, 4), strides=(2, 1),
-    dilations=(1, 1), left_pads=(1, 0), right_pads=(0, 1),
-)  # fmt: skip
+UNEVEN = convolution("2 2 5 3 2 3 2 5 4 2 1 1 1 1 0 0 1")
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)

@@ -10,8 +10,8 @@ import pytest
 from ckprof.errors import ExitCode, UsageError
 from ckprof.model.roof import Roof, RoofKind, rates_of
 from ckprof.model.types import DataType
-from ckprof_plugins.directions._convolution.problem import ConvProblem
 from tests.cases import Cases
+from tests.convolutions import convolution
 
 MEASURED = Roof(kind=RoofKind.MEASURED, gflops=95_000.0, gbytes_per_s=1350.0)
 
@@ -64,10 +64,7 @@ def test_what_other_versions_wrote_is_left_alone() -> None:
 
 
 def test_rates():
-    problem = ConvProblem(
-        groups=1, batch=2, out_channels=3, in_channels=5, filter=(1,), input=(7,), strides=(1,),
-        dilations=(1,), left_pads=(0,), right_pads=(0,),
-    )  # fmt: skip
+    problem = convolution("1 1 2 3 5 1 7 1 1 0 0")
     gflops, gbytes = rates_of(problem, DataType.FP16, 2.0)
     assert gflops == pytest.approx(2 * 2 * 3 * 5 * 7 / 2e-3 / 1e9)
     assert gbytes == pytest.approx(2 * (2 * 5 * 7 + 3 * 5 + 2 * 3 * 7) / 2e-3 / 1e9)

@@ -12,7 +12,7 @@ from ckprof.plugin.protocols import LibraryInterface
 from ckprof.plugin.registry import Registry
 from ckprof.testing.plugins import Registering
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
-from ckprof_plugins.directions._convolution.problem import ConvProblem
+from tests.convolutions import convolution
 
 
 class StubPipeline:
@@ -51,10 +51,7 @@ class StubOperation:
     label = "stub"
     aliases = ()
     default_problem: ClassVar = {
-        1: ConvProblem(
-            groups=1, batch=1, out_channels=1, in_channels=1, filter=(1,), input=(1,), strides=(1,),
-            dilations=(1,), left_pads=(0,), right_pads=(0,),
-        )
+        1: convolution("1 1 1 1 1 1 1 1 1 0 0")
     }  # fmt: skip
     tensors = ("x", "y", "z")
     host_args_type = "StubArgs"

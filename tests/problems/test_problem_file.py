@@ -17,8 +17,8 @@ from ckprof.model.types import DataType
 from ckprof.problems.problem_file import parse_problem, parse_problem_list, read_problem_file, render_problems
 from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.directions._convolution.direction import Direction
-from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.directions._convolution.sample import SampleSpec, sample
+from tests.convolutions import convolution
 
 DRAWN = sample(SampleSpec(count=60, seed=5, edges=0.5)) + sample(SampleSpec(count=20, seed=6, ndim=3))
 DRAWN += sample(SampleSpec(count=10, seed=7, ndim=1))
@@ -168,18 +168,7 @@ def test_lists_of_another_kind(key: str, value: object) -> None:
 
 MIOPEN = "conv -n 4 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 1 -q 1 -u 1 -v 1 -l 1 -j 1 -g 1 -F 1"
 POSITIONAL = "grouped_conv_fwd 1 1 0 1 2 0 1 2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1"
-SAME = ConvProblem(
-    groups=1,
-    batch=4,
-    out_channels=64,
-    in_channels=64,
-    filter=(3, 3),
-    input=(28, 28),
-    strides=(1, 1),
-    dilations=(1, 1),
-    left_pads=(1, 1),
-    right_pads=(1, 1),
-)
+SAME = convolution("2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1")
 
 
 @pytest.fixture(scope="module")
@@ -227,18 +216,7 @@ def test_three_dimensions(direction: Direction) -> None:
     text = (
         "conv -_ 3 -n 2 -c 8 -! 5 -H 6 -W 7 -k 16 -@ 3 -y 2 -x 1 -# 2 -u 1 -v 1 -$ 1 -p 0 -q 0 -^ 2 -l 1 -j 1"
     )
-    expected = ConvProblem(
-        groups=1,
-        batch=2,
-        out_channels=16,
-        in_channels=8,
-        filter=(3, 2, 1),
-        input=(5, 6, 7),
-        strides=(2, 1, 1),
-        dilations=(2, 1, 1),
-        left_pads=(1, 0, 0),
-        right_pads=(1, 0, 0),
-    )
+    expected = convolution("3 1 2 16 8 3 2 1 5 6 7 2 1 1 2 1 1 1 0 0 1 0 0")
     assert parse(text, direction).problem == expected
     positional = "3 1 2 16 8 3 2 1 5 6 7 2 1 1 2 1 1 1 0 0 1 0 0"
     assert parse(positional, direction).problem == expected
@@ -387,10 +365,7 @@ def test_a_pipe_that_never_ends_is_bounded(direction: Direction) -> None:
 
 def test_the_drivers_defaults(direction: Direction) -> None:
     parsed = parse("MIOpenDriver conv", direction)
-    assert parsed.problem == ConvProblem(
-        groups=1, batch=100, out_channels=32, in_channels=3, filter=(3, 3), input=(32, 32),
-        strides=(1, 1), dilations=(1, 1), left_pads=(0, 0), right_pads=(0, 0),
-    )  # fmt: skip
+    assert parsed.problem == convolution("2 1 100 32 3 3 3 32 32 1 1 1 1 0 0 0 0")
     assert parsed.usual_dtype is DataType.FP32 and parsed.dtype is None
 
 

@@ -16,21 +16,10 @@ from ckprof.model.outcome import Measurement, Outcome, Status, Verification
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.results import BuildSummary, RunResults
 from ckprof.model.types import DataType, TypeSet
-from ckprof_plugins.directions._convolution.problem import ConvProblem
+from tests.convolutions import convolution
 from tests.measured import TOOLCHAIN, Made, attempts, later
 
-PROBLEM = ConvProblem(
-    groups=1,
-    batch=4,
-    out_channels=64,
-    in_channels=64,
-    filter=(3, 3),
-    input=(28, 28),
-    strides=(1, 1),
-    dilations=(1, 1),
-    left_pads=(1, 1),
-    right_pads=(1, 1),
-)
+PROBLEM = convolution("2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1")
 
 
 def measured(ms: float) -> Measurement:

@@ -22,19 +22,10 @@ from ckprof.report.run_table import run_document
 from ckprof.report.table import Terminal
 from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
 from ckprof_plugins.directions._convolution.layout import types_of
-from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.elementwise.combination import Combination
+from tests.convolutions import convolution
 
-PLAIN = ConvProblem(
-    groups=2,
-    batch=3,
-    out_channels=8,
-    in_channels=4,
-    filter=(1, 1),
-    input=(5, 5),
-    **dict.fromkeys(("strides", "dilations"), (1, 1)),
-    **dict.fromkeys(("left_pads", "right_pads"), (0, 0)),
-)
+PLAIN = convolution("2 2 3 8 4 1 1 5 5 1 1 1 1 0 0 0 0")
 SHARED = TypeSet.shared(DataType.FP16)
 FUSED = FusedConvProblem.of(PLAIN, Combination.parse("Bilinear"))
 PASSED = Verification(max_error=0.0, wrong_elements=0, elements=10, rtol=0.0, atol=0.0)

@@ -23,27 +23,16 @@ from ckprof_plugins.consumers._old_ck.kernels import kernels_of
 from ckprof_plugins.consumers.cmd_upgrade import render_json, render_junit, render_text, verdict
 from ckprof_plugins.consumers.upgrade import UpgradeCall, UpgradeSide, upgrade
 from ckprof_plugins.consumers.upgrade_changes import UpgradePart
-from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.extract.lists import ExtractRequest, extract_lists
 from plugins.consumers.tests.aiter.test_aiter_audit import HEADER, NAMES, SOURCE
 from plugins.consumers.tests.databases import Tuned, index
 from plugins.extract.tests.conftest import MAIN_LINES, MERGED_LINES, members, write_archive
 from plugins.extract.tests.tree import MAIN_ALIAS, Tree, alias, element, line
+from tests.convolutions import convolution
 from tests.report.test_inspection_report import device_kernel
 
 UNITS = 304
-PROBLEM = ConvProblem(
-    groups=1,
-    batch=32,
-    out_channels=64,
-    in_channels=64,
-    filter=(3, 3),
-    input=(28, 28),
-    strides=(1, 1),
-    dilations=(1, 1),
-    left_pads=(1, 1),
-    right_pads=(1, 1),
-)
+PROBLEM = convolution("2 1 32 64 64 3 3 28 28 1 1 1 1 1 1 1 1")
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ from ckprof_plugins.tuning.baseline_comparison import (
     comparison_of,
     comparison_s,
 )
+from tests.convolutions import convolution
 
 PASSED = Verification(max_error=0.0, wrong_elements=0, elements=1, rtol=1e-3, atol=1e-3)
 #: batch of a problem -> occurrences
@@ -22,19 +23,7 @@ COUNTS = {1: 1, 2: 5, 3: 2}
 
 
 def problem(batch: int) -> ConvProblem:
-    ones = (1, 1)
-    return ConvProblem(
-        groups=1,
-        batch=batch,
-        out_channels=8,
-        in_channels=8,
-        filter=ones,
-        input=(4, 4),
-        strides=ones,
-        dilations=ones,
-        left_pads=(0, 0),
-        right_pads=(0, 0),
-    )
+    return convolution(f"2 1 {batch} 8 8 1 1 4 4 1 1 1 1 0 0 0 0")
 
 
 def outcome(index: int, key: str, us: float, *, split_k: int = 1, status: Status = Status.OK) -> Outcome:

@@ -25,6 +25,7 @@ from ckprof_plugins.tuning.time_model.model_file import read_model
 from ckprof_plugins.tuning.time_model.selector import Selector
 from plugins.tuning.tests.sizes import forward_sizes
 from tests import cmake_project
+from tests.convolutions import convolution
 from tests.places import TESTS
 
 TABLE = TESTS / "data" / "measured" / "gfx950_fwd_bf16_30kernels_even.csv"
@@ -80,18 +81,7 @@ pytestmark = [
 
 
 def _problem(channels: int, image: int) -> ConvProblem:
-    return ConvProblem(
-        groups=1,
-        batch=1,
-        out_channels=channels,
-        in_channels=channels,
-        filter=(1, 1),
-        input=(image, image),
-        strides=(1, 1),
-        dilations=(1, 1),
-        left_pads=(0, 0),
-        right_pads=(0, 0),
-    )
+    return convolution(f"2 1 1 {channels} {channels} 1 1 {image} {image} 1 1 1 1 0 0 0 0")
 
 
 def _traits(name: str) -> KernelTraits:

@@ -8,19 +8,9 @@ from ckprof.measure.verify.storage import decode, storage_type
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.layout import TENSORS, find_layout, tensor_shape
 from ckprof_plugins.directions._convolution.problem import ConvProblem
+from tests.convolutions import convolution
 
-PROBLEM = ConvProblem(
-    groups=2,
-    batch=3,
-    out_channels=4,
-    in_channels=5,
-    filter=(3, 2),
-    input=(7, 6),
-    strides=(1, 1),
-    dilations=(1, 1),
-    left_pads=(1, 0),
-    right_pads=(0, 0),
-)
+PROBLEM = convolution("2 2 3 4 5 3 2 7 6 1 1 1 1 1 0 0 0")
 NHWGC, NGCHW = find_layout("nhwgc"), find_layout("ngchw")
 
 

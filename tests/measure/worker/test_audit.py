@@ -18,14 +18,11 @@ from ckprof.model.outcome import Outcome, Status
 from ckprof.model.types import DataType
 from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.directions._convolution.layout import TENSORS, find_layout
-from ckprof_plugins.directions._convolution.problem import ConvProblem
+from tests.convolutions import convolution
 
 from .. import local_worker
 
-PROBLEM = ConvProblem(
-    groups=2, batch=1, out_channels=3, in_channels=2, filter=(3, 2), input=(5, 4), strides=(2, 1),
-    dilations=(1, 1), left_pads=(1, 0), right_pads=(0, 1),
-)  # fmt: skip
+PROBLEM = convolution("2 2 1 3 2 3 2 5 4 2 1 1 1 1 0 0 1")
 DIRECTIONS = {direction.id: direction for direction in shipped_directions()}
 OPTIONS = RunOptions(flush_bytes=0, min_samples=3, max_time_s=0.01)
 

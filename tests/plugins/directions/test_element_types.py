@@ -11,22 +11,11 @@ from ckprof.model.problem import traffic_of
 from ckprof.model.types import SHARED_TYPES, DataType, TypeSet
 from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
 from ckprof_plugins.directions._convolution.layout import types_of
-from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.elementwise.combination import Combination
+from tests.convolutions import convolution
 
 FP8, BF8, INT8, INT32, FP32 = (DataType(name) for name in ("fp8", "bf8", "int8", "int32", "fp32"))
-PLAIN = ConvProblem(
-    groups=2,
-    batch=3,
-    out_channels=4,
-    in_channels=5,
-    filter=(2, 3),
-    input=(5, 6),
-    strides=(1, 1),
-    dilations=(1, 1),
-    left_pads=(0, 0),
-    right_pads=(0, 0),
-)
+PLAIN = convolution("2 2 3 4 5 2 3 5 6 1 1 1 1 0 0 0 0")
 
 
 @pytest.mark.parametrize("dtype", SHARED_TYPES)

@@ -35,21 +35,11 @@ from ckprof_plugins.directions.fwd import Forward
 from ckprof_plugins.elementwise.combination import Combination
 from ckprof_plugins.elementwise.operation import DExtent
 from ckprof_plugins.elementwise.operations import ElementwiseOp
+from tests.convolutions import convolution
 
 FORWARD = Forward()
 DIRECTIONS = (FORWARD, BackwardData(), BackwardWeight())
-PLAIN = ConvProblem(
-    groups=2,
-    batch=3,
-    out_channels=4,
-    in_channels=5,
-    filter=(2, 3),
-    input=(5, 6),
-    strides=(2, 1),
-    dilations=(1, 2),
-    left_pads=(0, 1),
-    right_pads=(1, 2),
-)
+PLAIN = convolution("2 2 3 4 5 2 3 5 6 2 1 1 2 0 1 1 2")
 
 
 def fused(text, plain=PLAIN):

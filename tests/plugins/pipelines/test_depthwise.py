@@ -7,7 +7,7 @@ from families import broken, depthwise, flat, header, pipeline_of
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ckprof_plugins.directions._convolution.problem import ConvProblem
+from tests.convolutions import convolution
 
 
 def test_name():
@@ -79,10 +79,7 @@ def test_waves_of_32_lanes():
     assert "wave-size" in broken(depthwise(), arch="gfx1201")
 
 
-USUAL = ConvProblem(
-    groups=1, batch=1, out_channels=8, in_channels=8, filter=(3, 3), input=(9, 9), strides=(1, 1),
-    dilations=(1, 1), left_pads=(1, 1), right_pads=(1, 1),
-)  # fmt: skip
+USUAL = convolution("2 1 1 8 8 3 3 9 9 1 1 1 1 1 1 1 1")
 
 
 @given(

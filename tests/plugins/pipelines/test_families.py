@@ -11,8 +11,8 @@ from families import ARCH, FAMILIES, GOLDEN, LEVEL, STREAM_K, TWO_STAGE, depthwi
 from ckprof.errors import InputError
 from ckprof_converters import catalog_variants
 from ckprof_plugins.directions._convolution.kernel import Zeroing
-from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.family import built_in_operations, rejection
+from tests.convolutions import convolution
 
 
 @pytest.fixture(params=[*GOLDEN, "depthwise"])
@@ -120,10 +120,7 @@ def test_families_do_not_share_names_or_keys(make_instance):
 
 
 def test_only_depthwise_asks_for_a_problem_of_its_own(instance):
-    usual = ConvProblem(
-        groups=1, batch=1, out_channels=8, in_channels=8, filter=(3, 3), input=(9, 9), strides=(1, 1),
-        dilations=(1, 1), left_pads=(1, 1), right_pads=(1, 1),
-    )  # fmt: skip
+    usual = convolution("2 1 1 8 8 3 3 9 9 1 1 1 1 1 1 1 1")
     own = pipeline_of(instance).default_problem(instance, usual)
     assert (own is usual) == (instance.pipeline != "depthwise")
 

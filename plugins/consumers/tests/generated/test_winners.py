@@ -13,21 +13,10 @@ import pytest
 from ckprof.model.types import DataType
 from ckprof_plugins.consumers.generated_library import FILE, GeneratedLibrary
 from ckprof_plugins.consumers.records import ExportRequest, TunedKernel
-from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem
+from tests.convolutions import convolution
 
-PROBLEM = ConvProblem(
-    groups=2,
-    batch=3,
-    out_channels=64,
-    in_channels=32,
-    filter=(3, 1),
-    input=(14, 15),
-    strides=(2, 1),
-    dilations=(1, 1),
-    left_pads=(1, 0),
-    right_pads=(0, 1),
-)
+PROBLEM = convolution("2 2 3 64 32 3 1 14 15 2 1 1 1 1 0 0 1")
 PROGRAM = """
 #include <cstdio>
 #include "ckprof_winners.hpp"

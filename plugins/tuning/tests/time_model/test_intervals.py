@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from ckprof.model.gemm_work import KernelTraits, RunAxis, RunChunks, Schedule
-from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.tuning.time_model.calibration import SHARES, left_out_groups
 from ckprof_plugins.tuning.time_model.fit import Fit
 from ckprof_plugins.tuning.time_model.formula import Sizes
@@ -33,6 +32,7 @@ from plugins.tuning.tests.sizes import forward_sizes, forward_with_runs
 from plugins.tuning.tests.time_model.conftest import fitted
 from plugins.tuning.tests.time_model.figures import SIZES, h200_model, h200_table
 from plugins.tuning.tests.time_model.test_fit import KERNELS, synthetic
+from tests.convolutions import convolution
 
 INSIDE = (0.0,) * len(RANGE_AXES)
 
@@ -288,10 +288,7 @@ def test_the_quantile_counts_the_new_problem() -> None:
 
 def test_places_and_ranges() -> None:
     def sizes(**changes: int) -> Sizes:
-        problem = ConvProblem(
-            groups=1, batch=4, out_channels=64, in_channels=32, filter=(3, 3), input=(16, 16), strides=(1, 1),
-            dilations=(1, 1), left_pads=(1, 1), right_pads=(1, 1),
-        )  # fmt: skip
+        problem = convolution("2 1 4 64 32 3 3 16 16 1 1 1 1 1 1 1 1")
         return forward_with_runs(replace(problem, **changes))
 
     usual = sizes()
@@ -309,10 +306,7 @@ def test_places_and_ranges() -> None:
 
 
 def test_intervals_end_somewhere(model_20: TimeModel, table_20: Measurements) -> None:
-    far = ConvProblem(
-        groups=64, batch=2048, out_channels=64, in_channels=64, filter=(31, 31), input=(512, 512),
-        strides=(1, 1), dilations=(1, 1), left_pads=(1, 1), right_pads=(1, 1),
-    )  # fmt: skip
+    far = convolution("2 64 2048 64 64 31 31 512 512 1 1 1 1 1 1 1 1")
     offered = {"strange": KernelTraits(tile=(4, 4, 4), labels=("other",))}
     (prediction,) = Selector(model_20, offered, forward_with_runs).rank(far)
     assert log(prediction.high_us / prediction.time_us) == pytest.approx(LARGEST_HALF)

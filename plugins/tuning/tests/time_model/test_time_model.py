@@ -18,10 +18,10 @@ from ckprof_plugins.directions._convolution.gemm_sizes import (
     backward_weight_sizes,
     forward_runs,
 )
-from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.tuning.model_use import gemm_sizes_of
 from ckprof_plugins.tuning.time_model.formula import KernelParameters, SharedParameters, Sizes, terms, work
 from plugins.tuning.tests.sizes import forward_sizes, forward_with_runs
+from tests.convolutions import convolution
 
 SIZES = Sizes(
     m=1000,
@@ -157,10 +157,7 @@ def test_arrays_give_what_numbers_give() -> None:
 
 
 def test_sizes_of_a_problem() -> None:
-    problem = ConvProblem(
-        groups=2, batch=3, out_channels=5, in_channels=7, filter=(2, 3, 3), input=(4, 8, 10),
-        strides=(1, 2, 2), dilations=(1, 1, 1), left_pads=(0, 1, 1), right_pads=(0, 1, 1),
-    )  # fmt: skip
+    problem = convolution("3 2 3 5 7 2 3 3 4 8 10 1 2 2 1 1 1 0 1 1 0 1 1")
     assert problem.output == (3, 4, 5)
     sizes = forward_sizes(problem)
     assert (sizes.m, sizes.n, sizes.k, sizes.batch) == (3 * 60, 5, 7 * 18, 2)
@@ -177,10 +174,7 @@ def test_sizes_of_a_problem() -> None:
 
 
 def test_operations_say_their_products() -> None:
-    problem = ConvProblem(
-        groups=2, batch=3, out_channels=5, in_channels=7, filter=(3,), input=(10,), strides=(2,),
-        dilations=(1,), left_pads=(1,), right_pads=(1,),
-    )  # fmt: skip
+    problem = convolution("1 2 3 5 7 3 10 2 1 1 1")
     operations = {"fwd": registry_with().operation("fwd"), "silent": SimpleNamespace(id="silent")}
     registry = SimpleNamespace(operation=operations.__getitem__)
     assert gemm_sizes_of(registry, "fwd", "bf16")(problem) == forward_with_runs(problem)
