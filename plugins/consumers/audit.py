@@ -5,6 +5,8 @@ Kernels of rows are looked up in lists.
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError, UsageError, system_errors
-from ckprof.files import write_output
+from ckprof.files import new_file_beside
 from ckprof.kernels.candidates import list_candidates
 from ckprof.lists.list_files import find_folder, find_list, find_lists, is_json, read_list
 from ckprof.model.conversion import ListReading
@@ -93,6 +95,21 @@ def read_file(path: Path, most: int = -1) -> bytes:
     with system_errors(InputError, "cannot be read", path):
         with path.open("rb") as stream:
             return stream.read(most)
+
+
+def digest_of(data: bytes) -> str:
+    """Return what tells contents of a file apart."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def unchanged(audit: FileAudit, data: bytes) -> bytes:
+    """Return the content of a file if it is what was judged: rows are known by their places.
+
+    :raises InputError: it is not.
+    """
+    if audit.digest and digest_of(data) != audit.digest:
+        raise InputError("has changed since it was judged: run the audit again", audit.path)
+    return data
 
 
 def kernel_lists(names: Sequence[str]) -> tuple[KernelList, ...]:
@@ -230,13 +247,32 @@ def audit(registry: Registry, call: AuditCall) -> AuditReport:
 def write_clean(registry: Registry, call: AuditCall, file: FileAudit) -> Path | None:
     """Write a file without what is wrong beside the old one; ``None`` if nothing can be removed.
 
-    :raises InputError: it cannot be written.
+    :raises InputError: it cannot be written, or something else is there already.
     """
     if not file.removable:
         return None
     owner = required_consumer(registry, file.path, call.consumer)
     clean = file.path.with_name(f"{file.path.name}{CLEAN_SUFFIX}")
-    write_output(clean, owner.cleaned(file))
+    content = owner.cleaned(file)
+    with system_errors(InputError, "cannot write", clean):
+        beside = new_file_beside(clean)
+        try:
+            beside.write_bytes(content)
+            try:
+                # unlike a rename, a link never replaces what is there
+                clean.hardlink_to(beside)
+            except OSError:
+                if not clean.is_symlink() and clean.is_file() and clean.read_bytes() == content:
+                    return clean
+                if os.path.lexists(clean):
+                    message = (
+                        "is there already and is not this clean file: move it away, and run the audit again"
+                    )
+                    raise InputError(message, clean) from None
+                # file systems without links
+                beside.rename(clean)
+        finally:
+            beside.unlink(missing_ok=True)
     return clean
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.outputs import Outputs, add_outputs
-from ckprof.errors import ExitCode
+from ckprof.errors import ExitCode, InputError
 from ckprof.paths import checkout_path
 from ckprof.plain_text import one_line, plain
 from ckprof.report.ci import JUnit
@@ -41,7 +41,7 @@ examples:
 Nothing is compiled or run. Each row is read as its program reads it; its kernel is looked up, and asked by
 its own support test whether it supports the problem. Errors are rows that the program rejects or that run
 something wrong, warnings are rows that are never used; notes do not fail the audit. --fix writes FILE.clean
-beside FILE, without these rows. Exit code 0: sound, 1: something was found that --fail-on names, 3: a file
+beside FILE, without these rows; another file of that name stays. Exit code 0: sound, 1: something was found that --fail-on names, 3: a file
 is of no program.
 """
 
@@ -82,11 +82,18 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     with Outputs(arguments, session, AUDIT_FORMATS) as outputs:
         report = audit(session.registry, call)
         outputs.deliver(report, audit_document)
-    if arguments.fix:
-        for file in report.files:
+    refused: InputError | None = None
+    for file in report.files if arguments.fix else ():
+        try:
             clean = write_clean(session.registry, call, file)
-            if clean is not None:
-                session.console.info(f"wrote {clean}")
+        except InputError as exc:
+            # the other files are written
+            refused = refused or exc
+            continue
+        if clean is not None:
+            session.console.info(f"wrote {clean}")
+    if refused is not None:
+        raise refused
     return ExitCode.FAILED if report.failed else ExitCode.OK
 
 

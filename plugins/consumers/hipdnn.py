@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from ckprof.errors import InputError, input_errors
-from ckprof_plugins.consumers.audit import read_file
+from ckprof_plugins.consumers.audit import digest_of, read_file, unchanged
 from ckprof_plugins.consumers.records import ConsumerFiles, FileAudit, LeftOutError, Reason
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
     from ckprof_plugins.consumers.records import AuditRequest, ExportRequest, TunedKernel
 
 
-#: version of the files that are read
+#: version of the files that are written; older ones, and those that say none, know tensors by position
 VERSION: Final = 2
+#: a length or stride that fits every tensor
+_ANY: Final = -1
 #: engine that runs MIOpen
 MIOPEN_ENGINE: Final = "MIOPEN_ENGINE"
 #: operation -> id of the direction
@@ -33,22 +36,23 @@ OPERATIONS: Final[Mapping[str, str]] = {
 }
 #: names of the tensors of a convolution: input, weight, output
 TENSORS: Final = ("X", "W", "Y")
+_LARGEST: Final = sys.float_info.max
 _TIMES: Final = ("min_time_ms", "avg_time_ms", "stddev_ms")
 _KNOB_TYPES: Final[Mapping[str, Any]] = {"int64": int, "float64": (int, float), "string": str}
 
 
-def read_document(path: Path) -> dict[str, Any]:
-    """Return the JSON object of a file; an empty one for another value.
-
-    :raises InputError: it cannot be read.
-    """
+def _document(data: bytes, path: Path) -> dict[str, Any]:
+    """Return the JSON object of a file; an empty one for another value."""
     with input_errors((msgspec.DecodeError, RecursionError, UnicodeDecodeError), "is no JSON", path):
-        document = msgspec.json.decode(read_file(path))
+        document = msgspec.json.decode(data)
     return document if isinstance(document, dict) else {}
 
 
-def remarks_of(item: Any) -> list[tuple[Reason, str]]:
-    """Return what is wrong with an override."""
+def remarks_of(item: Any, *, by_position: bool = False) -> list[tuple[Reason, str]]:
+    """Return what is wrong with an override.
+
+    :param by_position: tensors need no ids.
+    """
     if not isinstance(item, dict):
         return [(Reason.MALFORMED_ROW, "an override is an object")]
     for name in ("op", "engine_name"):
@@ -60,7 +64,9 @@ def remarks_of(item: Any) -> list[tuple[Reason, str]]:
     if not isinstance(tensors, list) or not tensors:
         return [(Reason.MALFORMED_KEY, "tensors is no list with entries")]
     shapes: dict[str, tuple[int, ...]] = {}
-    for tensor in tensors:
+    for number, tensor in enumerate(tensors):
+        if by_position and isinstance(tensor, dict) and "tensor_id" not in tensor:
+            tensor = {**tensor, "tensor_id": f"tensor {number}"}
         problem = _tensor_problem(tensor, shapes)
         if problem:
             return [(Reason.MALFORMED_KEY, problem)]
@@ -81,12 +87,23 @@ def _tensor_problem(tensor: Any, known: Mapping[str, object]) -> str:
     if name in known:
         return f"tensor_id {name!r} stands twice; they must be unique"
     for part, least in (("dim", 1), ("stride", 0)):
+        if part == "stride" and part not in tensor:
+            continue
         values = tensor.get(part)
-        if not isinstance(values, list) or not values or not all(_is_int(one, least) for one in values):
-            return f"{part} of {name} is {values!r}, expected integers from {least} on"
-    if len(tensor["dim"]) != len(tensor["stride"]):
+        if not isinstance(values, list) or not values:
+            return f"{part} of {name} is {values!r:.80}, expected integers from {least} on"
+        wrong = [one for one in values if not _is_int(one, least) and one != _ANY]
+        if wrong:
+            return (
+                f"{part} of {name} has {wrong[0]!r:.80}, expected integers from {least} on, or {_ANY} for any"
+            )
+    if "stride" in tensor and len(tensor["dim"]) != len(tensor["stride"]):
         return f"{name} has {len(tensor['dim'])} lengths and {len(tensor['stride'])} strides"
     return ""
+
+
+def _shown(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _is_int(value: Any, least: int) -> bool:
@@ -99,6 +116,8 @@ def _shape_problem(operation: str, shapes: Mapping[str, Sequence[int]]) -> str:
     x, w, y = (shapes[name] for name in TENSORS)
     if not len(x) == len(w) == len(y) or len(x) < 3:
         return f"X, W and Y have {len(x)}, {len(w)} and {len(y)} dimensions"
+    if _ANY in (*x, *w, *y):
+        return ""
     if x[0] != y[0]:
         return f"the batch is {x[0]} in X and {y[0]} in Y"
     if w[0] != y[1]:
@@ -111,8 +130,9 @@ def _shape_problem(operation: str, shapes: Mapping[str, Sequence[int]]) -> str:
 def _metadata_remarks(metadata: Mapping[str, Any]) -> Iterator[tuple[Reason, str]]:
     for name in _TIMES:
         value = metadata.get(name, 0)
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            yield Reason.MALFORMED_VALUE, f"{name} is {value!r}, expected milliseconds"
+        # integers can be larger than any number of C++
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) > _LARGEST:
+            yield Reason.MALFORMED_VALUE, f"{name} is {_shown(value)[:80]}, expected milliseconds"
             return
         if not math.isfinite(value) or value < 0:
             yield Reason.WRONG_TIME, f"{name} is {value}"
@@ -179,7 +199,11 @@ def _override(winner: TunedKernel) -> tuple[str, dict[str, Any]]:
 
 
 def _file(overrides: list[Any]) -> bytes:
-    return (json.dumps({"version": VERSION, "engine_overrides": overrides}, indent=2) + "\n").encode()
+    return _written({"version": VERSION, "engine_overrides": overrides})
+
+
+def _written(document: Mapping[str, Any]) -> bytes:
+    return (json.dumps(document, indent=2) + "\n").encode()
 
 
 class Hipdnn:
@@ -200,46 +224,44 @@ class Hipdnn:
         path = request.path
         if not path.is_file():
             raise InputError("cannot be read: no such file", path)
-        audit = FileAudit(path=path, label="hipDNN override")
+        data = read_file(path)
+        audit = FileAudit(path=path, label="hipDNN override", digest=digest_of(data))
         try:
-            document = read_document(path)
+            document = _document(data, path)
         except InputError as exc:
             audit.find(Reason.MALFORMED_ROW, exc.message, text=path.name)
             return audit
-        overrides, version = document.get("engine_overrides"), document.get("version")
-        if version != VERSION or isinstance(version, bool):
-            audit.find(
-                Reason.NEVER_HIT,
-                f"version is {version!r}; files of other versions than {VERSION} are refused",
-            )
+        overrides, version = document.get("engine_overrides"), document.get("version", 1)
+        if not _is_int(version, 1):
+            audit.find(Reason.NEVER_HIT, f"version is {_shown(version)[:80]}, expected a number from 1 on")
+        by_position = version == 1
         if not isinstance(overrides, list):
             audit.find(Reason.MALFORMED_ROW, "engine_overrides is no list")
             overrides = []
-        seen: dict[bytes, int] = {}
+        seen: dict[str, int] = {}
         for number, item in enumerate(overrides, 1):
-            remarks: list[tuple[Reason | None, str]] = [*remarks_of(item)]
+            remarks: list[tuple[Reason | None, str]] = [*remarks_of(item, by_position=by_position)]
             if not remarks:
-                key = msgspec.json.encode(
-                    [item["op"], item.get("criteria") or {}, item["tensors"]], order="sorted"
-                )
+                key = json.dumps([item["op"], item.get("criteria") or {}, item["tensors"]], sort_keys=True)
                 first = seen.setdefault(key, number)
                 twice = Reason.DUPLICATE, f"override {first} is for the same operation and tensors"
                 sound = None, "override in order; it chooses an engine, not a kernel"
                 remarks = [sound if first == number else twice]
-            text = msgspec.json.encode(item).decode(errors="replace")[:160]
+            text = _shown(item)[:160]
             for reason, message in remarks:
                 audit.find(reason, message, number, text)
         audit.entries = len(overrides)
         return audit
 
     def cleaned(self, audit: FileAudit) -> bytes:
-        """Return the document without wrong overrides.
+        """Return the document without wrong overrides, and with all else that it has.
 
-        :raises InputError: the file cannot be read any more.
+        :raises InputError: the file cannot be read any more, or has changed since.
         """
-        overrides = read_document(audit.path).get("engine_overrides", [])
+        document = _document(unchanged(audit, read_file(audit.path)), audit.path)
         wrong = audit.removable
-        return _file([item for number, item in enumerate(overrides, 1) if number not in wrong])
+        overrides = enumerate(document.get("engine_overrides", []), 1)
+        return _written({**document, "engine_overrides": [item for n, item in overrides if n not in wrong]})
 
     def export(self, request: ExportRequest) -> ConsumerFiles:
         """Return a file that has MIOpen run each problem; its own databases choose the kernel."""

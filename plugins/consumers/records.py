@@ -70,6 +70,7 @@ class Reason(Enum):
         "of another version of the program or of a device than those that are known: not judged",
         Severity.NOTE,
     )
+    UNUSABLE_ID = ("unusable_id", "an id is missing, is no number, or is that of several rows", Severity.NOTE)
     UNREADABLE_LIST = (
         "unreadable_list",
         "a list of kernels cannot be read, and its kernels were not judged",
@@ -96,15 +97,17 @@ class AuditFinding:
     message: str
     #: one-based line, or number of the row in a database; 0: the whole file
     line: int = 0
-    #: part of the row, from 0, where a row holds several entries; ``None``: all of it
+    #: part of the row, from 0, where a row holds several entries; ``None``: all of it. Without a line: what the
+    #: file has besides rows
     entry: int | None = None
     #: the row, shortened
     text: str = ""
 
     @property
     def removable(self) -> bool:
-        """True where a file without the row, or the part of it, does not have the finding."""
-        return self.line > 0 and self.reason.severity is not Severity.NOTE
+        """True where a clean file, without the row or the part of it, does not have the finding."""
+        is_part = self.line > 0 or self.entry is not None
+        return is_part and self.reason.severity is not Severity.NOTE
 
 
 @dataclass(slots=True, kw_only=True)
@@ -118,6 +121,8 @@ class FileAudit:
     entries: int = 0
     #: what could be judged of the entries -> how many of them, e.g. ``kernel supported``
     judged: Counter[str] = field(default_factory=Counter)
+    #: of the content that was judged; empty where the file is read again as it is
+    digest: str = ""
     #: in the order of the file
     findings: list[AuditFinding] = field(default_factory=list)
 

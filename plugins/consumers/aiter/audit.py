@@ -59,7 +59,9 @@ class TableJudge:
     """Judges the rows of one table."""
 
     def __init__(self, request: AuditRequest, table: Table) -> None:
-        self.audit = FileAudit(path=request.path, label=f"AITER table: {table.kind.label}")
+        self.audit = FileAudit(
+            path=request.path, label=f"AITER table: {table.kind.label}", digest=table.digest
+        )
         self._request = request
         self._table = table
         self._kind = table.kind

@@ -29,7 +29,7 @@ from ckprof_plugins.consumers.aiter.tables import (
     number,
     read_table,
 )
-from ckprof_plugins.consumers.audit import read_file
+from ckprof_plugins.consumers.audit import read_file, unchanged
 from ckprof_plugins.consumers.records import Reason, imported_attempt
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 
@@ -127,9 +127,9 @@ class Aiter:
     def cleaned(self, audit: FileAudit) -> bytes:
         """Return the table without wrong rows, with LF at the ends of lines.
 
-        :raises InputError: the file cannot be read any more.
+        :raises InputError: the file cannot be read any more, or has changed since.
         """
-        lines = read_file(audit.path).split(b"\n")
+        lines = unchanged(audit, read_file(audit.path)).split(b"\n")
         wrong = audit.removable
         kept = [line.rstrip(b"\r") for number, line in enumerate(lines, 1) if number not in wrong]
         return b"".join(line + b"\n" for line in kept if line.strip())

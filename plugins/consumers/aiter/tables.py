@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
-from ckprof_plugins.consumers.audit import read_file
+from ckprof_plugins.consumers.audit import digest_of, read_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,6 +143,8 @@ class Table:
     key: tuple[str, ...]
     header: tuple[str, ...]
     rows: Sequence[TunedRow]
+    #: of the file's content
+    digest: str
 
 
 def _header(data: bytes) -> tuple[str, ...]:
@@ -166,7 +168,7 @@ def read_table(path: Path) -> Table:
     if kind is None:
         raise InputError("has not the columns of a table of tuned kernels", path, 1)
     text = data.removeprefix(_BOM).decode("utf-8", errors="replace")
-    return Table(kind, kind.columns(header), header, list(_rows(text, header)))
+    return Table(kind, kind.columns(header), header, list(_rows(text, header)), digest_of(data))
 
 
 def _rows(text: str, header: Sequence[str]) -> Iterator[TunedRow]:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import InputError, UsageError
 from ckprof_plugins.consumers._old_ck.kernels import AUTOMATIC, SIZES, TOO_LARGE, index_of
 from ckprof_plugins.consumers._old_ck.support import demands_of, support
+from ckprof_plugins.consumers.audit import digest_of
 from ckprof_plugins.consumers.miopen.databases import (
+    SolverEntry,
     base_name,
     is_database,
     parse_version,
     read_database,
     read_name,
-    table_rows,
     text_rows,
     unpacked_file,
 )
@@ -44,6 +45,7 @@ from ckprof_plugins.consumers.miopen.solvers import (
     month_of,
     solver_fault,
 )
+from ckprof_plugins.consumers.miopen.tables import TableRows, snapshot
 from ckprof_plugins.consumers.records import FileAudit, Reason
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof_plugins.consumers._old_ck.kernels import Family, KernelIndex, OldKernel
-    from ckprof_plugins.consumers.miopen.databases import DatabaseName, SolverEntry, TextRow
+    from ckprof_plugins.consumers.miopen.databases import DatabaseName, TextRow
     from ckprof_plugins.consumers.miopen.solvers import GroupedSolver
     from ckprof_plugins.consumers.records import AuditRequest
     from ckprof_plugins.directions._convolution.problem import ConvProblem
@@ -100,6 +102,7 @@ def audit(request: AuditRequest) -> FileAudit:
         with unpacked_file(request.path, data) as plain:
             judge.judge_table(plain)
     else:
+        judge.audit.digest = digest_of(data)
         for row in text_rows(data):
             judge.judge_row(row)
     return judge.audit
@@ -113,7 +116,10 @@ class _DatabaseJudge:
         self._request = request
         self._name = name
         self._is_find = is_find
+        #: keys, of SQLite with the solver -> the row that counts
         self._keys: dict[str, int] = {}
+        #: keys -> the row that counts in a library that has other solvers than those that are known
+        self._doubtful: dict[str, int] = {}
         self._index = index_of(request.lists)
         #: of the device that uses the file; empty where it is not known
         self._arch = request.arch or name.arch
@@ -148,14 +154,17 @@ class _DatabaseJudge:
             self._find(Reason.WRONG_DEVICE, message, 0, request.path.name)
 
     def judge_row(self, row: TextRow) -> None:
-        """Judge a line of a database in text form."""
+        """Judge a line of a database in text form.
+
+        Of lines with one key, and of entries of one solver in a line, the first counts that stays.
+        """
         entries = [] if row.problem else list(row.entries())
         self.audit.entries += max(len(entries), 1)
         try:
             if row.problem:
                 raise Refused(Reason.MALFORMED_ROW, row.problem)
-            first = self._keys.setdefault(row.key, row.line)
-            if first != row.line:
+            first = self._keys.get(row.key)
+            if first is not None:
                 raise Refused(Reason.DUPLICATE, f"line {first} has this key, and the first line counts")
             try:
                 key = (parse_find_key if self._is_find else parse_perf_key)(row.key)
@@ -168,53 +177,88 @@ class _DatabaseJudge:
             return
         if not entries:
             self._find(Reason.MALFORMED_ROW, "nothing after the key", row.line, row.text)
+        if row.key in self._doubtful:
+            message = (
+                f"line {self._doubtful[row.key]} has this key, and counts if the library has its solvers"
+            )
+            self._find(Reason.OTHER_VERSION, message, row.line, row.text)
+        kept: set[str] = set()
         for entry in entries:
-            self._judge_entry(row.line, entry, entry.text, key, problem)
+            if entry.solver in kept:
+                message = f"the solver {entry.solver} stands in this row already; the first entry counts"
+                self._find(Reason.DUPLICATE, message, row.line, entry.text, entry.number)
+            elif self._judge_entry(row.line, entry, entry.text, key, problem):
+                kept.add(entry.solver)
+        if any(algorithm_of(solver) is not None for solver in kept):
+            self._keys[row.key] = row.line
+        elif kept:
+            self._doubtful.setdefault(row.key, row.line)
 
     def judge_table(self, path: Path) -> None:
         """Judge a database in SQLite's format.
 
         :param path: of its unpacked content.
         """
+        audit, name = self.audit, self._request.path.name
         try:
-            for number, key, entry in table_rows(path):
-                self._judge_table_row(number, key, entry)
+            with snapshot(path) as copy:
+                rows = TableRows(path, copy)
+                audit.digest = rows.digest
+                if rows.refused:
+                    self._find(Reason.MALFORMED_ROW, rows.refused, 0, name)
+                    return
+                for number, trigger in enumerate(rows.triggers):
+                    message = f"trigger {trigger}: the library makes none; a clean file is without it"
+                    self._find(Reason.MALFORMED_ROW, message, 0, name, number)
+                for number, odd, key, solver, values in rows:
+                    entry = SolverEntry(0, f"{solver}:{values}", solver, values)
+                    if odd:
+                        self._find(Reason.UNUSABLE_ID, odd, number, entry.text)
+                    self._judge_table_row(number, key, entry)
         except InputError as exc:
             # of a damaged database, what could be read of it has been judged
-            self._find(Reason.MALFORMED_ROW, exc.message, 0, self._request.path.name)
+            self._find(Reason.MALFORMED_ROW, exc.message, 0, name)
+        # the last rows were judged first
+        audit.findings.sort(key=lambda finding: finding.line)
 
     def _judge_table_row(self, number: int, key: MiopenKey | str, entry: SolverEntry) -> None:
         self.audit.entries += 1
-        if isinstance(key, str):
-            self._find(Reason.MALFORMED_KEY, key, number, entry.text)
+        if not isinstance(key, MiopenKey):
+            if key:
+                self._find(Reason.MALFORMED_KEY, key, number, entry.text)
             return
         spelled = key.perf_text()
         text = f"{spelled}={entry.text}"
+        name = f"{spelled}={entry.solver}"
         try:
-            first = self._keys.setdefault(f"{spelled}={entry.solver}", number)
-            if first != number:
+            later = self._keys.get(name)
+            if later is not None:
                 # of several rows the library keeps the last one that it is given
-                raise Refused(Reason.DUPLICATE, f"row {first} is of this problem and solver as well")
+                message = f"row {later} is of this problem and solver as well, and the last row counts"
+                raise Refused(Reason.DUPLICATE, message)
             problem = problem_of(key)
             require_hit(key, spelled, False)
         except Refused as refused:
             self._find(*refused.remark, number, text)
         else:
-            self._judge_entry(number, entry, text, key, problem)
+            if self._judge_entry(number, entry, text, key, problem):
+                self._keys[name] = number
 
     def _judge_entry(
         self, line: int, entry: SolverEntry, text: str, key: MiopenKey, problem: ConvProblem
-    ) -> None:
+    ) -> bool:
+        """Add what is found of an entry; say whether it stays in a clean file."""
+        known = len(self.audit.findings)
         try:
             for reason, message in self._entry_remarks(entry, key, problem):
                 self._find(reason, message, line, text, entry.number)
         except Refused as refused:
             self._find(*refused.remark, line, text, entry.number)
+        return not any(finding.removable for finding in self.audit.findings[known:])
 
     def _entry_remarks(self, entry: SolverEntry, key: MiopenKey, problem: ConvProblem) -> Iterator[Remark]:
         if entry.problem:
-            reason = Reason.DUPLICATE if "already" in entry.problem else Reason.MALFORMED_VALUE
-            raise Refused(reason, entry.problem)
+            raise Refused(Reason.MALFORMED_VALUE, entry.problem)
         is_certain, fault = solver_fault(entry.solver, self._month, self._is_new)
         if is_certain:
             raise Refused(Reason.STALE_SOLVER, fault)

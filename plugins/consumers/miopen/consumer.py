@@ -28,7 +28,6 @@ from ckprof_plugins.consumers.miopen.databases import (
     TEXT_HEAD,
     TEXT_SUFFIXES,
     cleaned,
-    edited_table,
     is_database,
     parse_version,
     read_database,
@@ -51,6 +50,7 @@ from ckprof_plugins.consumers.miopen.keys import (
     workspace_bytes,
 )
 from ckprof_plugins.consumers.miopen.solvers import algorithm_text, grouped_solver, solver_name
+from ckprof_plugins.consumers.miopen.tables import new_table
 from ckprof_plugins.consumers.records import ConsumerFiles, LeftOutError, Sighting, imported_attempt
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 
@@ -223,10 +223,13 @@ class Miopen:
                 problem = key.problem()
             except WrongKeyError:
                 continue
+            solvers: set[str] = set()
             for entry in row.entries():
                 time_ms, workspace = _figures(entry.values)
-                if entry.problem or time_ms is None:
+                # of several entries of a solver the first counts
+                if entry.problem or time_ms is None or entry.solver in solvers:
                     continue
+                solvers.add(entry.solver)
                 yield imported_attempt(
                     session,
                     next(sequence),
@@ -318,4 +321,4 @@ def _table(rows: Iterable[tuple[MiopenKey, str]]) -> bytes:
                 (solver_name(key), number, value),
             )
 
-    return edited_table(b"", fill)
+    return new_table(fill)

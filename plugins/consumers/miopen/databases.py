@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import bz2
 import re
-import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -21,14 +20,9 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import InputError, input_errors
 from ckprof.private_folders import temporary_folder
 from ckprof.store.schema import APPLICATION_ID
-from ckprof_plugins.consumers.audit import read_file
-from ckprof_plugins.consumers.miopen.keys import (
-    COLUMNS,
-    MiopenKey,
-    WrongKeyError,
-    of_columns,
-)
+from ckprof_plugins.consumers.audit import read_file, unchanged
 from ckprof_plugins.consumers.miopen.solvers import algorithm_parts
+from ckprof_plugins.consumers.miopen.tables import cleaned_table
 
 if TYPE_CHECKING:
     from ckprof_plugins.consumers.records import FileAudit
@@ -69,7 +63,6 @@ class TextRow:
         pieces = self.contents.split(";")
         if pieces and not pieces[-1]:
             pieces.pop()
-        seen: set[str] = set()
         for number, text in enumerate(pieces):
             solver, colon, values = text.partition(":")
             problem = "" if colon else "no solver in front of ':'"
@@ -80,9 +73,6 @@ class TextRow:
                     problem = "an entry of the old form lacks values: solver, time, workspace"
                 else:
                     solver, values = parts[0], f"{parts[1]},{parts[2]},{solver}"
-            if not problem and solver in seen:
-                problem = f"the solver {solver} stands in this row already; the first entry counts"
-            seen.add(solver)
             yield SolverEntry(number, text, solver, values, problem)
 
 
@@ -146,51 +136,21 @@ def text_rows(data: bytes) -> Iterator[TextRow]:
         yield TextRow(number, text, key, contents, problem)
 
 
-def table_rows(path: Path) -> Iterator[tuple[int, MiopenKey | str, SolverEntry]]:
-    """Yield number, key and entry of the rows of a table ``perf_db``, in the order of their numbers.
-
-    In place of a key stands why there is no usable row ``config`` for it.
-
-    :raises InputError: the file is no such database.
-    """
-    columns = ", ".join(f"c.{name}" for name in COLUMNS)
-    query = (
-        f"SELECT p.id, p.solver, p.params, p.config, c.id, {columns} "  # noqa: S608 - names of columns
-        "FROM perf_db p LEFT JOIN config c ON c.id = p.config ORDER BY p.id"
-    )
-    damaged = (sqlite3.Error, OverflowError, UnicodeDecodeError)
-    with input_errors(damaged, "cannot be read as MIOpen's performance database", path):
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
-            connection.text_factory = lambda data: data.decode("utf-8", errors="replace")
-            keys: dict[int, MiopenKey | str] = {}
-            for cells in connection.execute(query):
-                number, solver, values, config, found = cells[:5]
-                if not isinstance(number, int):
-                    continue
-                if found is None:
-                    key: MiopenKey | str = f"there is no config {config}"
-                else:
-                    if found not in keys:
-                        try:
-                            keys[found] = of_columns(dict(zip(COLUMNS, cells[5:], strict=True)))
-                        except WrongKeyError as exc:
-                            keys[found] = str(exc)
-                    key = keys[found]
-                yield number, key, SolverEntry(0, f"{solver}:{values}", str(solver), str(values))
-
-
 def cleaned(audit: FileAudit) -> bytes:
     """Return the content of a database without what can be removed from it.
 
-    :raises InputError: the file cannot be read any more.
+    :raises InputError: the file cannot be read any more, or has changed since.
     """
     data = read_database(audit.path)
     wrong: dict[int, set[int | None]] = {}
     for finding in audit.findings:
         if finding.removable:
             wrong.setdefault(finding.line, set()).add(finding.entry)
-    is_table = is_database(data[:100])
-    content = _cleaned_table(audit.path, data, wrong) if is_table else _cleaned_text(data, wrong)
+    if is_database(data[:100]):
+        with unpacked_file(audit.path, data) as plain:
+            content = cleaned_table(plain, wrong, audit)
+    else:
+        content = _cleaned_text(unchanged(audit, data), wrong)
     return bz2.compress(content) if audit.path.name.endswith(PACKED) else content
 
 
@@ -207,29 +167,6 @@ def _cleaned_text(data: bytes, wrong: Mapping[int, set[int | None]]) -> bytes:
         if kept:
             lines.append(f"{row.key}={';'.join(kept)}".encode("latin-1"))
     return b"".join(line + b"\n" for line in lines)
-
-
-def _cleaned_table(path: Path, data: bytes, wrong: Iterable[int]) -> bytes:
-    def clean(connection: sqlite3.Connection) -> None:
-        connection.executemany("DELETE FROM perf_db WHERE id = ?", [(number,) for number in wrong])
-        connection.execute("DELETE FROM config WHERE id NOT IN (SELECT config FROM perf_db)")
-
-    with input_errors((sqlite3.Error, UnicodeDecodeError), "cannot be cleaned", path):
-        return edited_table(data, clean)
-
-
-def edited_table(data: bytes, edit: Callable[[sqlite3.Connection], None]) -> bytes:
-    """Return a database in SQLite's format after a change.
-
-    :param data: what it was before; empty for a new one.
-    """
-    with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
-        copy = Path(folder, "database")
-        copy.write_bytes(data)
-        with closing(sqlite3.connect(copy)) as connection:
-            edit(connection)
-            connection.commit()
-        return copy.read_bytes()
 
 
 #: largest number of compute units that is written in decimal

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import random
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from ckprof_plugins.consumers._old_ck.kernels import KernelIndex, OldKernel
@@ -191,3 +195,24 @@ def tuned(draw: random.Random, letter: str = "", ndim: int = 0, groups: int = 0)
 def changed(one: Tuned, **changes: Any) -> Tuned:
     """The same with something else in its problem."""
     return replace(one, problem=replace(one.problem, **changes))
+
+
+def sqlite_database(path: Path, rows: Sequence[tuple[dict[str, Any], str, str]]) -> None:
+    """Write a performance database in SQLite's format: of each row the key, solver and parameters."""
+    columns = list(rows[0][0])
+    texts = columns[-3:]
+    with closing(sqlite3.connect(path)) as connection:
+        cells = ", ".join(f"`{name}` {'TEXT' if name in texts else 'INT'} NOT NULL" for name in columns)
+        connection.execute(f"CREATE TABLE config (id INTEGER PRIMARY KEY ASC, {cells})")
+        connection.execute(
+            "CREATE TABLE perf_db (id INTEGER PRIMARY KEY ASC, solver TEXT NOT NULL, "
+            "config INTEGER NOT NULL, params TEXT NOT NULL)"
+        )
+        for number, (row, solver, value) in enumerate(rows, 1):
+            marks = ", ".join("?" * len(columns))
+            connection.execute(
+                f"INSERT INTO config (id, {', '.join(columns)}) VALUES ({number}, {marks})",  # noqa: S608
+                tuple(row.values()),
+            )
+            connection.execute("INSERT INTO perf_db VALUES (?, ?, ?, ?)", (number, solver, number, value))
+        connection.commit()

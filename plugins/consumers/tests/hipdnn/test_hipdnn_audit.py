@@ -56,12 +56,13 @@ FAULTS = [
     (edited("tensors", 0, "tensor_id"), Reason.MALFORMED_KEY),
     (edited("tensors", 1, "tensor_id", value="X"), Reason.MALFORMED_KEY),
     (edited("tensors", 0, "stride", value=[1, 2]), Reason.MALFORMED_KEY),
-    (edited("tensors", 0, "dim", value=[4, 64, -1, 28]), Reason.MALFORMED_KEY),
+    (edited("tensors", 0, "dim", value=[4, 64, -2, 28]), Reason.MALFORMED_KEY),
     (edited("tensors", 0, "dim", value=[3, 64, 28, 28]), Reason.WRONG_PROBLEM),
     (edited("tensors", 1, "dim", value=[127, 32, 3, 3]), Reason.WRONG_PROBLEM),
     (edited("tensors", 1, "dim", value=[128, 30, 3, 3]), Reason.WRONG_PROBLEM),
     (edited("autotune_metadata", "min_time_ms", value=0.5), Reason.WRONG_TIME),
     (edited("autotune_metadata", "avg_time_ms", value=-0.5), Reason.WRONG_TIME),
+    (edited("autotune_metadata", "avg_time_ms", value=10**400), Reason.MALFORMED_VALUE),
     (edited("autotune_metadata", "workspace_size", value=-1), Reason.WRONG_WORKSPACE),
     (edited("autotune_metadata", "knobs", 0, "value", value="three"), Reason.MALFORMED_VALUE),
 ]
@@ -79,8 +80,28 @@ def test_every_seeded_fault_is_named_and_can_be_removed(tmp_path, item, reason):
 def test_equal_overrides_and_another_version(tmp_path):
     audit = audited(tmp_path, override(), override())
     assert [(finding.line, finding.reason) for finding in audit.findings] == [(2, Reason.DUPLICATE)]
-    audit = audited(tmp_path, override(), version=1)
-    assert [finding.reason for finding in audit.findings] == [Reason.NEVER_HIT]
+    for version in (1, 3):
+        assert audited(tmp_path, override(), version=version).findings == []
+    for version in (0, "2", True, None):
+        audit = audited(tmp_path, override(), version=version)
+        assert [finding.reason for finding in audit.findings] == [Reason.NEVER_HIT]
+
+
+def test_tensors_by_position_and_lengths_that_fit_all(tmp_path):
+    bare = edited("tensors", 0, "tensor_id")
+    assert audited(tmp_path, bare, version=1).findings == []
+    assert [finding.reason for finding in audited(tmp_path, bare).findings] == [Reason.MALFORMED_KEY]
+    loose = edited("tensors", 1, "stride")
+    loose["tensors"][0]["dim"][0] = -1
+    assert audited(tmp_path, loose).findings == []
+
+
+def test_other_keys_of_the_document_stay(tmp_path):
+    path = tmp_path / "override.json"
+    document = {"version": 3, "owner": {"name": "me"}, "engine_overrides": [override(1), {"op": 7}]}
+    path.write_text(json.dumps(document))
+    clean = Hipdnn().cleaned(Hipdnn().audit(AuditRequest(path=path)))
+    assert json.loads(clean) == {**document, "engine_overrides": [override(1)]}
 
 
 @pytest.mark.parametrize(

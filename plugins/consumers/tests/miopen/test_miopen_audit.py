@@ -13,7 +13,7 @@ from ckprof.errors import InputError
 from ckprof_plugins.consumers._old_ck.support import support
 from ckprof_plugins.consumers.miopen.consumer import Miopen
 from ckprof_plugins.consumers.records import AuditRequest, Reason
-from plugins.consumers.tests.databases import TYPES, Tuned, index, shipped, tuned
+from plugins.consumers.tests.databases import TYPES, Tuned, index, shipped, sqlite_database, tuned
 
 PERF = "gfx942130.db.txt"
 FIND = "gfx942130.HIP.fdb.txt"
@@ -296,26 +296,6 @@ def test_names_and_devices(tmp_path, name, options, reason):
     assert [(finding.reason, finding.line) for finding in audit.findings] == [(reason, 0)]
 
 
-def sqlite_database(path, rows):
-    columns = list(rows[0][0])
-    texts = columns[-3:]
-    with closing(sqlite3.connect(path)) as connection:
-        cells = ", ".join(f"`{name}` {'TEXT' if name in texts else 'INT'} NOT NULL" for name in columns)
-        connection.execute(f"CREATE TABLE config (id INTEGER PRIMARY KEY ASC, {cells})")
-        connection.execute(
-            "CREATE TABLE perf_db (id INTEGER PRIMARY KEY ASC, solver TEXT NOT NULL, "
-            "config INTEGER NOT NULL, params TEXT NOT NULL)"
-        )
-        for number, (row, solver, value) in enumerate(rows, 1):
-            marks = ", ".join("?" * len(columns))
-            connection.execute(
-                f"INSERT INTO config (id, {', '.join(columns)}) VALUES ({number}, {marks})",  # noqa: S608
-                tuple(row.values()),
-            )
-            connection.execute("INSERT INTO perf_db VALUES (?, ?, ?, ?)", (number, solver, number, value))
-        connection.commit()
-
-
 def test_a_sqlite_database_row_by_row(tmp_path):
     draw = random.Random(11)
     good, bad, late = tuned(draw, "F"), tuned(draw, "W"), tuned(draw, "F")
@@ -359,7 +339,7 @@ def test_a_damaged_database_is_judged_as_far_as_it_can_be_read(tmp_path):
         try:
             Miopen().cleaned(audit)
         except InputError as error:
-            assert "cannot be cleaned" in str(error)
+            assert "cannot be cleaned" in str(error) or "cannot be read as" in str(error)
 
 
 @pytest.mark.slow
