@@ -97,8 +97,8 @@ class AuditFinding:
     message: str
     #: one-based line, or number of the row in a database; 0: the whole file
     line: int = 0
-    #: part of the row, from 0, where a row holds several entries; ``None``: all of it. Without a line: what the
-    #: file has besides rows
+    #: part of the row, from 0, where a row holds several entries; ``None``: all of it. Without a line: what
+    #: the file has besides rows
     entry: int | None = None
     #: the row, shortened
     text: str = ""
