@@ -14,6 +14,7 @@ from ckprof_plugins.pipelines.rules import unfit_for_shuffle
 PIPELINE = ImplicitGemmPipeline()
 LEVEL = LATEST_API_LEVEL
 DIRECTIONS = ("fwd", "bwd_data", "bwd_weight")
+EXPLICIT = {"explicit_gemm": True, "specialization": "filter1x1_stride1_pad0"}
 
 
 def unmet_requirements(instance, arch):
@@ -33,6 +34,9 @@ def unmet_requirements(instance, arch):
         ("gfx942", "coverage", {"tile_m": 48}, 4, 6),
         ("gfx942", "vector-size", {"vector_size_a": 6}, 6, "a power of two"),
         ("gfx942", "vector-size", {"vector_size_a": 32}, 64, 32),
+        ("gfx942", "coverage", {"tile_m": 128, "tile_k": 33}, 4224, 256),
+        ("gfx942", "coverage", {"pipeline": "compv6", "vector_size_a": 32}, 32, 16),
+        ("gfx942", "merged-groups", {"direction": "bwd_weight", "num_groups_to_merge": 96}, 96, 64),
     ],
 )
 def test_rejections_have_both_numbers(arch, rule, changes, found, allowed, make_instance):
@@ -58,7 +62,6 @@ def test_tiles_are_multiples_of_what_headers_cut_them_into(make_instance):
 
 def test_what_goes_with_some_directions_pipelines_or_architectures_alone(make_instance):
     own = {"pipeline": "compv5", "warp_m": 1, "warp_n": 1, "warp_k": 2}
-    explicit = {"explicit_gemm": True, "specialization": "filter1x1_stride1_pad0"}
     for rule, changes, fine in (
         ("wave-grid", own, True),
         ("wave-grid", {**own, "warp_k": 1}, False),
@@ -69,7 +72,7 @@ def test_what_goes_with_some_directions_pipelines_or_architectures_alone(make_in
         *[("split-image", {"direction": name}, True) for name in DIRECTIONS],
         *[("gemm-pipeline", {"direction": name, "pipeline": "compv5"}, name == "fwd") for name in DIRECTIONS],
         *[("gemm-pipeline", {"direction": name, "pipeline": "compv3"}, True) for name in DIRECTIONS],
-        *[("explicit-gemm", {"direction": name, **explicit}, name != "bwd_data") for name in DIRECTIONS],
+        *[("explicit-gemm", {"direction": name, **EXPLICIT}, name != "bwd_data") for name in DIRECTIONS],
         ("explicit-gemm", {"specialization": "filter1x1_pad0", "num_groups_to_merge": 2}, True),
         *[("types", {"direction": name, "dtype": "fp8"}, name == "fwd") for name in DIRECTIONS],
         *[("types", {"direction": name, "dtype": "fp32"}, True) for name in DIRECTIONS],
@@ -85,6 +88,18 @@ def test_shares_of_local_memory_are_named_where_stages_have_less(make_instance):
         instance = make_instance(pipeline=pipeline, tile_m=512, tile_n=512, tile_k=64)
         message = unmet_requirements(instance, "gfx942")["lds-budget"].message
         assert message.endswith(f"(gfx942 has 65536{share})")
+
+
+def test_limits_that_messages_say_in_words_have_numbers(make_instance):
+    for rule, changes, numbers in (
+        ("smem-buffering", {"pipeline": "compv4"}, (1, 2)),
+        ("smem-buffering", {"pipeline": "compv1", "double_smem_buffer": True}, (2, 1)),
+        ("merged-groups", {"direction": "bwd_data", "num_groups_to_merge": 2}, (2, 1)),
+        ("explicit-gemm", {**EXPLICIT, "num_groups_to_merge": 2}, (2, 1)),
+        ("wave-divides-tile", {"tile_m": 96}, (96, 64)),
+    ):
+        broken = unmet_requirements(make_instance(**changes), "gfx942")[rule]
+        assert (broken.found, broken.allowed) == numbers, rule
 
 
 def test_a_type_without_matrix_instructions(make_instance):
