@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import shlex
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-import msgspec
+from typing import TYPE_CHECKING, Final
 
 from ckprof.cli.fields import add_fields, add_format
 from ckprof.cli.outputs import to_output_file
-from ckprof.errors import CkprofError, ExitCode, InputError, input_errors
+from ckprof.errors import CkprofError, ExitCode, InputError
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.strings.rendering import StringError
 from ckprof.plain_text import one_line
@@ -26,7 +22,8 @@ from ckprof.problems.from_log import LogProblems
 from ckprof.problems.problem_file import programs_of
 from ckprof.report.document import Document
 from ckprof.wording import counted
-from ckprof_plugins.consumers.audit import FileUse, candidates_by_line, kernel_lists, read_file
+from ckprof_plugins.consumers.audit import FileUse, candidates_by_line, kernel_lists
+from ckprof_plugins.consumers.log_lines import calls_in, heads_of, identifiers, printed_by_profiler, texts_of
 from ckprof_plugins.consumers.protocols import CONSUMERS
 
 if TYPE_CHECKING:
@@ -34,6 +31,7 @@ if TYPE_CHECKING:
 
     from ckprof.cli.session import Session
     from ckprof.kernels.candidates import Candidate
+    from ckprof.model.strings.kind import ParsedString
     from ckprof.plugin.registry import Registry
 
 
@@ -102,7 +100,12 @@ class Identifier:
             for sighting in consumer.sightings(text, self.lists)
         ]
         if not sightings:
-            found = self._of_line(text.strip()) or self._of_kernel_name(text) or self._of_command(text)
+            found = (
+                self._of_line(text.strip())
+                or self._of_string_inside(text)
+                or self._of_kernel_name(text)
+                or self._of_command(text)
+            )
             return replace(found or Identified(note="says nothing of a known kernel"), text=text)
         # the one that says most
         best = max(sightings, key=lambda one: (bool(one.lines), one.problem is not None))
@@ -118,8 +121,21 @@ class Identifier:
             direction=best.direction,
             problem=problem,
             matches=tuple(self._match(source, problem) for source in best.lines),
-            note=best.note,
+            note=_notes(best.note, printed_by_profiler(text)),
         )
+
+    def _of_string_inside(self, text: str) -> Identified | None:
+        """Look up the first instance string in a line that has more than that."""
+        for name in calls_in(text, self._heads):
+            found = self._of_line(name)
+            if found is not None:
+                return replace(found, note=_notes(found.note, printed_by_profiler(text)))
+        return None
+
+    @cached_property
+    def _heads(self) -> re.Pattern[str]:
+        kinds = self.registry.strings.kinds
+        return heads_of(*(re.escape(name) for kind in kinds for name in (kind.name, *kind.other_names)))
 
     def _of_line(self, text: str) -> Identified | None:
         """Look up an instance string, or a line in a list's own spelling."""
@@ -129,24 +145,35 @@ class Identifier:
                 parsed = self.registry.strings.parse(text)
             except StringError:
                 return None
-            sources = self._alike(self._lines, text, parsed)
+            sources = self._parsed_lines.get(parsed, [])
             if not sources:
                 # what kernels print of themselves, exactly or in another spelling
-                printed = {source: one.instance_string for source, one in self._generated.items()}
-                sources = [source for source, line in printed.items() if line == text]
-                sources = sources or self._alike(printed, text, parsed)
+                exact, alike = self._printed
+                sources = exact.get(text) or alike.get(parsed, [])
             if not sources:
                 return Identified(what="instance string", note="no list has this instance")
         return self._of_sources("line of a list", sources) if sources else None
 
-    def _alike(self, lines: Mapping[str, str], text: str, parsed: object) -> list[str]:
-        """Return the sources of lines that say the same as a text."""
-        name = text.partition("<")[0]
-        found = []
+    @cached_property
+    def _parsed_lines(self) -> Mapping[ParsedString, list[str]]:
+        """What lines of lists say -> where they stand."""
+        return self._by_meaning(self._lines)
+
+    @cached_property
+    def _printed(self) -> tuple[Mapping[str, list[str]], Mapping[ParsedString, list[str]]]:
+        """What generated kernels print of themselves, as text and by what it says -> their sources."""
+        texts = {source: one.instance_string for source, one in self._generated.items()}
+        exact: dict[str, list[str]] = defaultdict(list)
+        for source, text in texts.items():
+            exact[text].append(source)
+        return exact, self._by_meaning(texts)
+
+    def _by_meaning(self, lines: Mapping[str, str]) -> Mapping[ParsedString, list[str]]:
+        found: dict[ParsedString, list[str]] = defaultdict(list)
         for source, line in lines.items():
-            with suppress(StringError):
-                if line.partition("<")[0] == name and self.registry.strings.parse(line) == parsed:
-                    found.append(source)
+            if self.registry.strings.knows(line.partition("<")[0]):
+                with suppress(StringError):
+                    found[self.registry.strings.parse(line)].append(source)
         return found
 
     def _of_sources(self, what: str, sources: Sequence[str]) -> Identified:
@@ -177,7 +204,9 @@ class Identifier:
 
     def _of_kernel_name(self, text: str) -> Identified | None:
         """Look up the names of kernels that ckprof generates, which stand in the symbols of its builds."""
-        names = identifiers(text) & self._kernels.keys()
+        long = {name for name in identifiers(text) if _SHORTEST <= len(name) <= _LONGEST and "_" in name}
+        # lists are read for the first name that may be one
+        names = long & self._kernels.keys() if long else long
         return (
             self._of_sources("kernel that ckprof generates", [self._kernels[min(names)]]) if names else None
         )
@@ -241,57 +270,12 @@ class Identifier:
         return ""
 
 
-#: columns of profilers' tables that hold names of kernels
-_COLUMNS: Final = ("KernelName", "Kernel_Name", "Name", "kernel_name", "Kernel Name")
-_WORD: Final = re.compile(r"[A-Za-z_]\w+")
-_SIZED: Final = re.compile(r"\d+")
+#: names of kernels say operation, type, layout and tile: none is shorter
+_SHORTEST, _LONGEST = 24, 512
 
 
-def identifiers(text: str) -> frozenset[str]:
-    """Return the names in a text: its words, and of mangled symbols the names with their lengths before."""
-    names = set(_WORD.findall(text))
-    for found in _SIZED.finditer(text):
-        length = int(found[0]) if len(found[0]) < 5 else 0
-        name = text[found.end() : found.end() + length]
-        if length > 2 and len(name) == length and _WORD.fullmatch(name):
-            names.add(name)
-    return frozenset(names)
-
-
-def texts_of(path: Path) -> Iterator[tuple[str, str, int]]:
-    """Yield text, place and count of what a trace or log holds: names of kernels, or lines.
-
-    :raises InputError: it cannot be read.
-    """
-    text = read_file(path).decode("utf-8-sig", errors="replace")
-    if text.lstrip()[:1] in ("{", "["):
-        for name, count in Counter(_events(text, path)).items():
-            yield name, str(path), count
-        return
-    rows = csv.DictReader(io.StringIO(text))
-    column = next((name for name in _COLUMNS if name in (rows.fieldnames or ())), None)
-    if column is not None:
-        names = [row.get(column) or "" for row in rows]
-        first = {name: number for number, name in reversed([*enumerate(names, 2)])}
-        for name, count in Counter(names).items():
-            if name:
-                yield name, f"{path}:{first[name]}", count
-        return
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip():
-            yield line, f"{path}:{number}", 1
-
-
-def _events(text: str, path: Path) -> Iterator[str]:
-    """Yield the names of the kernels of a trace."""
-    with input_errors((msgspec.DecodeError, RecursionError), "is no JSON", path):
-        document: Any = msgspec.json.decode(text)
-    events = document.get("traceEvents", []) if isinstance(document, Mapping) else document
-    for event in events if isinstance(events, Sequence) else []:
-        if isinstance(event, Mapping) and event.get("cat") in ("kernel", "Kernel", None):
-            name = event.get("name")
-            if isinstance(name, str):
-                yield name
+def _notes(*notes: str) -> str:
+    return "; ".join(filter(None, notes))
 
 
 _EPILOG = """\

@@ -169,7 +169,7 @@ class KernelList:
     #: for messages
     path: Path | str
     #: number and text of each line that holds a kernel
-    lines: tuple[tuple[int, str], ...]
+    lines: tuple[tuple[int, str], ...] = field(hash=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ workspace was set is taken for granted.
 from __future__ import annotations
 
 import re
-from functools import partial
+from functools import lru_cache, partial
 from math import ceil, gcd, prod
 from operator import methodcaller
 from typing import TYPE_CHECKING, Final
@@ -32,7 +32,7 @@ from ckprof_plugins.consumers._old_ck.kernels import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ckprof_plugins.consumers._old_ck.kernels import OldKernel
+    from ckprof_plugins.consumers._old_ck.kernels import Family, KernelIndex, OldKernel
     from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 
@@ -255,3 +255,40 @@ def demands_of(kernel: OldKernel) -> tuple[str, ...]:
     )
     read = [f"{name}={text}" for name, text in values.items() if _READ.fullmatch(name)]
     return (kernel.kind, *read, *([values.get(name, "") for name in _READ_OF_SOME] if some else ()))
+
+
+@lru_cache(maxsize=1 << 14)
+def why_none(
+    index: KernelIndex, family: Family, problem: ConvProblem, arch: str, is_large: bool = False
+) -> str:
+    """Return why no kernel of a family supports a problem; empty if one does.
+
+    :param is_large: whether kernels for large tensors alone count.
+    """
+    least = "no list has kernels for large tensors" if is_large else ""
+    for kernel in _by_demand(index, family):
+        if is_large and "Large_Tensor" not in kernel.kind:
+            continue
+        unmet = support(kernel, problem, family[2], 1, arch).unmet
+        if not unmet:
+            return ""
+        least = least or unmet
+        if TOO_LARGE in unmet:
+            break
+    return f"no kernel supports the problem; the one that demands least: {least}" if least else ""
+
+
+@lru_cache(maxsize=64)
+def _by_demand(index: KernelIndex, family: Family) -> list[OldKernel]:
+    """Return a kernel of each kind of demands, those first that demand least: most problems have one."""
+    alike = {demands_of(kernel): kernel for kernel in index.all_of(family)}
+    return sorted(alike.values(), key=_demand)
+
+
+def _demand(kernel: OldKernel) -> tuple[bool, bool, int]:
+    """Return by what kernels are ordered: specialization, pipeline, widths of all vectors."""
+    widths = [
+        int(text) for name, text in kernel.values.items() if "ScalarPerVector" in name and text.isdigit()
+    ]
+    late = kernel.values.get("BlkGemmPipelineVer", "v1") != "v1"
+    return kernel.specialization not in ("Default", "OddC"), late, sum(widths)

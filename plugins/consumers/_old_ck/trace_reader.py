@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.model.types import DataType
 from ckprof_plugins.consumers._old_ck.kernels import DIRECTIONS, index_of, kernels_of
+from ckprof_plugins.consumers.log_lines import calls_in, heads_of
 from ckprof_plugins.consumers.records import Sighting
 from ckprof_plugins.extract.mangling import ManglingError, decode
 
@@ -51,7 +52,12 @@ _FUNCTIONS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 _FUNCTION: Final = re.compile(rf"\b({'|'.join(sorted(_FUNCTIONS, key=len, reverse=True))})\b")
 #: C++ types of operands -> ours
 _TYPES: Final = {"_Float16": "fp16", "unsigned short": "bf16", "float": "fp32", "signed char": "s8"}
-_FIRST_TYPE: Final = re.compile(rf"\bGridwiseGemm\w*<.*?({'|'.join(_TYPES)})\b")
+_GRIDWISE: Final = re.compile(r"\bGridwiseGemm\w*<")
+_TYPE: Final = re.compile(rf"({'|'.join(_TYPES)})\b")
+#: characters of a symbol, at most; those of templates have some thousands
+_SYMBOL_MOST: Final = 1 << 15
+#: numbers of a symbol that are compared, at most; kernels have some hundreds
+_NUMBERS_MOST: Final = 1000
 #: numbers of template arguments, not those of enumerators, of names or of types
 _NUMBER: Final = re.compile(r"(?<![\w(:.)])-?\d+(?![\w.])|\b(?:true|false)\b")
 _ENUMERATOR: Final = re.compile(r"\([\w:]+\)-?\d+")
@@ -84,9 +90,11 @@ def kernels_of_symbol(symbol: str, index: KernelIndex) -> tuple[str, str, list[O
     if function is None:
         return "", "", []
     direction, kinds = _FUNCTIONS[function[1]]
-    typed = _FIRST_TYPE.search(symbol)
+    symbol = symbol[function.start() : function.start() + _SYMBOL_MOST]
+    product = _GRIDWISE.search(symbol)
+    typed = _TYPE.search(symbol, product.end()) if product else None
     dtype = _TYPES[typed[1]] if typed else ""
-    words = _NUMBER.findall(_ENUMERATOR.sub("", symbol))
+    words = _NUMBER.findall(_ENUMERATOR.sub("", symbol))[:_NUMBERS_MOST]
     numbers = [{"true": 1, "false": 0}[word] if word.isalpha() else int(word) for word in words]
     found = [
         kernel
@@ -121,8 +129,10 @@ def _contains(numbers: Sequence[int], groups: Iterator[list[int]]) -> bool:
 
 
 _MANGLED: Final = re.compile(r"\b_Z[A-Za-z0-9_]+")
+_NAMED: Final = re.compile(rf"{'|'.join(_FUNCTIONS)}|DeviceGroupedConv")
 #: an operation of the library, with its arguments, anywhere in a text
-_OPERATION: Final = re.compile(r"DeviceGroupedConv\w+<")
+_PREFIX: Final = "DeviceGroupedConv"
+_OPERATION: Final = heads_of(rf"{_PREFIX}\w+")
 
 
 class ComposableKernel:
@@ -138,7 +148,10 @@ class ComposableKernel:
     def sightings(self, text: str, lists: Sequence[KernelList]) -> Sequence[Sighting]:
         """Return what a text says about grouped convolutions of the old library."""
         index = index_of(tuple(lists))
-        readable = _MANGLED.sub(lambda found: readable_name(found[0]), text)
+        # names of functions and classes stand in symbols as they are
+        readable = text
+        if "_Z" in text and _NAMED.search(text):
+            readable = _MANGLED.sub(lambda found: readable_name(found[0]), text)
         direction, dtype, kernels = kernels_of_symbol(readable, index)
         if direction:
             note = "the symbol says neither specialization nor dimensions" if len(kernels) > 1 else ""
@@ -156,15 +169,7 @@ class ComposableKernel:
 
 def operations_in(text: str) -> list[str]:
     """Return the operations with their arguments that a text has."""
-    names = []
-    for found in _OPERATION.finditer(text):
-        depth = 0
-        for position in range(found.end() - 1, len(text)):
-            depth += {"<": 1, ">": -1}.get(text[position], 0)
-            if depth == 0:
-                names.append(text[found.start() : position + 1])
-                break
-    return names
+    return calls_in(text, _OPERATION) if _PREFIX in text else []
 
 
 def _named(name: str, index: KernelIndex) -> Sighting:
@@ -181,16 +186,25 @@ def _named(name: str, index: KernelIndex) -> Sighting:
             ]
     return Sighting(
         what=what,
-        direction=next(id_ for part, id_ in DIRECTIONS.items() if f"Grouped{part}" in name),
+        direction=next((id_ for part, id_ in DIRECTIONS.items() if f"Grouped{part}" in name), ""),
         lines=tuple(kernel.source for kernel in kernels),
         note="" if kernels else "no list has it",
     )
 
 
 @cache
+def _demangler() -> str | None:
+    return ctypes.util.find_library("stdc++") or ctypes.util.find_library("c++abi")
+
+
+@cache
 def readable_name(mangled: str) -> str:
     """Return the readable form of a symbol; as it is where nothing can make one."""
-    library = ctypes.util.find_library("stdc++") or ctypes.util.find_library("c++abi")
+    if len(mangled) > _SYMBOL_MOST:
+        return mangled
+    if not _NAMED.search(mangled):
+        return mangled
+    library = _demangler()
     if library:
         with suppress(OSError, AttributeError):
             demangle = ctypes.CDLL(library).__cxa_demangle
@@ -202,5 +216,5 @@ def readable_name(mangled: str) -> str:
                 return text
     try:
         return decode(mangled)
-    except ManglingError:
+    except (ManglingError, RecursionError):
         return mangled

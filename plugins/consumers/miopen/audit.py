@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, UsageError
-from ckprof_plugins.consumers._old_ck.kernels import AUTOMATIC, SIZES, TOO_LARGE, index_of
-from ckprof_plugins.consumers._old_ck.support import demands_of, support
+from ckprof_plugins.consumers._old_ck.kernels import AUTOMATIC, SIZES, index_of
+from ckprof_plugins.consumers._old_ck.support import support, why_none
 from ckprof_plugins.consumers.audit import digest_of
 from ckprof_plugins.consumers.miopen.databases import (
     SolverEntry,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from ckprof_plugins.consumers._old_ck.kernels import Family, KernelIndex, OldKernel
+    from ckprof_plugins.consumers._old_ck.kernels import Family
     from ckprof_plugins.consumers.miopen.databases import DatabaseName, TextRow
     from ckprof_plugins.consumers.miopen.solvers import GroupedSolver
     from ckprof_plugins.consumers.records import AuditRequest
@@ -319,7 +319,7 @@ class _DatabaseJudge:
             yield None, unlisted
             return
         is_large = bool(large_tensor(problem, key.letter, SIZES[key.dtype], self._month))
-        unmet = _any_kernel(self._index, (key.direction, key.ndim, key.dtype), problem, self._arch, is_large)
+        unmet = why_none(self._index, (key.direction, key.ndim, key.dtype), problem, self._arch, is_large)
         if not unmet:
             yield None, "a kernel supports the problem"
         else:
@@ -403,38 +403,3 @@ class _DatabaseJudge:
             return f"{shown} is spelled otherwise: {spaced}"
         difference = self._index.difference(family, name)
         return f"no list has {shown}" + (f"; {difference}" if difference else "")
-
-
-@lru_cache(maxsize=1 << 14)
-def _any_kernel(index: KernelIndex, family: Family, problem: ConvProblem, arch: str, is_large: bool) -> str:
-    """Return why no kernel of a family supports a problem; empty if one does.
-
-    :param is_large: whether kernels for large tensors alone count.
-    """
-    least = "no list has kernels for large tensors" if is_large else ""
-    for kernel in _by_demand(index, family):
-        if is_large and "Large_Tensor" not in kernel.kind:
-            continue
-        unmet = support(kernel, problem, family[2], 1, arch).unmet
-        if not unmet:
-            return ""
-        least = least or unmet
-        if TOO_LARGE in unmet:
-            break
-    return f"no kernel supports the problem; the one that demands least: {least}" if least else ""
-
-
-@lru_cache(maxsize=64)
-def _by_demand(index: KernelIndex, family: Family) -> list[OldKernel]:
-    """Return a kernel of each kind of demands, those first that demand least: most problems have one."""
-    alike = {demands_of(kernel): kernel for kernel in index.all_of(family)}
-    return sorted(alike.values(), key=_demand)
-
-
-def _demand(kernel: OldKernel) -> tuple[bool, bool, int]:
-    """Return by what kernels are ordered: specialization, pipeline, widths of all vectors."""
-    widths = [
-        int(text) for name, text in kernel.values.items() if "ScalarPerVector" in name and text.isdigit()
-    ]
-    late = kernel.values.get("BlkGemmPipelineVer", "v1") != "v1"
-    return kernel.specialization not in ("Default", "OddC"), late, sum(widths)

@@ -21,7 +21,7 @@ from ckprof.model.types import DataType
 from ckprof.store.attempt import Session
 from ckprof.store.key import DeviceKey
 from ckprof_plugins.consumers._old_ck.kernels import index_of, kernels_of
-from ckprof_plugins.consumers._old_ck.support import support
+from ckprof_plugins.consumers._old_ck.support import support, why_none
 from ckprof_plugins.consumers._old_ck.trace_reader import operations_in
 from ckprof_plugins.consumers.miopen.databases import (
     PACKED,
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 
 
 #: words of a log line that may be keys
-_KEY: Final = re.compile(r"\d+[-x]\d[\w-]{10,}")
+_KEY: Final = re.compile(r"(?<!\d)\d+[-x]\d[\w-]{10,}")
 _SOLVER: Final = re.compile(r"\bConvHipImplicitGemm(?:3D)?Group\w+")
 _SPLITS: Final = re.compile(r"\+(-?\d+)")
 _TYPES: Final = {item.value: item for item in DataType}
@@ -154,9 +154,8 @@ class Miopen:
         elif solver is None:
             note = "the line names no kernel"
         else:
-            cases = (support(kernel, problem, key.dtype, 1, "") for kernel in index.all_of(family))
-            able = sum(not case.unmet for case in cases)
-            note = f"{_ALONE}; {able} kernels of the lists support the problem"
+            unmet = why_none(index, family, problem, "")
+            note = f"{_ALONE}; {unmet or 'lists have kernels that support the problem'}"
         return [
             Sighting(
                 what=f"MIOpen key of {key.direction}" + (f", solver {solver.name}" if solver else ""),

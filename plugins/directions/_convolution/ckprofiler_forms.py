@@ -1,4 +1,4 @@
-"""How ckProfiler, as of November 2025, and CK Tile's dispatcher call the directions of convolution."""
+"""How ckProfiler, as of 2026, and CK Tile's dispatcher call the directions of convolution."""
 
 from __future__ import annotations
 
@@ -69,6 +69,8 @@ class PositionalForm:
     layouts: Mapping[int, str]
     #: what follows the convolution parameters; ``None``: nothing
     split_k: SplitArgument | None = None
+    #: the same of the last of several operations, where it differs
+    last_split_k: SplitArgument | None = None
     #: values of other leading arguments that are not free -> what they stand for
     choices: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     #: (dimensions, layout number) -> data type numbers that the first of the operations has code for
@@ -201,6 +203,7 @@ BACKWARD_DATA: Final = PositionalForm(
     dtypes=_numbered((*_FLOATS, _TF32)),
     layouts=_LAYOUTS,
     split_k=SplitArgument(sweep=tuple(splits for splits in ALL_SPLITS if splits != AUTO)),
+    last_split_k=SplitArgument(sweep=ALL_SPLITS, word="all"),
     # in three dimensions, its test for layout 3 is one for layout 2 once more
     implemented=_implemented([("2", "0123", range(4)), ("3", "012", range(4))]),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -56,14 +57,15 @@ def parse_positional(line: ProblemLine, direction: Direction) -> ProblemCase:
     :param direction: the direction that is run.
     :raises InputError: a value is no integer, or one is missing or too many.
     """
-    tokens = line.tokens()
-    if PurePosixPath(tokens[0].text).name.removesuffix(".exe") == "ckProfiler":
+    tokens, named = _without_options(line.tokens())
+    if tokens and PurePosixPath(tokens[0].text).name.removesuffix(".exe") == "ckProfiler":
         tokens = tokens[1:]
     if not tokens:
         raise line.error(f"nothing after ckProfiler; form: {form_of(direction)}")
     for form in direction.all_forms:
         if tokens[0].text in form.operations:
-            return _CallArguments(line, tokens, direction, form).case()
+            case = _CallArguments(line, tokens, direction, form).case()
+            return replace(case, ignored=(*case.ignored, *named))
     if not tokens[0].text.lstrip("+-").isdecimal():
         raise line.error(
             f"expected a MIOpenDriver conv line or {form_of(direction)}, got {tokens[0].text!r}",
@@ -72,6 +74,20 @@ def parse_positional(line: ProblemLine, direction: Direction) -> ProblemCase:
     ndim = _ndim(line, tokens[0])
     problem = _parse_parameters(line, tokens[1:], ndim, form_of(direction))
     return ProblemCase(problem=problem)
+
+
+def _without_options(tokens: list[Token]) -> tuple[list[Token], list[str]]:
+    """Return the positional arguments, and the options of 2026, which choose kernels of the same problem."""
+    kept: list[Token] = []
+    named: list[str] = []
+    for token in tokens:
+        if token.text in ("--instance", "--list-instances", "--raw-invocation"):
+            named.append(token.text)
+        elif named and named[-1] == "--instance" and token.text.isdecimal():
+            named[-1] += f" {token.text}"
+        else:
+            kept.append(token)
+    return kept, named
 
 
 class _CallArguments:
@@ -109,6 +125,8 @@ class _CallArguments:
             name: self._chosen(name, table, name.replace("_", " ")) for name, table in form.choices.items()
         }
         sizes = len(_CHANNELS) + len(_BLOCKS) * ndim
+        is_last = self._word == form.operations[-1]
+        splits = (form.last_split_k if is_last else None) or form.split_k
         if form.split_k and len(self._rest) == sizes:
             raise self._line.error(f"split_k, the last argument, is missing; form: {self._text}")
         parameters = self._rest[:-1] if form.split_k and len(self._rest) > sizes else self._rest
@@ -121,7 +139,7 @@ class _CallArguments:
             direction=self._direction.id,
             dtype=types.shared,
             layout=name_of_tags(tags, problem),
-            splits=self._splits(self._rest[-1], form.split_k) if form.split_k else (),
+            splits=self._splits(self._rest[-1], splits) if splits else (),
             ignored=tuple(
                 f"{name} {token.text}"
                 for name, token in self._leading.items()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ckprof.errors import InputError
-from ckprof.model.problem_case import ProblemLine
+from ckprof.model.problem_case import ALL_SPLITS, AUTO, ProblemLine
 from ckprof.model.types import DataType
 from ckprof.problems.from_log import LogProblems
 from ckprof.problems.problem_file import parse_problem
@@ -127,3 +127,20 @@ def test_logs_hold_what_is_not_supported_with_the_reason():
     log = LogProblems(text, "app.log", DIRECTIONS)
     assert not log.errors and not log.other_commands
     assert ["tf32" in case.unsupported for case in log.problems] == [True, False]
+
+
+@pytest.mark.parametrize("place", [0, 1, 5, 25])
+def test_options_that_choose_kernels_leave_the_problem(place):
+    words = f"grouped_conv_fwd 1 1 0 1 1 0 1 {SIZES}".split()
+    plain = parse(" ".join(words))
+    case = parse(" ".join([*words[:1], *words[1 : place + 1], "--instance", "17", *words[place + 1 :]]))
+    assert (case.problem, case.dtype, case.layout) == (plain.problem, plain.dtype, plain.layout)
+    assert case.ignored == (*plain.ignored, "--instance 17")
+    assert parse(" ".join([*words, "--list-instances"])).problem == plain.problem
+
+
+def test_the_splits_of_the_tile_profiler():
+    line = f"grouped_conv_bwd_data_tile 1 1 1 1 0 1 {SIZES}"
+    assert [parse(f"{line} {text}").splits for text in ("-1", "4")] == [(AUTO,), (4,)]
+    assert parse(f"{line} all").splits == ALL_SPLITS
+    assert AUTO not in parse(line.replace("_tile", "") + " -1").splits
