@@ -11,8 +11,8 @@ The model, on logarithms of times::
 **The machine's share** of a change is an interval, never a number that is subtracted: kernels follow clock
 and bandwidth between not at all and wholly. Two reference kernels as extreme as can be, the canaries, are
 measured in every visit; the interval is the hull of 0 and of what each canary moved by, over all problems and
-on this one, widened by half for kernels that follow more than a canary does. Without canaries it reaches from
-0 to what all rows have in common.
+on this one as far as that is more than chance, widened by half for kernels that follow more than a canary
+does. Without canaries it reaches from 0 to what all rows have in common.
 
 **Chance** is what remains: the residual of the row, and the scatter of the problem's visits, moderated as
 Smyth does ("Linear models and empirical Bayes methods", 2004); what passes differ by and no canary shows; and
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 #: kernels may follow the machine by this many times as much as a canary does
 _REACH: Final = 1.5
+#: standard deviations by which a canary moves on one problem by chance, as it does from visit to visit: what
+#: rows do then is in their own scatter
+_BY_CHANCE: Final = 2.0
 #: share of a problem's rows, at either end, that say nothing of what all of them share
 _TRIMMED: Final = 0.2
 #: problems from which on they say what passes have in common
@@ -121,14 +124,23 @@ def contrasts(visits: Visits, sides: Sequence[NDArray[np.intp]]) -> Contrasts:
     problems, _, count = times.shape
     residuals = _within(times, sides)
     shared = _trimmed_mean(residuals)
-    own_canaries = _within(canaries, sides)
-    of_passes = [np.nanmedian(one, axis=0) for one in own_canaries]
     weight = sum(1 / np.isfinite(times[..., side]).sum(axis=-1) for side in sides)
     parts: list[tuple[Array, Array]] = []
+    of_passes, hull = [np.zeros(count)], [np.zeros(problems)]
+    for canary in canaries:
+        within, moved = _within(canary, sides), _contrast(canary, sides)
+        of_passes.append(np.nanmedian(within, axis=0))
+        left = within - of_passes[-1]
+        canary_freedom = max(float(_freedom(left).sum()), 1.0)
+        variance = float(np.nansum(left**2)) / canary_freedom * sum(1 / len(side) for side in sides)
+        parts.append((np.full(1, MEDIAN_VARIANCE * variance / problems), np.full(1, canary_freedom)))
+        usual, chance = np.nanmedian(moved), _BY_CHANCE * math.sqrt(variance)
+        own = moved - np.clip(moved - usual, -chance, chance)
+        hull += [_REACH * own, np.full(problems, _REACH * usual)]
     scatter = shared
     if problems >= _ENOUGH_PROBLEMS:
         common = np.nanmedian(shared, axis=0)
-        low, high = _hull([np.zeros(count), *of_passes])
+        low, high = _hull(of_passes)
         unseen = np.maximum(common - high, 0.0) + np.minimum(common - low, 0.0)
         pass_freedom = max(count - 2.0, 1.0)
         passes = float(np.nansum(unseen**2)) / pass_freedom
@@ -136,13 +148,6 @@ def contrasts(visits: Visits, sides: Sequence[NDArray[np.intp]]) -> Contrasts:
         scatter = (shared - common) * math.sqrt(problems / (problems - 1))
     of_visits, visit_average, visit_freedom = _moderated(scatter, _freedom(shared))
     of_rows, row_average, row_freedom = _moderated(residuals - shared[:, None, :], _freedom(times))
-
-    for one, common in zip(own_canaries, of_passes, strict=True):
-        left = one - common
-        canary_freedom = max(float(_freedom(left).sum()), 1.0)
-        of_one = MEDIAN_VARIANCE * float(np.nansum(left**2)) / canary_freedom
-        each = of_one * sum(1 / len(side) for side in sides) / problems
-        parts.append((np.full(1, each), np.full(1, canary_freedom)))
     likely, strict = (
         _added(
             [
@@ -153,11 +158,8 @@ def contrasts(visits: Visits, sides: Sequence[NDArray[np.intp]]) -> Contrasts:
         )
         for row_least, visit_least in ((0.0, 0.0), (row_average, visit_average))
     )
-    change, moved = _contrast(times, sides), [_contrast(one, sides) for one in canaries]
-    hull = [np.zeros(problems)]
-    for one in moved:
-        hull += [_REACH * one, np.full(problems, _REACH * np.nanmedian(one))]
-    if not moved:
+    change = _contrast(times, sides)
+    if not len(canaries):
         hull.append(np.full(problems, _common(change)))
     low, high = _hull(hull)
     return Contrasts(
@@ -204,9 +206,7 @@ def _freedom(values: Array) -> Array:
 
 
 def _hull(values: Sequence[Array]) -> tuple[Array, Array]:
-    low: Array = np.nanmin(values, axis=0)
-    high: Array = np.nanmax(values, axis=0)
-    return low, high
+    return np.nanmin(values, axis=0), np.nanmax(values, axis=0)
 
 
 def _trimmed_mean(values: Array) -> Array:

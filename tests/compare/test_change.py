@@ -20,6 +20,7 @@ from ckprof.model.student import quick_t_quantile
 from tests.compare.noise import (
     MACHINES,
     PARTLY,
+    SMALL_KERNELS,
     THREE_ROUNDS,
     Machine,
     Shape,
@@ -84,6 +85,18 @@ def test_what_changed_is_found(shape: Shape, changed, factor: float, least: floa
     found = figures(Machine(sigma=THREE_ROUNDS), shape, 4, factor=factor, changed=changed)
     assert found.found >= least
     assert found.false == found.shifted == 0.0
+
+
+@pytest.mark.parametrize(("machine", "most"), [*zip(SMALL_KERNELS.values(), (0.3, 0.45), strict=True)])
+def test_small_kernels_that_did_not_change_are_settled(machine: Machine, most: float) -> None:
+    """Those that changed by as much as is of interest are called the same in one case of twenty at most."""
+    shape = Shape(problems=32, kernels=18)
+    assert figures(machine, shape, 8).unclear <= most
+    same = 0
+    for seed in range(4):
+        times = simulate(np.random.default_rng(seed), shape, machine, np.full(shape.rows, math.log(1.02)))
+        same += sum(one.verdict is Verdict.SAME for one in judged(times)[0].values())
+    assert same / (4 * 32 * 18) <= 0.05
 
 
 def test_without_canaries_a_shift_of_all_rows_is_a_verdict_of_its_own() -> None:

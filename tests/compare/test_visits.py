@@ -109,11 +109,12 @@ def one_by_one(visits: Visits, sides) -> dict[tuple[int, int], tuple[float, ...]
         freedom = max(count - 2, 1)
         parts.append((sum(one**2 for one in unseen) / freedom, freedom))
         scatter = (shared - all_problems) * math.sqrt(problems / (problems - 1))
-    of_canaries = []
+    of_canaries, chances = [], []
     for one, move in zip(canaries, moves, strict=True):
         freedom = max(1, sum(max(0, np.isfinite(some).sum() - 2) for some in one))
-        of_median = math.pi / 2 * np.nansum((one - move) ** 2) / freedom / problems
-        of_canaries.append((of_median * (1 / len(sides[0]) + 1 / len(sides[1])), freedom))
+        of_change = np.nansum((one - move) ** 2) / freedom * (1 / len(sides[0]) + 1 / len(sides[1]))
+        of_canaries.append((math.pi / 2 * of_change / problems, freedom))
+        chances.append(2 * math.sqrt(of_change))
 
     def freedom_of(some) -> list[int]:
         return [max(0, np.isfinite(one).sum() - 2) for one in some]
@@ -136,9 +137,11 @@ def one_by_one(visits: Visits, sides) -> dict[tuple[int, int], tuple[float, ...]
             [difference(visits.times[some, one]) for one in range(kernels)] for some in range(problems)
         ]
         hull = [0.0] if len(canaries) else [0.0, np.nanmedian(np.nanmedian(changes, axis=1))]
-        for one in visits.canaries:
+        for one, chance in zip(visits.canaries, chances, strict=True):
             moved = [difference(some) for some in one]
-            hull += [1.5 * moved[problem], 1.5 * np.nanmedian(moved)]
+            usual = np.nanmedian(moved)
+            more = max(0.0, abs(moved[problem] - usual) - chance)
+            hull += [1.5 * (usual + math.copysign(more, moved[problem] - usual)), 1.5 * usual]
         both = []
         for strict in (False, True):
             own = [of_rows[problem * kernels + kernel], of_visits[problem]]
@@ -175,6 +178,19 @@ def test_rows_are_those_of_the_model_one_by_one(problems, kernels, old, new, can
         for row in others:
             assert not math.isfinite(found.change[row]) and not math.isfinite(found.strict_sigma[row])
             assert found.beyond(0.0)[row] == 0.0
+
+
+def test_what_canaries_do_from_visit_to_visit_is_no_change_of_a_problem() -> None:
+    widths = []
+    for seed in range(10):
+        generator = np.random.default_rng(seed)
+        visits = simulate(generator, Shape(problems=32, kernels=2), Machine(canary=0.01))
+        visits.canaries[0, 4, 3:] += 0.1
+        found = contrasts(visits, visits.sides)
+        widths.append((found.high - found.low)[:, 0])
+        # what is more than chance counts
+        assert widths[-1][4] > 0.1
+    assert np.median(widths) < 1.5 * 0.01 * math.sqrt(2 / 3) / 2
 
 
 def test_standard_deviations_are_those_of_changes() -> None:
