@@ -29,6 +29,7 @@ def ckprof_register(registry: Additions) -> None:
     registry.add_lazy(ConfFamily, "ckprof_converters.families:FAMILIES")
     registry.add_lazy(Converter, "ckprof_converters.converter:ConfConverter")
     registry.add_lazy(Converter, "ckprof_converters.exported:ExportedInstances")
+    registry.add_lazy(Converter, "ckprof_converters.dispatcher:DispatcherCatalogs")
     registry.add_lazy(BuilderReader, "ckprof_converters.builder.reader:BuilderReader")
     registry.add_lazy(StringKind, "ckprof_converters.old_strings:KINDS")
     registry.add_lazy(CatalogVariant, "ckprof_converters:catalog_variants")
