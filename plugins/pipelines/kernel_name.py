@@ -11,7 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.gemm_work import KernelTraits, Reduction, Schedule
-from ckprof_plugins.pipelines.vocabulary import GemmPipeline, SmemBuffering, Specialization
+from ckprof_plugins.pipelines.vocabulary import (
+    GEMM_PIPELINE_ALIASES,
+    GemmPipeline,
+    SmemBuffering,
+    Specialization,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,7 +74,11 @@ _SIZE_FIELDS: Final = ("tile", "wave_grid", "mma_tile")
 _VECTORS: Final = re.compile(r"_v(?:ec)?(\d+)_(\d+)_(\d+)(?!\d)")
 _MERGED: Final = re.compile(r"_gm(\d+)(?![0-9a-z])")
 _SCHEDULERS: Final = frozenset({"intrawave", "interwave"})
-_WORD: Final = re.compile(r"[a-z][a-z0-9]*(?:_async_v1|_async)?")
+_WORD: Final = re.compile(r"basic_v[12](?![0-9])|[a-z][a-z0-9]*(?:_async_v1|_async)?")
+_PIPELINES: Final = {**{pipeline.value: pipeline for pipeline in GemmPipeline}, **GEMM_PIPELINE_ALIASES}
+#: Word of names in upstream's table of variants. Its comment calls it "store immediate"; the code generator
+#: has no such switch, so it is a fact of the name alone.
+STORE_IMMEDIATE_MARK: Final = "si"
 
 
 def gemm_traits(
@@ -133,14 +142,15 @@ def traits_of_name(name: str) -> KernelTraits | None:
     :returns: ``None`` if it has not both.
     """
     sizes = _SIZES.search(name)
-    pipelines = [named for named in GemmPipeline if named.value in _WORD.findall(name.lower())]
-    if sizes is None or not pipelines:
+    named = [word for word in _WORD.findall(name.lower()) if word in _PIPELINES]
+    if sizes is None or not named:
         return None
-    pipeline = max(pipelines, key=lambda named: len(named.value))
+    word = max(named, key=len)
+    pipeline = _PIPELINES[word]
     m, n, k = (int(part) for part in sizes.groups())
     if not m * n * k:
         return None
-    rest = name.replace(sizes[0], "", 1).replace(pipeline.value, "", 1).strip("_")
+    rest = name.replace(sizes[0], "", 1).replace(word, "", 1).strip("_")
     marks = name.lower().split("_")
     lds_stages = max(2 if DOUBLE_BUFFER_MARK in marks else 1, pipeline.properties.lds_stages)
     return KernelTraits(
@@ -156,7 +166,8 @@ def fields_of_name(name: str) -> dict[str, Any] | None:
     """Return the fields of an instance that a kernel's name in a table of measured times tells.
 
     :param name: as :func:`traits_of_name` takes it; wave grid and MMA tile follow the block tile, then vector
-        widths (``v8_8_8``), and words for scheduler, merged groups and two buffers.
+        widths (``v8_8_8``), and words for scheduler, merged groups, two buffers and "store immediate": no
+        instance has that field, the result does where the name has the word.
     :returns: ``None`` if the name has no block tile or no GEMM pipeline.
     """
     traits = traits_of_name(name)
@@ -174,6 +185,8 @@ def fields_of_name(name: str) -> dict[str, Any] | None:
         fields |= {
             f"vector_size_{operand}": int(size) for operand, size in zip("abc", vectors.groups(), strict=True)
         }
+    if STORE_IMMEDIATE_MARK in words:
+        fields["store_immediate"] = True
     merged = _MERGED.search(name.lower())
     if merged:
         fields["num_groups_to_merge"] = int(merged[1])

@@ -192,11 +192,14 @@ class FullTestsRuleSet:
 
 
 class TinyRuleSet:
-    """At least ten kernels of ``full-tests``, with every category and number of dimensions."""
+    """At least ten kernels of ``full-tests``, with every category and number of dimensions.
+
+    They are counted as upstream counts them: before what is not valid for the architecture is left out.
+    """
 
     id = "tiny"
     on_demand = True
-    label = "at least ten kernels of full-tests, with every category"
+    label = "every category of full-tests, at least ten kernels before those that are not valid are left out"
 
     def enumerate(self, request: RuleSetRequest) -> Sequence[RuleSetEntry]:
         """Return the kernels, in the order of ``full``."""

@@ -16,6 +16,7 @@ from ckprof.model.problem import Problem, TableProblem
 from ckprof.model.problem_types import OPERATION_COLUMN, problem_of_cells
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Pipeline
+from ckprof.wording import counted
 from ckprof_plugins.tuning.model_use import KernelKind, executed_traits, ran_on
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged, usual_times
 
@@ -96,7 +97,8 @@ def read_csv(
     except UnicodeDecodeError as exc:
         raise InputError(f"is no text: {exc.reason} at byte {exc.start}", path) from None
     lines = text.splitlines()
-    header, rows = _table(path, lines)
+    dropped: list[str] = []
+    header, rows = _table(path, lines, dropped)
     columns = _columns_in(header, problem_types, path)
     comments = "\n".join(line for line in lines if line.startswith("#"))
     arches = set(_ARCH.findall(comments)) or set(_ARCH.findall(path.name))
@@ -104,29 +106,36 @@ def read_csv(
     names = [name for name in header if name not in columns[0] and name not in _IGNORED]
     problems: dict[Problem, int] = {}
     times: dict[tuple[int, str, int], list[float]] = {}
-    dropped: list[str] = []
+    kernels: dict[str, KernelTraits] = {}
     for row in rows:
-        if is_long:
-            found = _long(path, row, dropped)
-            if not found:
-                continue
-        else:
-            found = [(name, 1, time) for name in names if (time := _time(path, row, name)) is not None]
-        index = problems.setdefault(_problem(path, row, columns), len(problems))
+        try:
+            found = (
+                _long(row)
+                if is_long
+                else [(name, 1, time) for name in names if (time := _time(row, name)) is not None]
+            )
+            for name in {name for name, _, _ in found} - kernels.keys():
+                traits = describe(name)
+                if traits is None:
+                    raise InputError(
+                        f"{name!r} is neither a problem's column nor a kernel: expected a tile and a GEMM "
+                        "pipeline, such as 64x64x64_compv3",
+                    )
+                kernels[name] = traits
+            problem = columns[1](row[1])
+        except InputError as error:
+            # one row that cannot be read costs no other row
+            dropped.append(f"{path.name}:{row[0]}: {error.message}")
+            continue
+        if not found:
+            continue
+        index = problems.setdefault(problem, len(problems))
         for name, splits, time_us in found:
             times.setdefault((index, name, splits), []).append(time_us)
-    kernels = {}
-    for name in dict.fromkeys(name for _, name, _ in times):
-        traits = describe(name)
-        if traits is None:
-            raise InputError(
-                f"{name!r} is neither a problem's column nor a kernel: expected a tile and a GEMM pipeline, "
-                "such as 64x64x64_compv3",
-                path,
-            )
-        kernels[name] = traits
     if not times:
-        raise InputError("it holds no measured time", path)
+        reason = f"; {counted(len(dropped), 'row')} excluded, the first: {dropped[0]}" if dropped else ""
+        raise InputError(f"it holds no measured time{reason}", path)
+    kernels = {name: kernels[name] for name in dict.fromkeys(name for _, name, _ in times)}
     return Measurements(
         sources=(path.name,),
         problems=tuple(problems),
@@ -141,26 +150,31 @@ def read_csv(
 _Row = tuple[int, dict[str, str]]
 
 
-def _long(path: Path, row: _Row, dropped: list[str]) -> list[tuple[str, int, float]]:
-    """Return kernel, splits and microseconds of a row; note why there is no time in it."""
-    number, cells = row
+def _long(row: _Row) -> list[tuple[str, int, float]]:
+    """Return kernel, splits and microseconds of a row.
+
+    :raises InputError: there is no time in it, or that of a wrong result.
+    """
+    _, cells = row
     name = cells["kernel"]
-    zeros = cells.get("non_zero", "True").lower() in ("false", "0")
-    time = None if zeros else _time(path, row, "latency_ms")
+    if cells.get("non_zero", "True").lower() in ("false", "0"):
+        raise InputError(f"{name} wrote nothing but zeros: a wrong result")
+    time = _time(row, "latency_ms")
     if time is None:
-        dropped.append(
-            f"{path.name}:{number}: {name} {'wrote nothing but zeros' if zeros else 'has no time'}"
-        )
-        return []
-    return [(name, max(1, int(cells.get("split_k") or 1)), 1000.0 * time)]
+        raise InputError(f"{name} has no time")
+    splits = cells.get("split_k") or "1"
+    if not splits.isdecimal():
+        raise InputError(f"split_k is {splits!r}, expected a whole number")
+    return [(name, max(1, int(splits)), 1000.0 * time)]
 
 
-def _table(path: Path, lines: Sequence[str]) -> tuple[list[str], list[_Row]]:
-    """Return the names of the columns and the rows."""
+def _table(path: Path, lines: Sequence[str], dropped: list[str]) -> tuple[list[str], list[_Row]]:
+    """Return the names of the columns and the rows; say of which rows the number of values is another one."""
     numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and line[0] != "#"]
-    parsed = list(csv.reader(line for _, line in numbered))
-    if not parsed:
+    if not numbered:
         raise InputError("it is empty: expected a header line and measurements", path)
+    # line by line: a quotation mark that is never closed costs its own line
+    parsed = [next(csv.reader([line])) for _, line in numbered]
     header = [name.strip() for name in parsed[0]]
     repeated = {name for name in header if header.count(name) > 1}
     if repeated:
@@ -168,31 +182,25 @@ def _table(path: Path, lines: Sequence[str]) -> tuple[list[str], list[_Row]]:
     rows = []
     for (number, _), cells in zip(numbered[1:], parsed[1:], strict=True):
         if len(cells) != len(header):
-            raise InputError(f"{len(cells)} values, expected {len(header)} as in the header", path, number)
+            dropped.append(
+                f"{path.name}:{number}: {len(cells)} values, expected {len(header)} as in the header"
+            )
+            continue
         rows.append((number, dict(zip(header, map(str.strip, cells), strict=True))))
     return header, rows
 
 
-def _time(path: Path, row: _Row, column: str) -> float | None:
-    number, cells = row
-    text = cells[column]
+def _time(row: _Row, column: str) -> float | None:
+    text = row[1][column]
     if text.lower() in _NOTHING:
         return None
     try:
         time = float(text)
     except ValueError:
-        raise InputError(f"{column} is {text!r}, expected a time", path, number) from None
+        raise InputError(f"{column} is {text!r}, expected a time") from None
     if not 0 < time < float("inf"):
-        raise InputError(f"{column} is {text}, expected a positive time", path, number)
+        raise InputError(f"{column} is {text}, expected a positive time")
     return time
-
-
-def _problem(path: Path, row: _Row, columns: _Columns) -> Problem:
-    number, cells = row
-    try:
-        return columns[1](cells)
-    except InputError as exc:
-        raise InputError(exc.message, path, number) from None
 
 
 #: how the file of every SQLite database begins

@@ -57,5 +57,8 @@ def ckprof_rank_kernels(
 
 @hookimpl
 def ckprof_register(registry: Additions) -> None:
-    """Register the kind of strategies, and those that ship with ckprof."""
+    """Register the kind of strategies, those that ship with it, and the form of the tile engine's tables."""
+    from ckprof.plugin.protocols import StoreFormat
+
     registry.add(STRATEGIES, *SHIPPED)
+    registry.add_lazy(StoreFormat, "ckprof_plugins.tuning.benchmark_table:FORMAT")

@@ -9,7 +9,7 @@ import pytest
 from ckprof.errors import InputError
 from ckprof.model.gemm_work import KernelTraits, Reduction
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.pipelines.kernel_name import traits_of_name
+from ckprof_plugins.pipelines.kernel_name import fields_of_name, traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
 
@@ -93,7 +93,53 @@ def test_one_row_per_measurement(tmp_path: Path) -> None:
         (0, "fwd_64x64x64_compv3_x", 1): 122.5,
         (0, "fwd_64x64x64_compv3_x", 4): 250.0,
     }
-    assert table.dropped == ("times.csv:5: fwd_64x64x64_compv4_x wrote nothing but zeros",)
+    assert table.dropped == ("times.csv:5: fwd_64x64x64_compv4_x wrote nothing but zeros: a wrong result",)
+
+
+#: a row of the tile engine's table behind the kernel's name
+TILE_ENGINE = "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops,non_zero"
+PROBLEM = "0,8,64,64,1,56,56,3,3,1,1,1,1"
+NAME = "grouped_conv_fwd_bf16_nhwgc_2d_{}_cshuffle_intrawave_64x64x64_4x1x1_16x16x16"
+
+
+def test_names_of_the_table_of_variants(tmp_path: Path) -> None:
+    spelled = {"basic_v1": "compv1", "basic_v2": "compv2", "basic_async_v1": "", "comp_async": "", "mem": ""}
+    spelled |= {f"compv{n}": "" for n in (3, 4, 5, 6)}
+    names = [NAME.format(name) + suffix for name in spelled for suffix in ("", "_dsb", "_si", "_dsb_si")]
+    rows = "".join(f"{name},{PROBLEM},0.5,1.0,1024\n" for name in names)
+    table = read(tmp_path, f"{TILE_ENGINE}\n{rows}")
+    assert [*table.kernels] == names
+    assert not table.dropped
+    for name, traits in table.kernels.items():
+        pipeline = next(known for known in sorted(spelled, key=len, reverse=True) if f"_{known}_" in name)
+        assert traits.labels[0] == (spelled[pipeline] or pipeline)
+        # what differs in a suffix is another kernel
+        assert sum(other == traits for other in table.kernels.values()) == 1
+        fields = fields_of_name(name)
+        assert fields is not None
+        assert fields["double_smem_buffer"] is ("_dsb" in name)
+        assert fields.get("store_immediate") is (True if name.endswith("_si") else None)
+
+
+def test_a_row_that_cannot_be_read_costs_no_other(tmp_path: Path) -> None:
+    name = NAME.format("compv3")
+    table = read(
+        tmp_path,
+        f"{TILE_ENGINE}\n"
+        f"{name},{PROBLEM},0.5,1.0,1024\n"
+        f"{name},{PROBLEM},fast,1.0,1024\n"
+        f"some_other_kernel,{PROBLEM},0.5,1.0,1024\n"
+        f"{name},0,8,64\n"
+        f'"{name},{PROBLEM},0.5,1.0,1024\n'
+        f"{name},{PROBLEM.replace('64', '0', 1)},0.5,1.0,1024\n"
+        f"{name},{PROBLEM},0.25,1.0,0\n",
+    )
+    assert table.times == {(0, name, 1): 500.0}
+    assert [line.split(": ")[0] for line in table.dropped] == [
+        f"times.csv:{number}" for number in (5, 6, 3, 4, 7, 8)
+    ]
+    assert "'fast', expected a time" in table.dropped[2]
+    assert table.dropped[-1].endswith("wrote nothing but zeros: a wrong result")
 
 
 def test_three_dimensions_and_missing_columns(tmp_path: Path) -> None:
