@@ -611,15 +611,11 @@ const ckprof_target target = {"fake",
 
 } // namespace
 
-#ifndef FAKE_ABI_VERSION
-#define FAKE_ABI_VERSION CKPROF_ABI_VERSION
-#endif
-
 extern "C" const ckprof_library* ckprof_get_library(void)
 {
     static const ckprof_kernel* pointers[kernel_count];
     for(size_t i = 0; i < kernel_count; ++i) pointers[i] = &kernel_table[i];
-    static const ckprof_library library = {FAKE_ABI_VERSION, kernel_count, pointers, &target};
+    static const ckprof_library library = {CKPROF_ABI_VERSION, kernel_count, pointers, &target};
     return &library;
 }
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from ckprof.events import Level, Message
 from ckprof.measure import bench
@@ -94,7 +95,7 @@ def test_exact_operands_leave_no_tolerance(run):
 
 def test_split_k_is_recorded(run):
     outcomes, _, _ = run(
-        ["ok", "segfault", make_instance("ok", layout="ndhwgc")], options=RunOptions(splits=(4, -1))
+        ["ok", "segfault", make_instance("ok", layout="ndhwgc")], options=replace(QUICK, splits=(4, -1))
     )
     assert Counter(outcome.split_k for outcome in outcomes if not outcome.split_k_deduced) == {4: 3}
     # the fake kernels choose 7, also the one that then crashes; the one of other dimensions is not asked

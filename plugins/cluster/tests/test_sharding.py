@@ -332,20 +332,14 @@ def test_the_fastest_kernel_is_never_left_out(case):
         finalists = machine.finalists()
         ends.append(len(finalists))
         lost += min(machine.true, key=machine.true.get) not in finalists
-    assert lost == 0
-    # of 150, of which 7 are within 7 % of the best
-    assert sum(ends) / len(ends) < 55
-
-
-@pytest.mark.parametrize("case", BROKEN)
-def test_a_store_that_is_opened_again_has_the_same_finalists(case):
-    for seed in range(8):
-        machine = Machine(f"store {case} {seed}", **BROKEN[case])
-        finalists = machine.finalists()
+        # a store that is opened again has the same
         machine.chance.shuffle(machine.stored)
         out, _, missing = screen(machine.stored, machine.cells, ROUNDS)
         assert not missing
         assert tuple(cell for cell in machine.cells if cell not in out) == finalists
+    assert lost == 0
+    # of 150, of which 7 are within 7 % of the best
+    assert sum(ends) / len(ends) < 55
 
 
 def test_running_in_parts_again_leaves_fewer_for_the_last_step_and_never_loses_the_fastest():

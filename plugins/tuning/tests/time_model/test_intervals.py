@@ -29,7 +29,7 @@ from ckprof_plugins.tuning.time_model.model import Prediction, Similarity, TimeM
 from ckprof_plugins.tuning.time_model.selector import Selector, as_chosen
 from ckprof_plugins.tuning.validation import Validation, judged_model
 from plugins.tuning.tests.sizes import forward_sizes, forward_with_runs
-from plugins.tuning.tests.time_model.conftest import fitted
+from plugins.tuning.tests.time_model.conftest import fitted, some_kernels
 from plugins.tuning.tests.time_model.figures import SIZES, h200_model, h200_table
 from plugins.tuning.tests.time_model.test_fit import KERNELS, synthetic
 from tests.convolutions import convolution
@@ -98,8 +98,9 @@ def test_noise_that_depends_on_the_problem_is_followed() -> None:
 
 @pytest.mark.parametrize("first", [True, False])
 def test_measured_times_are_covered(table_20: Measurements, first: bool) -> None:
-    model = fitted(part(table_20, first=first))
-    assert fmean(judge(model, part(table_20, first=not first)).inside) == pytest.approx(0.955, abs=0.035)
+    table = some_kernels(table_20, 2)
+    model = fitted(part(table, first=first))
+    assert fmean(judge(model, part(table, first=not first)).inside) == pytest.approx(0.955, abs=0.035)
 
 
 def test_published_times_of_other_problems_are_covered(
@@ -116,7 +117,7 @@ def test_published_times_of_other_problems_are_covered(
 
 
 def test_times_of_a_sweep_are_covered() -> None:
-    training, unseen = (h200_table("bwd_weight", half) for half in ("train", "unseen"))
+    training, unseen = (some_kernels(h200_table("bwd_weight", half), 2) for half in ("train", "unseen"))
     found = judged_model(h200_model("bwd_weight", training), unseen, SIZES["bwd_weight"])
     assert fmean(found.inside) == pytest.approx(0.955, abs=0.04)
 
@@ -152,7 +153,7 @@ def test_shifted_problems_are_warned_of(table_20: Measurements, table_30: Measur
 def test_problems_of_other_strides_are_warned_of(
     table_20: Measurements, table_30: Measurements, strided: bool
 ) -> None:
-    both = merged((table_20, table_30))
+    both = some_kernels(merged((table_20, table_30)), 3)
     parts: dict[bool, list[int]] = {True: [], False: []}
     # half of the problems: they tell as much
     for index, problem in enumerate(both.problems[::2]):
@@ -221,11 +222,11 @@ def test_one_kernel_alone_is_no_choice(table_30: Measurements) -> None:
     assert (found.model, found.best_of_top, found.best_single, found.single, found.ceiling) == (None,) * 5
     assert len(found.inside) + len(found.warned_inside) == 43
     # a problem with one kernel beside others with several does not count, either
-    mixed = replace(
-        table_30, times={key: time for key, time in table_30.times.items() if key[0] or key[1] == name}
-    )
-    model = fitted(table_30)
-    both, others = judge(model, mixed), judge(model, table_30.subset(tuple(range(1, 86))))
+    some = some_kernels(table_30, 3)
+    first = next(iter(some.kernels))
+    mixed = replace(some, times={key: time for key, time in some.times.items() if key[0] or key[1] == first})
+    model = fitted(some)
+    both, others = judge(model, mixed), judge(model, some.subset(tuple(range(1, 86))))
     assert both.model == others.model
     assert len(both.shapes) == 86
 
