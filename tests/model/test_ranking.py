@@ -239,15 +239,6 @@ def test_a_kernel_that_missed_the_fast_rounds_is_not_slower_for_that() -> None:
     assert lead.ratio == pytest.approx(1.01) and shares_first_place(lead)
 
 
-def test_without_rounds_the_middle_halves_of_the_samples_decide() -> None:
-    near, far = (
-        leads([time_of([1.0], "", spread_ms=0.02), time_of([time], "", spread_ms=0.02)])[1]
-        for time in (1.1, 1.7)
-    )
-    # as far as one process does not decide
-    assert shares_first_place(near) and not shares_first_place(far)
-
-
 @pytest.mark.parametrize("near", [0, 1, 3, 4])
 @pytest.mark.parametrize("processes", [1, 3])
 def test_limits_are_those_of_the_noise(near: int, processes: int) -> None:

@@ -25,7 +25,7 @@ from ckprof_plugins.pipelines.vocabulary import GemmPipeline
         *[(64, 16, 2, 8), (64, 4, 2, 4), (12, 8, 2, 4), (10, 5, 2, 1), (64, 2, 2, 1)],
         # the axis fits and the share does not, and the other way round
         *[(64, 12, 2, 4), (24, 64, 2, 8), (20, 64, 2, 4)],
-        *[(64, 16, 4, 4), (64, 2, 4, 2), (64, 16, 1, 16)],
+        *[(64, 16, 4, 4), (64, 2, 4, 2), (64, 16, 1, 16), (64, 16, 32, 1)],
     ],
 )
 def test_the_widest_access_divides_axis_and_share(fast, share, element, width):
