@@ -230,9 +230,8 @@ def _splits(count: int, old: int, seed: int) -> list[tuple[NDArray[np.intp], NDA
     else:
         chance = np.random.default_rng(seed)
         found = [np.sort(chance.permutation(count)[:old]) for _ in range(2 * _SPLITS)]
-    own = {tuple(range(old)), tuple(range(count - old, count)) if 2 * old == count else ()}
     # of halves, each split is found twice
-    others = [one for one in found if tuple(one) not in own and (2 * old != count or one[0] == 0)]
+    others = [one for one in found if one[-1] >= old and (2 * old != count or one[0] == 0)]
     if len(others) > _SPLITS:
         chosen = np.random.default_rng(seed).choice(len(others), _SPLITS, replace=False)
         others = [others[place] for place in chosen]
