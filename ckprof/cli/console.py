@@ -76,7 +76,7 @@ class ProgressLine:
         if not self._rewritten:
             self._add(f"{text} {name}".rstrip())
             return
-        from ckprof.report.layout import WHOLE_NAMES, display_width, shortened
+        from ckprof.report.short_names import WHOLE_NAMES, display_width, shortened
 
         # one less: some terminals begin the next line after the last character
         width = terminal_width(self._stream) - 1

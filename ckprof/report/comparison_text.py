@@ -9,7 +9,7 @@ from ckprof.compare.change import ENOUGH_VISITS, MOST_PASSES, Verdict
 from ckprof.model.outcome import Status
 from ckprof.report.document import Document, Heading
 from ckprof.report.figures import checked_text, display_name, name_column, number_column, problem_column
-from ckprof.report.layout import WHOLE_NAMES, ShortNames
+from ckprof.report.short_names import WHOLE_NAMES, ShortNames, shortened
 from ckprof.report.table import Column, RowT, Table
 from ckprof.report.unserved import compared_unserved
 from ckprof.wording import agreeing, change, counted, percent
@@ -225,16 +225,13 @@ def _table(columns: Sequence[Column[RowT]], rows: Sequence[RowT]) -> Table[RowT]
 def part_columns() -> list[Column[PartChange]]:
     """Return the columns of what changed besides the times."""
 
-    def shortened(text: str) -> str:
-        return text if len(text) <= _PART else f"{text[: _PART - 3]}..."
-
     def old(part: PartChange) -> str:
-        return "other machine code" if part.name == "kernel.object_digest" else shortened(part.old)
+        return "other machine code" if part.name == "kernel.object_digest" else shortened(part.old, _PART)
 
     return [
         Column("what", lambda part: part.name),
         Column("old", lambda part: part.old, text=old),
-        Column("new", lambda part: part.new, text=lambda part: shortened(part.new)),
+        Column("new", lambda part: part.new, text=lambda part: shortened(part.new, _PART)),
         Column("rows", lambda part: part.rows or None, align="right"),
     ]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ckprof.model.problem import brief
 from ckprof.model.ranking import Order
-from ckprof.report.layout import WHOLE_NAMES, ShortNames
+from ckprof.report.short_names import WHOLE_NAMES, ShortNames
 from ckprof.report.table import ESSENTIAL, Column, RowT
 from ckprof.wording import counted, percent, would_tell
 

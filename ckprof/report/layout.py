@@ -1,121 +1,17 @@
-"""Columns of text beside each other: what stays of them where a terminal is too narrow, one line per row.
-
-Names of kernels are shortened in one way, wherever there is no room for whole ones, also in charts and lines
-of progress: what all names that stand together begin and end with is left out, and what is still too long is
-cut in the middle.
-"""
+"""Columns of text beside each other: what stays of them where a terminal is too narrow, one line per row."""
 
 from __future__ import annotations
 
 import re
 import textwrap
-import unicodedata
-from itertools import takewhile
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from ckprof.report.short_names import WHOLE_NAMES, ShortNames, display_width, first_of, shortened
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from ckprof.report.table import Column, RowT
-
-
-#: stands for what is cut out of a text
-CUT: Final = "\N{HORIZONTAL ELLIPSIS}"
-#: shortest beginning and end of names that is worth leaving out
-_WORTH_CUTTING: Final = 8
-
-
-class ShortNames:
-    """Names of kernels that stand together.
-
-    :param names: all of them; a single one loses nothing but its middle.
-    """
-
-    def __init__(self, names: Iterable[str] = ()) -> None:
-        #: what all names begin and end with
-        self.start, self.end = common_ends(names)
-
-    def short(self, name: str, width: int | None = None) -> str:
-        """Return a name without what all have.
-
-        :param width: characters that it may take at most.
-        """
-        inner = name.removeprefix(self.start).removesuffix(self.end)
-        return inner if width is None else shortened(inner, width, in_the_middle=True)
-
-    @property
-    def left_out(self) -> str:
-        """What is left out, for a line that says so; empty if nothing is."""
-        parts = [f"{word} {text}" for word, text in (("beginning", self.start), ("end", self.end)) if text]
-        return " and ".join(parts)
-
-
-def common_ends(names: Iterable[str]) -> tuple[str, str]:
-    """Return what all names begin and end with, in whole words joined by underscores.
-
-    Something is left of each name. Both are empty where leaving them out gains little, or there is one name.
-    """
-    distinct = sorted(set(names))
-    if len(distinct) < 2:
-        return "", ""
-    # what the first and the last of sorted names share, all between them share
-    start = _common_start(distinct[0], distinct[-1])
-    start = start[: start.rfind("_") + 1]
-    backwards = sorted(name[len(start) :][::-1] for name in distinct)
-    end = _common_start(backwards[0], backwards[-1])[::-1]
-    # a name that is no more than the end keeps its last word
-    end = "" if any(len(name) == len(end) for name in backwards) else end
-    end = end[end.find("_") :] if "_" in end else ""
-    return _worth_cutting(start), _worth_cutting(end)
-
-
-def _worth_cutting(part: str) -> str:
-    return part if len(part) >= _WORTH_CUTTING else ""
-
-
-def _common_start(first: str, second: str) -> str:
-    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
-    return "".join(char for char, _ in pairs)
-
-
-def display_width(text: str) -> int:
-    """Return how many characters of a line a text takes: East Asian ones take two, combining ones none."""
-    if text.isascii():
-        return len(text)
-    return sum(map(_char_width, text))
-
-
-def _char_width(char: str) -> int:
-    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
-
-
-def shortened(text: str, width: int, *, in_the_middle: bool = False) -> str:
-    """Return a text that takes at most ``width`` characters.
-
-    :param in_the_middle: keep its end as well, as is best for names.
-    """
-    if display_width(text) <= width:
-        return text
-    if width < 1:
-        return ""
-    room = width - display_width(CUT)
-    kept = room // 2 if in_the_middle else 0
-    return first_of(text, room - kept) + CUT + first_of(text[::-1], kept)[::-1]
-
-
-def first_of(text: str, width: int) -> str:
-    """Return as many characters of a text as there is room for."""
-    end, taken = 0, 0
-    while end < len(text) and taken + _char_width(text[end]) <= width:
-        taken += _char_width(text[end])
-        end += 1
-    return text[:end]
-
-
-#: loses nothing of names but the middle of those that are too long
-WHOLE_NAMES: Final = ShortNames()
 
 
 #: ``decimal``: to the right, with the points of all numbers below each other
@@ -157,6 +53,8 @@ class ShownColumn:
         self._short, self._short_heading = escaped(column.short), escape(column.short_name)
         #: the name in each cell, empty where there is none; ``None`` for texts without names
         self.names = escaped(column.names)
+        #: the texts with whole names, and what shortens these
+        self._whole, self._common = self.cells, WHOLE_NAMES
         self.styles = [column.style(row) if column.style else "" for row in rows]
         #: the texts that stand whole below the table if they are cut; ``None`` if none do
         self.whole = [column.shown(row) for row in rows] if column.whole_below else None
@@ -172,20 +70,16 @@ class ShownColumn:
 
     def shown(self, row: int) -> str:
         """Return what there is room for of a text."""
-        in_the_middle = self.names is not None and bool(self.names[row])
-        return shortened(self.cells[row], self.width, in_the_middle=in_the_middle)
+        return shortened(self.cells[row], self.width)
 
     def shorten(self, common: ShortNames) -> None:
-        """Take the shorter texts and heading, and leave out what all names begin and end with."""
+        """Take the shorter texts and heading, and leave out what all names have."""
         self.cells = self.cells if self._short is None else self._short
         self.heading = self._short_heading or self.heading
         widths = [*map(display_width, self.cells)]
         if self.names is not None:
-            inner = [common.short(name) for name in self.names]
-            self.cells = [
-                cell.replace(name, short, 1) if name else cell
-                for cell, name, short in zip(self.cells, self.names, inner, strict=True)
-            ]
+            self._whole, self._common = self.cells, common
+            self.cells = self._with_names(None)
             # what stands in place of a name, such as a reason, takes no more room than is legible
             widths = [
                 display_width(cell) if name else min(display_width(cell), _LEGIBLE)
@@ -193,9 +87,23 @@ class ShownColumn:
             ]
         self.width = max(self._least, *widths, 0)
 
+    def _with_names(self, width: int | None) -> list[str]:
+        """Return the texts with shorter names.
+
+        :param width: characters that a name may take.
+        """
+        return [
+            cell.replace(name, self._common.short(name, width), 1) if name else cell
+            for cell, name in zip(self._whole, self.names or (), strict=True)
+        ]
+
     def narrow(self, width: int) -> None:
         """Allow texts and heading fewer characters."""
         self.width = width
+        if self.names is not None:
+            pairs = zip(self._whole, self.names, strict=True)
+            around = (display_width(cell) - display_width(name) for cell, name in pairs if name)
+            self.cells = self._with_names(max(width - max(around, default=0), 0))
         while self.heading and display_width(self.heading) + _HEADING_PADDING > width:
             self.heading = self.heading[:-1]
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 from ckprof.model.outcome import Status
 from ckprof.report.document import Document
 from ckprof.report.figures import sizes_column
-from ckprof.report.layout import shortened
 from ckprof.report.rows import reason_of, rows_of_problem, rows_with_baselines
 from ckprof.report.run_data import data_table
 from ckprof.report.run_table import PARTIAL, add_closing, problem_heading, row_style, run_columns
+from ckprof.report.short_names import shortened
 from ckprof.report.table import Column, Table
 from ckprof.report.totals import add_totals, networks_of_run
 from ckprof.report.unserved import Unserved, unserved_in, with_unserved

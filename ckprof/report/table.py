@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from ckprof.plain_text import one_line
 from ckprof.report.escape import csv_cell, markdown_cell
-from ckprof.report.layout import WHOLE_NAMES, Align, ShownColumn, fit, folded, painted, tabulated
+from ckprof.report.layout import Align, ShownColumn, fit, folded, painted, tabulated
+from ckprof.report.short_names import WHOLE_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -55,8 +56,7 @@ class Column(Generic[RowT]):
     short: Callable[[RowT], str] | None = None
     #: the heading for terminals without room for the whole one
     short_name: str = ""
-    #: the name in the text, empty if it has none: what all names begin and end with is left out on terminals
-    #: without room for it
+    #: the name in the text, empty if it has none: it is shortened on terminals without room for it
     names: Callable[[RowT], str] | None = None
     #: texts that are cut on a terminal, but for names, stand whole below the table
     whole_below: bool = False
@@ -112,14 +112,14 @@ class Table(Generic[RowT]):
         left_out, names = fit(columns, terminal.width) if terminal else ([], WHOLE_NAMES)
         lines = _text_lines(self, columns, colour=terminal is not None and terminal.colour)
         cut = [shown.heading for shown in columns if shown.is_cut]
-        below = [f"(names without their common {names.left_out})"] if names.left_out else []
-        if self.notes is not None:
-            below += self.notes([*left_out, *cut])
+        below = [*self.notes([*left_out, *cut])] if self.notes is not None else []
         below += self._whole_texts(columns)
         if left_out:
             below.append(f"(no room for {', '.join(left_out)}{self._hint})")
         for line in map(one_line, [*below, *self._more()]):
             lines += folded(line, terminal.width) if terminal else [line]
+        if terminal and names.common:
+            lines[:0] = [*folded(one_line(f"common to all names: {names.common}"), terminal.width), ""]
         return "\n".join(lines)
 
     def markdown(self) -> str:

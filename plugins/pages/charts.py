@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.model.noise import quantile
 from ckprof.report.figures import display_name
-from ckprof.report.layout import ShortNames
+from ckprof.report.short_names import ShortNames
 from ckprof.wording import percent
 from ckprof_plugins.pages.svg import (
     CHART_WIDTH,

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.outcome import Status
-from ckprof.report.layout import WHOLE_NAMES, ShortNames
+from ckprof.report.short_names import WHOLE_NAMES, ShortNames
 from ckprof_plugins.pages.svg import CHART_WIDTH, Frame, chart, tag, text_at
 
 if TYPE_CHECKING:

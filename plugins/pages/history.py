@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.compare.side import side_of
 from ckprof.model.ranking import TIE, Field, shares_first_place
 from ckprof.report.figures import display_name, name_column, number_column, problem_column
-from ckprof.report.layout import ShortNames, shortened
+from ckprof.report.short_names import ShortNames, shortened
 from ckprof.report.table import Column
 from ckprof.report.totals import slower
 from ckprof_plugins.pages.svg import (

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from ckprof.errors import UsageError
 from ckprof.report.figures import display_name
-from ckprof.report.layout import ShortNames, shortened
+from ckprof.report.short_names import ShortNames, shortened
 from ckprof.wording import counted
 from ckprof_plugins.pages.charts import best_points, coverage_chart, roofline_chart
 from ckprof_plugins.pages.heat import heat_chart
@@ -108,7 +108,7 @@ class _ImageSheet:
 
 def _drawing(content: ReportContent) -> str:
     sheet = _ImageSheet()
-    names = ShortNames(display_name(row) for row in content.side.rows.values())
+    names = ShortNames(map(display_name, content.side.rows.values()), _COLUMNS["best instance"][1])
     sheet.line(content.title, "title")
     sheet.line(content.summary, "note")
     facts = dict(content.facts)
@@ -138,8 +138,8 @@ def _table(sheet: _ImageSheet, content: ReportContent, names: ShortNames) -> Non
 
 def _table_line(sheet: _ImageSheet, texts: Iterable[str], css_class: str) -> None:
     sheet.height += _LINE
-    for text, (name, (at, most)) in zip(texts, _COLUMNS.items(), strict=True):
-        shown = shortened(text, most, in_the_middle=name == "best instance") if most else text
+    for text, (at, most) in zip(texts, _COLUMNS.values(), strict=True):
+        shown = shortened(text, most) if most else text
         anchor = None if most else "end"
         sheet.parts.append(text_at(at, sheet.height, shown, css_class, anchor))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.model.problem import brief
 from ckprof.report.comparison_text import changes_document
 from ckprof.report.document import Document, Heading, Items
-from ckprof.report.layout import WHOLE_NAMES
+from ckprof.report.short_names import WHOLE_NAMES
 from ckprof.report.table import Column, Table
 from ckprof.wording import percent
 from ckprof_plugins.pages.history import history_table

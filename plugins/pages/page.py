@@ -22,7 +22,7 @@ from ckprof.report.comparison_text import (
 )
 from ckprof.report.escape import html_text
 from ckprof.report.figures import display_name
-from ckprof.report.layout import WHOLE_NAMES, ShortNames
+from ckprof.report.short_names import ShortNames, shortened
 from ckprof.report.table import Column
 from ckprof.wording import change, percent
 from ckprof_plugins.pages.charts import best_points, box_chart, coverage_chart, roofline_chart
@@ -136,7 +136,7 @@ def render_html(content: ReportContent) -> str:
         roofline=roofline_chart(best_points(content.best), "The table of best kernels has the same figures."),
         coverage=coverage_chart(content.coverage),
         heat=heat_chart(content.heat, names, _labels(content)) if content.heat.cells else None,
-        boxes=_boxes(content, names),
+        boxes=_boxes(content),
         # CSS classes and labels of the legend of the heat map
         bands=enumerate([*(f"{low} to {high} %" for low, high in pairwise(BANDS)), "the best"]),
         cell_statuses=[(status_class(status), status.value) for status in statuses_of(content.heat.cells)],
@@ -156,16 +156,16 @@ def _history_table(past: TimeHistory, names: ShortNames, content: ReportContent)
 def _labels(content: ReportContent) -> list[str]:
     """Return what problems are called beside the heat map: numbers, and names of layers."""
     layers = (content.layers.get(key) for key in content.side.by_problem)
-    names = [layer.name if layer is not None else "" for layer in layers]
-    return [f"P{number} {WHOLE_NAMES.short(name, 16)}".strip() for number, name in enumerate(names, start=1)]
+    names = (shortened(layer.name, 16, in_the_middle=True) if layer is not None else "" for layer in layers)
+    return [f"P{number} {name}".strip() for number, name in enumerate(names, start=1)]
 
 
-def _boxes(content: ReportContent, names: ShortNames) -> list[tuple[int, Markup]]:
+def _boxes(content: ReportContent) -> list[tuple[int, Markup]]:
     """Return the box plots by the position of their problem."""
     found = []
     for index, key in enumerate(content.side.by_problem):
         name = f"Samples of P{index + 1}"
-        of_problem = [replace(box, name=names.short(box.name)) for box in content.boxes.get(key, ())]
+        of_problem = content.boxes.get(key, ())
         said = f"{len(of_problem)} kernels, the best first, medians in ms: " + ", ".join(
             f"{box.median:.4g}" for box in of_problem
         )
@@ -178,7 +178,7 @@ def _boxes(content: ReportContent, names: ShortNames) -> list[tuple[int, Markup]
 def _texts(content: ReportContent, names: ShortNames) -> dict[str, Any]:
     """Return whatever else the page says that has to be put together first."""
     return {
-        "left_out": names.left_out,
+        "common": names.common,
         "tie": spaced(percent(content.options.tie)),
         "has_roofs": any(row.roofs for row in content.best),
         "rounds": sum(len(row.rounds) for row in content.side.rows.values()),

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from ckprof.report.escape import html_text
 from ckprof.report.figures import display_name, name_column, number_column, problem_column, standing_text
-from ckprof.report.layout import ShortNames
+from ckprof.report.short_names import ShortNames
 from ckprof.report.table import Column, RowT, Table
 from ckprof.report.totals import network_labels, slower, total_columns, total_lines
 from ckprof.report.unserved import Unserved, with_unserved

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.report.layout import display_width
+from ckprof.report.short_names import display_width
 from tests.called import Ckprof
 
 pytestmark = pytest.mark.thorough
@@ -138,7 +138,7 @@ def test_each_row_of_a_list_takes_one_line(shown: Shown, short_list: Path, width
     text = shown("list", "instances", "--conf", short_list, width=width)
     (lines,) = tables(text)
     assert len(lines) == 2 + 4 + 1 + (width == 80) + (width == 120)
-    assert "(names without their common beginning grouped_conv_fwd_fp16_nhwgc_2d_)" in text
+    assert "common to all names: grouped_conv_fwd_fp16_nhwgc_2d" in text
     explained = shown("explain", f"{short_list}:2", width=width)
     check_width(explained, width)
 

@@ -128,7 +128,7 @@ def test_the_terminal_table_shortens_the_names_of_kernels_alone(results):
     text = terminal_document(with_baselines(replace(results, instances=named), baseline())).text(
         Terminal(width=120)
     )
-    assert "(names without their common beginning a_long_common_prefix_)" in text
+    assert "common to all names: a_long_common" in text
     assert "baseline vendor: vendor 1.2" in text
 
 

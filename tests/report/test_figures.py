@@ -15,7 +15,7 @@ from ckprof.report.figures import (
     sizes_column,
     standing_text,
 )
-from ckprof.report.layout import ShortNames
+from ckprof.report.short_names import ShortNames
 from tests.report.conftest import PROBLEM
 
 

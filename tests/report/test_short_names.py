@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ckprof.cli.console import ProgressLine
 from ckprof.compare.compare import compare
 from ckprof.compare.side import side_of
+from ckprof.kernels.requests import InstanceQuery
 from ckprof.model.results import RunResults
+from ckprof.paths import conf_root
+from ckprof.profiler import Profiler
 from ckprof.report.comparison_text import comparison_document
-from ckprof.report.layout import WHOLE_NAMES, ShortNames
 from ckprof.report.run_summary import best_table, terminal_document
-from ckprof.report.table import Terminal
+from ckprof.report.short_names import CUT, WHOLE_NAMES, ShortNames, display_width
+from ckprof.report.table import Column, Table, Terminal
 from ckprof.results import Results
 from tests.measured import Made, attempts, later
 
-START, END = "grouped_conv_fwd_fp16_nhwgc_2d_", "_intrawave_16x16x16_2x2_vectors_8_8_8"
+START, END = "grouped_conv_fwd_fp16_nhwgc_2d_", "_2x2x1_16x16x16_vec8_8_8"
 MIDDLES = [f"compv{number}_{16 << number}x64x64" for number in range(8)]
-NAMES = [f"{START}{middle}{END}" for middle in MIDDLES]
+NAMES = [f"{START}{middle.replace('_', '_cshuffle_intrawave_')}{END}" for middle in MIDDLES]
 
 
 @pytest.fixture
@@ -30,12 +36,68 @@ def named(results: RunResults) -> RunResults:
     return replace(results, instances=tuple(replace(instance, name=name) for instance, name in pairs))
 
 
-def test_a_name_loses_what_all_have_then_its_middle() -> None:
+def test_a_name_loses_what_all_have_then_what_tells_least() -> None:
     common = ShortNames(NAMES)
-    assert (common.start, common.end) == (START, END)
+    assert common.common == "grouped_conv_fwd_fp16_nhwgc_2d, cshuffle_intrawave, 2x2x1_16x16x16_vec8_8_8"
     assert [common.short(name) for name in NAMES] == MIDDLES
-    assert common.short(NAMES[0], 10) == "compv\N{HORIZONTAL ELLIPSIS}4x64"
     assert WHOLE_NAMES.short(NAMES[0]) == NAMES[0]
+    for width, text in (
+        (60, "grouped_conv_fwd_fp16_nhwgc_2d_compv0_16x64x64_vec8_8_8"),
+        (40, "fp16_nhwgc_2d_compv0_16x64x64_vec8_8_8"),
+        (20, "compv0_16x64x64"),
+        (10, "16x64x64"),
+        (5, "16\N{HORIZONTAL ELLIPSIS}64"),
+    ):
+        assert WHOLE_NAMES.short(NAMES[0], width) == text
+
+
+def test_what_tells_two_names_apart_stays() -> None:
+    names = [
+        "conv_mem_cshuffle_intrawave_32x64x64_1x2x1_16x16x32",
+        "conv_mem_cshuffle_interwave_32x64x64_1x2x1_16x16x32",
+        "conv_mem_cshuffle_interwave_32x32x64_2x1x1_16x16x32",
+        "conv_mem_cshuffle_interwave_32x32x64_1x2x1_16x16x32",
+        "conv_basic_async_v1_cshuffle_interwave_64x64x64_1x2x1_16x16x32_filter1x1_pad0",
+    ]
+    common = ShortNames(names)
+    assert [common.short(name, 28) for name in names] == [
+        "mem_intrawave_32x64x64",
+        "mem_interwave_32x64x64",
+        "mem_32x32x64_2x1x1",
+        "mem_32x32x64_1x2x1",
+        "basic_async_v1_64x64x64_pad0",
+    ]
+
+
+@given(st.lists(st.text("ab_1x ", min_size=1, max_size=20), max_size=5), st.integers(0, 20))
+def test_names_stay_different(names: list[str], width: int) -> None:
+    common = ShortNames(names)
+    for texts in ([common.short(name) for name in names], [common.short(name, width) for name in names]):
+        assert len({*texts}) == len({*names})
+
+
+def test_names_of_all_shipped_lists_differ_at_80_columns() -> None:
+    profiler = Profiler()
+    lists = sorted(conf_root().rglob("*.conf"))
+    assert len(lists) >= 194
+    for path in lists:
+        chosen = profiler.instances(InstanceQuery(conf=path)).candidates
+        table = Table(
+            [
+                Column("rank", lambda one: one.index),
+                Column("instance", lambda one: f"[{one.index}] {one.name}", names=lambda one: one.name),
+                Column("time [ms]", lambda one: "10.2975 ± 2.7312"),
+                Column("GFLOP/s", lambda one: "26.42", priority=3),
+            ],
+            chosen,
+        )
+        lines = table.text(Terminal(width=80)).split("\n")
+        assert max(map(display_width, lines)) <= 80, path
+        shown = [line.split()[2] for line in lines if line.strip()[:1].isdigit() and "[" in line]
+        assert len({*shown}) == len(chosen), path
+        for text, one in zip(shown, chosen, strict=True):
+            tile = re.search(r"\d+x\d+x\d+", one.name)
+            assert CUT not in text and (tile is None or tile[0] in text), one.name
 
 
 def test_tables_best_and_printed_results_have_the_same_names(
@@ -51,7 +113,7 @@ def test_tables_best_and_printed_results_have_the_same_names(
     ):
         common = ShortNames(names)
         lines = text.splitlines()
-        assert f"(names without their common {common.left_out})" in " ".join(text.split())
+        assert f"common to all names: {common.common}" in " ".join(text.split())
         assert not any(name in text for name in NAMES)
         for name in NAMES[1:3]:
             assert any(common.short(name) in line for line in lines)

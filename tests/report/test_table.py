@@ -10,7 +10,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckprof.report.layout import display_width
+from ckprof.report.short_names import display_width
 from ckprof.report.table import ESSENTIAL, Column, Table, Terminal, csv_text
 
 COLOUR = re.compile(r"\x1b\[\d+m")
