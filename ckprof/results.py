@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
+import re
+import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from ckprof.model.outcome import Status
 from ckprof.model.ranking import unranked_time_of
 from ckprof.report.rows import rows_of_problem
 from ckprof.report.run_data import data_columns
-from ckprof.report.table import Table, Terminal
+from ckprof.report.table import Table, Terminal, output_width
 from ckprof.wording import counted
 
 if TYPE_CHECKING:
@@ -107,11 +108,15 @@ class Results:
         return f"<Results: {counted(len(self), 'outcome')} of {counted(len(self.data.problems), 'problem')}>"
 
     def __str__(self) -> str:
-        """Return what ``ckprof run`` prints: the ranked table of each problem."""
+        """Return the ranked table of each problem, fitted to the terminal if there is one."""
         from ckprof.report.run_summary import terminal_document
 
-        terminal = Terminal(width=shutil.get_terminal_size().columns)
-        return terminal_document(self.data).text(terminal).rstrip("\n")
+        width = output_width(sys.stdout)
+        text = terminal_document(self.data, elsewhere="to_dicts() has every figure").text(
+            Terminal(width=width) if width else None
+        )
+        # options of the command line are fields of the options of programs
+        return re.sub(r"--([a-z][a-z-]+)", lambda option: option[1].replace("-", "_"), text).rstrip("\n")
 
     def _repr_html_(self) -> str | None:
         """Return the ranked tables for notebooks; ``None`` where no plugin writes HTML."""

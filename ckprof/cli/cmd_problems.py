@@ -162,7 +162,7 @@ def _list(arguments: argparse.Namespace, session: Session) -> ExitCode:
         Column("dimensions", lambda listed: f"{listed.ndim}D"),
         Column("layers", lambda listed: sum(layer.count for layer in listed.layers), align="right"),
         Column("shapes", lambda listed: len(listed.layers), align="right"),
-        Column("GFLOP per image", _gflop_per_image, align="decimal", short_name="GFLOP"),
+        Column("GFLOP per image", _gflop_per_image, align="decimal"),
         Column("what", lambda listed: listed.label, whole_below=True),
     ]
     session.console.table(

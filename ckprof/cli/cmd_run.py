@@ -54,6 +54,10 @@ problem lines:
   ckProfiler:    grouped_conv_fwd 1 1 0 1 2 0 1 2  G N K C  Y X  H W  strides dilations left_pads right_pads
                  (K and C per group; or just NDIM G N K C ...)
 
+The last line names the winner and its line of the list. From there into code: 'Best configuration' has the
+instance string of CK Builder, --format json all fields, 'ckprof generate' with the same list and --instance N
+the C++ source.
+
 Only verified results are ranked. Exit code 1 when an instance failed or none supports a problem. A tree goes
 on after a list that cannot be read; its exit code is 3 if there was one, else 1 if anything failed.
 
@@ -105,8 +109,8 @@ def _add_output_options(parser: argparse.ArgumentParser, session: Session) -> No
         group,
         "format of the result on standard output: table, csv, json, md, junit, github, or one that a "
         "plugin adds "
-        "(default: table); on a terminal the table is cut to its width and counts unsupported instances by "
-        "reason; files and pipes get all rows and columns",
+        "(default: table); on a terminal, or where COLUMNS is set, the table is fitted to the width, "
+        "with unsupported instances counted by reason; other pipes and files get all rows and columns",
     )
     group.add_argument(
         "--all-rows", action="store_true", help="on a terminal as well, a row for each unsupported instance"
@@ -295,8 +299,10 @@ def _rendered(
     """Return the result in the chosen format, and name problems that --top has no row for."""
     from ckprof.report.document import Document
     from ckprof.report.run_summary import best_table, problems_without_best, render_best, terminal_document
+    from ckprof.report.run_table import MOST_NOTES, run_document
     from ckprof.report.totals import add_totals, networks_of_run
 
+    notes = None if session.console.verbosity > 0 else MOST_NOTES
     if arguments.top is not None:
         for sentence in problems_without_best(results):
             session.console.warning(sentence)
@@ -306,7 +312,9 @@ def _rendered(
             return document
         return render_best(results, arguments.format, arguments.top)
     if arguments.format == "table" and session.console.terminal is not None:
-        return terminal_document(results, all_rows=arguments.all_rows)
+        return terminal_document(results, all_rows=arguments.all_rows, notes=notes)
+    if arguments.format == "table":
+        return run_document(results, notes)
     return session.registry.formats.find(arguments.format).render(results)
 
 

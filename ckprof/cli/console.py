@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import shutil
 import sys
 import time
 from contextlib import contextmanager, suppress
@@ -141,6 +140,7 @@ class Console:
         self.verbosity = verbosity
         self._out = out or sys.stdout
         self._err = err or sys.stderr
+        self._collecting = False
         #: how far something is, in one line
         self.progress = ProgressLine(
             self._err, rewritten=self._err.isatty() and _understands_escapes(), silent=verbosity < 0
@@ -148,12 +148,12 @@ class Console:
 
     @property
     def terminal(self) -> Terminal | None:
-        """The terminal that results go to; ``None`` for a file or a pipe."""
-        if not self._out.isatty():
-            return None
-        from ckprof.report.table import Terminal
+        """What results are fitted to; ``None`` for a file, or a pipe without ``COLUMNS``."""
+        from ckprof.report.table import Terminal, output_width
 
-        return Terminal(width=shutil.get_terminal_size().columns, colour=_understands_escapes())
+        width = None if self._collecting else output_width(self._out)
+        colour = self._out.isatty() and _understands_escapes()
+        return None if width is None else Terminal(width=width, colour=colour)
 
     def result(self, content: str | Table[Any] | Document) -> None:
         """Print a part of the command's result; tables are fitted to the terminal, if it goes to one."""
@@ -168,11 +168,11 @@ class Console:
     @contextmanager
     def collected(self) -> Iterator[io.StringIO]:
         """Collect the parts of the result in place of printing them."""
-        before, self._out = self._out, io.StringIO()
+        before, self._out, self._collecting = self._out, io.StringIO(), True
         try:
             yield self._out
         finally:
-            self._out = before
+            self._out, self._collecting = before, False
 
     def table(self, table: Table[Any], form: str) -> None:
         """Print a table; of the form ``json`` its rows with their raw values."""

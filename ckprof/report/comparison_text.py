@@ -304,8 +304,7 @@ def best_change_columns(names: ShortNames = WHOLE_NAMES) -> list[Column[Compared
         name_column("new best", lambda problem: display_name(problem.new), names),
         number_column("best time", lambda problem: problem.ratio, change),
         Column(
-            "old best now, against new best",
-            short_name="old best now",
+            "old best now",
             value=lambda problem: problem.old_best_now,
             align="right",
             text=lambda problem: change(problem.old_best_now) if problem.old_best_now else "not measured",

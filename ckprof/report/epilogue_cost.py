@@ -137,10 +137,14 @@ def cost_table(results: RunResults, problem_index: int) -> Table[EpilogueCost] |
     """Return the costs on a problem, the fastest kernels first; ``None`` where nothing ran beside it."""
     if problem_index not in results.unfused_problems:
         return None
-    names = {instance.key: f"[{instance.index}] {instance.name}" for instance in results.instances}
+    instances = {instance.key: instance for instance in results.instances}
     rows = epilogue_costs(results, problem_index)
     columns: list[Column[EpilogueCost]] = [
-        Column("instance", lambda cost: names[cost.fused.key], names=lambda cost: names[cost.fused.key])
+        Column(
+            "instance",
+            lambda cost: f"[{instances[cost.fused.key].index}] {instances[cost.fused.key].name}",
+            names=lambda cost: instances[cost.fused.key].name,
+        )
     ]
     if any(cost.fused.split_k != 1 for cost in rows):
         columns.append(Column("SplitK", lambda cost: cost.fused.split_k, align="right"))

@@ -49,8 +49,8 @@ class ShownColumn:
         self.heading = escape(column.heading)
         self.cells = escaped(column.shown) or []
         self.align, self.priority = column.align, column.priority
-        #: shorter texts and heading for where there is no room, if there are any
-        self._short, self._short_heading = escaped(column.short), escape(column.short_name)
+        #: shorter texts for where there is no room, if there are any
+        self._short = escaped(column.short)
         #: the name in each cell, empty where there is none; ``None`` for texts without names
         self.names = escaped(column.names)
         #: the texts with whole names, and what shortens these
@@ -66,16 +66,16 @@ class ShownColumn:
     @property
     def is_cut(self) -> bool:
         """True when a text has more characters than there is room for."""
-        return any(display_width(cell) > self.width for cell in self.cells)
+        named = self.names is not None and self.cells != self._whole
+        return named or any(display_width(cell) > self.width for cell in self.cells)
 
     def shown(self, row: int) -> str:
         """Return what there is room for of a text."""
         return shortened(self.cells[row], self.width)
 
     def shorten(self, common: ShortNames) -> None:
-        """Take the shorter texts and heading, and leave out what all names have."""
+        """Take the shorter texts, and leave out what all names have."""
         self.cells = self.cells if self._short is None else self._short
-        self.heading = self._short_heading or self.heading
         widths = [*map(display_width, self.cells)]
         if self.names is not None:
             self._whole, self._common = self.cells, common
@@ -165,7 +165,7 @@ def _widen(columns: Sequence[ShownColumn], spare: int) -> None:
     """Give what is left over to texts that are cut."""
     for shown in columns:
         if spare > 0 and shown.is_cut:
-            wanted = max(map(display_width, shown.cells)) - shown.width
+            wanted = max(0, max(map(display_width, shown.cells)) - shown.width)
             shown.width += min(spare, wanted)
             spare -= min(spare, wanted)
 

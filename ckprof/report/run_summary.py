@@ -12,10 +12,17 @@ from ckprof.report.document import Document
 from ckprof.report.figures import sizes_column
 from ckprof.report.rows import reason_of, rows_of_problem, rows_with_baselines
 from ckprof.report.run_data import data_table
-from ckprof.report.run_table import PARTIAL, add_closing, problem_heading, row_style, run_columns
+from ckprof.report.run_table import (
+    MOST_NOTES,
+    PARTIAL,
+    add_closing,
+    add_notes,
+    problem_heading,
+    row_style,
+    run_columns,
+)
 from ckprof.report.short_names import shortened
 from ckprof.report.table import Column, Table
-from ckprof.report.totals import add_totals, networks_of_run
 from ckprof.report.unserved import Unserved, unserved_in, with_unserved
 
 if TYPE_CHECKING:
@@ -34,10 +41,18 @@ BEST_FORMATS: Final = ("table", "md", "csv")
 _NOT_OF_BEST: Final = ("status", "max error", "reason")
 
 
-def terminal_document(results: RunResults, *, all_rows: bool = False) -> Document:
+def terminal_document(
+    results: RunResults,
+    *,
+    all_rows: bool = False,
+    notes: int | None = MOST_NOTES,
+    elsewhere: str = "--format csv has every figure",
+) -> Document:
     """Return all problems with names and reasons shortened.
 
     :param all_rows: show every unsupported instance in a row of its own instead of a count for each reason.
+    :param notes: lines about the whole run at most; ``None`` for all.
+    :param elsewhere: where the figures are that there is no room for.
     """
     document = Document()
     for index in range(len(results.problems)):
@@ -46,13 +61,10 @@ def terminal_document(results: RunResults, *, all_rows: bool = False) -> Documen
         shown = rows if all_rows else [row for row in rows if not _is_counted(row)]
         document.add(problem_heading(results, index))
         if shown:
-            document.add(_short_table(results, shown))
+            document.add(_short_table(results, shown, elsewhere))
         document.add(_counts_by_reason(counted))
         add_closing(document, results, index)
-    add_totals(document, networks_of_run(results))
-    if results.partial:
-        document.add(PARTIAL)
-    return document
+    return add_notes(document, results, notes)
 
 
 def _is_counted(row: ResultRow) -> bool:
@@ -60,16 +72,10 @@ def _is_counted(row: ResultRow) -> bool:
     return row.outcome.status is Status.UNSUPPORTED and not row.baseline
 
 
-def _short_table(results: RunResults, rows: Sequence[ResultRow]) -> Table[ResultRow]:
+def _short_table(results: RunResults, rows: Sequence[ResultRow], elsewhere: str) -> Table[ResultRow]:
     fine = all(row.outcome.status is Status.OK and row.verification is not None for row in rows)
     columns = [_shortened(column, all_fine=fine) for column in run_columns(results)]
-    return Table(
-        columns,
-        rows,
-        style=row_style,
-        elsewhere="--format csv has every figure",
-        notes=partial(_notes, rows),
-    )
+    return Table(columns, rows, style=row_style, elsewhere=elsewhere, notes=partial(_notes, rows))
 
 
 def _shortened(column: Column[ResultRow], *, all_fine: bool) -> Column[ResultRow]:
@@ -111,7 +117,7 @@ def _counts_by_reason(rows: Sequence[ResultRow]) -> str:
         condition = unmet[0].rule if unmet else reason
         counts[condition] += 1
         examples.setdefault(condition, f"{reason} (instance {row.instance.index})")
-    lines = [f"{len(rows)} unsupported, by the first condition that is not met (--all-rows shows each):"]
+    lines = [f"{len(rows)} unsupported, by the first condition that is not met:"]
     for condition, number in counts.most_common():
         example = examples[condition]
         lines.append(
@@ -154,7 +160,14 @@ def best_table(results: RunResults, top: int) -> Table[ResultRow | Unserved]:
         "problem": lambda row: row.problem.describe(),
         "instance": lambda row: row.text,
     }
-    return Table(with_unserved(columns, shown), rows, elsewhere="--format csv has every figure")
+    winners = (f"{row.title}, {row.instance.source}" for row in rows if not isinstance(row, Unserved))
+    whole = list(dict.fromkeys(winners))
+    return Table(
+        with_unserved(columns, shown),
+        rows,
+        elsewhere="--format csv has every figure",
+        notes=lambda left_out: whole if {"instance", "line"} & {*left_out} else [],
+    )
 
 
 def problems_without_best(results: RunResults) -> list[str]:

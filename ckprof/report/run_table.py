@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.model.noise import PROCESS_SIGMA
 from ckprof.model.outcome import CUT_OFF, DEVICE_REFERENCE, Status
-from ckprof.model.ranking import CONFIDENCE, NOISY_SHARE, TIE, Order, is_noisy, unranked_time_of
+from ckprof.model.ranking import CONFIDENCE, NOISY_SHARE, Order, is_noisy
 from ckprof.model.requirement import UNTESTED
 from ckprof.model.results import status_counts
 from ckprof.report.document import Block, Document, Heading
@@ -19,37 +19,40 @@ from ckprof.report.rows import (
     rates,
     reason_of,
     requirement_counts,
+    rows_of_problem,
     rows_with_baselines,
 )
+from ckprof.report.short_names import ShortNames
 from ckprof.report.table import Column, Table
 from ckprof.report.totals import add_totals, networks_of_run
 from ckprof.report.unserved import unserved_in
-from ckprof.wording import agreeing, counted, percent, would_tell
+from ckprof.wording import counted, factor, percent, would_tell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ckprof.model.outcome import Outcome
-    from ckprof.model.ranking import Standing
     from ckprof.model.results import RunResults
     from ckprof.report.rows import RequirementCount, ResultRow
 
 
-#: the last line of a table that lacks outcomes
+#: notes of a run by default
+MOST_NOTES: Final = 4
+#: said of a table that lacks outcomes
 PARTIAL: Final = "Partial: the run was ended before its last outcome."
 
 
-def run_document(results: RunResults) -> Document:
-    """Return all problems with all their rows."""
+def run_document(results: RunResults, notes: int | None = MOST_NOTES) -> Document:
+    """Return all problems with all their rows.
+
+    :param notes: lines about the whole run at most; ``None`` for all.
+    """
     document = Document()
     for index in range(len(results.problems)):
         table = Table(run_columns(results), rows_with_baselines(results, index))
         document.add(problem_heading(results, index), table)
         add_closing(document, results, index)
-    add_totals(document, networks_of_run(results))
-    if results.partial:
-        document.add(PARTIAL)
-    return document
+    return add_notes(document, results, notes)
 
 
 def problem_heading(results: RunResults, problem_index: int) -> Heading:
@@ -66,12 +69,7 @@ def problem_heading(results: RunResults, problem_index: int) -> Heading:
 
 def add_closing(document: Document, results: RunResults, problem_index: int) -> None:
     """Add what follows the table of a problem: counts, conditions that were not met, the best kernel."""
-    lines = [
-        counts_line(results, problem_index),
-        *_verification_lines(results, problem_index),
-        *_timing_lines(results, problem_index),
-        *_baseline_lines(results, problem_index),
-    ]
+    lines = [counts_line(results, problem_index), *_baseline_lines(results, problem_index)]
     if results.why:
         counts = requirement_counts(results, problem_index)
         document.add("\n".join(lines), *([why_table(counts)] if counts else []))
@@ -84,6 +82,46 @@ def add_closing(document: Document, results: RunResults, problem_index: int) -> 
         document.add("\n".join([*lines, best]))
     else:
         document.add("\n".join(lines), best)
+    if len(results.problems) > 1:
+        document.add(winner_line(results, problem_index))
+
+
+def add_notes(document: Document, results: RunResults, most: int | None) -> Document:
+    """Add what is to be known of a whole run; the last line names the winner, if there is one problem.
+
+    :param most: notes at most; ``None`` for all.
+    """
+    add_totals(document, networks_of_run(results))
+    notes = run_notes(results)
+    if most is not None and len(notes) > most:
+        notes[most - 1 :] = [f"{len(notes) - most + 1} more notes: -v"]
+    document.add("\n".join(notes))
+    document.add(PARTIAL if results.partial else "")
+    if len(results.problems) == 1:
+        document.add(winner_line(results, 0))
+    return document
+
+
+def winner_line(results: RunResults, problem_index: int) -> str:
+    """Return the best kernel of a problem, where its list has it, and how far the next one is behind it."""
+    ranked = [row for row in rows_of_problem(results, problem_index) if row.rank is not None]
+    times = [row.measurement.time_ms for row in ranked if row.measurement is not None]
+    if not times:
+        return ""
+    best, names = ranked[0], ShortNames((row.instance.name for row in ranked), 0)
+    split = f"SplitK {_split(best.outcome)}" if _names_split(best.outcome) else ""
+    name = f"[{best.instance.index}] {names.short(best.instance.name)}"
+    words = [name, split, file_line(best.instance.source), f"{times[0]:.4g} ms"]
+    if len(times) > 1:
+        ratio, first = times[1] / times[0], results.standing(problem_index).first
+        words.append(f"{factor(ratio)} faster than the next" if ratio > 1 else "as fast as the next")
+        words[-1] += f" (statistical tie of {first})" if first > 1 else ""
+    return f"winner: {', '.join(filter(None, words))}"
+
+
+def file_line(source: str) -> str:
+    """Return the name of a list and the line, without the folders."""
+    return source.rpartition("/")[2]
 
 
 def run_columns(results: RunResults) -> list[Column[ResultRow]]:
@@ -107,7 +145,7 @@ def run_columns(results: RunResults) -> list[Column[ResultRow]]:
         Column(
             "line",
             lambda row: row.instance.source,
-            short=lambda row: row.instance.source.rpartition("/")[2],
+            short=lambda row: file_line(row.instance.source),
             priority=ASKED if results.why else 4,
         ),
         Column("reason", lambda row: reason_of(row.outcome, why=results.why) or row.note, priority=3),
@@ -168,95 +206,57 @@ def counts_line(results: RunResults, problem_index: int) -> str:
     return f"{total}: {status_counts(Counter(o.status for o in outcomes))}"
 
 
-def _verification_lines(results: RunResults, problem_index: int) -> list[str]:
-    """Return where results were verified, if that was not in this process, and of how many launches."""
-    outcomes = (outcome.verification for outcome in results.of_problem(problem_index))
-    verifications = [seen for seen in outcomes if seen is not None]
-    lines = []
-    if any(seen.reference == DEVICE_REFERENCE for seen in verifications):
-        lines.append("verified on the device, against its reference in double precision")
-    if checked := checked_text(verifications):
-        lines.append(
-            f"the results of {checked} were checked, with operands and at moments that kernels cannot foresee"
-        )
-    return lines
-
-
-def _timing_lines(results: RunResults, problem_index: int) -> list[str]:
-    """Return what limits the trust in the times of a problem, nothing if all are as asked for."""
-    outcomes = results.of_problem(problem_index)
+def run_notes(results: RunResults) -> list[str]:
+    """Return what limits the trust in a run's times, then how it verified and what computed."""
+    outcomes = [outcome for index in range(len(results.problems)) for outcome in results.of_problem(index)]
     timed = [outcome.measurement for outcome in outcomes if outcome.measurement]
+    if not timed:
+        return []
+    verifications = [outcome.verification for outcome in outcomes if outcome.verification]
+    checked = checked_text(verifications)
+    on_device = any(seen.reference == DEVICE_REFERENCE for seen in verifications)
+    times, kernels = counted(len(timed), "time"), counted(len(timed), "kernel")
     left = sum(outcome.pruned for outcome in outcomes)
     cut = sum(measurement.stopped_by in CUT_OFF for measurement in timed)
     noisy = sum(map(is_noisy, timed))
-    lines = _order_lines(results.standing(problem_index), len(timed)) if timed else []
     units = Counter(unit for measurement in timed for unit in measurement.units)
-    if units:
-        used = (f"{unit} ({counted(kernels, 'kernel')})" for unit, kernels in units.most_common())
-        lines.append(f"units of the device in timed launches: {', '.join(used)}")
-    if left:
-        lines.append(
-            f"pruned early: {left} of {counted(len(timed), 'kernel')}, significantly slower; "
-            "--rounds 1 measures all alike"
-        )
-    if cut:
-        lines.append(
-            f"{cut} of {counted(len(timed), 'time')} {agreeing(cut, 'was', 'were')} cut off by "
-            "the time limit before the criterion was met; "
-            "--max-time and --timeout raise it"
-        )
-    if noisy:
-        lines.append(
-            f"{noisy} of {counted(len(timed), 'time')} {agreeing(noisy, 'is', 'are')} noisy: "
-            f"{agreeing(noisy, 'its', 'their')} spread is more than {percent(NOISY_SHARE, None)} of "
-            "the median"
-        )
-    # each problem's table is read alone
-    further = (*results.notes, *(f"warning: {text}" for text in results.warnings))
-    return [*lines, *further] if timed else lines
+    used = (f"{unit} ({counted(number, 'kernel')})" for unit, number in units.most_common())
+    notes = {
+        f"noisy: {noisy} of {times}, spread above {percent(NOISY_SHARE, None)} of the median": noisy,
+        f"stopped by the time limit before the criterion: {cut} of {times} (--max-time, --timeout)": cut,
+        **dict.fromkeys(_standing_notes(results), True),
+        **dict.fromkeys(results.notes, True),
+        f"pruned early: {left} of {kernels}, significantly slower (--rounds 1 measures all alike)": left,
+        f"verified: {checked}; operands and schedule randomised": checked,
+        "reference: computed on the device in double precision": on_device,
+        f"compute path: {', '.join(used)}": units,
+    }
+    true = [text for text, holds in notes.items() if holds]
+    return [*(f"warning: {text}" for text in results.warnings), *true]
 
 
-def _order_lines(standing: Standing, timed: int) -> list[str]:
-    """Return how sure the first place is."""
-    if standing.order is Order.CLEAR:
-        lines = [
-            f"the best is faster than all others by more than {percent(TIE, None)}, as 95 of 100 "
-            "such runs would find"
-        ]
-    elif standing.order is Order.ALONE:
-        return []
-    else:
-        lines = [
-            f"{standing.first - 1} of {counted(timed, 'time')} are tied with the best: {_known(standing)}"
-        ]
-    if standing.processes == 1:
-        lines.append(
-            "one worker process measured, which may make a kernel faster or slower for as long as it lives: "
-            f"{PROCESS_SIGMA:.0%} (standard deviation) are allowed for; several --passes show it"
-        )
-    return lines
-
-
-def _known(standing: Standing) -> str:
-    if standing.order is Order.TIE:
-        return (
-            f"any of them may be the fastest, the first is slower than that by at most {percent(TIE, None)}"
-        )
-    if standing.rounds is None:
-        return "which one is the fastest is not known; more --rounds in several --passes may tell"
-    return f"which one is the fastest is not known; {would_tell(standing.rounds, 'round')} (--rounds)"
+def _standing_notes(results: RunResults) -> Iterator[str]:
+    """Yield how sure the first places are."""
+    found = [results.standing(index) for index in range(len(results.problems)) if results.best(index)]
+    unresolved = [standing for standing in found if not standing.decided]
+    if unresolved:
+        rounds = [standing.rounds for standing in unresolved if standing.rounds is not None]
+        what = would_tell(max(rounds), "round") if rounds else "more rounds in several passes may tell"
+        resolved = len(found) - len(unresolved)
+        yield f"winner resolved: {resolved} of {counted(len(found), 'problem')}; {what} (--rounds, --passes)"
+    if any(standing.processes == 1 and standing.order is not Order.ALONE for standing in found):
+        yield f"single process: {PROCESS_SIGMA:.0%} process-to-process variation assumed (see --passes)"
 
 
 def _baseline_lines(results: RunResults, problem_index: int) -> list[str]:
     """Return what the rows of baselines mean, and why one that was asked for has no time."""
-    if not results.baseline_ids:
-        return []
-    rows = baseline_rows(results, problem_index)
-    lines = [f"'vs {id_}': how many times as fast as the baseline." for id_ in results.baseline_ids]
-    for id_ in results.baseline_ids:
-        if not any(row.baseline == id_ for row in rows):
-            lines.append(f"The baseline {id_} was not measured: no instance was run on this problem.")
-    return lines
+    measured = {row.baseline for row in baseline_rows(results, problem_index)}
+    return [
+        f"'vs {id_}': speed-up over the baseline"
+        if id_ in measured
+        else f"The baseline {id_} was not measured: no instance was run on this problem."
+        for id_ in results.baseline_ids
+    ]
 
 
 def _same_kernel_lines(results: RunResults, problem_index: int) -> list[str]:
@@ -315,15 +315,8 @@ def _best_lines(results: RunResults, problem_index: int) -> str | Block:
     lines = (
         "Best configuration parameters:",
         f"name: {instance.instance_string} (instance {instance.index})",
-        f"time_ms: {best.measurement.time_ms:.6g} ({_time_of_what(best)})",
+        f"time_ms: {best.measurement.time_ms:.6g}",
         f"tflops: {gflops / 1e3:.6g}",
         f"GB/s: {gbytes:.6g}" + (f", SplitK {_split(best)}" if _names_split(best) else ""),
     )
     return Block(lines)
-
-
-def _time_of_what(best: Outcome) -> str:
-    time = unranked_time_of(best)
-    if time is None or not best.rounds:
-        return f"median of {best.measurement.samples if best.measurement else 0}"
-    return f"{time.statistic}, {counted(len(best.rounds), 'round')}"

@@ -26,7 +26,8 @@ _FLAGS: Final = ("True", "False")
 _EPILOGUE, _SCHEDULER, _MMA_TILE, _WAVES, _HEAD, _OTHER, _PIPELINE, _SUFFIX, _TILE = range(9)
 
 #: rank, word that it begins with or position, and which of several such parts it is -> the part
-_Parts: TypeAlias = "dict[tuple[int, str, int], str]"
+_Key: TypeAlias = "tuple[int, str, int]"
+_Parts: TypeAlias = "dict[_Key, str]"
 
 
 def _parts_of(name: str) -> _Parts:
@@ -55,6 +56,10 @@ def _parts_of(name: str) -> _Parts:
     if blank:
         parts[_SUFFIX, "", 0] = blank + suffix
     return parts
+
+
+def _without(parts: _Parts, keys: set[_Key]) -> _Parts:
+    return {key: word for key, word in parts.items() if key not in keys}
 
 
 def _text(parts: _Parts) -> str:
@@ -99,10 +104,7 @@ class ShortNames:
 
     def _fitted(self, width: int | None) -> Mapping[str, str]:
         """Return the texts of all names."""
-        shown = {
-            name: {key: word for key, word in parts.items() if key not in self._common}
-            for name, parts in self._whole.items()
-        }
+        shown = {name: _without(parts, self._common) for name, parts in self._whole.items()}
         texts = {name: _text(parts) for name, parts in shown.items()}
         if _ambiguous(texts):
             return {name: name for name in texts}
@@ -114,10 +116,7 @@ class ShortNames:
         for key in sorted(keys, key=lambda key: key[0]):
             if max(map(display_width, texts.values())) <= width:
                 return texts
-            fewer = {
-                name: {other: word for other, word in parts.items() if other != key}
-                for name, parts in shown.items()
-            }
+            fewer = {name: _without(parts, {key}) for name, parts in shown.items()}
             while equal := _ambiguous(texts := {name: _text(parts) for name, parts in fewer.items()}):
                 fewer |= {name: shown[name] for name in equal}
             shown = fewer
@@ -125,18 +124,13 @@ class ShortNames:
         return texts if _ambiguous(cut) else cut
 
 
-def _common_of(names: Mapping[str, _Parts]) -> set[tuple[int, str, int]]:
+def _common_of(names: Mapping[str, _Parts]) -> set[_Key]:
     """Return the parts that all of several names have, without which they differ."""
     if len(names) < 2:
         return set()
     first, *others = names.values()
     common = {key for key, word in first.items() if all(parts.get(key) == word for parts in others)}
-    while common and _ambiguous(
-        {
-            name: _text({key: word for key, word in parts.items() if key not in common})
-            for name, parts in names.items()
-        }
-    ):
+    while common and _ambiguous({name: _text(_without(parts, common)) for name, parts in names.items()}):
         common.remove(max(common))
     return common
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import shutil
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
@@ -14,6 +16,7 @@ from ckprof.report.short_names import WHOLE_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import TextIO
 
 RowT = TypeVar("RowT")
 
@@ -35,6 +38,12 @@ class Terminal:
     colour: bool = False
 
 
+def output_width(stream: TextIO) -> int | None:
+    """Return what tables are fitted to: the width of a terminal, or ``COLUMNS``; ``None`` without both."""
+    fitted = stream.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    return shutil.get_terminal_size().columns if fitted else None
+
+
 @dataclass(frozen=True)
 class Column(Generic[RowT]):
     """A column: what it is called, and what it shows of a row."""
@@ -54,8 +63,6 @@ class Column(Generic[RowT]):
     text: Callable[[RowT], str] | None = None
     #: the text for terminals without room for the whole one
     short: Callable[[RowT], str] | None = None
-    #: the heading for terminals without room for the whole one
-    short_name: str = ""
     #: the name in the text, empty if it has none: it is shortened on terminals without room for it
     names: Callable[[RowT], str] | None = None
     #: texts that are cut on a terminal, but for names, stand whole below the table

@@ -12,10 +12,9 @@ if TYPE_CHECKING:
 
 @hookimpl
 def ckprof_register(registry: Additions) -> None:
-    """Register NDJSON, Parquet, run reports and T4."""
+    """Register NDJSON, Parquet and run reports."""
     from ckprof.plugin.protocols import StoreFormat
 
     registry.add_lazy(StoreFormat, "ckprof.store.shard:FORMAT")
     registry.add_lazy(StoreFormat, "ckprof.store.formats.parquet:FORMAT")
     registry.add_lazy(StoreFormat, "ckprof.store.formats.run_json:FORMAT")
-    registry.add_lazy(StoreFormat, "ckprof.store.formats.t4:FORMAT")

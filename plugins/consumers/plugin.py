@@ -6,6 +6,7 @@ import importlib.util
 from typing import TYPE_CHECKING
 
 from ckprof import hookimpl
+from ckprof.plugin.protocols import StoreFormat
 from ckprof_plugins.consumers.protocols import CONSUMERS, Consumer
 
 if TYPE_CHECKING:
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
 
 @hookimpl
 def ckprof_register(registry: Additions) -> None:
-    """Register the kind, and AITER, hipDNN, Inductor, MIOpen, the old library and generated libraries."""
+    """Register T4, the kind, AITER, hipDNN, Inductor, MIOpen, the old library and generated libraries."""
     registry.add(CONSUMERS)
+    registry.add_lazy(StoreFormat, "ckprof_plugins.consumers.t4:FORMAT")
     # what the old library calls its kernels is known there; commands say that it is missing
     if importlib.util.find_spec("ckprof_plugins.extract") is not None:
         registry.add_lazy(

@@ -109,7 +109,7 @@ def test_tables_mark_the_baseline(results, render):
     assert "vs vendor" in text and "baseline vendor: vendor 1.2" in text
     row = next(line for line in text.splitlines() if "kernel_2" in line)
     assert "1.50" in row
-    assert "'vs vendor': how many times as fast as the baseline." in text
+    assert "'vs vendor': speed-up over the baseline" in text
     assert "vs vendor" not in render(results)
 
 

@@ -50,12 +50,11 @@ def test_unsupported_instances_are_counted_by_reason(results: RunResults) -> Non
     unsupported = sum(one.status is Status.UNSUPPORTED for one in run.outcomes)
     text = terminal_document(run).text(WIDE)
     assert len(table_of(text)) == 2 + len(run.outcomes) - unsupported
-    assert f"{unsupported} unsupported, by the first condition" in text and "--all" in text
+    assert f"{unsupported} unsupported, by the first condition that is not met:" in text
     assert re.search(r"^ +2  vector-c: not met \(instance 4\)$", text, re.MULTILINE)
     assert re.search(r"^ +1  layout: not met \(instance 6\)$", text, re.MULTILINE)
     full = terminal_document(run, all_rows=True).text(WIDE)
     assert len(table_of(full)) == 2 + len(run.outcomes)
-    assert "--all" not in full
 
 
 @pytest.mark.parametrize("width", [70, 80, 100, 120])
@@ -93,8 +92,7 @@ def test_the_common_beginning_of_names_is_said_once(results: RunResults) -> None
     )
     run = dataclasses.replace(results, instances=named)
     text = terminal_document(run).text(Terminal(width=80))
-    assert text.count("grouped_conv_fwd_fp16_") == 1
-    assert "[2] 2 " in text
+    assert text.count("grouped_conv_fwd") == 1 and "[2] fp16_2 " in text
     assert "[2] grouped_conv_fwd_fp16_2 " in terminal_document(run).text(WIDE)
 
 
@@ -118,7 +116,13 @@ def test_the_terminal_of_a_console(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("COLUMNS", "91")
     assert Console(out=_Tty()).terminal == Terminal(width=91, colour=True)
-    assert Console(out=io.StringIO()).terminal is None
+    assert Console(out=io.StringIO()).terminal == Terminal(width=91)
+    console = Console(out=io.StringIO())
+    with console.collected():
+        assert console.terminal is None, "a file is no terminal"
+    monkeypatch.delenv("COLUMNS")
+    assert console.terminal is None
+    monkeypatch.setenv("COLUMNS", "91")
     monkeypatch.setenv("NO_COLOR", "1")
     assert Console(out=_Tty()).terminal == Terminal(width=91, colour=False)
 

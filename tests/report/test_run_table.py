@@ -15,7 +15,7 @@ from ckprof.model.outcome import Status
 from ckprof.model.results import RunResults
 from ckprof.report.run_data import as_json, render_csv
 from ckprof.report.run_summary import terminal_document
-from ckprof.report.run_table import run_document
+from ckprof.report.run_table import run_document, run_notes
 from ckprof.report.table import Terminal
 from tests.report.conftest import REFUSALS
 
@@ -27,7 +27,8 @@ def test_the_table_shows_every_status_and_ends_like_ckprofiler(results: RunResul
     assert "ok (not verified)" in text
     assert "because of run_error" in text  # reasons are put on one line
     assert "9 instances: 3 ok, 1 unsupported, 1 compile_error" in text
-    assert "Best configuration parameters:\nname: Kernel<2> (instance 2)\ntime_ms: 2 (median of 10)\n" in text
+    assert "Best configuration parameters:\nname: Kernel<2> (instance 2)\ntime_ms: 2\n" in text
+    assert text.endswith("winner: [2] kernel_2, list.conf:3, 2 ms, 2x faster than the next\n")
     assert "±" in text
 
 
@@ -95,11 +96,35 @@ def test_cut_off_and_noisy_times_are_counted_under_the_table(results: RunResults
         for spread_ms, one in zip(range(len(results.outcomes)), results.outcomes, strict=True)
     ]
     run = dataclasses.replace(results, outcomes=tuple(changed))
-    for text in (run_document(run).text(), terminal_document(run).text(Terminal(width=300))):
-        assert ("2 of 4 times were cut off by the time limit" in text) == (stopped_by != "stdrel")
-        assert "2 of 4 times are noisy: their spread is more than 5 % of the median" in text
-        assert "units of the device in timed launches: tiles (2 kernels), fp32 (1 kernel)" in text
-    assert "noisy" not in run_document(results).text() and "cut off" not in run_document(results).text()
+    stopped = "stopped by the time limit before the criterion: 2 of 4 times"
+    for text in (
+        run_document(run, None).text(),
+        terminal_document(run, notes=None).text(Terminal(width=300)),
+    ):
+        assert (stopped in text) == (stopped_by != "stdrel")
+        assert "noisy: 2 of 4 times, spread above 5 % of the median" in text
+        assert "compute path: tiles (2 kernels), fp32 (1 kernel)" in text
+    assert "noisy" not in run_document(results).text() and "stopped by" not in run_document(results).text()
+
+
+def test_notes_are_said_once_per_run_and_four_by_default(results: RunResults) -> None:
+    run = dataclasses.replace(results, warnings=tuple("abcd"))
+    twice = dataclasses.replace(
+        run,
+        problems=(results.problems[0], dataclasses.replace(results.problems[0], batch=99)),
+        outcomes=(*run.outcomes, *(dataclasses.replace(one, problem_index=1) for one in run.outcomes)),
+        cases=(),
+    )
+    every = run_notes(twice)
+    assert len(every) > 4 and every[0] == "warning: a"
+    for document, expected in (
+        (run_document(twice), [*every[:3], f"{len(every) - 3} more notes: -v"]),
+        (terminal_document(twice, notes=None), every),
+    ):
+        assert document.text().count("\n".join(expected)) == 1
+        assert (
+            document.text().count("\nwinner: [2] kernel_2, list.conf:3, 2 ms, 2x faster than the next\n") == 2
+        )
 
 
 def test_kernels_in_place_of_instances_are_named(results) -> None:

@@ -114,7 +114,7 @@ def test_tables_best_and_printed_results_have_the_same_names(
         common = ShortNames(names)
         lines = text.splitlines()
         assert f"common to all names: {common.common}" in " ".join(text.split())
-        assert not any(name in text for name in NAMES)
+        assert any(name in text for name in NAMES) == (names is not NAMES), "the best are whole below"
         for name in NAMES[1:3]:
             assert any(common.short(name) in line for line in lines)
 
@@ -131,6 +131,15 @@ def test_comparisons_have_the_same_names() -> None:
     found = compare(side_of("old.db", side(Made(seed=1))), side_of("new.db", side(slower)))
     text = comparison_document(found).text(Terminal(width=100))
     assert MIDDLES[0] in text and NAMES[0] not in text
+
+
+def test_printed_results_are_whole_without_a_terminal_and_name_no_option(
+    named: RunResults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    text = str(Results(replace(named, warnings=("more in several --passes",))))
+    assert NAMES[1] in text and "GB/s" in text and "no room" not in text
+    assert "--" not in re.sub("-{3,}", "", text) and "several passes" in text
 
 
 @pytest.mark.parametrize("columns", [40, 60, 200])

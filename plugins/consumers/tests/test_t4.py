@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from ckprof.errors import InputError
 from ckprof.model.outcome import Status
 from ckprof.plugin.protocols.converters import ImportHints
-from ckprof.store.formats import t4
 from ckprof.store.query import StoreQuery
+from ckprof_plugins.consumers import t4
 from tests.store.samples import attempts, check_format, make_attempt, make_store
 
 
