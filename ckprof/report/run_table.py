@@ -210,8 +210,6 @@ def run_notes(results: RunResults) -> list[str]:
     """Return what limits the trust in a run's times, then how it verified and what computed."""
     outcomes = [outcome for index in range(len(results.problems)) for outcome in results.of_problem(index)]
     timed = [outcome.measurement for outcome in outcomes if outcome.measurement]
-    if not timed:
-        return []
     verifications = [outcome.verification for outcome in outcomes if outcome.verification]
     checked = checked_text(verifications)
     on_device = any(seen.reference == DEVICE_REFERENCE for seen in verifications)
