@@ -43,9 +43,7 @@ def test_nothing_heavy_is_imported_before_it_is_needed():
 
 
 @pytest.mark.parametrize(
-    "module",
-    [ckprof.profiler, ckprof_plugins.directions._convolution.problem],
-    ids=lambda m: m.__name__,
+    "module", [ckprof.profiler, ckprof_plugins.directions._convolution.problem], ids=lambda m: m.__name__
 )
 def test_examples_in_docstrings(module):
     found = doctest.testmod(module, globs={"ckprof": ckprof, "Problem": ckprof.Problem})

@@ -54,11 +54,7 @@ def registry() -> Registry:
 
 def enumerated(registry: Registry, keep_defects: bool) -> list[Any]:
     request = RuleSetRequest(
-        arch=ARCH,
-        directions=("fwd",),
-        ndims=(2, 3),
-        dtypes=DTYPES,
-        read_lists=shipped_list_reader(registry),
+        arch=ARCH, directions=("fwd",), ndims=(2, 3), dtypes=DTYPES, read_lists=shipped_list_reader(registry)
     )
     candidates = entry_candidates(registry.rule_sets.find("full").enumerate(request), registry, "full")
     if keep_defects:

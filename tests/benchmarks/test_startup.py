@@ -11,8 +11,7 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    "command",
-    ["--help", "--version", "list directions", "convert forward/tests/nhwgc_fp16 -o catalog.json"],
+    "command", ["--help", "--version", "list directions", "convert forward/tests/nhwgc_fp16 -o catalog.json"]
 )
 def test_startup(benchmark: Any, command: str, tmp_path: Path) -> None:
     def call() -> None:

@@ -67,7 +67,7 @@ def test_several_catalogs_need_a_folder(ckprof, tmp_path):
     assert (called.code, "name a folder with -o" in called.err) == (ExitCode.USAGE, True)
     assert ckprof("convert", "forward/tests/ngchw_depthwise", "-o", "new/").code == 0
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [
-        *("ngchw_bf16.json", "ngchw_fp16.json", "ngchw_fp32.json"),
+        *("ngchw_bf16.json", "ngchw_fp16.json", "ngchw_fp32.json")
     ]
     native = ckprof("convert", "new/ngchw_fp16.json", "--to", "native", "-o", "new/")
     assert (native.code, (tmp_path / "new/ngchw_fp16.conf").exists()) == (0, True)

@@ -35,7 +35,7 @@ def test_the_table_says_what_became_of_each_list(ckprof, tree, tmp_path):
         row.split()[0].removeprefix(f"{tree}/"): row.split(None, 1)[1] for row in called.out.splitlines()[2:5]
     }
     assert re.split(r"\s{2,}", rows["forward/tests/nhwgc_fp16.conf"].strip()) == [
-        *("4", "2", "1 comment, 1 duplicate", "0", "written nhwgc_fp16.json"),
+        *("4", "2", "1 comment, 1 duplicate", "0", "written nhwgc_fp16.json")
     ]
     assert "written ngchw_fp32.json, written ngchw_fp16.json" in rows["forward/tests/ngchw_depthwise.conf"]
     assert called.out.splitlines()[-1].endswith("dropped lines: 1 comment, 1 duplicate")

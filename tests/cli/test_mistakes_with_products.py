@@ -51,11 +51,7 @@ def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             3,
             ["M128 N192 K104: the problem line says bf16, the list has fp16 instances"],
         ),
-        (
-            ["--conf", "one.json", "--problem-set", "resnet50"],
-            3,
-            ["expected a problem of gemm"],
-        ),
+        (["--conf", "one.json", "--problem-set", "resnet50"], 3, ["expected a problem of gemm"]),
         (
             ["--conf", "one.json", "--reference", "device", "--target", "cpu", *ONE],
             2,

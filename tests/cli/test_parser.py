@@ -25,20 +25,11 @@ LIST = "forward/tests/nhwgc_fp16"
             ("unknown option '--probelm'; did you mean '--problem'?", "'ckprof run --help'"),
         ),
         (("list", "lists", "--fromat=json"), ("did you mean '--format'?", "'ckprof list lists --help'")),
-        (
-            ("list", "instnces"),
-            ("'instnces'; did you mean 'instances'?", "ckprof list --help"),
-        ),
-        (
-            ("run", "fwd", "--format", "jsn"),
-            ("format 'jsn'; did you mean 'json'?",),
-        ),
+        (("list", "instnces"), ("'instnces'; did you mean 'instances'?", "ckprof list --help")),
+        (("run", "fwd", "--format", "jsn"), ("format 'jsn'; did you mean 'json'?",)),
         (("run", "--conf", LIST, "--dtype", "fp61"), ("data type 'fp61'; did you mean 'fp16'?",)),
         (("run", "--conf", LIST, "--layout", "nhwcg"), ("layout 'nhwcg'; did you mean 'nhwgc'?",)),
-        (
-            ("list", "instances", "--conf", LIST, "--arch", "gfx905"),
-            ("architecture", "did you"),
-        ),
+        (("list", "instances", "--conf", LIST, "--arch", "gfx905"), ("architecture", "did you")),
         (("run", "legacy.conf"), ("type 'ckprof run --conf legacy.conf'",)),
         (("generate", "my/list.json"), ("type 'ckprof generate DIRECTION --conf my/list.json'",)),
         (("run", "fwd", "legacy.conf"), ("unexpected argument 'legacy.conf'", "type --conf legacy.conf")),

@@ -24,16 +24,10 @@ REJECTED = "DeviceGroupedConvFwdMultipleD_Wmma_CShuffle<1>"
 #: lines that explain once called wrong, or dropped for another reason, where the converter did not
 APART = (
     # an annotation that says what the line's operation is
-    (
-        "forward/convscale_relu/profiler/ndhwgc_fp8_fp32.conf",
-        lambda text: text,
-    ),
+    ("forward/convscale_relu/profiler/ndhwgc_fp8_fp32.conf", lambda text: text),
     # what is wrong with an annotation comes before what is wrong with the line, and before its family
     ("forward/profiler/nhwgc_fp16.conf", lambda text: f"{text}  # ckprof: elementwise_op=3"),
-    (
-        "forward/profiler/nhwgc_fp16.conf",
-        lambda text: f"{REJECTED}  # ckprof: elementwise_op=3",
-    ),
+    ("forward/profiler/nhwgc_fp16.conf", lambda text: f"{REJECTED}  # ckprof: elementwise_op=3"),
     # a line that lacks a field, rather than one of an older revision
     ("forward/profiler/nhwgc_fp16.conf", lambda text: text.replace("<2,", "<", 1)),
 )

@@ -7,6 +7,7 @@ import pytest
 
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.layout import find_layout
+from tests.cases import Cases
 
 from .samples import FAMILIES, SHORT, change, line
 
@@ -39,95 +40,46 @@ def summary(record):
     return " ".join((*shapes, *words, f"groups={values['num_groups_to_merge']}"))
 
 
-BLOCKS = [
-    (
-        line("forward", "fp32"),
-        "fp32",
-        "64,16,16 1,1,1 16,16,4 4,1,1 compv1 intrawave default groups=8",
-    ),
-    (
-        line("forward_large_tensor", "bf16"),
-        "bf16",
-        "64,64,32 1,1,1 32,32,16 1,1,1 compv1 intrawave default split_image groups=1",
-    ),
-    (
-        line("forward_v3", "fp32"),
-        "fp32",
-        "128,128,32 2,2,1 32,32,8 4,4,8 compv4 intrawave filter1x1_pad0 double_smem_buffer groups=1",
-    ),
-    (
-        line("backward_weight", "bf16"),
-        "bf16",
-        "128,256,32 2,2,1 32,32,16 8,8,8 compv1 intrawave default groups=1",
-    ),
-    (
-        line("backward_weight_v3", "bf16"),
-        "bf16",
-        "256,32,64 4,1,1 32,32,16 8,8,8 basic_async_v1 intrawave default groups=1",
-    ),
-    (
-        line("backward_weight_two_stage", "bf16"),
-        "bf16",
-        "32,32,32 1,1,1 32,32,16 2,2,1 compv1 intrawave default two_stage groups=2",
-    ),
-    (
-        line("backward_weight_explicit"),
-        "bf16",
-        "128,128,64 2,2,1 32,32,16 8,8,4 compv4 intrawave filter1x1_stride1_pad0 "
-        "double_smem_buffer explicit_gemm groups=1",
-    ),
-    (
-        line("backward_weight_explicit")
-        .replace("256, BlkTile: 128x128x64, WaveTile: 32x32", "128, BlkTile: 32x16x64, WaveTile: 16x16")
-        .replace("WaveMap: 2x2, VmemReadVec: 8x8xSeq(4)", "WaveMap: 1x1, VmemReadVec: 4x1xSeq(1)")
-        .replace("v4", "v1"),
-        "bf16",
-        "32,16,64 2,1,1 16,16,32 4,1,1 compv1 intrawave filter1x1_stride1_pad0 "
-        "two_stage explicit_gemm groups=1",
-    ),
-    (
-        line("backward_data"),
-        "fp16",
-        "16,64,32 1,1,1 16,16,32 8,8,4 compv1 intrawave default groups=1",
-    ),
-    (
-        line("native_backward_weight", "bf16"),
-        "bf16",
-        "64,64,64 2,2,1 16,16,16 8,8,8 basic_async_v1 intrawave default streamk_enabled groups=1",
-    ),
-    (
-        line("native_forward"),
-        "fp16",
-        "64,64,64 2,2,1 16,16,16 8,8,8 basic_async_v1 intrawave default groups=1",
-    ),
-    (
-        line("short_forward"),
-        "fp16",
-        "64,16,32 1,1,1 16,16,32 4,1,1 compv1 intrawave filter3x3 groups=32",
-    ),
-    (
-        line("short_forward_large_tensor"),
-        "fp16",
-        "256,128,32 2,2,1 32,32,16 8,8,8 compv1 intrawave default split_image groups=1",
-    ),
-    (
-        line("short_forward_v3"),
-        "fp16",
-        "128,128,64 2,2,1 32,32,16 8,8,8 compv4 intrawave default double_smem_buffer groups=1",
-    ),
-    (
-        line("short_forward_v3_direct_load"),
-        "fp16",
-        "64,64,64 2,2,1 16,16,32 2,2,4 basic_async_v1 intrawave default groups=1",
-    ),
-]
+#: family, data type and what a line of them becomes
+RECORDS = """
+forward fp32 64,16,16 1,1,1 16,16,4 4,1,1 compv1 intrawave default groups=8
+forward_large_tensor bf16 64,64,32 1,1,1 32,32,16 1,1,1 compv1 intrawave default split_image groups=1
+forward_v3 fp32 128,128,32 2,2,1 32,32,8 4,4,8 compv4 intrawave filter1x1_pad0 double_smem_buffer groups=1
+backward_weight bf16 128,256,32 2,2,1 32,32,16 8,8,8 compv1 intrawave default groups=1
+backward_weight_v3 bf16 256,32,64 4,1,1 32,32,16 8,8,8 basic_async_v1 intrawave default groups=1
+backward_weight_two_stage bf16 32,32,32 1,1,1 32,32,16 2,2,1 compv1 intrawave default two_stage groups=2
+backward_weight_explicit bf16 128,128,64 2,2,1 32,32,16 8,8,4 compv4 intrawave filter1x1_stride1_pad0 \
+double_smem_buffer explicit_gemm groups=1
+backward_data fp16 16,64,32 1,1,1 16,16,32 8,8,4 compv1 intrawave default groups=1
+native_backward_weight bf16 64,64,64 2,2,1 16,16,16 8,8,8 basic_async_v1 intrawave default \
+streamk_enabled groups=1
+native_forward fp16 64,64,64 2,2,1 16,16,16 8,8,8 basic_async_v1 intrawave default groups=1
+short_forward fp16 64,16,32 1,1,1 16,16,32 4,1,1 compv1 intrawave filter3x3 groups=32
+short_forward_large_tensor fp16 256,128,32 2,2,1 32,32,16 8,8,8 compv1 intrawave default split_image groups=1
+short_forward_v3 fp16 128,128,64 2,2,1 32,32,16 8,8,8 compv4 intrawave default double_smem_buffer groups=1
+short_forward_v3_direct_load fp16 64,64,64 2,2,1 16,16,32 2,2,4 basic_async_v1 intrawave default groups=1
+"""
+#: too narrow for one stage
+NARROW = (
+    line("backward_weight_explicit")
+    .replace("256, BlkTile: 128x128x64, WaveTile: 32x32", "128, BlkTile: 32x16x64, WaveTile: 16x16")
+    .replace("WaveMap: 2x2, VmemReadVec: 8x8xSeq(4)", "WaveMap: 1x1, VmemReadVec: 4x1xSeq(1)")
+    .replace("v4", "v1")
+)
 
 
-@pytest.mark.parametrize(("text", "dtype", "expected"), BLOCKS, ids=[block[0][:60] for block in BLOCKS])
-def test_gemm_records(convert, text, dtype, expected):
-    _, record = convert_one(convert, text, dtype)
-    assert summary(record) == expected
-    assert (record.id, record.epilogue, record.num_wave_groups) == (0, "cshuffle", 1)
+def test_gemm_records(convert):
+    with Cases() as cases:
+        for family, dtype, expected in (row.split(" ", 2) for row in RECORDS.strip().splitlines()):
+            with cases.case(family):
+                _, record = convert_one(convert, line(family, dtype), dtype)
+                assert summary(record) == expected
+                assert (record.id, record.epilogue, record.num_wave_groups) == (0, "cshuffle", 1)
+    _, record = convert_one(convert, NARROW, "bf16")
+    assert summary(record) == (
+        "32,16,64 2,1,1 16,16,32 4,1,1 compv1 intrawave filter1x1_stride1_pad0 two_stage "
+        "explicit_gemm groups=1"
+    )
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -55,10 +55,7 @@ def test_every_shipped_list_accounts_for_every_line(converter, name):
 
 @pytest.mark.parametrize(
     "table",
-    [
-        pytest.param((16, 32), id="newer"),
-        pytest.param((8, 16), id="older", marks=pytest.mark.thorough),
-    ],
+    [pytest.param((16, 32), id="newer"), pytest.param((8, 16), id="older", marks=pytest.mark.thorough)],
 )
 def test_all_catalogs_are_those_of_an_independent_reading(converter, monkeypatch, table):
     for dtype in ("fp16", "bf16"):

@@ -137,11 +137,7 @@ VALUES = st.sampled_from(
 )
 
 
-@given(
-    family=st.sampled_from(SAMPLES),
-    dtype=st.sampled_from(SHARED_TYPES),
-    data=st.data(),
-)
+@given(family=st.sampled_from(SAMPLES), dtype=st.sampled_from(SHARED_TYPES), data=st.data())
 @settings(max_examples=400)
 def test_lines_of_every_family_come_back(family, dtype, data):
     """List to catalog to native lines to catalog: nothing is lost, whatever the list says."""

@@ -10,10 +10,7 @@ BEGIN = "<!-- made by tests/docs/test_ckprofiler_lines.py -->\n"
 
 
 def table() -> str:
-    lines = [
-        "| operation | arguments | types | layouts | last | epilogue |",
-        "| --- " * 6 + "|",
-    ]
+    lines = ["| operation | arguments | types | layouts | last | epilogue |", "| --- " * 6 + "|"]
     for direction in shipped_directions():
         for form in direction.all_forms:
             cells = (

@@ -151,8 +151,7 @@ def inspected(ckprof, conf: Path) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "instruction"),
-    [("fp8", "v_mfma_f32_32x32x16_fp8_fp8"), ("int8", "v_mfma_i32_32x32x16_i8")],
+    ("dtype", "instruction"), [("fp8", "v_mfma_f32_32x32x16_fp8_fp8"), ("int8", "v_mfma_i32_32x32x16_i8")]
 )
 def test_matrix_instructions_of_eight_bits(dtype, instruction, ckprof, tmp_path):
     (kernel,) = inspected(ckprof, write_catalog(tmp_path / "one.json", "rcr", dtype, [{}]))["kernels"]

@@ -35,10 +35,7 @@ KERNELS = {
         {**TILE, "pipeline": "compv1", "vector_size_a": 4, "vector_size_b": 4, "vector_size_c": 4},
         {**TILE, "pipeline": "compv1", "specialization": "filter1x1_stride1_pad0"},
     ],
-    "bwd_weight": [
-        {**TILE, "pipeline": "compv1"},
-        {**TILE, "pipeline": "compv1", "tile_n": 128},
-    ],
+    "bwd_weight": [{**TILE, "pipeline": "compv1"}, {**TILE, "pipeline": "compv1", "tile_n": 128}],
 }
 #: every pipeline of November's headers
 PIPELINES = {
@@ -76,10 +73,7 @@ def functions(path: Path) -> dict[str, tuple[list[str], dict[str, object]]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("direction", "variant"),
-    [("fwd", "forward"), ("bwd_weight", "bwd_weight")],
-)
+@pytest.mark.parametrize(("direction", "variant"), [("fwd", "forward"), ("bwd_weight", "bwd_weight")])
 def test_kernels_of_one_unit_have_the_code_of_kernels_by_themselves(ckprof, tmp_path, direction, variant):
     kernels = KERNELS[variant]
     catalog = write_catalog(tmp_path / "list.json", variant, kernels)

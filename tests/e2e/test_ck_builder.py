@@ -50,8 +50,7 @@ def test_forward_is_the_shipped_list_line_for_line(ckprof):
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=() if name in IN_THE_GATE else pytest.mark.slow) for name in SHIPPED],
+    "name", [pytest.param(name, marks=() if name in IN_THE_GATE else pytest.mark.slow) for name in SHIPPED]
 )
 def test_other_lists_of_forward_are_what_the_builder_prints(name, ckprof):
     done = ckprof(

@@ -23,9 +23,7 @@ ROUNDS = ("--round-time", "0.02", "--exhaustive", "--max-rounds", "4")
 
 @pytest.fixture
 def swept(ckprof: Ckprof, short_list: Path) -> Path:
-    ckprof(
-        *("sweep", "fwd", "--conf", short_list, "--problem", PROBLEM, "--store", "old.db", *ROUNDS),
-    ).ok()
+    ckprof(*("sweep", "fwd", "--conf", short_list, "--problem", PROBLEM, "--store", "old.db", *ROUNDS)).ok()
     return short_list
 
 
@@ -99,10 +97,7 @@ NETWORK = """{
 
 @pytest.mark.parametrize(
     "command",
-    [
-        ("sweep", "fwd", *ROUNDS),
-        ("run", "fwd", "--rounds", "2", "--max-time", "0.05"),
-    ],
+    [("sweep", "fwd", *ROUNDS), ("run", "fwd", "--rounds", "2", "--max-time", "0.05")],
     ids=["sweep", "run"],
 )
 def test_layers_lines_and_roofs_are_kept_whatever_measures(

@@ -33,10 +33,7 @@ SMALL = {
 INSTANCES: dict[str, list[dict[str, Any]]] = {
     "fwd": [{"layout": "nhwgc"}, {"layout": "nwgc"}],
     "bwd_data": [{"layout": "nhwgc"}, {"layout": "ndhwgc"}],
-    "bwd_weight": [
-        {"layout": "nhwgc"},
-        {"layout": "nhwgc", "family": TwoStagePipeline, "two_stage": True},
-    ],
+    "bwd_weight": [{"layout": "nhwgc"}, {"layout": "nhwgc", "family": TwoStagePipeline, "two_stage": True}],
 }
 DIRECTIONS = {one.id: one for one in shipped_directions()}
 #: of patches that meet nowhere; the image of a transformer at a quarter of its size

@@ -36,10 +36,7 @@ class Inference(Forward):
 def ckprof_register(registry):
     registry.add(Inference())
 '''
-KERNEL = (
-    "--instance-spec",
-    "tile=64x64x32,waves=2x2x1,mma=16x16x16,gemm_pipeline=compv3,vectors=4,4,4",
-)
+KERNEL = ("--instance-spec", "tile=64x64x32,waves=2x2x1,mma=16x16x16,gemm_pipeline=compv3,vectors=4,4,4")
 PROBLEM = "conv -n 1 -c 8 -H 6 -W 6 -k 8 -y 3 -x 3 -p 1 -q 1"
 
 

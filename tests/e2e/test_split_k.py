@@ -75,7 +75,7 @@ def test_backward_data(ckprof: Ckprof, tmp_path: Path) -> None:
     data = list_of(tmp_path / "nhwgc_fp32.conf", "backward_data/tests/nhwgc_fp32", 1)
     found = outcomes(ckprof, "bwd_data", "--conf", data, "--split-k", "1,2,500,auto", "--why")
     assert [(o["split_k"], o["status"]) for o in sorted(found, key=lambda o: o["split_k"])] == [
-        *((-1, "unsupported"), (1, "ok"), (2, "ok"), (500, "unsupported")),
+        *((-1, "unsupported"), (1, "ok"), (2, "ok"), (500, "unsupported"))
     ]
     reasons = {o["split_k"]: o["reason"] for o in found}
     assert reasons[-1] == "split_k = -1: a backward-data kernel does not choose it by itself"

@@ -62,10 +62,7 @@ def test_a_sweep_is_stored_and_goes_on(sweep, ckprof: Ckprof, tmp_path: Path) ->
     assert "in the store: 4, " in second.err
     assert "done: 2 of 2 rankings are finished" in second.out
     third = sweep()
-    assert (third.code, third.out) == (
-        ExitCode.OK,
-        "nothing is left to do: results.db has all 8 outcomes\n",
-    )
+    assert (third.code, third.out) == (ExitCode.OK, "nothing is left to do: results.db has all 8 outcomes\n")
 
     with Store(tmp_path / "results.db") as store:
         attempts = list(store)

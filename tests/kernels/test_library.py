@@ -11,13 +11,7 @@ from ckprof import BuildOptions, InstanceQuery, Profiler
 from ckprof.errors import NothingLeftError, PluginError, ToolchainError
 from ckprof.events import Level, Message, Progress, ProgressEnded
 from ckprof.kernels.choose import choose_instances
-from ckprof.kernels.library import (
-    build_library,
-    build_messages,
-    generate_sources,
-    link_library,
-    make_parts,
-)
+from ckprof.kernels.library import build_library, build_messages, generate_sources, link_library, make_parts
 from ckprof.model.outcome import Status
 from ckprof.model.recipe import MachinePart, Product, Purpose
 from ckprof.model.results import BuildSummary

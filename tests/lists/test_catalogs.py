@@ -186,10 +186,7 @@ def test_the_very_bytes_do_not_differ():
             lambda d: d["instances"][1].update(id=4),
             ["instances[id 3]: is missing", "instances[id 4]: is not in the list"],
         ),
-        (
-            lambda d: d["instances"].append(d["instances"][0]),
-            ["instances[2]: repeats the id 0"],
-        ),
+        (lambda d: d["instances"].append(d["instances"][0]), ["instances[2]: repeats the id 0"]),
         (lambda d: d["instances"].append(7), ["instances[2]: has no id"]),
         (lambda d: d.update(instances=None), ["instances: is no list of records"]),
         (lambda d: d.pop("layout"), ['layout: is missing, expected "ngchw"']),

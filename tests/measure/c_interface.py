@@ -34,12 +34,7 @@ class ConvBwdwProblemC(ctypes.Structure):
 class CTiming(ctypes.Structure):
     """``ckprof_conv_timing``."""
 
-    _fields_: ClassVar = [
-        ("warmup", c_int),
-        ("repeat", c_int),
-        ("median", c_int),
-        ("flush_bytes", c_size_t),
-    ]
+    _fields_: ClassVar = [("warmup", c_int), ("repeat", c_int), ("median", c_int), ("flush_bytes", c_size_t)]
 
 
 #: Function -> (result, arguments).

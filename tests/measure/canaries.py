@@ -25,10 +25,7 @@ def canary_source(
         f"[[maybe_unused]] int threads, [[maybe_unused]] double* ms)\n{{ {body} }}\n"
     )
     return CanarySource(
-        files=(path,),
-        compiler=(find_compiler() or "g++",),
-        flags=("-shared", "-fPIC"),
-        machine="",
+        files=(path,), compiler=(find_compiler() or "g++",), flags=("-shared", "-fPIC"), machine=""
     )
 
 

@@ -136,13 +136,7 @@ def test_kernel_of_another_type_is_caught(run, dtype):
 
 def test_closing_the_generator_ends_the_worker(library, tmp_path):
     results = run_instances(
-        library,
-        ARCH,
-        ScaleDirection(),
-        [make_instance("ok")] * 2,
-        [make_problem()],
-        QUICK,
-        lock_dir=tmp_path,
+        library, ARCH, ScaleDirection(), [make_instance("ok")] * 2, [make_problem()], QUICK, lock_dir=tmp_path
     )
     next(results)
     assert worker_processes(os.getpid())

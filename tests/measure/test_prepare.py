@@ -85,13 +85,7 @@ def test_the_cpu_serves_where_the_device_cannot(tmp_path):
 
     def prepared(operation, problem, options, can_check=True):
         return prepare_problem(
-            operation,
-            problem,
-            layout,
-            DataType.FP32,
-            options,
-            tmp_path,
-            can_check=can_check,
+            operation, problem, layout, DataType.FP32, options, tmp_path, can_check=can_check
         )
 
     assert prepared(Forward(), SCALE, RunOptions()).on_device

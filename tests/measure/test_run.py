@@ -127,7 +127,7 @@ def test_what_was_measured_is_not_lost_with_what_ends_a_run(ended, what):
     results, error = ended(["ok", "ok_10ms"], tell)
     assert isinstance(error, what if isinstance(what, type) else ToolchainError)
     assert results.partial and [(one.key, one.problem_index) for one in results.outcomes] == [
-        *(("refused", 0), ("ok", 0)),
+        *(("refused", 0), ("ok", 0))
     ]
 
 

@@ -23,10 +23,7 @@ def test_a_lasting_name_has_the_key_in_any_case() -> None:
 
 def test_a_store_keeps_what_every_kernel_has() -> None:
     types = TypeSet(
-        operands=(DataType.FP32,) * 2,
-        acc=DataType.FP32,
-        result=DataType.FP32,
-        compute_type=ComputeType.TF32,
+        operands=(DataType.FP32,) * 2, acc=DataType.FP32, result=DataType.FP32, compute_type=ComputeType.TF32
     )
     common = {
         "key": "k",

@@ -8,14 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from ckprof.errors import ExitCode, InputError
-from ckprof.model.problem_case import (
-    OtherOperationError,
-    ProblemCase,
-    ProblemLine,
-    as_case,
-    merged,
-    plain,
-)
+from ckprof.model.problem_case import OtherOperationError, ProblemCase, ProblemLine, as_case, merged, plain
 from ckprof.model.types import DataType
 from tests.report.conftest import PROBLEM
 

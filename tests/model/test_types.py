@@ -7,14 +7,7 @@ import numpy as np
 import pytest
 
 from ckprof.errors import ExitCode, UsageError
-from ckprof.model.types import (
-    ComputeType,
-    DataType,
-    TypeSet,
-    accumulator_of,
-    spellings,
-    types_on,
-)
+from ckprof.model.types import ComputeType, DataType, TypeSet, accumulator_of, spellings, types_on
 from tests.cases import each
 
 FP8, BF8, INT8 = DataType.FP8, DataType.BF8, DataType.INT8

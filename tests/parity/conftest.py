@@ -68,12 +68,7 @@ def side_of(registry: Registry) -> Callable[..., StringSide]:
         texts = list(texts)
         marks = list(identities) if identities is not None else list(range(len(texts)))
         entries = tuple(
-            Entry(
-                text=text,
-                parsed=registry.strings.parse(text),
-                source=f"{name}:{number}",
-                identity=mark,
-            )
+            Entry(text=text, parsed=registry.strings.parse(text), source=f"{name}:{number}", identity=mark)
             for number, (text, mark) in enumerate(zip(texts, marks, strict=True), 1)
         )
         return StringSide(name=name, origin=name, entries=entries, **more)

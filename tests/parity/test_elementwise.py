@@ -61,10 +61,7 @@ KEPT_OF_GRADIENTS = [
 
 @pytest.mark.parametrize(
     ("kind", "operation", "layouts"),
-    [
-        *((kind, *kept) for kind in ("fwd", "fwd v3", "native fwd") for kept in KEPT),
-        *KEPT_OF_GRADIENTS,
-    ],
+    [*((kind, *kept) for kind in ("fwd", "fwd v3", "native fwd") for kept in KEPT), *KEPT_OF_GRADIENTS],
 )
 def test_what_kernels_have_is_kept_and_compared(ckprof, tmp_path, kind, operation, layouts):
     line = with_operation(kind, operation, layouts)

@@ -18,10 +18,7 @@ from tests.measure.fakes import find_compiler
 from .samples import STREAM_K_LIST, first_line
 from .told_library import build_told_library
 
-pytestmark = [
-    pytest.mark.compiler,
-    pytest.mark.skipif(find_compiler() is None, reason="no C++ compiler"),
-]
+pytestmark = [pytest.mark.compiler, pytest.mark.skipif(find_compiler() is None, reason="no C++ compiler")]
 
 
 def test_a_kernel_that_says_something_else_than_its_instance_is_found_first(ckprof, told, tmp_path):

@@ -63,10 +63,7 @@ def test_lists_say_what_they_are_for(ckprof):
         (("fwd", "--conf", LIST, "--fail-on", ","), "--fail-on: expected missing"),
         (("fwd", "--conf", LIST, "--format", "xml"), "unknown parity format 'xml'"),
         (("fwd", "--conf", LIST, "--revision", "2020"), "unknown CK revision '2020'"),
-        (
-            ("fwd", "--conf", LIST, "--library", "x.so", "--generated", "catalog"),
-            "contradict each other",
-        ),
+        (("fwd", "--conf", LIST, "--library", "x.so", "--generated", "catalog"), "contradict each other"),
         (("--all", "--against", "x"), "--against, --builder and --library belong to lists"),
         (("--locked", "--all"), "--locked and --all contradict"),
         (("forwards", "--all"), "unknown direction 'forwards'"),

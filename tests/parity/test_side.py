@@ -123,11 +123,7 @@ class Printing:
     def print_lists(self, tree, direction, **lists):
         self.asked = (tree, direction, lists["layouts"])
         self.lines, self.dtypes = lists["lines"], lists["dtypes"]
-        return (
-            {"forward/profiler/x.conf": self._text},
-            frozenset({"Silent"}),
-            ("some have none",),
-        )
+        return ({"forward/profiler/x.conf": self._text}, frozenset({"Silent"}), ("some have none",))
 
 
 def printed_by(*readers):
@@ -168,11 +164,7 @@ def test_a_side_without_them_has_them_as_skipped_ones():
     )
     told = side.without(left_out)
     assert [entry.source for entry in told.entries] == ["one.conf:2"]
-    assert [skip for _, skip in told.skipped] == [
-        invalid[1],
-        left_out["one.conf:3"],
-        left_out["two.conf:1"],
-    ]
+    assert [skip for _, skip in told.skipped] == [invalid[1], left_out["one.conf:3"], left_out["two.conf:1"]]
 
 
 def test_nothing_printed_and_nobody_to_ask_are_errors():

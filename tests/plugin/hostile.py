@@ -214,20 +214,11 @@ CASES: dict[str, Case] = {
         command=("problems", "convert", "--problem", "mine 3"),
         code=4,
     ),
-    "pipeline": Case(
-        kind="pipeline",
-        make=pipeline,
-        member="label",
-        command=("list", "pipelines"),
-    ),
+    "pipeline": Case(kind="pipeline", make=pipeline, member="label", command=("list", "pipelines")),
     "target": Case(kind="target", make=MyTarget, member="findings", command=("doctor",)),
     "device": Case(kind="device", make=MyDevice, member="findings", command=("doctor",)),
     "baseline": Case(
-        kind="baseline",
-        make=MyBaseline,
-        member="missing",
-        command=(*RUN, "--baseline", "mine"),
-        code=5,
+        kind="baseline", make=MyBaseline, member="missing", command=(*RUN, "--baseline", "mine"), code=5
     ),
     "rule set": Case(
         kind="rule set",

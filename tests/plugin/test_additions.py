@@ -14,14 +14,7 @@ from ckprof.plugin.protocols import Observer, RuleSet, Target
 from ckprof.plugin.registry import Registry
 from ckprof.testing.plugins import Registering
 from ckprof_plugins.directions.fwd import Forward
-from tests.plugin.stubs import (
-    StubObserver,
-    StubPipeline,
-    StubRuleSet,
-    Tool,
-    providing,
-    registry_of,
-)
+from tests.plugin.stubs import StubObserver, StubPipeline, StubRuleSet, Tool, providing, registry_of
 
 LAZY = [StubRuleSet("mine")]
 

@@ -92,10 +92,7 @@ def test_what_is_there_stays(kind, tmp_path, capsys):
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        *(("--new", "a", "--dir", "no"), ("--dir", "."), ("--new", "a", "--check", "b")),
-        ("--kind", "command"),
-    ],
+    [*(("--new", "a", "--dir", "no"), ("--dir", "."), ("--new", "a", "--check", "b")), ("--kind", "command")],
 )
 def test_wrong_usage(arguments, tmp_path, capsys):
     assert main(["plugins", *arguments]) == ExitCode.USAGE

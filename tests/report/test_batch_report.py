@@ -13,11 +13,7 @@ import pytest
 from ckprof.model.outcome import Status
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.results import BatchResults, ListResult, ListVerdict, RunResults
-from ckprof.report.batch_report import (
-    batch_document,
-    render_batch_csv,
-    render_batch_json,
-)
+from ckprof.report.batch_report import batch_document, render_batch_csv, render_batch_json
 
 
 @pytest.fixture

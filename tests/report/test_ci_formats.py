@@ -12,11 +12,7 @@ from ckprof.compare.compare import Comparison, compare
 from ckprof.compare.side import side_of
 from ckprof.errors import ExitCode
 from ckprof.model.outcome import Status
-from ckprof.model.parity import (
-    DEFAULT_FAIL_ON,
-    ParityFinding,
-    StringComparison,
-)
+from ckprof.model.parity import DEFAULT_FAIL_ON, ParityFinding, StringComparison
 from ckprof.model.results import BatchResults, ListResult, ListVerdict
 from ckprof.report.ci_formats import (
     render_batch_github,
@@ -106,8 +102,7 @@ def test_lists_of_a_batch(results):
 
 
 @pytest.mark.parametrize(
-    ("fail_on", "failures", "skipped"),
-    [(DEFAULT_FAIL_ON, 3, 1), (tuple(ParityFinding), 5, 0), ((), 0, 1)],
+    ("fail_on", "failures", "skipped"), [(DEFAULT_FAIL_ON, 3, 1), (tuple(ParityFinding), 5, 0), ((), 0, 1)]
 )
 def test_junit_has_a_case_per_instance(fail_on, failures, skipped):
     root = ElementTree.fromstring(render_parity_junit(report(FULL, FINE, fail_on=fail_on)))  # noqa: S314

@@ -9,10 +9,7 @@ from ckprof.compare.change import Verdict
 from ckprof.compare.compare import Comparison, compare
 from ckprof.compare.options import FailOn
 from ckprof.compare.side import side_of, with_rounds
-from ckprof.report.comparison_text import (
-    MOST_ROWS,
-    comparison_document,
-)
+from ckprof.report.comparison_text import MOST_ROWS, comparison_document
 from ckprof.report.table import Terminal
 from ckprof.store.attempt import Mark
 from tests.compare.test_compare import failing_on

@@ -17,11 +17,7 @@ from ckprof.model.parity import (
     StringComparison,
     Unmatched,
 )
-from ckprof.report.parity_text import (
-    parity_document,
-    render_parity_json,
-    render_parity_markdown,
-)
+from ckprof.report.parity_text import parity_document, render_parity_json, render_parity_markdown
 
 DIFFERENCE = FieldDifference(field="tile_m", first="64", second="128")
 FULL = StringComparison(

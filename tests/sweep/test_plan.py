@@ -119,12 +119,7 @@ def test_a_round_that_was_disturbed_is_repeated():
 
 
 def test_a_pruned_kernel_stays_out_as_long_as_the_margin_would_prune_it():
-    visits = [
-        *all_rounds(1),
-        visit(0, 2),
-        visit(1, 2, 1.1),
-        visit(2, 2, 3.0, marks=Mark.DROPPED.value),
-    ]
+    visits = [*all_rounds(1), visit(0, 2), visit(1, 2, 1.1), visit(2, 2, 3.0, marks=Mark.DROPPED.value)]
     visits[2] = visit(2, 1, 3.0)
     assert left(planned(*visits)) == [0, 1]
     wide = RoundOptions(min_rounds=3, max_rounds=3, passes=1, keep_within=5.0)

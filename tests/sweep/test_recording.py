@@ -173,7 +173,7 @@ def test_a_lost_device_is_remembered_beside_its_kernel(stored):
 
 def test_a_folder_takes_shards_and_any_other_name_is_a_store(tmp_path):
     assert [is_shard_folder(name) for name in (tmp_path, "new/", tmp_path / "x.db", "x")] == [
-        *(True, True, False, False),
+        *(True, True, False, False)
     ]
     told = []
     session = session_with(tell=told.append)

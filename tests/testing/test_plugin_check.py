@@ -13,9 +13,7 @@ from ckprof.model.types import DataType
 from ckprof.paths import conf_root
 from ckprof.plugin.additions import Additions
 from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.protocols import (
-    CatalogVariant,
-)
+from ckprof.plugin.protocols import CatalogVariant
 from ckprof.plugin.registry import KINDS, Registry
 from ckprof.profiler import Profiler
 from ckprof.testing import check_contract

@@ -315,9 +315,7 @@ def test_another_device_is_set_aside(setup):
     summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(Level.WARNING, warnings)))
     session.close(now=True)
     assert summary.rankings_done == 4
-    assert warnings == [
-        "device host:b is set aside: another device: partition CPX instead of unknown",
-    ]
+    assert warnings == ["device host:b is set aside: another device: partition CPX instead of unknown"]
     assert runners[1].session.uid not in {found.uid for found in one.writer.reader.sessions()}
 
 

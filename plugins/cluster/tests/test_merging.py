@@ -13,13 +13,7 @@ from ckprof.store.attempt import Mark
 from ckprof.store.maintenance import check
 from ckprof.store.shard import ShardWriter, attempt_line, header_line
 from ckprof.store.writer import StoreWriter
-from ckprof_plugins.cluster.folder import (
-    LeasePolicy,
-    LeaseTable,
-    ObjectFolder,
-    digest_of,
-    read_journal,
-)
+from ckprof_plugins.cluster.folder import LeasePolicy, LeaseTable, ObjectFolder, digest_of, read_journal
 from ckprof_plugins.cluster.merging import Merger
 from ckprof_plugins.cluster.partial import Merged, absorb, write_partial
 from tests.store.samples import make_attempt, make_problem, make_session

@@ -54,11 +54,7 @@ def test_examples_of_the_documentation_are_right(tmp_path, text, slots):
         ("[pools.run]\nprovider = 'slurn'\ngpus = 1\n", 2, "unknown provider 'slurn' (known: local, slurm"),
         ("[pools.run]\nprovider = 'slurm'\n", 1, "gpus is missing"),
         ("[pools.run]\ngpus = 2\nwalltime = '8h'\n", 3, "provider local has no walltime"),
-        (
-            "[pools.run]\nprovider = 'slurm'\ngpus = 2\nwalltime = '8h'\n",
-            4,
-            "expected hours:minutes:seconds",
-        ),
+        ("[pools.run]\nprovider = 'slurm'\ngpus = 2\nwalltime = '8h'\n", 4, "expected hours:minutes:seconds"),
         ("[pools.run]\ngpus = 2\nqueue = 'x'\n", 3, "provider local has no queue"),
         ("[pools.run]\ngpus = 2\nnodes = 3\n", 3, "use blocks"),
         ("[pools.run]\ngpus = 2\nblocks = 0\n", 3, "blocks is 0, expected at least 1"),

@@ -16,9 +16,7 @@ from ckprof.store.store import Store
 from ckprof_plugins.cluster.engine_sweep import describe_cost
 from ckprof_plugins.cluster.folder import LeasePolicy, LeaseTable
 from ckprof_plugins.cluster.messages import ReferencePolicy, decode_unit
-from ckprof_plugins.cluster.sharding import (
-    LEAST_KERNELS,
-)
+from ckprof_plugins.cluster.sharding import LEAST_KERNELS
 from ckprof_plugins.cluster.units import ClusterWatch
 from plugins.cluster.tests.simulated import ThreadSession, TimedBench, make_runner, make_setup
 
@@ -229,8 +227,7 @@ def test_a_sweep_that_was_stopped_goes_on_with_what_is_missing(setup, tmp_path):
     benches = of_devices(1.0, 1.03, 0.98, visit_s=0.001)
     session = ThreadSession(workers(one, **benches))
     one.coordinate(
-        session,
-        ClusterWatch(poll_s=0.01, on_attempt=stored.append, should_stop=lambda: len(stored) > 250),
+        session, ClusterWatch(poll_s=0.01, on_attempt=stored.append, should_stop=lambda: len(stored) > 250)
     )
     session.close(now=True)
     assert {Mark.PART} <= {mark for attempt in stored for mark in attempt.marks}

@@ -43,7 +43,7 @@ MOST_WORK = 5e9
 #: kernels that no problem is for: merged groups have one channel each, and these load eight at a time
 UNUSABLE = frozenset(
     {
-        "grouped_conv_fwd_int8_nhwgc_2d_compv1_cshuffle_intrawave_32x64x32_1x1x1_32x32x16_vec8_8_1_gm8_filter3x3",
+        "grouped_conv_fwd_int8_nhwgc_2d_compv1_cshuffle_intrawave_32x64x32_1x1x1_32x32x16_vec8_8_1_gm8_filter3x3"
     }
 )
 SMALL_DRAWS = 500

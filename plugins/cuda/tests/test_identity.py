@@ -38,11 +38,7 @@ def test_the_target_has_both_abilities() -> None:
 
 def test_an_nvidia_gpu(nvidia: pytest.MonkeyPatch) -> None:
     assert cuda.device_identity(0) == DeviceIdentity(
-        model="NVIDIA H200",
-        compute_units=132,
-        memory_bytes=143771 * 2**20,
-        driver="580",
-        clock="event",
+        model="NVIDIA H200", compute_units=132, memory_bytes=143771 * 2**20, driver="580", clock="event"
     )
     # a part of a device has neither its units nor its rates
     part = cuda.device_identity(1)

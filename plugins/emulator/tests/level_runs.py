@@ -116,11 +116,7 @@ def run_some(profiler: Profiler, record: Record, kernels: Sequence[Candidate]) -
             selection=Selection(conversions=(), candidates=alike, source="shipped lists"),
             problems=tuple(drawn_problems(draw, [one.instance for one in left])),
             build=BuildOptions(
-                target="hip",
-                arch=record.arch,
-                device="emulated:check=all",
-                jobs=1,
-                compile_timeout_s=3600,
+                target="hip", arch=record.arch, device="emulated:check=all", jobs=1, compile_timeout_s=3600
             ),
             options=RunOptions(
                 device=f"emulated:seed={attempt},threads=1",

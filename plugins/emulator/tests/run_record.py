@@ -173,9 +173,5 @@ def _row(name: str, kernels: str, known: Iterable[Outcome]) -> str:
             right=one.right,
             wrong=len(one.wrong),
         )
-    cells = (
-        name,
-        kernels,
-        *(total[column] for column in ("compiled", "failed", "ran", "right", "wrong")),
-    )
+    cells = (name, kernels, *(total[column] for column in ("compiled", "failed", "ran", "right", "wrong")))
     return f"| {' | '.join(map(str, cells))} |"

@@ -9,14 +9,7 @@ import pytest
 
 from ckprof.model.architecture import API_LEVEL_2025_11
 from plugins.emulator.tests import run_record
-from plugins.emulator.tests.level_runs import (
-    KIND,
-    TILE,
-    TOGETHER,
-    in_order,
-    main,
-    one_of_each,
-)
+from plugins.emulator.tests.level_runs import KIND, TILE, TOGETHER, in_order, main, one_of_each
 from plugins.emulator.tests.run_record import Outcome, Record, expressed, table
 from tests.plugins.pipelines.level_counts import ARCH
 

@@ -9,17 +9,7 @@ import pytest
 from ckprof_converters.library_lists import ListKey
 from plugins.extract.tests import binaries
 from plugins.extract.tests.conftest import KEY, MAIN_LINES, MERGED_LINES, extract, members, run, write_archive
-from plugins.extract.tests.tree import (
-    IMPL,
-    MAIN,
-    MAIN_ALIAS,
-    MERGED,
-    Tree,
-    alias,
-    element,
-    line,
-    parameters,
-)
+from plugins.extract.tests.tree import IMPL, MAIN, MAIN_ALIAS, MERGED, Tree, alias, element, line, parameters
 
 
 def lines(extraction: object) -> list[str]:

@@ -16,10 +16,7 @@ import pytest
 from ckprof.cli.main import main
 from ckprof.paths import conf_root
 from ckprof_converters.library_lists import ListKey, all_lists, known_lists
-from ckprof_plugins.extract.extraction import (
-    DerivedList,
-    joined_uses,
-)
+from ckprof_plugins.extract.extraction import DerivedList, joined_uses
 from ckprof_plugins.extract.library import InstalledLibrary
 from ckprof_plugins.extract.lists import compare
 from ckprof_plugins.extract.mangling import decode

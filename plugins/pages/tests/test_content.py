@@ -94,8 +94,7 @@ def two_kernels(factor: float, noise: float, rounds: int = 8) -> Side:
     def timed(row: MeasuredRow, scale: float, phase: int) -> MeasuredRow:
         wobble = [1 + noise * math.sin(7 * index + phase) for index in range(rounds)]
         return with_rounds(
-            row,
-            [replace(one, time_ms=scale * by) for one, by in zip(row.rounds, wobble, strict=True)],
+            row, [replace(one, time_ms=scale * by) for one, by in zip(row.rounds, wobble, strict=True)]
         )
 
     return Side(label="x", rows={first.key: timed(first, 1.0, 0), second.key: timed(second, factor, 2)})

@@ -38,10 +38,7 @@ def test_rows_have_the_highest_roof_that_was_seen() -> None:
         [roof(120, 40, dtype=own), roof(300, 90, kind=RoofKind.THEORETICAL)],
     )
     (first, *_) = best_rows(side, ReportOptions())
-    assert first.roofs == (
-        roof(300, 90, kind=RoofKind.THEORETICAL, dtype=own),
-        roof(120, 50, dtype=own),
-    )
+    assert first.roofs == (roof(300, 90, kind=RoofKind.THEORETICAL, dtype=own), roof(120, 50, dtype=own))
     assert first.intensity is not None
     assert first.of_roof == pytest.approx(
         first.gflops / min(120, 50 * first.intensity, 300, 90 * first.intensity)

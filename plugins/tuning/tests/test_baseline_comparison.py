@@ -10,11 +10,7 @@ from ckprof.model.outcome import BaselineOutcome, Measurement, Outcome, Status, 
 from ckprof.model.results import BuildSummary, RunResults
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.tuning.baseline_comparison import (
-    BaselineComparison,
-    comparison_of,
-    comparison_s,
-)
+from ckprof_plugins.tuning.baseline_comparison import BaselineComparison, comparison_of, comparison_s
 from tests.convolutions import convolution
 
 PASSED = Verification(max_error=0.0, wrong_elements=0, elements=1, rtol=1e-3, atol=1e-3)

@@ -82,10 +82,7 @@ def test_colours_line_ends_and_lines_run_together():
 def test_a_last_line_that_is_cut_off_is_noted():
     found, whole = texts(f"[Valid] Perf: 1 ms, {ONE}", f"[Valid] Perf: 1 ms, {TWO[:-3]}", end="\n")
     assert found == [(ONE, 1)]
-    assert whole == (
-        True,
-        "line 2 is cut off within a kernel, which is not counted",
-    )
+    assert whole == (True, "line 2 is cut off within a kernel, which is not counted")
 
 
 @pytest.mark.parametrize("broken", [TWO[:-3], f"{TWO[:-3]}[Valid] Perf: 1 ms, {ONE}"])

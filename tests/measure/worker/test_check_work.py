@@ -40,8 +40,7 @@ def spec(name, axes, shape):
         (Contraction(summed=()), "reached from no axis K"),
         (
             Contraction(
-                summed=(("K", 4),),
-                indices={"a": {"M": AffineIndex(terms=(("M", 1),), offset=2**31)}},
+                summed=(("K", 4),), indices={"a": {"M": AffineIndex(terms=(("M", 1),), offset=2**31)}}
             ),
             "too large",
         ),

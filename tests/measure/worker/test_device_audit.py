@@ -72,14 +72,7 @@ def measurement(
         own_limit_s=10.0,
         exact=exact
         and prepare_problem(
-            Forward(),
-            SCALE,
-            layout,
-            DataType.FP16,
-            options,
-            tmp_path,
-            can_check=True,
-            exact=exact,
+            Forward(), SCALE, layout, DataType.FP16, options, tmp_path, can_check=True, exact=exact
         ),
     )
     prepared = replace(prepared, tolerance=tolerance)

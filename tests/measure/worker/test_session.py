@@ -288,13 +288,7 @@ def test_memory_of_the_device_is_told_apart(checks, tmp_path, monkeypatch, memor
     monkeypatch.setattr(HostTarget, "identify_device", lambda self: identity)
     monkeypatch.setattr(HostTarget, "available_bytes", lambda self: available)
     prepared = prepare_problem(
-        Forward(),
-        SCALE,
-        find_layout("nhwgc"),
-        DataType.FP32,
-        ON_DEVICE,
-        tmp_path,
-        can_check=True,
+        Forward(), SCALE, find_layout("nhwgc"), DataType.FP32, ON_DEVICE, tmp_path, can_check=True
     )
     lacking = worker.remote.load(1.0, prepared.request)
     assert lacking == UnmetRequirement(rule=rule, message="none left")

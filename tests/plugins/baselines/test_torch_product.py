@@ -117,10 +117,7 @@ def test_engines_without_products_are_not_asked_for_any(measure):
 
 @pytest.mark.torch
 def test_products_of_every_type_and_layout_on_the_cpu(measure):
-    cases = [
-        *EVERYWHERE,
-        *((dtype, layout.name, PADDED) for dtype in GEMM_TYPES for layout in LAYOUTS),
-    ]
+    cases = [*EVERYWHERE, *((dtype, layout.name, PADDED) for dtype in GEMM_TYPES for layout in LAYOUTS)]
     # of which oneDNN has had kernels in some versions
     fnuz = [(FNUZ, "rcr", PADDED), (replace(types_of(BF8), ocp=False), "rrr", PLAIN)]
     outcomes = measure([*cases, *fnuz], on_host=True)

@@ -96,7 +96,7 @@ EDGES = {
     name: ConvProblem(**{**_SIZES, **changes})
     for name, changes in {
         "filter larger than input": {
-            **{"input": (2, 2), "filter": (5, 4), "left_pads": (2, 1), "right_pads": (1, 3)},
+            **{"input": (2, 2), "filter": (5, 4), "left_pads": (2, 1), "right_pads": (1, 3)}
         },
         "output of one": {"input": (3, 3), "filter": (3, 3), "left_pads": (0, 0), "right_pads": (0, 0)},
         "all of one": {"input": (1, 1), "filter": (1, 1), "left_pads": (0, 0), "right_pads": (0, 0)},

@@ -58,10 +58,7 @@ def multiplied(word: str, types) -> str:
     [
         (f"grouped_conv_fwd_clamp 1 1 0 1 2 0 1 {SIZES}", "Clamp,ceiling=max"),
         (f"ckProfiler grouped_conv_fwd_bias_clamp 1 1 0 1 2 0 1 {SIZES}", "AddClamp"),
-        (
-            "grouped_conv_fwd_outelementop 0 1 1 1 2 0 1 3 1 4 64 64 3 3 3 9 9 9 " + "1 " * 12,
-            "ConvInvscale",
-        ),
+        ("grouped_conv_fwd_outelementop 0 1 1 1 2 0 1 3 1 4 64 64 3 3 3 9 9 9 " + "1 " * 12, "ConvInvscale"),
     ],
 )
 def test_what_follows_the_convolution_is_part_of_the_problem(line, asked):

@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 LISTS = Path(__file__).parents[3] / "conf"
 #: folder -> operation
-OPERATIONS = {
-    "forward": "fwd",
-    "backward_data": "bwd_data",
-    "backward_weight": "bwd_weight",
-    "gemm": "gemm",
-}
+OPERATIONS = {"forward": "fwd", "backward_data": "bwd_data", "backward_weight": "bwd_weight", "gemm": "gemm"}
 #: lists of ``typestring`` hold the same kernels as those of ``profiler``
 SETS = ("tests", "profiler", "universal")
 ARCH = "gfx942"

@@ -12,12 +12,7 @@ from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.pipelines.gemm_families import ImplicitGemmInstance
 from ckprof_plugins.pipelines.gemm_instance import Extent
 from ckprof_plugins.pipelines.kernel_name import gemm_kernel_name
-from ckprof_plugins.pipelines.vocabulary import (
-    Epilogue,
-    GemmPipeline,
-    Scheduler,
-    Specialization,
-)
+from ckprof_plugins.pipelines.vocabulary import Epilogue, GemmPipeline, Scheduler, Specialization
 
 BASE = ImplicitGemmInstance(
     id=0,
@@ -42,6 +37,7 @@ BASE = ImplicitGemmInstance(
     split_image=False,
 )
 
+VECTORS_OF_8 = {f"vector_size_{operand}": 8 for operand in "abc"}
 EXAMPLES = {
     "grouped_conv_fwd_fp16_nhwgc_2d_compv3_cshuffle_intrawave_16x64x64_1x4x1_16x16x16": {
         "gemm_pipeline": GemmPipeline("compv3"),
@@ -59,9 +55,7 @@ EXAMPLES = {
         "direction": "bwd_data",
         "tile": Extent(m=128, n=64, k=32),
         "mma_tile": Extent(m=32, n=32, k=16),
-        "vector_size_a": 8,
-        "vector_size_b": 8,
-        "vector_size_c": 8,
+        **VECTORS_OF_8,
         "specialization": Specialization("filter1x1_stride1_pad0"),
     },
     "grouped_conv_bwd_weight_fp16_nhwgc_2d_compv1_cshuffle_intrawave_32x64x32_1x1x1_32x32x16"
@@ -70,9 +64,7 @@ EXAMPLES = {
         "tile": Extent(m=32, n=64, k=32),
         "wave_grid": Extent(m=1, n=1, k=1),
         "mma_tile": Extent(m=32, n=32, k=16),
-        "vector_size_a": 8,
-        "vector_size_b": 8,
-        "vector_size_c": 8,
+        **VECTORS_OF_8,
         "num_groups_to_merge": 4,
         "two_stage": True,
         "specialization": Specialization("filter1x1_stride1_pad0"),
@@ -82,18 +74,14 @@ EXAMPLES = {
     "_vec8_8_8_wg2_streamk_tree": {
         "direction": "bwd_weight",
         "gemm_pipeline": GemmPipeline("wavelet"),
-        "vector_size_a": 8,
-        "vector_size_b": 8,
-        "vector_size_c": 8,
+        **VECTORS_OF_8,
         "num_wave_groups": 2,
         "stream_k": "tree",
     },
     "grouped_conv_bwd_weight_fp16_nhwgc_2d_compv1_cshuffle_intrawave_64x64x64_2x2x1_16x16x16"
     "_vec8_8_8_filter1x1_stride1_pad0_streamk_tree_persistent_large_tensor_pad011": {
         "direction": "bwd_weight",
-        "vector_size_a": 8,
-        "vector_size_b": 8,
-        "vector_size_c": 8,
+        **VECTORS_OF_8,
         "specialization": Specialization("filter1x1_stride1_pad0"),
         "stream_k": "tree_persistent",
         "split_image": True,

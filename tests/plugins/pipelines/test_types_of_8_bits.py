@@ -23,12 +23,7 @@ def test_other_directions_have_none(make_instance, direction):
 
 @pytest.mark.parametrize(
     ("changes", "has"),
-    [
-        (FP8, True),
-        (INT8, True),
-        ({**FP8, "dtype_b": "bf8"}, False),
-        ({**INT8, "warp_tile_k": 32}, False),
-    ],
+    [(FP8, True), (INT8, True), ({**FP8, "dtype_b": "bf8"}, False), ({**INT8, "warp_tile_k": 32}, False)],
 )
 def test_what_headers_of_november_have(make_instance, changes, has):
     instance = make_instance(**changes)

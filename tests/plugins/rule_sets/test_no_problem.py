@@ -17,10 +17,7 @@ from ckprof_plugins.rule_sets.gemm_config import RULE, entry_of
 from ckprof_plugins.targets.cpu.recipe import device_table_source
 from tests.plugins.targets.cpu.cpp_programs import COMPILERS, INCLUDES, STANDARD, WARNINGS, run
 
-pytestmark = [
-    pytest.mark.compiler,
-    pytest.mark.skipif(not COMPILERS, reason="no C++ compiler found"),
-]
+pytestmark = [pytest.mark.compiler, pytest.mark.skipif(not COMPILERS, reason="no C++ compiler found")]
 
 
 @pytest.fixture(scope="module")

@@ -298,13 +298,7 @@ def table(compiler, tmp_path_factory) -> Table:
     tree.header.write_text("")
     # the prefix header is all that declares the row's type
     tree.entry.write_text('extern "C" { extern const ckprof_kernel row; const ckprof_kernel row{}; }\n')
-    result = build_tree(
-        tree,
-        recipe,
-        work_dir=tree.root,
-        cache=cache,
-        timeout_s=120,
-    )
+    result = build_tree(tree, recipe, work_dir=tree.root, cache=cache, timeout_s=120)
     assert result.failures == {}
     keys = Keys(recipe, FolderDigests(cache.folder_digests))
     for source in recipe.support_sources:

@@ -42,11 +42,7 @@ def write_tree(root: Path) -> Path:
     plain, batched = gpu / "gemm_universal/f16", gpu / "gemm_universal_batched/f16"
     plain.mkdir(parents=True)
     batched.mkdir(parents=True)
-    elements = [
-        product((128, 128, 64), "v3"),
-        product((256, 128, 32), "v4"),
-        product((64, 64, 64), "v1"),
-    ]
+    elements = [product((128, 128, 64), "v3"), product((256, 128, 32), "v4"), product((64, 64, 64), "v1")]
     body = ",\n".join(elements[:2])
     (plain / "mk_nk.hpp").write_text(
         f"{_HEAD}template <BlockGemmPipelineScheduler BlkGemmPipeSched, GemmSpecialization GemmSpec>\n"

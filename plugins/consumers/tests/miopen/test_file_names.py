@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckprof_plugins.consumers.miopen.databases import (
-    base_name,
-    parse_version,
-    read_name,
-    user_names,
-)
+from ckprof_plugins.consumers.miopen.databases import base_name, parse_version, read_name, user_names
 
 
 @pytest.mark.parametrize(

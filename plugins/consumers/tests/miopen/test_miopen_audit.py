@@ -162,8 +162,7 @@ FIND_FAULTS = {
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(
-    ("name", "faults", "sound"),
-    [(PERF, PERF_FAULTS, Tuned.perf_row), (FIND, FIND_FAULTS, Tuned.find_row)],
+    ("name", "faults", "sound"), [(PERF, PERF_FAULTS, Tuned.perf_row), (FIND, FIND_FAULTS, Tuned.find_row)]
 )
 def test_every_seeded_fault_is_named_and_nothing_else(tmp_path, name, faults, sound, seed):
     draw = random.Random(seed)

@@ -163,8 +163,7 @@ def test_a_stride_that_is_too_large():
 
 
 @pytest.mark.parametrize(
-    ("version", "reasons"),
-    [("", []), ("2026-06", []), ("2026-09", [(1, Reason.UNSUPPORTED)])],
+    ("version", "reasons"), [("", []), ("2026-06", []), ("2026-09", [(1, Reason.UNSUPPORTED)])]
 )
 def test_the_gate_of_assembler_kernels_by_version(tmp_path, version, reasons):
     row = (

@@ -161,11 +161,7 @@ def waves_of(tile: tuple[int, int]) -> tuple[int, int]:
 
 
 def gemm_record(
-    number: int,
-    tile: tuple[int, int],
-    pipeline: str,
-    waves: tuple[int, int],
-    precision: Precision = BF16,
+    number: int, tile: tuple[int, int], pipeline: str, waves: tuple[int, int], precision: Precision = BF16
 ) -> dict[str, Any]:
     """Return an instance for a catalog."""
     double = pipeline == "compv4"

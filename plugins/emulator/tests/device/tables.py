@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from plugins.emulator.tests.device.wave import (
-    ALL_LANES,
-    LANES,
-    USUAL_MODE,
-    VCC,
-    State,
-    assembled,
-    execute,
-)
+from plugins.emulator.tests.device.wave import ALL_LANES, LANES, USUAL_MODE, VCC, State, assembled, execute
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

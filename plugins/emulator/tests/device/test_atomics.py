@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from plugins.emulator.tests.device.atomic_batch import (
-    FLOATS,
-    INTEGERS,
-    Batch,
-    numbers,
-    values_of,
-)
+from plugins.emulator.tests.device.atomic_batch import FLOATS, INTEGERS, Batch, numbers, values_of
 from plugins.emulator.tests.device.lane_values import SOME_LANES, active
 from plugins.emulator.tests.device.wave import (
     ALL_LANES,

@@ -87,12 +87,7 @@ def request_of(**changes):
 def test_libraries_are_linked_with_the_device(monkeypatch, tmp_path):
     monkeypatch.setattr(device, "library_path", lambda: tmp_path / "libamdhip64.so")
     found = device.EmulatedDevice().recipe(Linked(), request_of())
-    assert found.link_flags == (
-        "-pthread",
-        f"-L{tmp_path}",
-        f"-Wl,-rpath,{tmp_path}",
-        "-l:libamdhip64.so",
-    )
+    assert found.link_flags == ("-pthread", f"-L{tmp_path}", f"-Wl,-rpath,{tmp_path}", "-l:libamdhip64.so")
     assert found.worker_variables == (("CKPROF_EMULATED_SEED", "3"),)
     assert found.last_level_cache_bytes == 2**16
     assert [(part.name, part.present) for part in found.parts] == [("the emulated device", False)]

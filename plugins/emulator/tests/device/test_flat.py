@@ -14,14 +14,7 @@ from plugins.emulator.tests.device.lane_values import (
     span,
     words,
 )
-from plugins.emulator.tests.device.wave import (
-    ACC,
-    ALL_LANES,
-    LANES,
-    DeviceFault,
-    State,
-    execute,
-)
+from plugins.emulator.tests.device.wave import ACC, ALL_LANES, LANES, DeviceFault, State, execute
 
 pytestmark = [pytest.mark.amd]
 

@@ -54,12 +54,7 @@ def test_bytes_and_shorts_are_extended_or_keep_the_other_half(mask):
         2: unsigned[2].astype(np.uint16).view(np.int16).astype(np.int32).view(np.uint32),
     }
     low, high = np.uint32(0xFFFF), np.uint32(0xFFFF0000)
-    expected = {
-        "u8": unsigned[1],
-        "i8": signed[1],
-        "u16": unsigned[2],
-        "i16": signed[2],
-    }
+    expected = {"u8": unsigned[1], "i8": signed[1], "u16": unsigned[2], "i16": signed[2]}
     for name, values in (("u8", unsigned[1]), ("i8", signed[1]), ("u16", unsigned[2])):
         row = 10 + len(expected)
         expected[f"{name}_d16"] = start[row] & high | values & low

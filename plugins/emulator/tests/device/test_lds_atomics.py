@@ -8,21 +8,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from plugins.emulator.tests.device.atomic_batch import (
-    FLOATS,
-    LDS_INTEGERS,
-    Batch,
-    Values,
-    numbers,
-    values_of,
-)
+from plugins.emulator.tests.device.atomic_batch import FLOATS, LDS_INTEGERS, Batch, Values, numbers, values_of
 from plugins.emulator.tests.device.lane_values import SOME_LANES, active
-from plugins.emulator.tests.device.wave import (
-    LANES,
-    M0,
-    State,
-    execute,
-)
+from plugins.emulator.tests.device.wave import LANES, M0, State, execute
 
 if TYPE_CHECKING:
     from collections.abc import Callable

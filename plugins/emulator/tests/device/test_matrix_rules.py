@@ -8,14 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from plugins.emulator.tests.device.matrices import (
-    dtype,
-    operands,
-    packed,
-    product,
-    run,
-    values,
-)
+from plugins.emulator.tests.device.matrices import dtype, operands, packed, product, run, values
 from plugins.emulator.tests.device.wave import ACC, LANES, DeviceFault, State, execute
 
 if TYPE_CHECKING:

@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pytest
 
-from plugins.emulator.tests.device.tables import (
-    M16,
-    M32,
-    Lane,
-    clamped,
-    signed,
-    wrong_rows,
-)
+from plugins.emulator.tests.device.tables import M16, M32, Lane, clamped, signed, wrong_rows
 from plugins.emulator.tests.device.wave import State, execute
 
 if TYPE_CHECKING:

@@ -142,13 +142,7 @@ def disassembled(arch: str, words: Sequence[int]) -> list[tuple[int, str]]:
     code = np.array(words, np.uint32)
     call = _library().ckprof_emulator_disassemble
     call.restype = ctypes.c_size_t
-    call.argtypes = [
-        ctypes.c_char_p,
-        ctypes.c_void_p,
-        ctypes.c_size_t,
-        ctypes.c_char_p,
-        ctypes.c_size_t,
-    ]
+    call.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
     text = ctypes.create_string_buffer(call(arch.encode(), code.ctypes.data, len(code), None, 0))
     call(arch.encode(), code.ctypes.data, len(code), text, len(text))
     lines = (line.split(" ", 1) for line in text.value.decode().splitlines())

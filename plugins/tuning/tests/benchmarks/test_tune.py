@@ -140,10 +140,7 @@ def trained_on(sweep: Recorded):
             table_of(sweep, sweep.known),
             gemm_sizes_of(REGISTRY, sweep.direction, "bf16"),
             KernelKind(
-                direction=sweep.direction,
-                dtype="bf16",
-                device="recorded",
-                compute_units=sweep.compute_units,
+                direction=sweep.direction, dtype="bf16", device="recorded", compute_units=sweep.compute_units
             ),
         )
     return _MODELS[sweep.known]

@@ -20,13 +20,7 @@ from ckprof_plugins.tuning.options import SearchOptions
 from ckprof_plugins.tuning.search.acquisition import Posterior, improvement
 from ckprof_plugins.tuning.search.loop import TuneLoop, TuneStop
 from ckprof_plugins.tuning.search.model_search import best_batch
-from ckprof_plugins.tuning.search.observations import (
-    Costs,
-    Observations,
-    Pair,
-    SearchKernel,
-    SearchSpace,
-)
+from ckprof_plugins.tuning.search.observations import Costs, Observations, Pair, SearchKernel, SearchSpace
 from ckprof_plugins.tuning.search.result import tune_result
 from ckprof_plugins.tuning.search.strategy import StrategySearch
 from ckprof_plugins.tuning.strategies import STRATEGIES, SearchStrategy

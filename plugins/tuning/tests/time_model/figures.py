@@ -21,12 +21,7 @@ from ckprof_plugins.tuning.time_model.intervals import extents
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
 from ckprof_plugins.tuning.time_model.trees import train_trees
 from ckprof_plugins.tuning.training import fit_model
-from ckprof_plugins.tuning.validation import (
-    Efficiency,
-    Validation,
-    judged_model,
-    summarise,
-)
+from ckprof_plugins.tuning.validation import Efficiency, Validation, judged_model, summarise
 from plugins.tuning.tests.sizes import backward_weight_with_runs, forward_with_runs
 from plugins.tuning.tests.time_model.conftest import MEASURED, fitted
 
@@ -285,9 +280,7 @@ def h200(*, boost: bool) -> list[str]:
     if boost:
         trees = [
             judged(
-                swept(direction, h200_table(direction, "train")),
-                h200_table(direction, "unseen"),
-                boost=True,
+                swept(direction, h200_table(direction, "train")), h200_table(direction, "unseen"), boost=True
             )
             for direction in SIZES
         ]

@@ -17,11 +17,7 @@ from ckprof_plugins.tuning.time_model.model import TimeModel, distance, weights
 from ckprof_plugins.tuning.time_model.model_file import read_model, render_model
 from ckprof_plugins.tuning.time_model.program import form_of
 from ckprof_plugins.tuning.time_model.selector import Selector
-from ckprof_plugins.tuning.validation import (
-    Validation,
-    judged_model,
-    summarise,
-)
+from ckprof_plugins.tuning.validation import Validation, judged_model, summarise
 from plugins.tuning.tests.sizes import forward_sizes, forward_with_runs
 from plugins.tuning.tests.time_model.conftest import fitted, some_kernels
 from plugins.tuning.tests.time_model.figures import halves_by_work

@@ -89,10 +89,7 @@ def test_one_row_per_measurement(tmp_path: Path) -> None:
     (only,) = table.problems
     assert (only.groups, only.in_channels, only.out_channels) == (2, 32, 64)
     # a kernel that wrote zeros is none
-    assert table.times == {
-        (0, "fwd_64x64x64_compv3_x", 1): 122.5,
-        (0, "fwd_64x64x64_compv3_x", 4): 250.0,
-    }
+    assert table.times == {(0, "fwd_64x64x64_compv3_x", 1): 122.5, (0, "fwd_64x64x64_compv3_x", 4): 250.0}
     assert table.dropped == ("times.csv:5: fwd_64x64x64_compv4_x wrote nothing but zeros: a wrong result",)
 
 

@@ -21,10 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-pytestmark = [
-    pytest.mark.compiler,
-    pytest.mark.skipif(not COMPILERS, reason="no C++ compiler found"),
-]
+pytestmark = [pytest.mark.compiler, pytest.mark.skipif(not COMPILERS, reason="no C++ compiler found")]
 
 #: -Wpedantic would warn about #include_next; a level's headers come before the others
 LEVEL_2025_07 = [f"-I{CPU_TARGET / 'include_2025_07'}", "-Wno-pedantic"]
