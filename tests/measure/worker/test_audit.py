@@ -24,7 +24,8 @@ from .. import local_worker
 
 PROBLEM = convolution("2 2 1 3 2 3 2 5 4 2 1 1 1 1 0 0 1")
 DIRECTIONS = {direction.id: direction for direction in shipped_directions()}
-OPTIONS = RunOptions(flush_bytes=0, min_samples=3, max_time_s=0.01)
+#: as many launches on a busy machine as chance needs to find what only some of them show
+OPTIONS = RunOptions(flush_bytes=0, min_samples=100, max_time_s=0.01)
 
 
 class Kernel:
