@@ -20,4 +20,5 @@ def ckprof_register(registry: Additions) -> None:
     registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.default:FullTestsRuleSet")
     registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.default:TinyRuleSet")
     registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.default:RULE_SETS")
+    registry.add_lazy(RuleSet, "ckprof_plugins.rule_sets.rdna:RdnaRuleSet")
     registry.add_lazy(Converter, "ckprof_plugins.rule_sets.trait_files:TraitFiles")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from ckprof_plugins.pipelines.depthwise_family import DepthwiseInstance
 from ckprof_plugins.pipelines.gemm_families import StreamKInstance, TwoStageInstance
 from ckprof_plugins.pipelines.gemm_instance import GemmInstance
 from ckprof_plugins.pipelines.vocabulary import Epilogue, GemmPipeline, Scheduler
-from ckprof_plugins.rule_sets.full import FullRuleSet
+from ckprof_plugins.rule_sets.full import full_entries
 from ckprof_plugins.rule_sets.gemm_config import (
     Features,
     GemmConfig,
@@ -18,6 +19,7 @@ from ckprof_plugins.rule_sets.gemm_config import (
     make_instance,
     upstream_accepts,
 )
+from ckprof_plugins.rule_sets.rdna import rdna_configs
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -67,11 +69,14 @@ class DefaultRuleSet:
 
     def enumerate(self, request: RuleSetRequest) -> Sequence[RuleSetEntry]:
         """Return the kernels; every configuration exists for each data type."""
-        configs = (
-            config
-            for direction in request.directions
-            for ndim in request.ndims
-            for config in _configs(direction, ndim, request)
+        configs = chain(
+            (
+                config
+                for direction in request.directions
+                for ndim in request.ndims
+                for config in _configs(direction, ndim, request)
+            ),
+            rdna_configs(request),
         )
         return [
             entry_of(make_instance(config, number), request.arch) for number, config in enumerate(configs)
@@ -178,7 +183,7 @@ class FullTestsRuleSet:
 
         What is picked depends on all directions of the request together.
         """
-        entries = FullRuleSet().enumerate(request)
+        entries = full_entries(request)
         chosen: set[int] = set()
         for group in _positions(category(entry.instance) for entry in entries):
             chosen.update(group[_STEP - 1 :: _STEP] or group[:1])

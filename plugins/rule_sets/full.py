@@ -5,6 +5,7 @@ Tiles, wave grids and MMA tiles are written ``MxNxK`` there; data types have the
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -31,6 +32,7 @@ from ckprof_plugins.rule_sets.gemm_config import (
     vector_code,
     vectors_fit,
 )
+from ckprof_plugins.rule_sets.rdna import DEVICES, rdna_configs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -206,24 +208,34 @@ _SMALLEST_TILE_K = 8
 
 
 class FullRuleSet:
-    """All kernels of the tables: regular ones, features, depthwise."""
+    """All kernels of the tables: regular ones, features, depthwise, and those of RDNA devices."""
 
     id = "full"
     label = "every kernel that upstream's tables describe"
 
     def enumerate(self, request: RuleSetRequest) -> Sequence[RuleSetEntry]:
-        """Return the kernels: per direction, dimensions and type the regular ones, then the features."""
-        seen: dict[GemmConfig, UnmetRequirement | None] = {}
-        for direction in request.directions:
-            for ndim in request.ndims:
-                for dtype in request.dtypes:
-                    for config, defect in _gemm_configs(direction, ndim, dtype, request.arch):
-                        seen.setdefault(config, defect)
-        entries = [
-            entry_of(make_instance(config, number), request.arch, defect)
-            for number, (config, defect) in enumerate(seen.items())
-        ]
-        return entries + _depthwise_entries(request, len(entries))
+        """Return the kernels."""
+        entries = full_entries(request)
+        known = {entry.instance.key for entry in entries} if request.arch.name in DEVICES else set()
+        more = (make_instance(config, 0) for config in rdna_configs(request))
+        new = [instance for instance in more if instance.key not in known]
+        numbered = (replace(instance, id=len(entries) + number) for number, instance in enumerate(new))
+        return [*entries, *(entry_of(instance, request.arch) for instance in numbered)]
+
+
+def full_entries(request: RuleSetRequest) -> list[RuleSetEntry]:
+    """Return the kernels of the file: per direction, dimensions and type the regular ones, then features."""
+    seen: dict[GemmConfig, UnmetRequirement | None] = {}
+    for direction in request.directions:
+        for ndim in request.ndims:
+            for dtype in request.dtypes:
+                for config, defect in _gemm_configs(direction, ndim, dtype, request.arch):
+                    seen.setdefault(config, defect)
+    entries = [
+        entry_of(make_instance(config, number), request.arch, defect)
+        for number, (config, defect) in enumerate(seen.items())
+    ]
+    return entries + _depthwise_entries(request, len(entries))
 
 
 def _gemm_configs(

@@ -59,7 +59,10 @@ def passes_upstreams_filter(instance, arch):
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_counts(rule_set, arch, direction, two, three, depthwise, left, entries_of):
+    # what ckprof adds there has its own test
+    rdna = {entry.instance.key for entry in entries_of("rdna", arch, (direction,))}
     instances = [entry.instance for entry in entries_of(rule_set, arch, (direction,))]
+    instances = [instance for instance in instances if instance.key not in rdna]
     counted = Counter((i.ndim, i.dtype.value) for i in instances)
     assert tuple(counted[2, dtype] for dtype in ("fp16", "bf16", "fp32")) == two
     assert tuple(counted[3, dtype] for dtype in ("fp16", "bf16", "fp32")) == three
@@ -69,7 +72,10 @@ def test_counts(rule_set, arch, direction, two, three, depthwise, left, entries_
 
 @pytest.mark.parametrize("rule_set", JOINT_COUNTS)
 def test_one_call_for_all_directions(rule_set, entries_of):
-    counts = {arch: len(entries_of(rule_set, arch)) for arch in JOINT_COUNTS[rule_set]}
+    more = len(entries_of("rdna", "gfx1201")) if rule_set in ("default", "full") else 0
+    counts = {
+        arch: len(entries_of(rule_set, arch)) - more * (arch == "gfx1201") for arch in JOINT_COUNTS[rule_set]
+    }
     assert counts == JOINT_COUNTS[rule_set]
 
 
