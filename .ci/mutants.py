@@ -55,22 +55,29 @@ def tests_of(module: str) -> list[str]:
 
 
 def mutants_of(modules: Iterable[str]) -> list[MutationSpec]:
-    """Return all mutants of modules, without those of code for type checkers, which is never evaluated."""
+    """Return all mutants of modules that are run: see :func:`not_run`."""
     with tempfile.TemporaryDirectory() as folder:
         with use_db(Path(folder, "mutants"), WorkDB.Mode.create) as database:
             init([Path(module) for module in modules], database, {})
             found = [mutation for item in database.work_items for mutation in item.mutations]
-    annotated = {module: annotations(ROOT / module) for module in modules}
+    left_out = {module: not_run(ROOT / module) for module in modules}
     return sorted(
-        (one for one in found if tuple(one.start_pos) not in annotated[str(one.module_path)]),
+        (one for one in found if tuple(one.start_pos) not in left_out[str(one.module_path)]),
         key=lambda one: (str(one.module_path), one.start_pos, one.operator_name, one.occurrence),
     )
 
 
-def annotations(path: Path) -> set[tuple[int, int]]:
-    """Return every line and column of a module's annotations, and of what only type checkers see."""
+def not_run(path: Path) -> set[tuple[int, int]]:
+    """Return lines and columns of a module that nothing evaluates.
+
+    These are annotations, what only type checkers see, and the ``*`` in front of arguments that have to be
+    named, which cosmic-ray takes for a product.
+    """
     found: set[tuple[int, int]] = set()
     for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.arguments) and node.kwonlyargs:
+            first = node.kwonlyargs[0]
+            found |= {(first.lineno, first.col_offset - 3), (first.lineno - 1, first.col_offset)}
         checked = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         unseen = getattr(node, "body", []) if checked else []
         for part in (getattr(node, "annotation", None), getattr(node, "returns", None), *unseen):

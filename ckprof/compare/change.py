@@ -297,5 +297,5 @@ def _passes_needed(low: float, high: float, sigma: float, visits: int, policy: C
         (least - max(high, -low), quick_t_quantile(policy.confidence, 2 * visits)),
     )
     enough = [math.ceil((quantile * error / some) ** 2) for some, quantile in room if some > 0]
-    needed = max(visits + 1, min(enough, default=MOST_PASSES + 1))
-    return needed if needed <= MOST_PASSES else None
+    needed = max(visits + 1, min(enough)) if enough else None
+    return needed if needed is not None and needed <= MOST_PASSES else None

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from ckprof.errors import InputError
 from ckprof.model.conversion import ConversionRequest
 from ckprof_converters.collect import MAX_LISTED
-from ckprof_converters.lines import instance_of, iterate_lines
+from ckprof_converters.compiled import LineError
+from ckprof_converters.lines import (
+    annotation_of,
+    instance_of,
+    iterate_lines,
+    settings_in,
+    stated_operation,
+)
+from ckprof_converters.records import GemmRecord
 
 from .samples import change, line
 
@@ -103,3 +111,43 @@ def test_dropped_lines_of_long_files_are_counted(convert):
     assert len(conversion.dropped) == MAX_LISTED
     assert conversion.dropped_by_rule == {"duplicate": 2 * MAX_LISTED - 2}
     assert conversion.lines == 2 * MAX_LISTED
+
+
+def test_annotations_set_fields_of_records():
+    settings = {"two_stage": True, "id": 7, "elementwise_op": "Scale"}
+    assert annotation_of({}) == ""
+    assert annotation_of(settings) == '  # ckprof: two_stage=true, id=7, elementwise_op="Scale"'
+    for text, found in (
+        ("F<1>", {}),
+        (f"F<1>{annotation_of(settings)}", settings),
+        (annotation_of(settings).lstrip(), settings),
+        ("F<1> # ckprof:id=3", {"id": 3}),
+    ):
+        assert settings_in(text, GemmRecord) == found, text
+        assert stated_operation(text) == found.get("elementwise_op"), text
+    assert stated_operation("elementwise_op # ckprof: id=3") is None
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("id", "expected field=value in an annotation, got 'id'"),
+        ("Id=3", "expected field=value in an annotation, got 'Id=3'"),
+        ("speed=3", "an annotation sets speed, which catalogs do not have"),
+        ("id=x", "an annotation sets id to 'x', which it cannot be"),
+        ('id="3"', "an annotation sets id to '\"3\"', which it cannot be"),
+    ],
+)
+def test_wrong_annotations_have_places(setting, message):
+    for before in ("F<1> # ckprof:", "F<1> # ckprof: two_stage=true, tile_m=64,"):
+        with pytest.raises(LineError) as caught:
+            settings_in(f"{before} {setting}", GemmRecord)
+        (problem,) = caught.value.problems
+        assert (problem.start, problem.message) == (len(before), message)
+
+
+def test_the_longest_line_is_read():
+    assert read(b"x" * 100_000 + b"\ny", 1000) == ["x" * 100_000, "y"]
+    with pytest.raises(InputError, match="the line is longer than 100000 characters") as caught:
+        read(b"y\n" + b"x" * 100_001 + b"\n", 1000)
+    assert (caught.value.line, caught.value.column) == (2, 1)

@@ -298,6 +298,15 @@ def test_a_visit_has_its_share_of_the_rounds(options, rounds_of_visits):
     assert ranking.rounds == sum(rounds_of_visits) == options.least_rounds
 
 
+def test_rounds_are_dealt_to_the_passes_that_are_left():
+    options = RoundOptions(passes=3, min_rounds=7, max_rounds=10)
+    dealt = {(0, 0): 3, (1, 3): 2, (2, 5): 2, (1, 1): 3, (2, 1): 6, (2, 7): 1}
+    # once there are enough, as many as a pass has on average, up to the most
+    dealt |= {(3, 7): 3, (4, 7): 3, (3, 6): 3, (3, 8): 2, (4, 9): 1, (5, 10): 1, (5, 11): 1}
+    for (passes, rounds), expected in dealt.items():
+        assert options.visit_rounds(passes, rounds) == expected, (passes, rounds)
+
+
 @given(
     slow=st.sampled_from([1.5, 3.0, 50.0]),
     passes=st.integers(1, 4),
@@ -352,6 +361,12 @@ def test_nothing_remains_once_the_rounds_have_ended():
     assert ranking.remaining_samples == 2 * 4
     ended, _ = play({"a": 1.0, "b": 1.1}, noise=0.004)
     assert ended.ending is not None and ended.remaining_samples == 0
+    # rounds of one process: others have to measure, too, as long as there are passes or rounds left
+    for rounds, most, passes, left in ((3, 3, 3, 2), (1, 5, 2, 4), (2, 3, 3, 2), (4, 4, 2, 1)):
+        ranking = Ranking("ab", RoundOptions(min_rounds=3, max_rounds=most, passes=passes))
+        times = [(number, Timing(time_ms=1.0, process="p")) for number in range(1, rounds + 1)]
+        ranking.resume(dict.fromkeys("ab", times))
+        assert (ranking.remaining_samples, ranking.rounds) == (2 * left, rounds)
 
 
 @pytest.mark.parametrize(("keep_within", "stays"), [(0.29, False), (0.31, True)])

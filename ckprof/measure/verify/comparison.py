@@ -88,7 +88,7 @@ def compare(
     :param ocp: which variant of the 8-bit floating-point types is meant.
     :raises ValueError: the lengths differ.
     """
-    expected_all = reference.reshape(-1)
+    expected_all = reference.ravel()
     position = wrong = unwritten = non_finite = in_gaps = gaps = 0
     max_error, first, got, wanted = 0.0, None, 0.0, 0.0
     for raw in chunks:
@@ -114,7 +114,7 @@ def compare(
             count = int(np.count_nonzero(bad))
             largest = float(np.max(errors, where=np.isfinite(errors), initial=0.0))
             unwritten += int(np.count_nonzero(bad & poisoned))
-            non_finite += int(np.count_nonzero(~finite & ~poisoned & ~gap & ~overflowed))
+            non_finite += int(np.count_nonzero(bad & ~(finite | poisoned | gap)))
             in_gaps += int(np.count_nonzero(bad & gap))
             gaps += int(np.count_nonzero(gap))
             if count and first is None:
@@ -139,6 +139,6 @@ def compare(
 
 
 def _is_poison(raw: NDArray[Any]) -> NDArray[np.bool_]:
-    rows = raw.reshape(-1, 1).view(np.uint8)
+    rows = raw[:, None].view(np.uint8)
     result: NDArray[np.bool_] = np.all(rows == POISON_BYTE, axis=1)
     return result

@@ -261,7 +261,7 @@ class StoredFile:
         while rest:
             rest = rest[os.write(self._descriptor, rest) :]
 
-    def reshape(self, _: int) -> StoredFile:
+    def ravel(self) -> StoredFile:
         """Return the flat view, which is this."""
         return self
 

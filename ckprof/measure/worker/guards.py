@@ -100,7 +100,7 @@ def read_tensor(read: Reader, tensor: CheckedTensor) -> Iterator[NDArray[np.uint
 
 def _holds(read: Reader, tensor: CheckedTensor, values: NDArray[Any] | StoredFile) -> bool:
     """Say whether a tensor holds exactly these stored values, NaNs included."""
-    flat = values.reshape(-1)
+    flat = values.ravel()
     position = 0
     for raw in read_tensor(read, tensor):
         count = raw.size * flat.size // tensor.size_bytes

@@ -70,7 +70,7 @@ class GuardedTensor:
 
     def upload(self, values: NDArray[Any] | StoredFile) -> None:
         """Copy stored values, in memory order, to the target."""
-        flat = values.reshape(-1)
+        flat = values.ravel()
         length = max(1, CHUNK_BYTES * flat.size // self.size_bytes)
         at = self.address
         for start in range(0, flat.size, length):

@@ -90,7 +90,7 @@ def test_converts_more_than_one_chunk():
 def test_pieces_are_those_of_the_array(dtype: type, tmp_path: Path) -> None:
     values = np.arange(24).astype(dtype).reshape(2, 3, 4)
     np.save(tmp_path / "v.npy", values)
-    stored = StoredFile.open(tmp_path / "v.npy").reshape(-1)
+    stored = StoredFile.open(tmp_path / "v.npy").ravel()
     assert stored.size == 24
     for start, stop in ((0, 24), (5, 9), (20, 40), (24, 30)):
         np.testing.assert_array_equal(stored[start:stop], values.reshape(-1)[start:stop])
