@@ -20,6 +20,8 @@ from ckprof.model.catalog import Catalog
 from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof.model.types import DataType
 from ckprof.paths import conf_root
+from ckprof.plugin.manager import PluginManager
+from ckprof.plugin.registry import Registry
 from ckprof_plugins.directions._convolution.layout import find_layout
 from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
 from tests.called import Called, Ckprof, ckprof_apart
@@ -200,6 +202,14 @@ def golden(request):
         assert text == path.read_text()
 
     return compare
+
+
+@pytest.fixture(scope="session")
+def registry() -> Registry:
+    """What all plugins that come with ckprof have registered."""
+    manager = PluginManager()
+    manager.load_all()
+    return Registry(manager)
 
 
 @pytest.fixture(scope="session")

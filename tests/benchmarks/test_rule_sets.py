@@ -25,7 +25,6 @@ from ckprof.kernels.source_tree import generate_tree
 from ckprof.model.architecture import LATEST_API_LEVEL, find_architecture
 from ckprof.model.recipe import BuildRequest
 from ckprof.model.types import DataType
-from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import RuleSetRequest
 from ckprof.plugin.registry import Registry
 
@@ -43,13 +42,6 @@ kernels = ckprof.jit(problem, "fwd", rule_set="full", arch="gfx942", dtype="fp16
 print(time.perf_counter() - started)
 """
 COMPUTE = "sum(i * i for i in range(6_000_000))"
-
-
-@pytest.fixture(scope="module")
-def registry() -> Registry:
-    manager = PluginManager()
-    manager.load_all()
-    return Registry(manager)
 
 
 def enumerated(registry: Registry, keep_defects: bool) -> list[Any]:

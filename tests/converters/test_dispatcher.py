@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from ckprof import Profiler
 from ckprof.errors import InputError
 from ckprof.lists.catalogs import read_catalog, render_catalog
 from ckprof.lists.list_files import find_list, read_list
@@ -15,11 +14,6 @@ from ckprof.model.conversion import ListReading
 from ckprof.model.types import DataType
 
 DIRECT = {"kind": "direct_conv", "channel_family": 4, "impl": "tile_grouped", "config": {"waves_q4": 2}}
-
-
-@pytest.fixture(scope="module")
-def registry():
-    return Profiler().registry
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from ckprof import Profiler
 from ckprof.errors import InputError
 from ckprof.lists import list_files
 from ckprof.lists.catalogs import render_catalog
@@ -68,11 +67,6 @@ def test_a_file_is_no_tree(tree: Path) -> None:
 
 
 LIST = "forward/tests/nhwgc_fp16"
-
-
-@pytest.fixture(scope="module")
-def registry() -> Registry:
-    return Profiler().registry
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from ckprof.model.conversion import ConversionRequest
 from ckprof.model.strings.kind import default_revision
 from ckprof.parity.side import Entry, StringSide, builder_side, read_builder
 from ckprof.paths import conf_root
-from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 
 from .samples import STREAM_K_LIST
@@ -29,13 +28,6 @@ class Called:
     code: int
     out: str
     err: str
-
-
-@pytest.fixture(scope="session")
-def registry() -> Registry:
-    manager = PluginManager()
-    manager.load_all()
-    return Registry(manager)
 
 
 @pytest.fixture

@@ -14,8 +14,6 @@ import pytest
 from ckprof.errors import InputError, UsageError
 from ckprof.kernels.candidates import list_candidates
 from ckprof.lists.list_files import find_list, read_list
-from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.registry import Registry
 from ckprof.store.key import DeviceKey, KernelKey, OperationKey
 from ckprof.store.writer import StoreWriter
 from ckprof_plugins.consumers.audit import AuditCall, audit
@@ -33,13 +31,6 @@ LISTS = {
     "bwd_data": "backward_data/profiler/nhwgc_fp16",
     "bwd_weight": "backward_weight/profiler/nhwgc_fp16",
 }
-
-
-@pytest.fixture(scope="module")
-def registry():
-    manager = PluginManager()
-    manager.load_all()
-    return Registry(manager)
 
 
 def problem(batch):

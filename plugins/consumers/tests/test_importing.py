@@ -6,9 +6,7 @@ import pytest
 
 from ckprof.errors import InputError, UsageError
 from ckprof.model.outcome import Status
-from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols.converters import ImportHints
-from ckprof.plugin.registry import Registry
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from ckprof_plugins.consumers.cmd_import import attempts_of
@@ -26,13 +24,6 @@ cu_num,B,M,N,K,kernelId,splitK,us,kernelName,tflops,bw,errRatio
 304,16,2,1280,8192,78,0,50,bf16_batched_b,3.0,3000.45,0.5
 304,16,3,1280,8192,78,0,inf,bf16_batched_b,3.0,3000.45,0.0
 """
-
-
-@pytest.fixture(scope="module")
-def registry():
-    manager = PluginManager()
-    manager.load_all()
-    return Registry(manager)
 
 
 def imported(registry, path, hints=ImportHints(), **options):  # noqa: B008 - cannot be changed

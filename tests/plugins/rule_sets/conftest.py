@@ -8,18 +8,9 @@ import pytest
 
 from ckprof.model.architecture import find_architecture
 from ckprof.model.types import DataType
-from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import RuleSetRequest
-from ckprof.plugin.registry import Registry
 
 DTYPES = (DataType.FP16, DataType.BF16, DataType.FP32)
-
-
-@pytest.fixture(scope="session")
-def registry():
-    manager = PluginManager()
-    manager.load_all()
-    return Registry(manager)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import pytest
 
-import ckprof
 from ckprof.errors import InputError, UsageError
 from ckprof_plugins.consumers._old_ck.support import support
 from ckprof_plugins.consumers.audit import kernel_lists
@@ -44,11 +43,6 @@ def convolution(groups=1, channels=64, dtype="brain", filter_=3, out=128):
 
 def config(most):
     return SimpleNamespace(rocm=SimpleNamespace(ck_max_profiling_configs=most))
-
-
-@pytest.fixture(scope="module")
-def registry():
-    return ckprof.Profiler().registry
 
 
 @pytest.fixture

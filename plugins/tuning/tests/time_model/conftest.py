@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ckprof_plugins.directions._convolution.problem import ConvProblem
@@ -22,13 +20,6 @@ MEASURED = TESTS / "data" / "measured"
 def fitted(table: Measurements, compute_units: int = 256) -> TimeModel:
     kind = KernelKind(direction="fwd", dtype="bf16", device="gfx950", compute_units=compute_units)
     return fit_model(table, forward_with_runs, kind)
-
-
-def some_kernels(table: Measurements, every: int) -> Measurements:
-    """Return a table of only each so many kernels, which is fitted in less time."""
-    kernels = dict(sorted(table.kernels.items())[::every])
-    times = {key: time for key, time in table.times.items() if key[1] in kernels}
-    return replace(table, kernels=kernels, times=times)
 
 
 @pytest.fixture(scope="session")

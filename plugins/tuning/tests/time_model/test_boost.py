@@ -15,6 +15,7 @@ from ckprof_plugins.tuning.time_model.selector import Selector
 from ckprof_plugins.tuning.time_model.trees import FEATURES, BoostedTree, correction, features, train_trees
 from ckprof_plugins.tuning.validation import judged_model
 from plugins.tuning.tests.sizes import forward_sizes
+from plugins.tuning.tests.time_model.figures import of_kernels
 
 STUMP = BoostedTree(features=(0,), thresholds=(2.0,), left=(-1,), right=(-2,), leaves=(0.5, -0.25))
 
@@ -84,10 +85,5 @@ def test_trees_keep_the_choice_good(
 ) -> None:
     pytest.importorskip("lightgbm", reason="LightGBM is not installed: pip install 'ckprof[boost]'")
     model = replace(model_20, trees=train_trees(table_20, model_20, forward_sizes))
-    common = replace(
-        table_30,
-        kernels=table_20.kernels,
-        times={key: time for key, time in table_30.times.items() if key[1] in table_20.kernels},
-    )
-    found = judged_model(model, common, forward_sizes, boost=True)
+    found = judged_model(model, of_kernels(table_30, table_20), forward_sizes, boost=True)
     assert found.model.mean > 0.97

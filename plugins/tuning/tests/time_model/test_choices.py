@@ -19,8 +19,8 @@ from ckprof_plugins.tuning.time_model.program import form_of
 from ckprof_plugins.tuning.time_model.selector import Selector
 from ckprof_plugins.tuning.validation import Validation, judged_model, summarise
 from plugins.tuning.tests.sizes import forward_sizes, forward_with_runs
-from plugins.tuning.tests.time_model.conftest import fitted, some_kernels
-from plugins.tuning.tests.time_model.figures import halves_by_work
+from plugins.tuning.tests.time_model.conftest import fitted
+from plugins.tuning.tests.time_model.figures import halves_by_work, of_kernels, some_kernels
 
 
 def judge(model: TimeModel, table: Measurements, training: Measurements | None = None) -> Validation:
@@ -58,12 +58,7 @@ def test_problems_without_a_measured_kernel_are_named(model_20: TimeModel, table
 def test_unseen_problems_of_known_kernels(
     model_20: TimeModel, table_20: Measurements, table_30: Measurements
 ) -> None:
-    common = replace(
-        table_30,
-        kernels=table_20.kernels,
-        times={key: time for key, time in table_30.times.items() if key[1] in table_20.kernels},
-    )
-    assert judge(model_20, common).model.mean >= 0.973
+    assert judge(model_20, of_kernels(table_30, table_20)).model.mean >= 0.973
 
 
 @pytest.mark.slow

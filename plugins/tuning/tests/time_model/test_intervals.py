@@ -29,8 +29,8 @@ from ckprof_plugins.tuning.time_model.model import Prediction, Similarity, TimeM
 from ckprof_plugins.tuning.time_model.selector import Selector, as_chosen
 from ckprof_plugins.tuning.validation import Validation, judged_model
 from plugins.tuning.tests.sizes import forward_sizes, forward_with_runs
-from plugins.tuning.tests.time_model.conftest import fitted, some_kernels
-from plugins.tuning.tests.time_model.figures import SIZES, h200_model, h200_table
+from plugins.tuning.tests.time_model.conftest import fitted
+from plugins.tuning.tests.time_model.figures import SIZES, h200_model, h200_table, of_kernels, some_kernels
 from plugins.tuning.tests.time_model.test_fit import KERNELS, synthetic
 from tests.convolutions import convolution
 
@@ -106,12 +106,7 @@ def test_measured_times_are_covered(table_20: Measurements, first: bool) -> None
 def test_published_times_of_other_problems_are_covered(
     model_20: TimeModel, table_20: Measurements, table_30: Measurements
 ) -> None:
-    common = replace(
-        table_30,
-        kernels=table_20.kernels,
-        times={key: time for key, time in table_30.times.items() if key[1] in table_20.kernels},
-    )
-    found = judge(model_20, common)
+    found = judge(model_20, of_kernels(table_30, table_20))
     assert fmean(found.inside) == pytest.approx(0.955, abs=0.035)
     assert fmean(found.warned_inside) > 0.85
 

@@ -11,8 +11,6 @@ import pytest
 
 from ckprof.cli.main import main
 from ckprof.errors import InputError, UsageError
-from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.registry import Registry
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.problem import GemmProblem, MultiDProblem, StridedBatchProblem
 from ckprof_plugins.tuning.measured_tables import read_tables
@@ -24,13 +22,6 @@ from ckprof_plugins.tuning.training import fit_model
 KIND = KernelKind(direction="gemm", dtype="fp16")
 SMALL, LARGE = (f"gemm_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_{tile}_2x2x1_16x16x32"
                 for tile in ("64x64x64", "256x256x64"))  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def registry() -> Registry:
-    manager = PluginManager()
-    manager.load_all()
-    return Registry(manager)
 
 
 class Secretive(GemmProblem):
