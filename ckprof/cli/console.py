@@ -6,6 +6,7 @@ import io
 import json
 import os
 import sys
+import threading
 import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
     from ckprof.report.table import Table, Terminal
 
 
-#: seconds between two lines where none is rewritten, at first; later a tenth of the time that has passed
-_FIRST_INTERVAL_S: Final = 5.0
-#: seconds between two lines at most
-_LAST_INTERVAL_S: Final = 300.0
+#: seconds before the first line where none is rewritten, and between two
+_FIRST_S: Final = 5.0
+_INTERVAL_S: Final = 10.0
+#: seconds after which what is shown is repeated, with the time that has passed
+_BEAT_S: Final = 1.0
 _BAR_WIDTH: Final = 24
 #: fewest characters of a name that say anything
 _LEAST_NAME: Final = 12
@@ -56,14 +58,33 @@ class ProgressLine:
         self._began = clock()
         self._due = self._began
         self._shown = False
+        self._text = ""
+        self._ended = threading.Event()
+        #: held by whoever writes to the stream: a thread repeats what is shown
+        self.lock = threading.RLock()
 
-    def begin(self, *, at_once: bool = False) -> None:
-        """Begin something.
+    def begin(self, text: str, *, at_once: bool = False) -> None:
+        """Begin something that :meth:`end` ends.
 
+        :param text: what it is.
         :param at_once: its first line is worth it; otherwise it may be over before.
         """
-        self._began = self._clock()
-        self._due = self._began + (0 if at_once else _FIRST_INTERVAL_S)
+        self.end()
+        self._began, self._text, self._ended = self._clock(), text, threading.Event()
+        self._due = self._began + (0 if at_once else _FIRST_S)
+        threading.Thread(target=self._repeat, args=[self._ended], daemon=True).start()
+
+    def end(self) -> None:
+        """Remove the line, and show nothing more of what has begun."""
+        self._ended.set()
+        self.clear()
+
+    def _repeat(self, ended: threading.Event) -> None:
+        """Say that something still goes on where no step of it ends, such as a long compilation."""
+        while not ended.wait(_BEAT_S):
+            with self.lock, suppress(ValueError):  # the stream may be closed
+                if not ended.is_set():
+                    self.show(f"{self._text}, {duration(self._clock() - self._began)}")
 
     def show(self, text: str, name: str = "") -> None:
         """Say how far it is.
@@ -100,9 +121,11 @@ class ProgressLine:
         if self._rewritten:
             filled = _BAR_WIDTH * done // total if total else _BAR_WIDTH
             bar = "#" * filled + "." * (_BAR_WIDTH - filled)
-            self.show(f"{title} [{bar}] {done}/{total}{left}", name)
+            self._text = f"{title} [{bar}] {done}/{total}{left}"
+            self.show(self._text, name)
         elif done < total:
-            self.show(f"{title}: {done}/{total}{left}")
+            self._text = f"{title}: {done}/{total}{left}"
+            self.show(self._text)
 
     def clear(self) -> None:
         """Remove the line from the terminal, if it is shown."""
@@ -116,7 +139,7 @@ class ProgressLine:
         now = self._clock()
         if now < self._due:
             return
-        self._due = now + min(max(_FIRST_INTERVAL_S, (now - self._began) / 10), _LAST_INTERVAL_S)
+        self._due = now + _INTERVAL_S
         with suppress(OSError):
             self._stream.write(f"{one_line(text)}\n")
             self._stream.flush()
@@ -213,7 +236,7 @@ class Console:
 
     def _message(self, text: str) -> None:
         # A terminal that is gone, or a full disk behind a redirection, must not cost the results.
-        with suppress(OSError):
+        with suppress(OSError), self.progress.lock:
             self.progress.clear()
             self._err.write(f"{self._fitted(plain(text))}\n")
             self._err.flush()

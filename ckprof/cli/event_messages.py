@@ -38,7 +38,7 @@ class EventMessages:
                 self._progress(event)
             case ProgressEnded():
                 self._doing = ""
-                console.progress.clear()
+                console.progress.end()
             case StatusLine():
                 console.progress.show(event.text, event.name)
             case ListRead():
@@ -47,7 +47,7 @@ class EventMessages:
     def _progress(self, event: Progress) -> None:
         if event.what != self._doing:
             self._doing = event.what
-            self._console.progress.begin(at_once=event.at_once)
+            self._console.progress.begin(event.what, at_once=event.at_once)
         if event.done:
             self._console.progress.show_bar(
                 event.what, event.done, event.total, event.name, eta_s=event.eta_s

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import tempfile
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -47,7 +50,7 @@ def device_lock(
     keep. Other users of a device show in what observers read.
 
     :param device: index of the device, or what it is called on this machine.
-    :param on_wait: called once if the lock is taken.
+    :param on_wait: called once if the lock is taken, with the process that has it.
     :param folder: where lock files are; by default a folder of the user's on this machine alone.
     :raises ToolchainError: the lock cannot be made, or others could have made it.
     """
@@ -56,12 +59,18 @@ def device_lock(
         lock = lock_file(path)
     except OSError as exc:
         raise ToolchainError(f"cannot make the lock of device {device}: {exc}") from None
+    holder, other = path.with_suffix(".holder"), "another process"
     try:
         lock.acquire(timeout=0)
     except filelock.Timeout:
-        on_wait(Message(f"waiting for another run on {target} device {device}"))
+        with suppress(OSError):
+            other = holder.read_text("utf-8")
+        on_wait(Message(f"waiting for {other} on {target} device {device}", Level.WARNING))
         lock.acquire()
     try:
+        with suppress(OSError):  # only costs the others what this process is
+            since = time.strftime("%Y-%m-%d %H:%M:%S")
+            holder.write_text(f"process {os.getpid()} since {since} ({' '.join(sys.argv[:4])})", "utf-8")
         yield
     finally:
         lock.release()

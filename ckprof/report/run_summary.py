@@ -86,18 +86,13 @@ def _shortened(column: Column[ResultRow], *, all_fine: bool) -> Column[ResultRow
 
 
 def _notes(rows: Sequence[ResultRow], left_out: Sequence[str]) -> list[str]:
-    """Return what the table leaves out: whole reasons, ties."""
+    """Return the reasons of failures that the table leaves out, or cuts."""
     reasons = [(row, reason_of(row.outcome, why=False)) for row in rows if row.outcome.status.is_failure]
-    lines = [
+    return [
         f"{_number(row)} {row.outcome.status.value}: {reason}"
         for row, reason in reasons
         if reason and ("reason" in left_out or len(reason) > _REASON)
     ]
-    numbers: dict[str, list[str]] = {}
-    for row in rows:
-        if row.note and "reason" in left_out:
-            numbers.setdefault(row.note, []).append(_number(row))
-    return lines + [f"{note}: {' '.join(where)}" for note, where in numbers.items()]
 
 
 def _number(row: ResultRow) -> str:

@@ -12,9 +12,8 @@ if TYPE_CHECKING:
 
 @hookimpl
 def ckprof_register(registry: Additions) -> None:
-    """Register NDJSON, Parquet and run reports."""
+    """Register NDJSON and run reports."""
     from ckprof.plugin.protocols import StoreFormat
 
     registry.add_lazy(StoreFormat, "ckprof.store.shard:FORMAT")
-    registry.add_lazy(StoreFormat, "ckprof.store.formats.parquet:FORMAT")
     registry.add_lazy(StoreFormat, "ckprof.store.formats.run_json:FORMAT")

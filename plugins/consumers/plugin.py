@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 
 @hookimpl
 def ckprof_register(registry: Additions) -> None:
-    """Register T4, the kind, AITER, hipDNN, Inductor, MIOpen, the old library and generated libraries."""
+    """Register the kind and the programs that are known, and the formats Parquet and T4."""
     registry.add(CONSUMERS)
-    registry.add_lazy(StoreFormat, "ckprof_plugins.consumers.t4:FORMAT")
+    registry.add_lazy(
+        StoreFormat, "ckprof_plugins.consumers.parquet:FORMAT", "ckprof_plugins.consumers.t4:FORMAT"
+    )
     # what the old library calls its kernels is known there; commands say that it is missing
     if importlib.util.find_spec("ckprof_plugins.extract") is not None:
         registry.add_lazy(

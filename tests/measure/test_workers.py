@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import threading
 
+from ckprof.events import Level
 from ckprof.measure.workers import device_lock
 
 
@@ -14,7 +16,8 @@ def test_second_run_waits_for_the_first(tmp_path):
 
     def second():
         def on_wait(event):
-            assert event.text == "waiting for another run on cpu device 0"
+            assert event.text.startswith(f"waiting for process {os.getpid()} since 20")
+            assert event.text.endswith(" on cpu device 0") and event.level is Level.WARNING
             waiting.set()
 
         with device_lock("cpu", 0, on_wait, tmp_path):

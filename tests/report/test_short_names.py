@@ -148,7 +148,7 @@ def test_lines_of_progress_cut_names_alike(columns: int, monkeypatch: pytest.Mon
     stream = io.StringIO()
     monkeypatch.setattr("ckprof.cli.console.terminal_width", lambda stream: columns)
     line = ProgressLine(stream, rewritten=True)
-    line.begin(at_once=True)
+    line.begin("run", at_once=True)
     line.show("kernel 1 of 8", NAMES[0])
     shown = stream.getvalue().removeprefix("\r\x1b[K").removeprefix("kernel 1 of 8 ")
     assert shown == WHOLE_NAMES.short(NAMES[0], columns - 1 - len("kernel 1 of 8 "))

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from ckprof.errors import InputError
 from ckprof.plugin.protocols.converters import ImportHints
-from ckprof.store.formats import parquet, row_columns
+from ckprof.store.formats import row_columns
 from ckprof.store.query import StoreQuery
+from ckprof_plugins.consumers import parquet
 from tests.store.samples import attempts, check_format, make_attempt, make_store
 
 duckdb = pytest.importorskip("duckdb")
