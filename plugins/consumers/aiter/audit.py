@@ -164,6 +164,8 @@ class TableJudge:
             )
             return Reason.WRONG_DEVICE, message
         archs = architectures(cells)
+        if self._kind.counts == "first" and filled_gfx(cells):
+            archs = (filled_gfx(cells),)
         if request.arch and archs and request.arch not in archs:
             return Reason.WRONG_DEVICE, f"the row is of {' or '.join(archs)}, not {request.arch}"
         if _of_another_device(archs, units):

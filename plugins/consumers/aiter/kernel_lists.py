@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-#: places of the lists below the root of a tree or of an installed package
-_PLACES: Final = ("csrc", "aiter_meta/csrc", "../aiter_meta/csrc")
+#: places of the lists below the root of a checkout or of an installed package, and beside the package
+_PLACES: Final = ("csrc", "aiter_meta/csrc", "../csrc", "../aiter_meta/csrc")
 _FILES: Final = ("*/*_common.py", "*/*_instance.py")
 #: names of dictionaries whose numbers count
 _NUMBERED: Final = ("kernels_list", "candidate_kernels_dict", "candidate_kernels_cktile_dict")

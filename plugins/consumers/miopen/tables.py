@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.errors import input_errors
+from ckprof.errors import InputError, input_errors
 from ckprof.private_folders import temporary_folder
 from ckprof_plugins.consumers.audit import digest_of, unchanged
 from ckprof_plugins.consumers.miopen.keys import COLUMNS, MiopenKey, WrongKeyError, of_columns
@@ -160,6 +160,9 @@ def cleaned_table(path: Path, wrong: Iterable[int], audit: FileAudit) -> bytes:
     with snapshot(path) as copy, input_errors((sqlite3.Error, UnicodeDecodeError), "cannot be cleaned", path):
         unchanged(audit, copy.read_bytes())
         with closing(sqlite3.connect(copy)) as connection:
+            (fault,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if fault != "ok":
+                raise InputError(f"cannot be cleaned: the database is damaged ({fault})", path)
             names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
             for (name,) in names:
                 quoted = name.replace('"', '""')

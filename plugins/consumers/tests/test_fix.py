@@ -195,6 +195,45 @@ def test_a_table_of_aiter_is_read_and_keeps_the_fastest_rows(tmp_path, rows):
     assert kind.used(path) == kind.expected(rows)
 
 
+MUTATIONS = [
+    b"\n",
+    b",",
+    b'"',
+    b"\0",
+    b"9" * 30,
+    b"=",
+    b":",
+    b";",
+    b"[",
+    b"}",
+    b"1e999",
+    b"nan",
+    b"\xff\xfe",
+    b"-",
+]
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(1000, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "kind", [AiterTable(), MiopenText(), MiopenTable(), HipdnnOverrides()], ids=lambda one: one.name
+)
+def test_whatever_a_file_holds_its_clean_file_is_sound(tmp_path, kind, count):
+    draw = random.Random(kind.name)
+    path = tmp_path / kind.name
+    kind.write(path, [(key, value, key == 3) for key in range(4) for value in range(2)])
+    whole = path.read_bytes()
+    for _ in range(count):
+        data = bytearray(whole)
+        for _ in range(draw.randint(1, 4)):
+            place = draw.randrange(len(data))
+            data[place : place + draw.randint(0, 5)] = draw.choice(MUTATIONS)
+        path.write_bytes(data)
+        try:
+            cleaned(kind, path)
+        except InputError as error:
+            assert str(error).startswith(str(path))
+
+
 @pytest.fixture
 def table(tmp_path):
     kind = AiterTable()

@@ -264,6 +264,15 @@ def test_keys_are_those_of_the_reader_of_each_table(tmp_path, name):
     assert [finding.reason for finding in audit.findings] == expected.get(name, [Reason.CONFLICT])
 
 
+def test_readers_of_experts_fill_in_one_architecture(tmp_path):
+    header, row_, *_ = KEYED["tuned_fmoe.csv"]
+    (tmp_path / "tuned_fmoe.csv").write_text(f"{header}\n{row_}\n")
+    for arch, reasons in (("gfx950", []), ("gfx1250", [Reason.WRONG_DEVICE])):
+        audit = Aiter().audit(AuditRequest(path=tmp_path / "tuned_fmoe.csv", arch=arch))
+        assert [finding.reason for finding in audit.findings] == reasons
+    assert audited(tmp_path, [row(cu_num=256)], arch="gfx1250").findings == []
+
+
 def test_units_of_other_devices_alone_are_wrong(tmp_path):
     header = "gfx," + HEADER
     audit = audited(tmp_path, [f"gfx942,{row(cu_num=256)}", f"gfx950,{row(cu_num=304)}"], header=header)
