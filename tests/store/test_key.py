@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import asdict, fields, replace
 
-from ckprof.store.key import DeviceKey, canonical
+from ckprof.store.key import DeviceKey, MethodKey, ToolchainKey, canonical
 from tests.store.samples import make_attempt, make_key, make_problem, make_session, make_store
 
 PARTS = ("operation", "problem", "kernel", "device", "toolchain", "method")
@@ -40,6 +40,18 @@ def test_the_digest_is_that_of_json_with_sorted_names():
     assert [canonical(getattr(key, name)) for name in PARTS] == texts
     expected = hashlib.blake2b(b"\0".join([b"1", b"-1", *texts]), digest_size=16).digest()
     assert key.digest == expected == replace(key).digest
+
+
+def test_what_is_not_said_is_no_part_of_the_text():
+    """Nothing, or what held before a field came: keys of earlier stores stay what they are."""
+    unsaid = {
+        DeviceKey(target="t"): {"target": "t", "compute_units": 0, "memory_bytes": 0, "threads": 0},
+        MethodKey(): {"clock": "wall", "version": 1, "cache": "cold", "flush_bytes": 0, "seed": 0},
+        ToolchainKey(): {"flags": ()},
+    }
+    for part, values in unsaid.items():
+        assert asdict(part) == {**dict.fromkeys(asdict(part), ""), **values}
+    assert replace(make_key(), split_k=1) == make_key()
 
 
 def test_evidence_does_not_split_a_measurement():

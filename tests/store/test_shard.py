@@ -6,6 +6,7 @@ import json
 import math
 import os
 import platform
+import time
 import uuid
 from dataclasses import replace
 
@@ -212,6 +213,14 @@ def test_a_shard_is_on_the_disk_when_it_was_asked_to_be(tmp_path, monkeypatch):
         shard.close()
         assert counts == expected, sync_s
         assert len([*read_lines(shard.path)]) == 1
+    # at most so many seconds after the last time
+    clock = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    with ShardWriter(tmp_path / "timed", sync_s=5.0) as shard:
+        for clock[0], count in ((104.5, 0), (105.0, 1), (109.0, 0), (111.0, 1)):
+            synced.clear()
+            shard.append(make_attempt())
+            assert len(synced) == count, clock
 
 
 def test_no_shard_is_written_over(tmp_path, monkeypatch):

@@ -1,0 +1,49 @@
+"""What a conversion remembers of lines, so that those of logs that repeat them cost little."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ckprof.model.conversion import ConversionRequest
+from ckprof_converters import converter as module
+from ckprof_converters.converter import ConversionRun
+
+from .samples import as_bytes, line
+
+LINES = [line("native_forward").replace("64,64,64", f"{size},64,64") for size in (64, 128, 256)]
+
+
+@pytest.mark.parametrize(("most", "reads"), [(1, 4), (2, 4), (3, 3), (9, 3)])
+def test_outcomes_of_lines_are_remembered_up_to_a_number(converter, monkeypatch, most, reads):
+    monkeypatch.setattr(module, "_OUTCOMES", most)
+    read = []
+
+    class Counting(ConversionRun):
+        def _read(self, number, *given):
+            read.append(number)
+            return super()._read(number, *given)
+
+    texts = [LINES[0], LINES[1], LINES[2], f"{LINES[2]} ", f"{LINES[0]} "]
+    run = Counting(converter.grammar, ConversionRequest(path=Path("x.conf"), data=as_bytes(*texts)))
+    run.convert("conf")
+    assert len(read) == reads and len(run._outcomes) <= most
+
+
+@pytest.mark.parametrize(("most", "looked"), [(1, 4), (2, 4), (3, 3), (9, 3)])
+def test_texts_of_lines_are_remembered_up_to_a_number(converter, monkeypatch, most, looked):
+    monkeypatch.setattr(module, "_REMEMBERED", most)
+    seen = []
+
+    class Counting(ConversionRun):
+        def _line(self, number, *given):
+            seen.append(number)
+            return super()._line(number, *given)
+
+    texts = [LINES[0], LINES[1], LINES[2], LINES[2], LINES[0]]
+    run = Counting(converter.grammar, ConversionRequest(path=Path("x.conf"), data=as_bytes(*texts)))
+    found = run.convert("conf")
+    assert len(seen) == looked and len(run._repeats) <= most
+    # whether it is remembered or not, a line is the same as an earlier one
+    assert {number: why.rule for number, why in found.dropped.items()} == {4: "duplicate", 5: "duplicate"}
