@@ -71,7 +71,7 @@ def test_another_name():
 
 
 @pytest.mark.compiler
-@pytest.mark.parametrize("level", INCLUDES)
+@pytest.mark.parametrize("level", [OLD, pytest.param(NOVEMBER, marks=pytest.mark.thorough), NEW])
 def test_compiles_without_a_warning(level, tmp_path):
     compiler = find_compiler()
     if compiler is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import json
 import subprocess
 import sys
 
@@ -19,6 +19,7 @@ from ckprof.measure.worker.sampling import PROBE_LAUNCHES, launches_per_sample
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.outcome import Status
 from ckprof_plugins.targets.hip.devices import devices
+from tests.cases import Cases
 from tests.measure.fakes import ScaleDirection, make_instance, make_problem
 from tests.measure.run_instances import run_instances
 
@@ -217,42 +218,49 @@ def test_a_flush_makes_room_for_a_problem(measure, monkeypatch):
     assert [outcome.status for outcome in outcomes] == [Status.OK, Status.OK], outcomes[1].reason
 
 
-@pytest.mark.parametrize(
-    ("variables", "first"),
-    [
-        ({"HIP_VISIBLE_DEVICES": "1"}, "gfx90a"),
-        ({"HIP_VISIBLE_DEVICES": "1,0"}, "gfx90a"),
-        ({"HIP_VISIBLE_DEVICES": "2,2,0"}, "gfx942"),
-        ({"HIP_VISIBLE_DEVICES": "", "CUDA_VISIBLE_DEVICES": "1"}, "gfx90a"),
-        ({"HIP_VISIBLE_DEVICES": "0", "CUDA_VISIBLE_DEVICES": "1"}, "gfx950"),
-        ({"ROCR_VISIBLE_DEVICES": "1,2", "HIP_VISIBLE_DEVICES": "1"}, "gfx942"),
-        ({"ROCR_VISIBLE_DEVICES": "2", "HIP_VISIBLE_DEVICES": "5"}, ""),
-        ({"ROCR_VISIBLE_DEVICES": ""}, ""),
-    ],
-)
-def test_variables_that_choose_devices(hip_library, topology, monkeypatch, variables, first):
+#: variables that choose devices, and the first one that they leave of three
+CHOICES = [
+    ({"HIP_VISIBLE_DEVICES": "1"}, "gfx90a"),
+    ({"HIP_VISIBLE_DEVICES": "1,0"}, "gfx90a"),
+    ({"HIP_VISIBLE_DEVICES": "2,2,0"}, "gfx942"),
+    ({"HIP_VISIBLE_DEVICES": "", "CUDA_VISIBLE_DEVICES": "1"}, "gfx90a"),
+    ({"HIP_VISIBLE_DEVICES": "0", "CUDA_VISIBLE_DEVICES": "1"}, "gfx950"),
+    ({"ROCR_VISIBLE_DEVICES": "1,2", "HIP_VISIBLE_DEVICES": "1"}, "gfx942"),
+    ({"ROCR_VISIBLE_DEVICES": "2", "HIP_VISIBLE_DEVICES": "5"}, ""),
+    ({"ROCR_VISIBLE_DEVICES": ""}, ""),
+]
+#: prints how processes with the runtime, one for each choice, describe device 0
+DESCRIBE = """
+import json, os, sys
+from pathlib import Path
+from ckprof.measure.worker.abi import Library, LibraryError
+for variables, arch in json.loads(sys.argv[2]):
+    if os.fork():
+        os.wait()
+        continue
+    os.environ.update(variables)
+    target = Library.load(Path(sys.argv[1])).target
+    try: target.select_device(arch, 0)
+    except LibraryError as exc: print(repr(str(exc)), flush=True)
+    else: print(repr(target.describe_device()), flush=True)
+    os._exit(0)
+"""
+
+
+def test_variables_that_choose_devices(hip_library, topology, monkeypatch):
     """What is listed without the runtime is what the runtime numbers."""
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
     monkeypatch.setenv("FAKE_HIP_DEVICES", "gfx950,gfx90a,gfx942")
-    found = devices(topology(90500, 90010, 90402))
-    assert (found[0].arch if found else "") == first
-    assert described(hip_library, first) == (f"Fake GPU 0 ({first})" if first else "no AMD GPU was found")
-
-
-def described(library, arch):
-    """Return how a process with the runtime describes device 0."""
-    code = (
-        "import sys; from pathlib import Path; from ckprof.measure.worker.abi import Library, LibraryError\n"
-        "target = Library.load(Path(sys.argv[1])).target\n"
-        "try: target.select_device(sys.argv[2], 0)\n"
-        "except LibraryError as exc: print(exc)\n"
-        "else: print(target.describe_device())\n"
-    )
-    command = [sys.executable, "-c", code, str(library), arch]
-    text = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
-    found = re.search(r"Fake GPU \d \(\w+\)|no AMD GPU was found", text)
-    return found.group() if found else text
+    command = [sys.executable, "-c", DESCRIBE, str(hip_library), json.dumps(CHOICES)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    nodes = topology(90500, 90010, 90402)
+    with Cases() as cases:
+        for (variables, first), line in zip(CHOICES, done.stdout.splitlines(), strict=True):
+            with cases.case(variables), monkeypatch.context() as patched:
+                for name, value in variables.items():
+                    patched.setenv(name, value)
+                found = devices(nodes)
+                assert (found[0].arch if found else "") == first
+                assert (f"Fake GPU 0 ({first})" if first else "no AMD GPU was found") in line
 
 
 def test_copies_are_checked(hip_library):
