@@ -311,10 +311,9 @@ def _rendered(
             add_totals(document, networks_of_run(results))
             return document
         return render_best(results, arguments.format, arguments.top)
-    if arguments.format == "table" and session.console.terminal is not None:
-        return terminal_document(results, all_rows=arguments.all_rows, notes=notes)
     if arguments.format == "table":
-        return run_document(results, notes)
+        fitted = terminal_document(results, all_rows=arguments.all_rows, notes=notes)
+        return run_document(results, notes) if session.console.terminal is None else fitted
     return session.registry.formats.find(arguments.format).render(results)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: seconds before the first line where none is rewritten, and between two
 _FIRST_S: Final = 5.0
 _INTERVAL_S: Final = 10.0
-#: seconds after which what is shown is repeated, with the time that has passed
+#: seconds between two looks whether what is shown is to be repeated, with the time that has passed
 _BEAT_S: Final = 1.0
 _BAR_WIDTH: Final = 24
 #: fewest characters of a name that say anything
@@ -83,8 +83,10 @@ class ProgressLine:
         """Say that something still goes on where no step of it ends, such as a long compilation."""
         while not ended.wait(_BEAT_S):
             with self.lock, suppress(ValueError):  # the stream may be closed
-                if not ended.is_set():
-                    self.show(f"{self._text}, {duration(self._clock() - self._began)}")
+                if not ended.is_set() and self._clock() >= self._due:
+                    text = self._text
+                    self.show(f"{text} ({duration(self._clock() - self._began)})")
+                    self._text = text
 
     def show(self, text: str, name: str = "") -> None:
         """Say how far it is.
@@ -93,9 +95,11 @@ class ProgressLine:
         """
         if self._silent:
             return
+        self._text = text
         if not self._rewritten:
             self._add(f"{text} {name}".rstrip())
             return
+        self._due = self._clock() + _INTERVAL_S
         from ckprof.report.short_names import WHOLE_NAMES, display_width, shortened
 
         # one less: some terminals begin the next line after the last character
@@ -121,11 +125,9 @@ class ProgressLine:
         if self._rewritten:
             filled = _BAR_WIDTH * done // total if total else _BAR_WIDTH
             bar = "#" * filled + "." * (_BAR_WIDTH - filled)
-            self._text = f"{title} [{bar}] {done}/{total}{left}"
-            self.show(self._text, name)
+            self.show(f"{title} [{bar}] {done}/{total}{left}", name)
         elif done < total:
-            self._text = f"{title}: {done}/{total}{left}"
-            self.show(self._text)
+            self.show(f"{title}: {done}/{total}{left}")
 
     def clear(self) -> None:
         """Remove the line from the terminal, if it is shown."""

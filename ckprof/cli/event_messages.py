@@ -27,22 +27,23 @@ class EventMessages:
     def __call__(self, event: Event) -> None:
         """Print the messages and the progress among all events."""
         console = self._console
-        match event:
-            case Message(text=text, level=Level.DETAIL):
-                console.detail(text)
-            case Message(text=text, level=Level.WARNING):
-                console.warning(text)
-            case Message(text=text):
-                console.info(text)
-            case Progress():
-                self._progress(event)
-            case ProgressEnded():
-                self._doing = ""
-                console.progress.end()
-            case StatusLine():
-                console.progress.show(event.text, event.name)
-            case ListRead():
-                report_conversion(event.conversion, console)
+        with console.progress.lock:
+            match event:
+                case Message(text=text, level=Level.DETAIL):
+                    console.detail(text)
+                case Message(text=text, level=Level.WARNING):
+                    console.warning(text)
+                case Message(text=text):
+                    console.info(text)
+                case Progress():
+                    self._progress(event)
+                case ProgressEnded():
+                    self._doing = ""
+                    console.progress.end()
+                case StatusLine():
+                    console.progress.show(event.text, event.name)
+                case ListRead():
+                    report_conversion(event.conversion, console)
 
     def _progress(self, event: Progress) -> None:
         if event.what != self._doing:

@@ -53,21 +53,20 @@ class ShownColumn:
         self._short = escaped(column.short)
         #: the name in each cell, empty where there is none; ``None`` for texts without names
         self.names = escaped(column.names)
-        #: the texts with whole names, and what shortens these
-        self._whole, self._common = self.cells, WHOLE_NAMES
         self.styles = [column.style(row) if column.style else "" for row in rows]
         #: the texts that stand whole below the table if they are cut; ``None`` if none do
         self.whole = [column.shown(row) for row in rows] if column.whole_below else None
         if self.align == "decimal":
             self._align_points()
+        #: the whole texts, and what shortens their names
+        self._whole, self._common = self.cells, WHOLE_NAMES
         #: characters that the longest text takes, or may take
         self.width = max(self._least, *map(display_width, self.cells), 0)
 
     @property
     def is_cut(self) -> bool:
-        """True when a text has more characters than there is room for."""
-        named = self.names is not None and self.cells != self._whole
-        return named or any(display_width(cell) > self.width for cell in self.cells)
+        """True when a text is not shown as a whole."""
+        return self.cells != self._whole or any(display_width(cell) > self.width for cell in self.cells)
 
     def shown(self, row: int) -> str:
         """Return what there is room for of a text."""
@@ -78,7 +77,7 @@ class ShownColumn:
         self.cells = self.cells if self._short is None else self._short
         widths = [*map(display_width, self.cells)]
         if self.names is not None:
-            self._whole, self._common = self.cells, common
+            self._common = common
             self.cells = self._with_names(None)
             # what stands in place of a name, such as a reason, takes no more room than is legible
             widths = [

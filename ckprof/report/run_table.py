@@ -239,9 +239,8 @@ def _standing_notes(results: RunResults) -> Iterator[str]:
     unresolved = [standing for standing in found if not standing.decided]
     if unresolved:
         rounds = [standing.rounds for standing in unresolved if standing.rounds is not None]
-        what = would_tell(max(rounds), "round") if rounds else "more rounds in several passes may tell"
-        resolved = len(found) - len(unresolved)
-        yield f"winner resolved: {resolved} of {counted(len(found), 'problem')}; {what} (--rounds, --passes)"
+        what = f"{would_tell(max(rounds), 'round')} (--rounds)" if rounds else "more --passes may tell"
+        yield f"winner resolved: {len(found) - len(unresolved)} of {counted(len(found), 'problem')}; {what}"
     if any(standing.processes == 1 and standing.order is not Order.ALONE for standing in found):
         yield f"single process: {PROCESS_SIGMA:.0%} process-to-process variation assumed (see --passes)"
 

@@ -73,7 +73,7 @@ def test_a_step_that_takes_long_is_repeated_with_its_time(
     clock, stream = Clock(), io.StringIO()
     line = ProgressLine(stream, rewritten=rewritten, clock=clock)
     line.begin("build")
-    for now, shown in ((1042, "build, 42 s"), (1090, "build, 2 min")):
+    for now, shown in ((1042, "build (42 s)"), (1090, "build (2 min)")):
         clock.now = now
         while shown not in stream.getvalue():
             time.sleep(0.001)
@@ -82,7 +82,7 @@ def test_a_step_that_takes_long_is_repeated_with_its_time(
     before = stream.getvalue()
     time.sleep(0.05)
     assert stream.getvalue() == before, "nothing after the end"
-    assert rewritten or before == "build, 42 s\nbuild, 2 min\n", "ten seconds apart"
+    assert rewritten or before == "build (42 s)\nbuild (2 min)\n", "ten seconds apart"
 
 
 def test_what_is_over_soon_is_not_worth_a_line() -> None:
