@@ -10,7 +10,7 @@ from ckprof.model.conversion import ConversionRequest
 from ckprof_converters import converter as module
 from ckprof_converters.converter import ConversionRun
 
-from .samples import as_bytes, line
+from .samples import as_bytes, change, line
 
 LINES = [line("native_forward").replace("64,64,64", f"{size},64,64") for size in (64, 128, 256)]
 
@@ -47,3 +47,12 @@ def test_texts_of_lines_are_remembered_up_to_a_number(converter, monkeypatch, mo
     assert len(seen) == looked and len(run._repeats) <= most
     # whether it is remembered or not, a line is the same as an earlier one
     assert {number: why.rule for number, why in found.dropped.items()} == {4: "duplicate", 5: "duplicate"}
+
+
+def test_an_annotated_operation_is_known_to_the_steps(convert, errors_of):
+    """Kernels with one may have two K1, 8 and 4 here, whose packs are of 8 elements."""
+    unequal = change(line("backward_data"), 23, "4")
+    assert "K1 of both operands must agree, got 8 and 4" in errors_of(unequal, name="nhwgc.conf")[0]
+    annotated = f'{unequal}  # ckprof: elementwise_op="Scale"'
+    (record,) = convert(annotated, name="nhwgc.conf").catalogs[0].records
+    assert (record.elementwise_op, record.warp_tile_k) == ("Scale", 32)
