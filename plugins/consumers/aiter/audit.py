@@ -50,6 +50,8 @@ _DIVIDING: Final = (
 _UNDIVIDED: Final = "a8w8_blockscale_bpreshuffle"
 #: kernels of experts that lists of the tree have
 _EXPERTS: Final = ("moe_ck2stages_", "moe_cktile2stages_")
+#: files of these names have rows of listed libraries alone: the reader asserts it
+_LISTED_ALONE: Final = "a8w8_blockscale_tuned_gemm"
 _MOST_SPLITS: Final = 30
 #: a finding without its place; without a reason, what could be judged
 Remark = tuple[Reason | None, str]
@@ -223,6 +225,8 @@ class TableJudge:
 
     def _kernel_remark(self, cells: Mapping[str, str]) -> Remark:
         name, library = cells.get("kernelName", ""), cells.get("libtype", "").strip()
+        if library not in _LISTED and _LISTED_ALONE in self._request.path.name:
+            return Reason.MALFORMED_VALUE, f"libtype is {library!r}: the reader of the table ends there"
         if library not in _LISTED or (name.startswith(_MANGLED) and not library):
             return None, f"keys and times in order; kernels of {library or 'assembler'}, not judged"
         if name.startswith(_MANGLED) or "kernelId" not in cells:

@@ -279,6 +279,14 @@ def test_units_of_other_devices_alone_are_wrong(tmp_path):
     assert [finding.reason for finding in audit.findings] == [Reason.WRONG_DEVICE] * 2
 
 
+def test_one_reader_knows_two_libraries_alone(tmp_path):
+    header, first, *_ = KEYED["a8w8_blockscale_tuned_gemm.csv"]
+    for name, reasons in (("a8w8_blockscale", [Reason.MALFORMED_VALUE]), ("a8w8_blockscale_bpreshuffle", [])):
+        path = tmp_path / f"{name}_tuned_gemm.csv"
+        path.write_text(f"{header}\n{first.replace(',ck,', ',triton,')}\n")
+        assert [one.reason for one in Aiter().audit(AuditRequest(path=path)).findings] == reasons
+
+
 def test_tables_that_are_merged_must_not_share_keys(ckprof, tmp_path):
     """Rows of one key in two tables of a name end the start; the fastest stays in the clean files."""
     base, models = tmp_path / "configs", tmp_path / "configs" / "model_configs"
