@@ -110,10 +110,9 @@ class Selection:
             )
         what = f"no instance is left of {self.source}"
         if self.invalid and self.arch is not None:
-            first = self.invalid[0]
             raise NothingLeftError(
                 f"{what}: all {len(self.invalid)} are not valid for {self.arch.name}, "
-                f"the first because {first.unmet_requirements[0].message}; "
+                f"the first because {self.invalid[0].unmet_requirements[0].message}; "
                 "'ckprof list instances --why' shows all reasons, --upstream-defects keeps them"
             )
         if self.conversions:
@@ -148,8 +147,7 @@ def chosen_architecture(session: Session, query: InstanceQuery) -> Architecture:
 
     :raises UsageError: there is none of that name.
     """
-    name = query.arch or session.settings.arch
-    return find_architecture(name or session.target(query.target).default_arch)
+    return find_architecture(query.arch or session.settings.arch or session.target(query.target).default_arch)
 
 
 def load_list(

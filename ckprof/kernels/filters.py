@@ -50,8 +50,6 @@ _ARITHMETIC: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
 _GROUP: Final = re.compile(r"\(\?(?:<?[=!]|P<\w+>)")
 #: A sign, or a word in front of one, however it is spaced: fields are in lower case, names of templates not.
 _COMPARING: Final = re.compile(r"==|!=|>=|<=|\s[<>](?:\s|$)|\b(?:and|or|not|in)\s|\b[a-z_]\w*\s*[<>=]")
-#: What upstream's filters call the instance.
-_INSTANCE: Final = "c"
 #: What nothing can end with.
 _UNFINISHED: Final = re.compile(r"(?:[<>=!+*/%,-]|\b(?:and|or|not|in))$")
 
@@ -65,15 +63,15 @@ def is_expression(text: str, fields: Collection[str]) -> bool:
 
     It is if it compares something, joins with ``and``, ``or``, ``not`` or ``in``, or is the name of a field.
     """
-    text = re.sub(rf"\b{_INSTANCE}\.(?=\w)", "", text)
+    text = re.sub(r"\bc\.(?=\w)", "", text)
     return text.strip() in fields or _COMPARING.search(_GROUP.sub("", text)) is not None
 
 
 class _WithoutInstance(ast.NodeTransformer):
-    """Makes ``c.tile_n`` to ``tile_n``."""
+    """Makes ``c.tile_n`` to ``tile_n``: upstream's filters call the instance ``c``."""
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        if isinstance(node.value, ast.Name) and node.value.id == _INSTANCE:
+        if isinstance(node.value, ast.Name) and node.value.id == "c":
             return ast.copy_location(ast.Name(node.attr), node)
         return node
 

@@ -89,7 +89,10 @@ def _run(samples: Samples, sample: Sample) -> str:
 
 
 def _counted(samples: Samples, query: InstanceQuery) -> str:
-    return f"{len(samples.profiler.instances(query).require().candidates)} instances"
+    chosen = samples.profiler.instances(query)
+    if not (chosen.candidates or chosen.invalid):
+        raise CannotTry("has none for the default architecture")
+    return f"{len(chosen.require().candidates)} instances"
 
 
 def _converted(samples: Samples, converter: Converter) -> str:

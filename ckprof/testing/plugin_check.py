@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import CkprofError, UsageError
-from ckprof.lists.list_files import find_list
+from ckprof.lists.list_files import find_list, find_lists
 from ckprof.paths import conf_root
 from ckprof.plain_text import unknown_name
 from ckprof.private_folders import temporary_folder
@@ -39,7 +39,7 @@ def check_plugin(profiler: Profiler, name: str, lists: Sequence[str] = ()) -> It
     entry = next((plugin for plugin in profiler.manager.plugins if plugin.name == name), None)
     if entry is None:
         raise UsageError(unknown_name("plugin", name, [plugin.name for plugin in profiler.manager.plugins]))
-    paths = [find_list(path) for path in lists] or sorted(conf_root().rglob("*.conf"))
+    paths = [find_list(path) for path in lists] or find_lists(conf_root(), None)
     if entry.error:
         yield ContractCheck(what="plugin", check="is loaded", verdict=CheckVerdict.FAILED, detail=entry.error)
         return

@@ -148,7 +148,7 @@ def test_documentation_names_every_key():
         (("--rule-set", "tiny", "--filter", "tile_q > 1"), 2, "unknown field 'tile_q'"),
         (("--rule-set", "tiny", "--filter", "tile_m > 9999"), 2, "instances passes --instance, --filter"),
         (("--rule-set", "tiny", "--why", "--upstream-defects"), 2, "--why and --upstream-defects contradict"),
-        (("--rule-set", "default", "--arch", "gfx1201"), 1, "it has none for gfx1201"),
+        (("--rule-set", "rdna", "--arch", "gfx1201", "--dtype", "fp32"), 1, "it has none for gfx1201"),
         (("--rule-set", "full", "--arch", "gfx1201", "--direction", "bwd_data"), 1, "all 376 are not valid"),
         (("--conf", "forward/tests/nhwgc_fp16", "--ndim", "2"), 2, "--ndim chooses from a rule set"),
     ],
@@ -159,10 +159,8 @@ def test_wrong_calls(arguments, code, message, ckprof):
 
 
 def test_an_empty_set_counts_none_and_fails(ckprof):
-    assert ckprof("list", "instances", "--rule-set", "default", "--arch", "gfx1201", "--count")[:2] == (
-        1,
-        "0\n",
-    )
+    arguments = ("--rule-set", "rdna", "--arch", "gfx1201", "--dtype", "fp32", "--count")
+    assert ckprof("list", "instances", *arguments)[:2] == (1, "0\n")
 
 
 @pytest.mark.parametrize("rule_set", ["profiler", "tests"])
