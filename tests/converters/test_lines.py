@@ -64,7 +64,13 @@ def test_places_of_what_is_no_text(before, size, wrong):
 
 
 def test_the_place_of_an_instance():
-    for text, found in (("  a, b  # c", ("a, b", 2)), ("a", ("a", 0)), ("   # c", ("", 0)), ("", ("", 0))):
+    for text, found in (
+        ("  a, b  # c", ("a, b", 2)),
+        (" a", ("a", 1)),
+        ("a", ("a", 0)),
+        ("   # c", ("", 0)),
+        ("", ("", 0)),
+    ):
         assert instance_of(text, log=False, upstream_comments=False) == found, text
     assert instance_of("a # c", log=False, upstream_comments=True) == ("", 0)
 

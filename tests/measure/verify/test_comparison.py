@@ -92,6 +92,8 @@ def test_what_overflows_only_with_its_tolerance_may_be_infinite_or_not():
         assert compared([value], [65_490.0], tolerance, DataType.FP16).wrong == 0
     assert compared([65_504.0], [70_000.0], tolerance, DataType.FP16).wrong == 1
     assert compared([np.nan], [70_000.0], tolerance, DataType.FP16).wrong == 1
+    # what has no bound at all, since 0 times infinity is none
+    assert compared([np.inf, -np.inf], [np.inf, np.inf], EXACT, DataType.FP16).wrong == 1
 
 
 @pytest.mark.parametrize("dtype", DataType)
