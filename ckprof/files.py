@@ -5,6 +5,7 @@ What a process leaves in a scratch folder because it was killed, a later one rem
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -19,6 +20,16 @@ from ckprof.private_folders import checked, temporary_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+
+def read_own(path: Path) -> bytes:
+    """Return the content of a file that ckprof has written.
+
+    :raises OSError: it cannot be read, or something else is in its place, such as a pipe that never ends.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    return path.read_bytes()
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -49,19 +60,44 @@ def new_file_beside(path: Path) -> Path:
     return beside
 
 
-def write_if_changed(path: Path, text: str) -> None:
+def write_if_changed(path: Path, text: str) -> bool:
     """Write a text file unless it already has that content, so that its time of change stays.
+
+    The file is replaced at once: whoever reads it meanwhile sees the old text or the new one.
 
     :param path: the file; missing folders are created.
     :param text: its whole content.
+    :returns: whether it was written.
     :raises OSError: nothing was changed.
     """
+    data = text.encode()
+    if _create(path, data):
+        return True
+    if _holds(path, data):
+        return False
+    write_atomically(path, data)
+    return True
+
+
+def _create(path: Path, data: bytes) -> bool:
+    """Write a file that does not exist yet; say no if it does."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
-        if path.read_text(encoding="utf-8") == text:
-            return
-    except (OSError, UnicodeDecodeError):
-        pass  # to be written, which tells what is wrong
-    write_atomically(path, text)
+        descriptor = os.open(path, flags, 0o666)
+    except FileExistsError:
+        return False
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, flags, 0o666)
+    try:
+        if os.write(descriptor, data) < len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(descriptor)
+    return True
 
 
 def write_output(path: Path, content: str | bytes | Iterable[bytes]) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from ckprof.errors import InputError
-from ckprof.private_folders import claimed
+from ckprof.private_folders import claimed, temporary_folder
 
 #: moves everything that ckprof stores for later runs
 CACHE_VARIABLE: Final = "CKPROF_CACHE_DIR"
@@ -34,8 +34,13 @@ def object_cache_dir() -> Path:
 
 
 def work_dir() -> Path:
-    """Return the folder below which builds keep sources and libraries unless the user names another."""
-    return cache_dir() / "work"
+    """Return the folder below which builds keep sources and libraries unless the user names another.
+
+    A cache that can only be read has all that was compiled; then it is a folder for temporary files.
+    """
+    cache = cache_dir()
+    is_writable = not cache.is_dir() or os.access(cache, os.W_OK)
+    return (cache if is_writable else temporary_folder() / f"ckprof-{os.geteuid()}") / "work"
 
 
 def conf_root() -> Path:

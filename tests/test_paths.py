@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from ckprof import paths
@@ -14,6 +15,13 @@ def test_the_environment_moves_the_cache(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CKPROF_CACHE_DIR", "relative")
     assert paths.cache_dir() == tmp_path / "relative"
+
+
+def test_builds_are_elsewhere_where_the_cache_is_read_only(tmp_path, monkeypatch):
+    monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(os, "access", lambda path, mode: (path, mode) != (tmp_path, os.W_OK))
+    assert paths.object_cache_dir().parent == tmp_path
+    assert not paths.work_dir().is_relative_to(tmp_path)
 
 
 def test_without_it_the_system_decides(monkeypatch, tmp_path):

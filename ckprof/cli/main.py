@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Final
@@ -157,6 +158,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     if argv is None:  # the process is ours
         gc.set_threshold(*GARBAGE_THRESHOLDS)
+        _open_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
     if completion_is_asked():
         arguments = typed_words()
@@ -178,6 +180,30 @@ def main(argv: Sequence[str] | None = None) -> int:
             # The reader of our output has gone, e.g. `ckprof list instances | head`: nothing is left to say.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return ExitCode.OK
+        except OSError as exc:
+            # a name that no file can have, a folder that may not be read
+            if exc.filename is None:
+                raise
+            _print_error(f"{os.fsdecode(exc.filename)}: {exc.strerror}")
+            return ExitCode.INPUT
+
+
+def _open_streams() -> None:
+    """Open what the process was started without, and let no character be one that a stream cannot take.
+
+    A file that is opened later must not get the descriptor that others take for standard output.
+    """
+    null = os.open(os.devnull, os.O_RDWR)
+    while null <= 2:  # the lowest that was free
+        os.set_inheritable(null, True)
+        null = os.dup(null)
+    os.close(null)
+    sys.stdin = sys.stdin or open(0)
+    sys.stdout = sys.stdout or open(1, "w")
+    sys.stderr = sys.stderr or open(2, "w")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _what_to_do(error: CkprofError, arguments: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from filelock import Timeout
 
 from ckprof.errors import InputError, ToolchainError
-from ckprof.files import scratch_folder, write_atomically
+from ckprof.files import read_own, scratch_folder, write_atomically
 from ckprof.kernels.keys import digest_file
 from ckprof.paths import CACHE_VARIABLE
 from ckprof.private_folders import lock_file
@@ -120,7 +120,7 @@ class ObjectCache:
         """Say whether a file is what the record of its entry tells."""
         path = entry / file_name
         try:
-            stamp = json.loads((entry / RECORD).read_text())
+            stamp = json.loads(read_own(entry / RECORD))
             # the record of a prefix header has no key: its place says it
             if stamp.get("key", entry.name) != entry.name:
                 return False

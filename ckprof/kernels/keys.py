@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final
 
 import ckprof.kernels
 from ckprof.errors import ToolchainError
-from ckprof.files import write_atomically
+from ckprof.files import read_own, write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -89,7 +89,7 @@ class FolderDigests:
         memo = self._store / f"{digest_parts(str(folder))}.json" if self._store is not None else None
         if memo is not None:
             with suppress(OSError, ValueError, KeyError, TypeError):
-                record = json.loads(memo.read_text())
+                record = json.loads(read_own(memo))
                 if record["signature"] == signature:
                     return str(record["digest"])
         digest = digest_parts(*(part for name, _, _, path in files for part in (name, path.read_bytes())))

@@ -8,7 +8,6 @@ the record everything is compared instead.
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import json
 import os
@@ -21,7 +20,7 @@ import msgspec
 
 import ckprof
 from ckprof.errors import InputError, system_errors
-from ckprof.files import write_atomically
+from ckprof.files import read_own, write_if_changed
 from ckprof.kernels.keys import KernelFolder, KernelSources
 from ckprof.version import __version__
 
@@ -31,42 +30,13 @@ if TYPE_CHECKING:
     from ckprof.kernels.build_dir import BuildDir
 
 
-def write_if_changed(path: Path, text: str) -> bool:
+def write_source(path: Path, text: str) -> bool:
     """Write ``text`` unless the file holds it already, and say whether it was written.
-
-    The file is replaced at once: whoever reads it meanwhile sees the old text or the new one.
 
     :raises InputError: the file cannot be written.
     """
-    data = text.encode()
     with system_errors(InputError, "cannot write the file", path):
-        if _create(path, data):
-            return True
-        if path.read_bytes() == data:
-            return False
-        write_atomically(path, data)
-    return True
-
-
-def _create(path: Path, data: bytes) -> bool:
-    """Write a file that does not exist yet; say no if it does."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    try:
-        descriptor = os.open(path, flags, 0o666)
-    except FileExistsError:
-        return False
-    except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, flags, 0o666)
-    try:
-        if os.write(descriptor, data) < len(data):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
-    finally:
-        os.close(descriptor)
-    return True
+        return write_if_changed(path, text)
 
 
 RECORD_FILE: Final = ".ckprof-tree.json"
@@ -98,7 +68,7 @@ def request_digest(parts: Iterable[str], packages: Iterable[str]) -> str:
 def up_to_date(root: Path, digest: str) -> Kernels | None:
     """Return the kernels if the tree was written from the same request and nobody has touched it since."""
     try:
-        written, kernels, files = msgspec.json.decode((root / RECORD_FILE).read_bytes(), type=_Record)
+        written, kernels, files = msgspec.json.decode(read_own(root / RECORD_FILE), type=_Record)
     except (OSError, msgspec.DecodeError):
         return None
     return kernels if written == digest and _looks(root, files) == files else None
@@ -107,7 +77,7 @@ def up_to_date(root: Path, digest: str) -> Kernels | None:
 def remember(root: Path, digest: str, kernels: Kernels, files: Iterable[str]) -> None:
     """Record how the files look."""
     looks = _looks(root, dict.fromkeys(files, (0, 0)))
-    write_if_changed(root / RECORD_FILE, msgspec.json.encode((digest, kernels, looks)).decode())
+    write_source(root / RECORD_FILE, msgspec.json.encode((digest, kernels, looks)).decode())
 
 
 def forget(root: Path) -> None:
@@ -266,7 +236,7 @@ def chunk_size_of(root: Path) -> int | None:
 def _content(root: Path) -> dict[str, Any]:
     """Return a manifest; nothing if it is missing, unreadable or not one of ours."""
     try:
-        content = json.loads((root / FILE).read_bytes())
+        content = json.loads(read_own(root / FILE))
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) and content.get("schema") == SCHEMA else {}

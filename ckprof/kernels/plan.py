@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError, system_errors
-from ckprof.files import write_atomically, write_if_changed
+from ckprof.files import read_own, write_atomically, write_if_changed
 from ckprof.kernels.cache import OBJECT, RECORD
 from ckprof.kernels.keys import digest_file
 from ckprof.kernels.step import Step
@@ -248,9 +248,9 @@ class LibraryFile:
     def is_current(self, key: str) -> bool:
         """Say whether the library is the one with that content key, and intact."""
         try:
-            if json.loads(self._key_file.read_text())["key"] != key:
+            if json.loads(read_own(self._key_file))["key"] != key:
                 return False
-            stamp = json.loads(self._stamp.read_text())
+            stamp = json.loads(read_own(self._stamp))
             return bool(
                 stamp["size"] == self.path.stat().st_size and stamp["digest"] == digest_file(self.path)
             )

@@ -30,7 +30,7 @@ from ckprof.kernels.c_interface import (
 )
 from ckprof.kernels.embedding import embedding_files
 from ckprof.kernels.keys import KernelFolder, KernelSources
-from ckprof.kernels.manifest import write_if_changed
+from ckprof.kernels.manifest import write_source
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Pipeline
 
@@ -89,7 +89,7 @@ class SourceTree(KernelFolder):
             raise ValueError(f"not in the source tree: {', '.join(sorted(unknown))}")
         path = self.root / LIBRARY_SOURCE
         kernels = [kernel for kernel in self.kernels if kernel.symbol in wanted]
-        write_if_changed(path, table_source(self.library_name, self.direction, self.arch, kernels))
+        write_source(path, table_source(self.library_name, self.direction, self.arch, kernels))
         return path
 
 
@@ -134,7 +134,7 @@ def generate_tree(build_dir: BuildDir, candidates: Sequence[Candidate]) -> Sourc
     with collection_paused():
         kernels, texts = _texts(build_dir, candidates)
     removed = manifest.remove_stale(root, texts)
-    written = tuple(root / name for name, text in texts.items() if write_if_changed(root / name, text))
+    written = tuple(root / name for name, text in texts.items() if write_source(root / name, text))
     properties = [(kernel.name, kernel.device_marker, kernel.weight) for kernel in kernels]
     manifest.remember(root, digest, properties, texts)
     return tree(kernels=tuple(kernels), written=written, removed=removed)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import ToolchainError
-from ckprof.files import scratch_folder, write_atomically
+from ckprof.files import read_own, scratch_folder, write_atomically
 from ckprof.model.recipe import Compiler, CompilerFamily
 from ckprof.paths import cache_dir
 
@@ -222,7 +222,7 @@ _ANSWERS: Final[msgspec.json.Decoder[Compiler | str]] = msgspec.json.Decoder(Com
 
 def _recall(memo: Path) -> Compiler | str | None:
     try:
-        return _ANSWERS.decode(memo.read_bytes())
+        return _ANSWERS.decode(read_own(memo))
     except (OSError, ValueError):
         return None
 

@@ -37,7 +37,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from enum import Enum
-from statistics import NormalDist, fmean, geometric_mean, median, stdev
+from statistics import NormalDist, median, stdev
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from ckprof.model.noise import PROCESS_SIGMA, Noise, quantile
@@ -109,7 +109,7 @@ def kernel_time(measured: Iterable[RoundTime]) -> KernelTime | None:
     if not timed:
         return None
     least = min(round_time.doubtful for round_time in timed)
-    rounds = _joined([round_time for round_time in timed if round_time.doubtful == least])
+    rounds = tuple(round_time for round_time in timed if round_time.doubtful == least)
     medians = sorted(round_time.time_ms for round_time in rounds)
     return KernelTime(
         time_ms=middle_of(trials_of(rounds)),
@@ -147,23 +147,6 @@ def interval_of(trials: Sequence[float]) -> tuple[float, float]:
         variance = math.pi / 2 / (count + 0.5)
         reach = t_quantile(certain, count - 1) * stdev(map(math.log, trials)) * math.sqrt(variance)
     return time * math.exp(-reach), time * math.exp(reach)
-
-
-def _joined(measured: Sequence[RoundTime]) -> tuple[RoundTime, ...]:
-    """Return one entry per round."""
-    groups: dict[object, list[RoundTime]] = {}
-    for index, round_time in enumerate(measured):
-        groups.setdefault(round_time.place or index, []).append(round_time)
-    return tuple(
-        group[0]
-        if len(group) == 1
-        else replace(
-            group[0],
-            time_ms=geometric_mean(round_time.time_ms for round_time in group),
-            spread_ms=fmean(round_time.spread_ms for round_time in group),
-        )
-        for group in groups.values()
-    )
 
 
 def summarise(samples_ms: Sequence[float], stopped_by: str, *, keep_samples: bool) -> Measurement:

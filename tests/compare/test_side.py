@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import pytest
-
 from ckprof.compare.side import baseline_times, device_name, machine_state, provenance, shortened, side_of
 from ckprof.model.outcome import CANARY_MS, Status
 from ckprof.store.attempt import CANARIES, Mark
@@ -32,23 +30,6 @@ def test_rounds_with_drift_were_repeated_and_do_not_count() -> None:
     assert {len(row.rounds) for row in side_of("x", marked).rows.values()} == {5}
     only = [one for one in marked if one.marks]
     assert {len(row.rounds) for row in side_of("x", only).rows.values()} == {1}
-
-
-def test_several_attempts_in_a_round_are_one_time() -> None:
-    """The reference kernel runs at both ends of a round."""
-    first = list(attempts(replace(OLD, problems=1, instances=1, rounds=4)))
-    again = [
-        replace(
-            one,
-            sequence=one.sequence + 100,
-            measurement=replace(one.measurement, time_ms=4 * one.measurement.time_ms),
-        )
-        for one in first
-        if one.measurement
-    ]
-    (alone,), (twice,) = (side_of("x", some).rows.values() for some in (first, [*first, *again]))
-    assert len(twice.rounds) == 4
-    assert twice.time_ms == pytest.approx(2 * alone.time_ms)
 
 
 def test_devices_can_be_told_apart() -> None:

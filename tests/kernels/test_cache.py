@@ -32,7 +32,8 @@ def test_finds_what_was_stored(cache):
 
 
 @pytest.mark.parametrize(
-    "corruption", ["shorter", "other", "no record", "bad record", "odd record", "no object"]
+    "corruption",
+    ["shorter", "other", "no record", "bad record", "odd record", "pipe for a record", "no object", "circle"],
 )
 def test_drops_damaged_entries(cache, corruption):
     path = store(cache, "ab01")
@@ -43,7 +44,9 @@ def test_drops_damaged_entries(cache, corruption):
         "no record": record.unlink,
         "bad record": lambda: record.write_text("{"),
         "odd record": lambda: record.write_text("[]"),
+        "pipe for a record": lambda: (record.unlink(), os.mkfifo(record)),
         "no object": path.unlink,
+        "circle": lambda: (path.unlink(), path.symlink_to(path)),
     }[corruption]()
     assert cache.find("ab01") is None
     assert not cache.entry("ab01").exists()

@@ -144,18 +144,6 @@ def test_visits_are_summed_up_without_those_in_doubt() -> None:
     assert summed_up(last, [(RoundTime(time_ms=0.0), visits[0][1])], lambda *_: "") is last
 
 
-def test_a_kernel_that_ran_twice_in_a_round_has_one_time_in_it() -> None:
-    twice = [*rounds_of([1.0, 1.05]), *rounds_of([1.0, 1.05])]
-    found = kernel_time(twice)
-    assert found is not None and len(found.rounds) == 2
-    assert found.time_ms == pytest.approx(math.sqrt(1.05))
-    other = kernel_time([*rounds_of([1.0], spread_ms=0.1), *rounds_of([4.0], spread_ms=0.3)])
-    assert other is not None and (other.time_ms, other.spread_ms) == pytest.approx((2.0, 0.2))
-    # what has no round stands for itself
-    alone = kernel_time([RoundTime(time_ms=1.0), RoundTime(time_ms=1.05)])
-    assert alone is not None and len(alone.rounds) == 2
-
-
 def test_doubtful_rounds_count_where_there_are_no_others() -> None:
     doubtful = rounds_of([0.5, 0.5], "t", doubtful=True)
     assert kernel_time([*doubtful, *rounds_of([1.0])]) == time_of([1.0])
