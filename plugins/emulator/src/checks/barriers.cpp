@@ -3,6 +3,7 @@
 #include <string>
 
 #include "checks/checkers.hpp"
+#include "core/errors.hpp"
 #include "core/workgroup.hpp"
 
 namespace ckprof::emulator {
@@ -43,8 +44,8 @@ public:
             {
                 context_.log.add(
                     "barriers",
-                    "waves of a workgroup meet at different barriers, another one at address " +
-                        std::to_string(first->address),
+                    "waves of a workgroup meet at different barriers, another one at " +
+                        offset_text(offset_in_kernel(wave, *first)),
                     wave,
                     *barrier);
                 break;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "core/errors.hpp"
+
 namespace ckprof::emulator {
 namespace {
 
@@ -13,17 +15,17 @@ std::string text_of(const char* what, const Actor& other, const Actor& actor)
     if(other.group == actor.group)
         std::snprintf(text,
                       sizeof(text),
-                      "%s by wave %u at 0x%x without a barrier between",
+                      "%s by wave %u at %s without a barrier between",
                       what,
                       other.wave,
-                      other.address);
+                      offset_text(other.address).c_str());
     else
         std::snprintf(text,
                       sizeof(text),
-                      "%s by workgroup number %u at 0x%x",
+                      "%s by workgroup number %u at %s",
                       what,
                       other.group,
-                      other.address);
+                      offset_text(other.address).c_str());
     return text;
 }
 

@@ -16,10 +16,10 @@ namespace ckprof::emulator {
 // A wave between two of its barriers.
 struct Actor
 {
-    uint32_t group   = 0; // linear number of the workgroup
-    uint16_t wave    = 0;
-    uint16_t phase   = 0; // barriers that the workgroup has passed
-    uint32_t address = 0; // of the instruction
+    uint32_t group  = 0; // linear number of the workgroup
+    uint16_t wave   = 0;
+    uint16_t phase  = 0; // barriers that the workgroup has passed
+    int32_t address = 0; // of the instruction, from the kernel on
 };
 
 // Thread-safe.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "checks/checkers.hpp"
+#include "core/errors.hpp"
 #include "core/workgroup.hpp"
 
 namespace ckprof::emulator {
@@ -15,7 +16,7 @@ namespace {
 struct LdsByte
 {
     uint32_t write_phase = 0, read_phase = 0;
-    uint32_t write_address = 0, read_address = 0; // of instructions
+    int32_t write_address = 0, read_address = 0; // of instructions, from the kernel on
     uint16_t writer  = 0;
     bool atomic      = false;
     uint32_t readers = 0; // bit per wave
@@ -97,7 +98,7 @@ private:
         const Actor actor{group_,
                           static_cast<uint16_t>(wave.number),
                           static_cast<uint16_t>(barriers_),
-                          instruction.address};
+                          static_cast<int32_t>(offset_in_kernel(wave, instruction))};
         const std::string race = context_.shadow.note(address,
                                                       access.bytes,
                                                       actor,
@@ -133,14 +134,14 @@ private:
             {
                 byte.write_phase   = phase_;
                 byte.writer        = static_cast<uint16_t>(wave.number);
-                byte.write_address = instruction.address;
+                byte.write_address = static_cast<int32_t>(offset_in_kernel(wave, instruction));
                 byte.atomic        = atomic;
             }
             else
             {
                 byte.readers      = (byte.read_phase == phase_ ? byte.readers : 0) | me;
                 byte.read_phase   = phase_;
-                byte.read_address = instruction.address;
+                byte.read_address = static_cast<int32_t>(offset_in_kernel(wave, instruction));
             }
         }
     }
@@ -153,18 +154,18 @@ private:
                 uint64_t at,
                 const char* what,
                 unsigned other,
-                uint32_t address)
+                int32_t address)
     {
         char text[160];
         std::snprintf(text,
                       sizeof(text),
-                      "%s byte %llu of LDS, %s by wave %u at 0x%x with no barrier between that "
+                      "%s byte %llu of LDS, %s by wave %u at %s with no barrier between that "
                       "both have waited for",
                       write ? "writes" : "reads",
                       static_cast<unsigned long long>(at),
                       what,
                       other,
-                      address);
+                      offset_text(address).c_str());
         context_.log.add("races", text, wave, instruction);
     }
 

@@ -85,7 +85,11 @@ CheckSession::CheckSession(std::string_view checks, const Program& program) : us
         std::string name(checks.substr(0, comma));
         checks.remove_prefix(std::min(comma + 1, checks.size()));
         if(std::find(known.begin(), known.end(), name) == known.end())
-            throw std::invalid_argument("there is no check '" + name + "'");
+        {
+            std::string names;
+            for(const std::string& one : known) names += ", " + one;
+            throw std::invalid_argument("there is no check '" + name + "', expected all" + names);
+        }
         checks_.push_back(std::move(name));
     }
 }

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "checks/checkers.hpp"
+#include "core/errors.hpp"
 #include "core/workgroup.hpp"
 
 namespace ckprof::emulator {
@@ -43,7 +44,7 @@ public:
                                  name(use.scalar, number) +
                                      (use.read ? " is read" : " is overwritten") +
                                      " before s_waitcnt covers its load (" + load->info->name +
-                                     " at " + address(*load) + ")",
+                                     " at " + offset_text(offset_in_kernel(wave, *load)) + ")",
                                  wave,
                                  instruction);
                 break;
@@ -110,13 +111,6 @@ private:
     {
         if(scalar) return "s" + std::to_string(number);
         return (number >= 256 ? "a" : "v") + std::to_string(number % 256);
-    }
-
-    static std::string address(const Instruction& instruction)
-    {
-        char text[16];
-        std::snprintf(text, sizeof(text), "0x%x", instruction.address);
-        return text;
     }
 
     CheckContext context_;

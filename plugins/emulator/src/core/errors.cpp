@@ -2,6 +2,7 @@
 #include "core/errors.hpp"
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "core/workgroup.hpp"
 #include "isa/decoder.hpp"
@@ -25,9 +26,20 @@ std::string what_is_wrong(const Instruction& instruction)
 
 } // namespace
 
+int64_t offset_in_kernel(const Wave& wave, const Instruction& instruction)
+{
+    const bool launched = wave.group != nullptr && wave.group->launch != nullptr;
+    return int64_t{instruction.address} - (launched ? wave.group->launch->kernel_offset : 0);
+}
+
+std::string offset_text(int64_t offset)
+{ return (offset < 0 ? "-" : "") + hexadecimal(static_cast<uint64_t>(std::abs(offset))); }
+
 std::string place_of(const Wave& wave, const Instruction& instruction)
 {
-    std::string text = text_of(instruction) + " at " + hexadecimal(instruction.address);
+    const int64_t offset = offset_in_kernel(wave, instruction);
+    std::string text = text_of(instruction, static_cast<uint32_t>(instruction.address - offset)) +
+                       " at " + offset_text(offset);
     if(wave.group == nullptr || wave.group->launch == nullptr) return text;
     const auto& id = wave.group->id;
     return text + " of kernel " + wave.group->launch->kernel + ", workgroup (" +

@@ -22,6 +22,8 @@ struct Launch
     // file that the program comes from, and the address of the program's first word in it
     std::span<const std::byte> code_object;
     uint64_t code_address = 0;
+    // of the kernel's symbol from the program's first word on
+    uint32_t kernel_offset = 0;
     std::array<uint32_t, 3> grid{1, 1, 1};   // in workgroups
     std::array<uint32_t, 3> block{64, 1, 1}; // in work-items
     uint64_t instruction_budget = 0;         // of a wave; 0: without end

@@ -50,8 +50,9 @@ private:
     std::vector<int32_t> by_word_;
 };
 
-// Name and operands as numbers, for messages.
-std::string text_of(const Instruction& instruction);
+// Name and operands as numbers, for messages; targets of branches count from an address of the
+// code.
+std::string text_of(const Instruction& instruction, uint32_t origin = 0);
 
 // All rows of instructions.def.
 std::span<const InstructionInfo> instruction_table();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Instructions as messages show them.
 #include <cstdio>
+#include <cstdlib>
 #include <string_view>
 
 #include "isa/decoder.hpp"
@@ -10,7 +11,7 @@ namespace ckprof::emulator {
 namespace {
 
 // What instructions without operands do with their immediate.
-std::string immediate_of(const Instruction& instruction)
+std::string immediate_of(const Instruction& instruction, uint32_t origin)
 {
     const std::string_view name = instruction.info->name;
     const auto bits             = static_cast<uint16_t>(instruction.immediate);
@@ -30,8 +31,11 @@ std::string immediate_of(const Instruction& instruction)
     {
         char text[24];
         const int64_t target = int64_t{instruction.address} + instruction.bytes +
-                               int64_t{static_cast<int16_t>(bits)} * 4;
-        std::snprintf(text, sizeof(text), " 0x%llx", static_cast<unsigned long long>(target));
+                               int64_t{static_cast<int16_t>(bits)} * 4 - origin;
+        std::snprintf(text,
+                      sizeof(text),
+                      target < 0 ? " -0x%llx" : " 0x%llx",
+                      static_cast<unsigned long long>(std::abs(target)));
         return text;
     }
     return {};
@@ -39,7 +43,7 @@ std::string immediate_of(const Instruction& instruction)
 
 } // namespace
 
-std::string text_of(const Instruction& instruction)
+std::string text_of(const Instruction& instruction, uint32_t origin)
 {
     if(instruction.info == nullptr) return "no known instruction";
     const auto operand = [](const Operand& o) -> std::string {
@@ -83,7 +87,7 @@ std::string text_of(const Instruction& instruction)
             text += comma + operand(*o);
             comma = ", ";
         }
-    if(instruction.info->encoding == Encoding::sopp) text += immediate_of(instruction);
+    if(instruction.info->encoding == Encoding::sopp) text += immediate_of(instruction, origin);
     return text;
 }
 

@@ -35,11 +35,14 @@ struct Kernel
     uint16_t preload         = 0; // arguments in scalar registers: dwords 6:0, from dword 15:7
     uint64_t descriptor      = 0; // address
     const Instruction* entry = nullptr;
+    uint32_t offset          = 0; // of its symbol from the program's first word on
     std::vector<KernelArgument> arguments;
     uint32_t threads_most = 1024; // of a workgroup
     // that a wave has; vector ones with those for accumulation
     uint32_t vector_registers = 0, scalar_registers = 0;
 };
+
+struct PackedValue;
 
 struct Variable
 { uint64_t address = 0, bytes = 0; };
@@ -71,6 +74,7 @@ private:
     void relocate(std::span<const std::byte> elf);
     void read_symbols(std::span<const std::byte> elf);
     void read_kernels(std::span<const std::byte> elf);
+    static void read_arguments(Kernel& kernel, const PackedValue& all);
 
     DeviceMemory& memory_;
     std::unique_ptr<std::byte, Freed> image_;

@@ -70,11 +70,11 @@ Module* Device::add_module(const void* bundle)
     auto module = std::make_unique<Module>();
     try
     {
-        for(const BundleEntry& entry : read_bundle(bundle))
+        for(BundleEntry& entry : read_bundle(bundle))
             if(module->elf.empty() && find_architecture(entry.arch))
             {
                 module->arch = entry.arch;
-                module->elf  = entry.code_object;
+                module->elf  = std::move(entry.code_object);
             }
         if(module->elf.empty())
             module->unreadable = "the library has no code for an architecture that is emulated";
@@ -155,6 +155,7 @@ void Device::launch(const void* host_function, const LaunchShape& shape, void** 
     launch.memory             = &memory_;
     launch.code_object        = module.elf;
     launch.code_address       = code.code_address();
+    launch.kernel_offset      = kernel->offset;
     launch.grid               = shape.grid;
     launch.block              = shape.block;
     launch.instruction_budget = options_.instruction_budget;

@@ -36,7 +36,7 @@ const DeviceModel& find_model(const std::string& arch);
 struct Module
 {
     std::string arch; // with features
-    std::span<const std::byte> elf;
+    std::vector<std::byte> elf;
     std::string unreadable; // why there is no code
     std::unique_ptr<CodeObject> code;
 };

@@ -134,9 +134,6 @@ void Dispatch::write_arguments(void** arguments)
     size_t next = 0;
     for(const KernelArgument& argument : kernel_.arguments)
     {
-        if(argument.offset + argument.bytes > kernel_.argument_bytes)
-            throw std::runtime_error("an argument of kernel " + kernel_.name +
-                                     " lies outside of its block of arguments");
         if(!argument.hidden())
             std::memcpy(begin + argument.offset, arguments[next++], argument.bytes);
         else if(const auto value = hidden.find(argument.kind); value != hidden.end())

@@ -14,6 +14,7 @@ public:
 
     PackedValue value()
     {
+        const Level level(depth_);
         const auto type = static_cast<unsigned>(number(1));
         PackedValue out;
         if(type < 0x80)
@@ -32,6 +33,24 @@ public:
     }
 
 private:
+    // Of values in values; metadata of kernels have four.
+    static constexpr unsigned depth_most = 32;
+
+    struct Level
+    {
+        explicit Level(unsigned& depth) : depth_(depth)
+        {
+            if(depth == depth_most) throw std::runtime_error("metadata is nested too deeply");
+            ++depth;
+        }
+        ~Level() { --depth_; }
+        Level(const Level&)            = delete;
+        Level& operator=(const Level&) = delete;
+
+    private:
+        unsigned& depth_;
+    };
+
     void longer(PackedValue& out, unsigned type)
     {
         switch(type)
@@ -94,6 +113,7 @@ private:
     }
 
     std::span<const std::byte> bytes_;
+    unsigned depth_ = 0;
 };
 
 } // namespace

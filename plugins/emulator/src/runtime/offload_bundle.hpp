@@ -3,8 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -13,11 +11,11 @@ namespace ckprof::emulator {
 struct BundleEntry
 {
     std::string arch; // with features: gfx942:sramecc+:xnack-
-    std::span<const std::byte> code_object;
+    std::vector<std::byte> code_object;
 };
 
 // Device code of a bundle, in its order; entries of the host are left out. Throws
-// std::runtime_error for what is no bundle and for compressed ones.
+// std::runtime_error for what is no bundle, ends in memory that is not there, or is compressed.
 std::vector<BundleEntry> read_bundle(const void* bundle);
 
 } // namespace ckprof::emulator

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <thread>
 
+#include "checks/session.hpp"
 #include "core/wave.hpp"
 
 namespace ckprof::emulator {
@@ -60,8 +61,14 @@ Options Options::from_environment()
                                     ", expected abort or error");
     options.faults_abort = faults == "abort";
     options.checks       = variable("CKPROF_EMULATED_CHECKS");
-    options.omitted      = variable("CKPROF_EMULATED_OMIT");
-    options.failure      = variable("CKPROF_EMULATED_FAIL");
+    if(options.checks == "all")
+    {
+        options.checks.clear();
+        for(const std::string& name : check_names())
+            options.checks += (options.checks.empty() ? "" : ",") + name;
+    }
+    options.omitted = variable("CKPROF_EMULATED_OMIT");
+    options.failure = variable("CKPROF_EMULATED_FAIL");
     return options;
 }
 

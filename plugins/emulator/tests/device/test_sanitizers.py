@@ -16,6 +16,19 @@ from plugins.emulator.tests.device.tested_library import FLAGS
 pytestmark = [pytest.mark.amd, pytest.mark.slow, pytest.mark.timeout(3600)]
 
 HERE = Path(__file__).parent
+#: flags, libraries, and options of processes, of sanitizers of addresses and of undefined behaviour
+ADDRESSES = (
+    (
+        "-O1",
+        "-g1",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover=all",
+        "-fno-omit-frame-pointer",
+    ),
+    ("asan", "ubsan"),
+    # leaks are Python's; its own allocator's memory is none that the sanitizer knows
+    {"ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1", "UBSAN_OPTIONS": "print_stacktrace=1"},
+)
 #: what has threads
 THREADS = (
     "test_whole_kernel.py",
@@ -25,18 +38,8 @@ THREADS = (
 )
 
 
-def run(
-    libraries: tuple[str, ...],
-    flags: tuple[str, ...],
-    files: list[Path],
-    *,
-    left_out: str = "",
-    **options: str,
-) -> None:
-    """Run tests in a process that a sanitizer's libraries are loaded into first.
-
-    :param left_out: a part of the names of tests that are not run.
-    """
+def preloaded(libraries: tuple[str, ...]) -> str:
+    """Return the libraries of sanitizers that a process loads first; skip the test where g++ has none."""
     compiler = os.environ.get("CXX") or shutil.which("g++")
     if compiler is None or "clang" in compiler:
         pytest.skip("no g++, whose sanitizers can be loaded into another program")
@@ -51,7 +54,22 @@ def run(
     ]
     if not all(map(os.path.isabs, found)):
         pytest.skip(f"g++ has no library of a sanitizer: {', '.join(found)}")
-    environment = {**os.environ, "LD_PRELOAD": " ".join(found), FLAGS: shlex.join(flags), **options}
+    return " ".join(found)
+
+
+def run(
+    libraries: tuple[str, ...],
+    flags: tuple[str, ...],
+    files: list[Path],
+    *,
+    left_out: str = "",
+    **options: str,
+) -> None:
+    """Run tests in a process that a sanitizer's libraries are loaded into first.
+
+    :param left_out: a part of the names of tests that are not run.
+    """
+    environment = {**os.environ, "LD_PRELOAD": preloaded(libraries), FLAGS: shlex.join(flags), **options}
     # addresses that are drawn from all of the memory are too many for some
     fixed = (shutil.which("setarch") or "", "-R")
     done = subprocess.run(
@@ -71,16 +89,8 @@ def run(
 
 
 def test_addresses_and_undefined_behaviour():
-    flags = (
-        "-O1",
-        "-g1",
-        "-fsanitize=address,undefined",
-        "-fno-sanitize-recover=all",
-        "-fno-omit-frame-pointer",
-    )
-    # leaks are Python's; its own allocator's memory is none that the sanitizer knows
-    options = {"ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
-    run(("asan", "ubsan"), flags, sorted(set(HERE.glob("test_*.py")) - {Path(__file__)}), **options)
+    flags, libraries, options = ADDRESSES
+    run(libraries, flags, sorted(set(HERE.glob("test_*.py")) - {Path(__file__)}), **options)
 
 
 def test_threads():

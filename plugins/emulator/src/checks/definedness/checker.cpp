@@ -12,6 +12,7 @@
 #include "checks/definedness/propagate.hpp"
 #include "checks/definedness/rules.hpp"
 #include "checks/definedness/shadow.hpp"
+#include "core/errors.hpp"
 #include "core/workgroup.hpp"
 
 namespace ckprof::emulator {
@@ -203,10 +204,9 @@ private:
             std::snprintf(where,
                           sizeof(where),
                           "; bytes of global memory at 0x%llx, which nothing had written, were "
-                          "loaded at 0x%x",
-                          static_cast<unsigned long long>(shadow.unwritten_address),
-                          shadow.unwritten_load->address);
-            text += where;
+                          "loaded at ",
+                          static_cast<unsigned long long>(shadow.unwritten_address));
+            text += where + offset_text(offset_in_kernel(wave, *shadow.unwritten_load));
         }
         context_.log.add("uninitialised", text, wave, i);
     }

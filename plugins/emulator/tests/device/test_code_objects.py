@@ -1,0 +1,137 @@
+"""Code objects and bundles that are damaged: a clear error or a result, whatever the bytes are."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from plugins.emulator.tests.device import hip as runtime
+from plugins.emulator.tests.device.hip import Hip, HipError, bundle, code_object
+from plugins.emulator.tests.device.test_sanitizers import ADDRESSES, preloaded
+from plugins.emulator.tests.device.tested_library import FLAGS
+
+pytestmark = [pytest.mark.amd]
+
+SOURCE = """
+DEVICE u32 table[64] = {1, 2, 3};
+DEVICE u32* place = table;
+KERNEL k(u32* out, u32 n) {
+  SHARED u32 shared[64];
+  u32 own[8];
+  for (u32 i = 0; i < 8; ++i) own[i] = n + i;
+  shared[LANE] = table[LANE] + own[LANE % 8];
+  __builtin_amdgcn_s_barrier();
+  out[(GROUP * 64 + LANE) % 4096] = shared[63 - LANE] + *place;
+}
+"""
+MUTATIONS = Path(__file__).with_name("mutations.py")
+
+
+def outcomes(tmp_path, library, count, **options):
+    """How mutated code objects ended, each in a process of its own."""
+    path = tmp_path / "k.co"
+    path.write_bytes(code_object(SOURCE))
+    # addresses that are drawn from all of the memory are too many for some sanitizers
+    fixed = (setarch, "-R") if options and (setarch := shutil.which("setarch")) else ()
+    ran = subprocess.run(
+        [*fixed, sys.executable, str(MUTATIONS), str(library), str(path), str(count), "1"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **options},
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    return json.loads(ran.stdout)
+
+
+def test_mutated_code_objects_end_with_errors_or_results(tmp_path):
+    found = outcomes(tmp_path, runtime.emulator_under_test(), 150)
+    assert found.pop("crashes") == {}
+    assert found["error"] > 30 and sum(found.values()) == 150
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_ten_thousand_mutations_below_sanitizers(tmp_path, monkeypatch):
+    flags, libraries, options = ADDRESSES
+    monkeypatch.setenv(FLAGS, shlex.join(flags))
+    runtime.emulator_under_test.cache_clear()
+    library = runtime.emulator_under_test()
+    runtime.emulator_under_test.cache_clear()
+    found = outcomes(tmp_path, library, 10_000, LD_PRELOAD=preloaded(libraries), **options)
+    assert found.pop("crashes") == {}
+    assert found["error"] > 2_000 and sum(found.values()) == 10_000
+
+
+def replaced(data: bytes, old: bytes, new: bytes) -> bytes:
+    assert data.count(old) == 1 and len(old) == len(new)
+    return data.replace(old, new)
+
+
+def segment(data: bytes, field: int, value: int) -> bytes:
+    """Change a number of 8 bytes of the second segment that is loaded."""
+    (begin,) = struct.unpack_from("<Q", data, 32)
+    (count,) = struct.unpack_from("<H", data, 56)
+    headers = [begin + 56 * n for n in range(count)]
+    place = [at for at in headers if struct.unpack_from("<I", data, at)[0] == 1][1] + field
+    return data[:place] + struct.pack("<Q", value) + data[place + 8 :]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda code: segment(code, 40, 1 << 62), "lies above"),
+        (lambda code: segment(code, 16, 8), "overlap"),
+        (lambda code: segment(code, 32, 1 << 20), "does not fit into its memory"),
+        (lambda code: segment(code, 8, 1 << 40), "ends too early"),
+        (lambda code: replaced(code, b"global_buffer", b"globel_buffer"), "unknown kind 'globel_buffer'"),
+        (lambda code: code[:4] + b"\x01" + code[5:], "another size or byte order"),
+    ],
+)
+def test_what_is_wrong_is_said(change, message):
+    hip = Hip()
+    data = bundle(change(code_object(SOURCE)), "gfx942")
+    kernel = hip.kernel(hip.load_bytes(data), "k")
+    with pytest.raises(HipError, match=message) as caught:
+        hip.launch(kernel, (1,), (64,), 0, 0)
+    assert caught.value.code == runtime.NO_BINARY
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [(24, 1 << 40, "entries"), (24 + 8 + 16, 1 << 40, "name of"), (24 + 8, 1 << 62, "")],
+)
+def test_bundles_that_say_more_than_there_is(place, value, message):
+    hip = Hip()
+    data = bytearray(bundle(code_object(SOURCE), "gfx942"))
+    data[place : place + 8] = struct.pack("<Q", value)
+    kernel = hip.kernel(hip.load_bytes(bytes(data)), "k")
+    if message:
+        with pytest.raises(HipError, match=message):
+            hip.launch(kernel, (1,), (64,), 0, 0)
+
+
+def test_all_checks_and_places_from_the_kernels_symbol(monkeypatch):
+    monkeypatch.setenv("CKPROF_EMULATED_CHECKS", "all")
+    # the first kernel of the file pushes the second one away from the beginning of the code
+    source = """
+    KERNEL first(u32* out) { for (u32 i = 0; i < LANE; ++i) out[i * LANE] = i; }
+    KERNEL k(u32* out) { SHARED u32 s[128]; s[LANE] = LANE; out[LANE] = s[(LANE + 64) % 128]; }"""
+    with pytest.raises(HipError, match=r"of kernel k, workgroup") as caught:
+        Hip().run(source, 64, block=(128,))
+    text = str(caught.value)
+    assert "races: " in text
+    places = [int(word, 16) for word in re.findall(r" at (0x[0-9a-f]+) ", text)]
+    assert places and all(place < 0x100 for place in places)
+    monkeypatch.setenv("CKPROF_EMULATED_CHECKS", "everything")
+    with pytest.raises(HipError, match="no check 'everything', expected all, races, uninitialised"):
+        Hip().run(source, 64, block=(128,))
