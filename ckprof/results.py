@@ -112,7 +112,7 @@ class Results:
         from ckprof.report.run_summary import terminal_document
 
         width = output_width(sys.stdout)
-        text = terminal_document(self.data, elsewhere="to_dicts() has every figure").text(
+        text = terminal_document(self.data, notes=None, elsewhere="to_dicts() has every figure").text(
             Terminal(width=width) if width else None
         )
         # options of the command line are fields of the options of programs
