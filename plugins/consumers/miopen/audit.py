@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from ckprof.errors import InputError, UsageError
+from ckprof.errors import InputError
 from ckprof_plugins.consumers._old_ck.kernels import AUTOMATIC, SIZES, index_of
 from ckprof_plugins.consumers._old_ck.support import support, why_none
 from ckprof_plugins.consumers.audit import digest_of
@@ -80,12 +80,13 @@ Remark = tuple[Reason | None, str]
 def audit(request: AuditRequest) -> FileAudit:
     """Judge a database.
 
-    :raises InputError: the file cannot be read.
-    :raises UsageError: the version of the library is neither a version nor a month.
+    :raises InputError: the file cannot be read, or the version of the library is no version and no month.
     """
     if request.version and not (month_of(request.version) or parse_version(request.version)):
-        raise UsageError(
-            f"{request.version!r} is no version of MIOpen, e.g. 3.2.0.5f2ae8c, and no month, e.g. 2026-09"
+        raise InputError(
+            f"--program-version {request.version!r} is no version of MIOpen, e.g. 3.2.0.5f2ae8c, and no "
+            "month, e.g. 2026-09",
+            request.path,
         )
     data = read_database(request.path)
     name = read_name(request.path.name)

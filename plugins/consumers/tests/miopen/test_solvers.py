@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from ckprof.errors import UsageError
+from ckprof.errors import InputError
 from ckprof_plugins.consumers.miopen.consumer import Miopen
 from ckprof_plugins.consumers.miopen.solvers import is_of_2026, large_tensor, month_of, solver_fault, solvers
 from ckprof_plugins.consumers.records import AuditRequest, Reason
@@ -76,7 +76,7 @@ def test_versions_and_months():
 
 
 def test_a_version_that_is_none(tmp_path):
-    with pytest.raises(UsageError, match="no version of MIOpen"):
+    with pytest.raises(InputError, match="no version of MIOpen"):
         found(tmp_path, SYSTEM, [], version="newest")
 
 
