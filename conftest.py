@@ -35,6 +35,8 @@ gc.set_threshold(*GARBAGE_THRESHOLDS)
 # A module is compiled once, and not by each command.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# Commands fit what they print to a width that somebody has set.
+os.environ.pop("COLUMNS", None)
 # Matrices of tests are small: threads that wait for each other take many times as long, above all on a busy
 # machine.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -20,7 +20,6 @@ FACTS = ReferenceFacts(magnitude=1.5, gaps=0, squares=(1.0, 2.0), digests=(1, 2,
         ("load", FACTS),
         ("load", UnmetRequirement(rule="memory", message="none left")),
         ("run", (AbiStatus.REJECTED, "some-rule: no", 0.0)),
-        ("release", None),
     ],
 )
 def test_a_result_survives_the_way(method, result):
