@@ -12,6 +12,7 @@ from ckprof.lists.catalogs import decode_json
 from ckprof.lists.list_files import is_json
 from ckprof.model.catalog import Catalog
 from ckprof.model.conversion import Conversion
+from ckprof.model.types import DataType
 from ckprof.plain_text import unknown_name
 from ckprof.plugin.protocols import CatalogVariant, Converter
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from ckprof.model.catalog import CatalogRecord
     from ckprof.model.conversion import ConversionRequest
     from ckprof.model.tensor import Layout
-    from ckprof.model.types import DataType
 
 _MARK: Final = re.compile(rb'"schema"\s*:\s*"ckprof-instances"')
 VERSION: Final = 1
@@ -111,7 +111,7 @@ class ExportedInstances(Converter):
         layout = layouts.get(fields["layout"])
         if layout is None:
             raise InputError(unknown_name("layout", str(fields["layout"]), layouts))
-        dtypes = {dtype.value: dtype for dtype in variant.dtypes}
+        dtypes = {dtype.value: dtype for dtype in DataType}
         dtype = dtypes.get(fields["dtype"])
         if dtype is None:
             raise InputError(unknown_name("dtype", str(fields["dtype"]), dtypes))

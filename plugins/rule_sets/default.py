@@ -20,33 +20,18 @@ from ckprof_plugins.rule_sets.gemm_config import (
     upstream_accepts,
 )
 from ckprof_plugins.rule_sets.rdna import rdna_configs
+from ckprof_plugins.rule_sets.tiles import ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-    from ckprof.model.architecture import Architecture, Sizes
+    from ckprof.model.architecture import Architecture
     from ckprof.model.instance import Instance
     from ckprof.plugin.protocols import RuleSetEntry, RuleSetRequest
 
 
 _VECTORS: Final = (4, 8, 8)
 
-
-#: tile, wave grid, MMA tile, and whether there is a compv4 kernel, with twice the ``tile_k``
-ROWS: Final[tuple[tuple[Sizes, Sizes, Sizes, bool], ...]] = (
-    ((16, 64, 64), (1, 4, 1), (16, 16, 16), True),
-    ((32, 64, 64), (2, 2, 1), (16, 16, 16), True),
-    ((64, 64, 64), (4, 1, 1), (16, 16, 16), True),
-    ((32, 128, 64), (1, 4, 1), (32, 32, 16), False),
-    ((64, 128, 64), (2, 2, 1), (32, 32, 16), False),
-    ((128, 128, 64), (4, 4, 1), (32, 32, 16), False),
-    ((16, 64, 128), (1, 4, 1), (16, 16, 32), True),
-    ((32, 64, 128), (2, 2, 1), (16, 16, 32), True),
-    ((64, 64, 128), (4, 1, 1), (16, 16, 32), True),
-    ((128, 64, 128), (8, 2, 1), (16, 16, 32), False),
-)
-#: the tiles that compv4 has kernels of
-COMPV4_TILES: Final = tuple(tile for tile, _, _, double_buffered in ROWS if double_buffered)
 
 _BACKWARD: Final = (
     (GemmPipeline.COMPV3, Epilogue.CSHUFFLE),

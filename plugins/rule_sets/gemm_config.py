@@ -19,7 +19,6 @@ import msgspec
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.types import DataType
 from ckprof.plugin.protocols import RuleSetEntry
-from ckprof_plugins.directions._convolution.layout import LAYOUTS
 from ckprof_plugins.pipelines.gemm_families import (
     ImplicitGemmInstance,
     ReductionStrategy,
@@ -28,14 +27,12 @@ from ckprof_plugins.pipelines.gemm_families import (
 )
 from ckprof_plugins.pipelines.gemm_instance import Extent, GemmInstance
 from ckprof_plugins.pipelines.vocabulary import Epilogue, GemmPipeline, Scheduler, Specialization
+from ckprof_plugins.rule_sets.tiles import GEMM_LAYOUTS
 
 if TYPE_CHECKING:
     from ckprof.model.architecture import Architecture, Sizes
     from ckprof.model.instance import Instance
 
-
-#: Number of spatial dimensions -> the layout of all GEMM kernels.
-GEMM_LAYOUTS: Final = {layout.ndim: layout for layout in LAYOUTS if layout.input.endswith("GC")}
 
 _NARROW_WAVE: Final = 32
 _COMPV6_TILE_K: Final = 64

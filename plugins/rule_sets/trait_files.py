@@ -34,8 +34,7 @@ from ckprof_plugins.pipelines.vocabulary import (
     SmemBuffering,
     Specialization,
 )
-from ckprof_plugins.rule_sets.default import COMPV4_TILES, ROWS
-from ckprof_plugins.rule_sets.gemm_config import GEMM_LAYOUTS
+from ckprof_plugins.rule_sets.tiles import COMPV4_TILES, GEMM_LAYOUTS, ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

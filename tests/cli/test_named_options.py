@@ -33,9 +33,10 @@ FOREIGN = {
     *("--instances", "--extractor"),
     "--half",  # plugins/cuda/tests/benchmarks/cuda_unseen.py
 }
-#: tables of the flags of MIOpenDriver
+#: tables of the flags of MIOpenDriver and ckProfiler
 OTHER_FILES = {
-    ROOT / "plugins" / "directions" / "_convolution" / name for name in ("miopen.py", "miopen_fusion.py")
+    ROOT / "plugins" / "directions" / "_convolution" / name
+    for name in ("miopen.py", "miopen_fusion.py", "positional.py")
 }
 
 
