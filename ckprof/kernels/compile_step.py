@@ -162,7 +162,7 @@ def _limit_cpu(timeout_s: float) -> None:
     try:
         from resource import RLIMIT_CPU, getrlimit, setrlimit
 
-        seconds = int(timeout_s * 4) + 60
+        seconds = int(time.process_time() + timeout_s * 4) + 60
         soft, hard = getrlimit(RLIMIT_CPU)
         if soft < 0 or soft > seconds:
             setrlimit(RLIMIT_CPU, (seconds, hard))
