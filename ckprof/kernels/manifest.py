@@ -20,7 +20,7 @@ import msgspec
 
 import ckprof
 from ckprof.errors import InputError, system_errors
-from ckprof.files import read_own, write_if_changed
+from ckprof.files import create, read_own, write_if_changed
 from ckprof.kernels.keys import KernelFolder, KernelSources
 from ckprof.version import __version__
 
@@ -36,7 +36,7 @@ def write_source(path: Path, text: str) -> bool:
     :raises InputError: the file cannot be written.
     """
     with system_errors(InputError, "cannot write the file", path):
-        return write_if_changed(path, text)
+        return create(path, text.encode()) or write_if_changed(path, text)
 
 
 RECORD_FILE: Final = ".ckprof-tree.json"
