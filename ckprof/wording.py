@@ -36,11 +36,11 @@ def agreeing(number: int, one: str, many: str) -> str:
     return one if number == 1 else many
 
 
-def would_tell(number: int, noun: str) -> str:
+def would_resolve(number: int, noun: str) -> str:
     """Return how many of something would settle a question; beyond what anybody waits for, no number."""
     if number > _MOST_TOLD:
         return f"more than {_MOST_TOLD} {noun}s would be needed"
-    return f"about {counted(number, noun)} would tell"
+    return f"about {counted(number, noun)} would resolve it"
 
 
 def percent(share: float, digits: int | None = 1) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ckprof.wording import agreeing, change, counted, duration, factor, percent, would_tell
+from ckprof.wording import agreeing, change, counted, duration, factor, percent, would_resolve
 
 
 @pytest.mark.parametrize(
@@ -42,10 +42,10 @@ def test_wording(written: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("number", "said"),
     [
-        (1, "about 1 round would tell"),
-        (1000, "about 1000 rounds would tell"),
+        (1, "about 1 round would resolve it"),
+        (1000, "about 1000 rounds would resolve it"),
         (87630, "more than 1000 rounds would be needed"),
     ],
 )
 def test_a_number_that_nobody_waits_for_is_not_said(number: int, said: str) -> None:
-    assert would_tell(number, "round") == said
+    assert would_resolve(number, "round") == said

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.outputs import result_in_file
+from ckprof.compare.side import row_key, side_of
 from ckprof.errors import ExitCode, UsageError
 from ckprof.model.outcome import Status
 from ckprof.model.types import DataType
@@ -16,17 +18,17 @@ from ckprof.plugin.protocols.converters import ImportHints
 from ckprof.report.document import Document
 from ckprof.report.figures import checked_text, sizes_column
 from ckprof.report.table import Column, Table
-from ckprof.report.totals import add_totals, networks_of_side
+from ckprof.report.totals import NetworkTimes, add_totals, networks
 from ckprof.report.unserved import Unserved, unserved_of, with_unserved
 from ckprof.store.query import StoreQuery
 from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from ckprof.cli.session import Session
-    from ckprof.compare.side import Side
+    from ckprof.compare.side import ProblemKey
     from ckprof.store.query import MeasurementSummary
     from ckprof.store.store import Store
 
@@ -128,10 +130,10 @@ def _overview(store: Store, query: StoreQuery) -> Document:
     statuses = ", ".join(f"{count} {status}" for status, count in counts.most_common())
     if lost:
         statuses = ", ".join(filter(None, [statuses, f"{len(lost)} not measured"]))
-    held = f"{counted(len(summaries), 'measurement')} ({statuses}), {counted(attempts, 'attempt')}"
+    held = f"{counted(len(summaries), 'outcome')} ({statuses}), {counted(attempts, 'attempt')}"
     lines = [f"{store.name}: {held if summaries else 'nothing that fits'}"]
     if checked := checked_text(summaries):
-        lines.append(f"the results of {checked} were checked")
+        lines.append(f"verified: {checked}")
     lines += [
         f"not measured: {_best_kernel(summary)} on {summary.key.problem.describe()}: the device failed "
         f"{counted(summary.devices_lost, 'time')} beside it"
@@ -146,39 +148,37 @@ def _overview(store: Store, query: StoreQuery) -> Document:
         started = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(recorded.started))
         tags = f" [{', '.join(recorded.tags)}]" if recorded.tags else ""
         lines.append(f"  {recorded.uid[:8]} {started} {recorded.origin or recorded.host}{tags}")
+    document = Document(["\n".join(lines)])
+    rows: list[MeasurementSummary | Unserved] = [*store.best(query)]
+    columns, layers = list(_BEST_COLUMNS), Layers(sessions)
+    problems = {_problem_of(one) for one in summaries}
     # the attempts are read where something is to be said of them together
-    has_layers, has_unserved = bool(Layers(sessions)), _has_unserved(summaries)
-    side = _side(store, query) if has_layers or has_unserved else None
-    unserved = unserved_of(side.by_problem) if side is not None and has_unserved else ()
-    rows: list[MeasurementSummary | Unserved] = [*store.best(query), *unserved]
-    shown = {
-        "problem": lambda row: row.problem.describe(),
-        "best kernel": lambda row: row.text,
-        "type": lambda row: row.key.dtype,
-    }
-    best = [Table(with_unserved(_BEST_COLUMNS, shown), rows)] if rows else []
-    document = Document(["\n".join(lines), *best])
-    add_totals(document, networks_of_side(side) if side is not None and has_layers else ())
+    if layers or problems != {_problem_of(one) for one in summaries if one.time_ms is not None}:
+        tried = store.attempts(replace(query, statuses=frozenset()), samples=False)
+        side = side_of(store.name, tried, store.baselines(), by_device=True)
+        # as reports number problems and call layers
+        known = layers.of_keys(side.by_problem)
+        numbers: dict[ProblemKey | None, int] = {key: number for number, key in enumerate(side.by_problem, 1)}
+        names: dict[ProblemKey | None, str] = {key: layer.name for key, layer in known.items()}
+        rows = sorted([*rows, *unserved_of(side.by_problem)], key=lambda row: numbers[_problem_of(row)])
+        if any(names.values()):
+            columns.insert(0, Column("layer", lambda row: names.get(_problem_of(row), "")))
+        columns.insert(0, Column("#", lambda row: f"P{numbers[_problem_of(row)]}"))
+    if rows:
+        shown = {
+            "problem": lambda row: row.problem.describe(),
+            "best kernel": lambda row: row.text,
+            "type": lambda row: row.key.dtype,
+        }
+        document.add(Table(with_unserved(columns, shown, own=("#", "layer")), rows))
+    if layers:
+        add_totals(document, networks(NetworkTimes.of_side(side), known))
     return document
 
 
-def _side(store: Store, query: StoreQuery) -> Side:
-    """Return what was measured as reports read it."""
-    from ckprof.compare.side import side_of
-
-    attempts = store.attempts(query, samples=False)
-    return side_of(store.name, attempts, store.baselines(), by_device=True)
-
-
-def _has_unserved(summaries: Sequence[MeasurementSummary]) -> bool:
-    """Say whether a problem has no verified time on a device."""
-    groups: dict[object, list[MeasurementSummary]] = defaultdict(list)
-    for one in summaries:
-        key = one.key
-        groups[key.operation.direction, key.problem, key.device, one.kernel.dtype, one.kernel.layout].append(
-            one
-        )
-    return any(all(one.time_ms is None for one in group) for group in groups.values())
+def _problem_of(row: MeasurementSummary | Unserved) -> ProblemKey | None:
+    """Return what kernels compete on, as reports distinguish it."""
+    return row.key if isinstance(row, Unserved) else row_key(row, by_device=True).problem
 
 
 def _best_kernel(summary: MeasurementSummary) -> str:

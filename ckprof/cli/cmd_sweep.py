@@ -43,14 +43,19 @@ def standing_lines(standings: Sequence[tuple[int, Standing]], problems: Sequence
         return []
     unsure = [(index, standing) for index, standing in standings if not standing.decided]
     lines = [
-        f"winner resolved: {len(standings) - len(unsure)} of {counted(len(standings), 'finished ranking')}"
+        f"winner resolved: {len(standings) - len(unsure)} of {counted(len(standings), 'ranking')} with times"
     ]
     lines += [
-        f"unresolved: {problems[index].name or brief(problems[index].problem)}: {standing_text(standing)}"
+        f"unresolved: {_called(problems[index])}: {standing_text(standing)}"
         for index, standing in unsure[:_MOST_OPEN]
     ]
     left = len(unsure) - _MOST_OPEN
     return [*lines, f"unresolved: {left} more, which ckprof report shows"] if left > 0 else lines
+
+
+def _called(case: ProblemCase) -> str:
+    """Return the name of a layer; the sizes of a problem without one."""
+    return case.name or brief(case.problem)
 
 
 def summary_lines(summary: Summary, problems: Sequence[ProblemCase], store: str) -> list[str]:
@@ -170,41 +175,35 @@ def report(result: SweepResult, problems: Sequence[ProblemCase], session: Sessio
     :param problems: of the sweep.
     """
     from ckprof.sweep.plan import given_up_lines
+    from ckprof.sweep.sweep import Stop
 
-    summary = result.summary
+    summary, plan = result.summary, result.plan
     if summary is None:
         return ExitCode.OK
     session.console.progress.clear()
-    left_out = given_up_lines(result.plan)
-    if not result.plan.open_rankings and summary.attempts == 0:
-        held = "all" if not left_out else f"{result.plan.known} of"
-        session.console.result(
-            f"nothing is left to do: {result.path} has {held} {counted(result.plan.cells, 'outcome')}"
-        )
-        for line in left_out:
-            session.console.result(line)
-        return _exit_code(result, problems)
-    for line in summary_lines(summary, problems, str(result.path)):
-        session.console.result(line)
-    for line in [*result.details, *left_out]:
-        session.console.result(line)
-    if session.signals.requested:
-        return session.signals.exit_code
-    return _exit_code(result, problems)
-
-
-def _exit_code(result: SweepResult, problems: Sequence[ProblemCase]) -> ExitCode:
-    """Return what a run of the same kernels would, whichever calls have measured them."""
-    from ckprof.sweep.sweep import Stop
-
-    summary = result.summary
-    if summary is None:
-        return ExitCode.OK
-    failed = summary.failures or result.plan.has_failures or result.plan.given_up
-    if result.unfinished:
-        # as for a device that cannot be used, that is no outcome
-        return ExitCode.TOOLCHAIN
-    # of a sweep that was stopped, nobody knows
+    left_out = given_up_lines(plan)
+    if plan.open_rankings or summary.attempts:
+        lines = [*summary_lines(summary, problems, str(result.path)), *result.details]
+    else:
+        held = "all" if not left_out else f"{plan.known} of"
+        lines = [f"nothing is left to do: {result.path} has {held} {counted(plan.cells, 'outcome')}"]
+    # what a run of the same kernels would say, whichever calls have measured them
     served = {problems[index].problem for index, _ in summary.standings}
-    unserved = summary.stop is Stop.DONE and any(case.problem not in served for case in problems)
-    return ExitCode.FAILED if failed or unserved else ExitCode.OK
+    unserved = ", ".join(_called(case) for case in problems if case.problem not in served)
+    failed = [
+        *(["kernels failed, see 'ckprof report'"] if summary.failures or plan.has_failures else []),
+        *(["kernels are excluded"] if plan.given_up else []),
+        # of a sweep that was stopped, nobody knows
+        *([f"no kernel has a verified time on {unserved}"] if unserved and summary.stop is Stop.DONE else []),
+    ]
+    code = ExitCode.FAILED if failed else ExitCode.OK
+    if session.signals.requested:
+        code = session.signals.exit_code
+    elif result.unfinished:
+        # as for a device that cannot be used, that is no outcome
+        code = ExitCode.TOOLCHAIN
+    elif failed:
+        left_out.append(f"exit code 1: {'; '.join(failed)}")
+    for line in [*lines, *left_out]:
+        session.console.result(line)
+    return code

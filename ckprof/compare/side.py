@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from ckprof.store.baselines import BaselineAttempt
     from ckprof.store.key import DeviceKey
+    from ckprof.store.query import MeasurementSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,8 +289,8 @@ def _canary_times(
     }
 
 
-def row_key(attempt: Attempt, *, by_device: bool = False) -> RowKey:
-    """Return the row that an attempt belongs to."""
+def row_key(attempt: Attempt | MeasurementSummary, *, by_device: bool = False) -> RowKey:
+    """Return the row that an attempt, or all of a measurement, belongs to."""
     key, kernel = attempt.key, attempt.kernel
     return RowKey(
         problem=ProblemKey(

@@ -119,10 +119,10 @@ class Ending(Enum):
     """Why the rounds on a problem ended."""
 
     #: no kernel is faster than the best by more than a tie
-    SETTLED = "settled"
-    MAX_ROUNDS = "max-rounds"
+    SETTLED = "winner resolved"
+    MAX_ROUNDS = "--max-rounds"
     #: one kernel, or none, can be ranked
-    NO_RANKING = "no-contest"
+    NO_RANKING = "fewer than two kernels"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

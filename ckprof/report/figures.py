@@ -8,7 +8,7 @@ from ckprof.model.problem import brief
 from ckprof.model.ranking import Order
 from ckprof.report.short_names import WHOLE_NAMES, ShortNames
 from ckprof.report.table import ESSENTIAL, Column, RowT
-from ckprof.wording import counted, percent, would_tell
+from ckprof.wording import counted, percent, would_resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -98,8 +98,8 @@ def standing_text(standing: Standing) -> str:
     if standing.order is Order.TIE:
         return f"{shared}; the first of them is as good as any"
     if standing.rounds is not None:
-        return f"{shared}; {would_tell(standing.rounds, 'round')}"
-    return f"{shared}; more passes would tell (--passes)"
+        return f"{shared}; {would_resolve(standing.rounds, 'round')}"
+    return f"{shared}; more passes would resolve it (--passes)"
 
 
 def display_name(row: MeasuredRow) -> str:

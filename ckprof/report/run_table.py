@@ -26,7 +26,7 @@ from ckprof.report.short_names import ShortNames
 from ckprof.report.table import Column, Table
 from ckprof.report.totals import add_totals, networks_of_run
 from ckprof.report.unserved import unserved_in
-from ckprof.wording import counted, factor, percent, would_tell
+from ckprof.wording import counted, factor, percent, would_resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -239,7 +239,7 @@ def _standing_notes(results: RunResults) -> Iterator[str]:
     unresolved = [standing for standing in found if not standing.decided]
     if unresolved:
         rounds = [standing.rounds for standing in unresolved if standing.rounds is not None]
-        what = f"{would_tell(max(rounds), 'round')} (--rounds)" if rounds else "more --passes may tell"
+        what = f"{would_resolve(max(rounds), 'round')} (--rounds)" if rounds else "more --passes may tell"
         yield f"winner resolved: {len(found) - len(unresolved)} of {counted(len(found), 'problem')}; {what}"
     if any(standing.processes == 1 and standing.order is not Order.ALONE for standing in found):
         yield f"single process: {PROCESS_SIGMA:.0%} process-to-process variation assumed (see --passes)"

@@ -17,7 +17,7 @@ from ckprof.report.best_libraries import best_libraries
 from ckprof.report.document import Document, Heading
 from ckprof.report.figures import number_column
 from ckprof.report.table import Column, Table
-from ckprof.sweep.evidence import Layers, SweptLayer
+from ckprof.sweep.evidence import SweptLayer
 from ckprof.wording import change
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ class Total:
     ratio: float
     #: layers in the sum, each as often as it occurs
     layers: int
-    #: numbers of the problems that are not in the sum
-    missing: tuple[int, ...]
+    #: layers, or numbers of problems, that are not in the sum
+    missing: tuple[str, ...]
     #: no library of that size takes less time
     exact: bool = True
 
@@ -99,8 +99,8 @@ class Network:
     layers: int
     #: the best per layer first, then libraries, baselines and what is compared; empty if nothing is served
     totals: tuple[Total, ...]
-    #: numbers of the problems that no kernel serves
-    unserved: tuple[int, ...]
+    #: layers, or numbers of problems, that no kernel serves
+    unserved: tuple[str, ...]
 
 
 def networks(
@@ -113,12 +113,13 @@ def networks(
     :param layers: what is known of problems; others occur once, in no network.
     :param older: what is compared.
     """
-    # number of each problem, the problem, and how often it occurs
-    kinds: dict[tuple[str, ...], list[tuple[int, ProblemKey, int]]] = defaultdict(list)
+    # what each problem is called, the problem, and how often it occurs
+    kinds: dict[tuple[str, ...], list[tuple[str, ProblemKey, int]]] = defaultdict(list)
     for number, key in enumerate(times.kernels, start=1):
-        for name, count in (layers[key] if key in layers else SweptLayer()).counts.items():
+        layer = layers.get(key, SweptLayer())
+        for name, count in layer.counts.items():
             kind = (name, key.direction, key.dtype, key.layout, key.device)
-            kinds[kind].append((number, key, count))
+            kinds[kind].append((layer.name or f"P{number}", key, count))
     found = []
     for (name, direction, dtype, layout, device), summands in kinds.items():
         sums = _Sums(times, summands)
@@ -141,9 +142,9 @@ def networks(
 class _Sums:
     """Adds times of problems up, each as often as it occurs."""
 
-    def __init__(self, times: NetworkTimes, summands: Sequence[tuple[int, ProblemKey, int]]) -> None:
+    def __init__(self, times: NetworkTimes, summands: Sequence[tuple[str, ProblemKey, int]]) -> None:
         self._from = times
-        self._numbers, self._keys, occurs = zip(*summands, strict=True)
+        self._names, self._keys, occurs = zip(*summands, strict=True)
         self._counts = np.array(occurs, dtype=float)
         self.best = self._best_of(times)
 
@@ -152,11 +153,9 @@ class _Sums:
         found = ([time_ms for _, _, time_ms in times.kernels.get(key, ())] for key in self._keys)
         return np.array([min(own, default=np.inf) for own in found])
 
-    def missing(self, times: np.ndarray) -> tuple[int, ...]:
-        """Return the numbers of the problems without a time."""
-        return tuple(
-            number for number, time in zip(self._numbers, times, strict=True) if not np.isfinite(time)
-        )
+    def missing(self, times: np.ndarray) -> tuple[str, ...]:
+        """Return the problems without a time."""
+        return tuple(name for name, time in zip(self._names, times, strict=True) if not np.isfinite(time))
 
     def _total(
         self, library: str, times: np.ndarray, kernels: Sequence[str] = (), *, exact: bool = True
@@ -247,17 +246,12 @@ def network_labels(found: Sequence[Network]) -> dict[Network, str]:
     return {network: label(network) for network in found}
 
 
-def total_columns(found: Sequence[Network], missing: Callable[[Sequence[int]], str]) -> list[Column[Line]]:
-    """Return the columns of a table of totals.
-
-    :param missing: names problems by their numbers.
-    """
+def total_columns(found: Sequence[Network]) -> list[Column[Line]]:
+    """Return the columns of a table of totals."""
     labels = network_labels(found)
     lines = total_lines(found)
     name: list[Column[Line]] = [Column("network", lambda line: labels[line[0]])]
-    left_out: list[Column[Line]] = [
-        Column("not in the sum", lambda line: missing(line[1].missing), priority=3)
-    ]
+    left_out: list[Column[Line]] = [Column("excluded", lambda line: ", ".join(line[1].missing), priority=3)]
     return [
         *(name if any(labels.values()) else []),
         Column("kernels", lambda line: line[1].library),
@@ -287,18 +281,9 @@ def _hint(line: Line) -> str:
 
 def add_totals(document: Document, found: Sequence[Network]) -> None:
     """Add the totals of networks to what a terminal or a file shows, if there are any."""
-    lines = total_lines(found)
-    if not lines:
-        return
-    columns = total_columns(found, lambda numbers: ", ".join(f"P{number}" for number in numbers))
-    table: Table[Any] = Table(columns, lines)
-    document.add(Heading("Network" if len(found) == 1 else "Networks"), table)
-
-
-def networks_of_side(side: Side) -> tuple[Network, ...]:
-    """Return the totals of what was measured, where sources name networks or say how often layers occur."""
-    layers = Layers(side.sessions).of_keys(side.by_problem)
-    return networks(NetworkTimes.of_side(side), layers) if layers else ()
+    if lines := total_lines(found):
+        table: Table[Any] = Table(total_columns(found), lines)
+        document.add(Heading("Network" if len(found) == 1 else "Networks"), table)
 
 
 def networks_of_run(results: RunResults) -> tuple[Network, ...]:
@@ -307,7 +292,7 @@ def networks_of_run(results: RunResults) -> tuple[Network, ...]:
     if not any(case.network or case.count > 1 for case in cases):
         return ()
     kernels: dict[ProblemKey, list[LayerTime]] = {}
-    counts: dict[ProblemKey, dict[str, int]] = {}
+    layers: dict[ProblemKey, SweptLayer] = {}
     instances = {instance.key: instance for instance in results.instances}
 
     def key_of(index: int, dtype: str, layout: str) -> ProblemKey:
@@ -327,13 +312,13 @@ def networks_of_run(results: RunResults) -> tuple[Network, ...]:
                 timed.append((outcome.key, instance.name, time.time_ms))
         for key in keys:
             kernels.setdefault(key, [])
-            of_key = counts.setdefault(key, {})
-            of_key[case.network] = of_key.get(case.network, 0) + case.count
+            counts = layers[key].counts if key in layers else {}
+            counts = {**counts, case.network: counts.get(case.network, 0) + case.count}
+            layers[key] = SweptLayer(name=case.name or f"problem {index}", counts=counts)
     baselines: dict[str, dict[ProblemKey, float]] = {}
     for one in results.baselines:
         time_ms = unranked_ms(one.outcome)
         if time_ms is not None:
             key = key_of(one.outcome.problem_index, one.dtype.value, one.layout)
             baselines.setdefault(one.baseline, {})[key] = time_ms
-    layers = {key: SweptLayer(counts=of_key) for key, of_key in counts.items()}
     return networks(NetworkTimes(kernels=kernels, baselines=baselines), layers)

@@ -97,7 +97,7 @@ def unserved_of(groups: Mapping[ProblemKey, Sequence[MeasuredRow]]) -> tuple[Uns
 
 
 def main_reason(ends: Iterable[tuple[Status, Sequence[str], str]]) -> str:
-    """Return what most kernels say of why they gave no time: the reason of one of them, and of how many.
+    """Return why most kernels gave no time: their most frequent reason, and how many they are.
 
     It does not depend on their order.
 
@@ -111,7 +111,8 @@ def main_reason(ends: Iterable[tuple[Status, Sequence[str], str]]) -> str:
     if not kinds:
         return "nothing was measured"
     (status, _), lines = min(kinds.items(), key=lambda kind: (-len(kind[1]), kind[0][0].value, kind[0][1]))
-    number, total, example = len(lines), sum(map(len, kinds.values())), min(lines)
+    number, total = len(lines), sum(map(len, kinds.values()))
+    example = min(lines, key=lambda line: (-lines.count(line), line))
     if status is Status.OK:
         text = "results were not verified"
     elif status is Status.UNSUPPORTED:

@@ -20,6 +20,9 @@ T = TypeVar("T")
 DEVICE: Final = "card"
 #: name, in the environment of a session of a worker, of what all workers of the sweep have in common
 SWEEP: Final = "sweep"
+#: name, in the environment of a session of a sweep, of how many of its outcomes the store has when it begins,
+#: and how many it lacks
+PLANNED: Final = "planned"
 #: name of the canaries' object and device in the environment of a session
 CANARIES: Final = "canaries"
 #: name of the digests of what computed and measured, in the environment of a session: ckprof and its plugins

@@ -22,7 +22,7 @@ from ckprof.measure.support import build_checked_library
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.recipe import Purpose
 from ckprof.session import ignore
-from ckprof.store.attempt import Attempt, Mark
+from ckprof.store.attempt import PLANNED, Attempt, Mark
 from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
@@ -353,6 +353,8 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
         seed, measures = options.rounds.seed, bool(plan.open_rankings)
         of_all = session, library, run, bench, opened.shared, seed, options.tags, request.problems
         record = session_record(*of_all, measures=measures)
+        planned = {"known": plan.known, "missing": plan.least_attempts}
+        record = replace(record, environment={**record.environment, PLANNED: planned})
         recorder = Recorder(sink, record, opened.shared, least_samples=run.min_samples)
         watch = Watch(
             tell=session.tell,

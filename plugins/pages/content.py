@@ -24,7 +24,7 @@ from ckprof.wording import counted
 from ckprof_plugins.pages.charts import Box, boxes
 from ckprof_plugins.pages.devices import DeviceRow, device_rows
 from ckprof_plugins.pages.heat import HeatMap, heat_map
-from ckprof_plugins.pages.history import TimeHistory, history, history_of_commands, labels_of
+from ckprof_plugins.pages.history import TimeHistory, ended_line, history, history_of_commands, labels_of
 from ckprof_plugins.pages.options import ReportOptions
 
 if TYPE_CHECKING:
@@ -304,6 +304,8 @@ class ReportContent:
     boxes: Mapping[ProblemKey, tuple[Box, ...]] = field(default_factory=dict)
     #: of a sweep on several, the slowest first
     devices: tuple[DeviceRow, ...] = ()
+    #: what the latest sweep did not come to, a sentence; empty if nothing
+    ended: str = ""
 
     @property
     def best_table(self) -> list[BestRow | Unserved]:
@@ -321,7 +323,7 @@ class ReportContent:
         return (
             f"{counted(len(self.side.by_problem), 'problem')}{none}, "
             f"{counted(len(self.heat.instances), 'instance')}, "
-            f"{counted(len(self.side.rows), 'kernel')} on problems: {', '.join(statuses)}"
+            f"{counted(len(self.side.rows), 'outcome')}: {', '.join(statuses)}"
         )
 
     @property
@@ -387,7 +389,7 @@ def report(session: Session, *inputs: SideInput, options: ReportOptions | None =
     else:
         past = None if older else history_of_commands(attempts, order)
     content = report_content(side, options, older[-1] if older else None, past)
-    content = replace(content, devices=device_rows(attempts))
+    content = replace(content, devices=device_rows(attempts), ended=ended_line(attempts))
     if not options.samples:
         return content
     found = boxes(side, attempts, options.traced)

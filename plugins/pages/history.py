@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
@@ -16,6 +17,8 @@ from ckprof.report.figures import display_name, name_column, number_column, prob
 from ckprof.report.short_names import ShortNames, shortened
 from ckprof.report.table import Column
 from ckprof.report.totals import slower
+from ckprof.store.attempt import PLANNED
+from ckprof.wording import agreeing
 from ckprof_plugins.pages.svg import (
     CHART_WIDTH,
     Frame,
@@ -31,12 +34,12 @@ from ckprof_plugins.pages.svg import (
 from ckprof_plugins.pages.tables import PageTable, kernel_details
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from markupsafe import Markup
 
     from ckprof.compare.side import MeasuredRow, ProblemKey, Side
-    from ckprof.store.attempt import Attempt
+    from ckprof.store.attempt import Attempt, Session
     from ckprof.sweep.evidence import SweptLayer
 
 
@@ -151,11 +154,15 @@ def history_of_commands(attempts: Sequence[Attempt], order: Sequence[ProblemKey]
     :param order: problems in the order of the report.
     """
     groups: dict[str, list[Attempt]] = defaultdict(list)
-    for attempt in attempts:
-        groups[attempt.session.command].append(attempt)
+    command = ""
+    for attempt in sorted(attempts, key=lambda one: (one.session.started, one.session.uid)):
+        # one that resumes a sweep measures what that had not come to
+        if not command or not planned(attempt.session, "known"):
+            command = attempt.session.command
+        groups[command].append(attempt)
     if len(groups) < 2:
         return None
-    ordered = sorted(groups.values(), key=lambda group: min(one.session.started for one in group))
+    ordered = [*groups.values()]
     by_device = any(key.device for key in order)
     sides = [side_of("", group, by_device=by_device) for group in ordered[-MOST:]]
     labels = []
@@ -164,6 +171,31 @@ def history_of_commands(attempts: Sequence[Attempt], order: Sequence[ProblemKey]
         started = datetime.fromtimestamp(first.started, tz=timezone.utc).strftime("%Y-%m-%d %H:%M")
         labels.append(f"{started} {', '.join(first.tags)}".strip())
     return history(labels, sides, order)
+
+
+def planned(session: Session, what: str) -> int:
+    """Return how many outcomes of its sweep a store had, or lacked, when a session began; 0 if unknown.
+
+    :param what: ``known`` or ``missing``.
+    """
+    counts = session.environment.get(PLANNED)
+    return number if isinstance(counts, Mapping) and isinstance(number := counts.get(what), int) else 0
+
+
+def ended_line(attempts: Sequence[Attempt]) -> str:
+    """Return what the latest sweep did not come to, a sentence; empty if nothing."""
+    if not attempts:
+        return ""
+    last = max((one.session for one in attempts), key=lambda one: (one.started, one.uid))
+    before = {one.key.digest for one in attempts if one.session.uid != last.uid}
+    new = {one.key.digest for one in attempts if one.session.uid == last.uid}
+    missing = planned(last, "missing") - len(new - before)
+    if missing <= 0:
+        return ""
+    return (
+        f"The sweep was stopped: {missing} of its outcomes "
+        f"{agreeing(missing, 'is', 'are')} missing. Rerun the same command to resume."
+    )
 
 
 def labels_of(sides: Sequence[Side]) -> list[str]:

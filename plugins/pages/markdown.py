@@ -25,7 +25,8 @@ MOST_ROWS: Final = 200
 def render_markdown(content: ReportContent) -> str:
     """Render overview, totals, best kernels, coverage, failures, and what is compared."""
     columns: list[Column[tuple[str, str]]] = [Column("what", itemgetter(0)), Column("value", itemgetter(1))]
-    document = Document([Heading(content.title, level=2), content.summary, Table(columns, content.facts)])
+    document = Document([Heading(content.title, level=2)])
+    document.add(content.summary, content.ended, Table(columns, content.facts))
     if content.networks:
         document.add(Heading("Network"), *network_lines(content), _shortened(total_table(content)))
     if content.comparison:

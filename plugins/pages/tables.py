@@ -291,9 +291,8 @@ def failure_table(content: ReportContent, names: ShortNames) -> PageTable[Any]:
 def total_table(content: ReportContent) -> PageTable[Line]:
     """Return what networks take with all kernels, and with libraries of some."""
     lines = total_lines(content.networks)
-    columns = total_columns(content.networks, lambda numbers: ", ".join(_called(content, numbers)))
     return PageTable(
-        columns,
+        total_columns(content.networks),
         lines,
         id="total-table",
         # what no kernel serves is named above; here stand out sums that lack more
@@ -304,13 +303,6 @@ def total_table(content: ReportContent) -> PageTable[Line]:
             ]
         },
     )
-
-
-def _called(content: ReportContent, numbers: Sequence[int]) -> list[str]:
-    """Return what problems are called: their numbers, and the names of their layers."""
-    keys = list(content.side.by_problem)
-    names = (content.layers[key].name if (key := keys[n - 1]) in content.layers else "" for n in numbers)
-    return [f"P{number} {name}".strip() for number, name in zip(numbers, names, strict=True)]
 
 
 def network_lines(content: ReportContent) -> Iterator[str]:
@@ -326,8 +318,8 @@ def network_lines(content: ReportContent) -> Iterator[str]:
         )
         yield f"{of}Times are summed up over {what}."
         if network.unserved:
-            named = ", ".join(_called(content, network.unserved))
-            yield f"{of}No kernel serves {named}: no sum has {agreeing(len(network.unserved), 'it', 'them')}."
+            named, verb = ", ".join(network.unserved), agreeing(len(network.unserved), "is", "are")
+            yield f"{of}{named} {verb} unsupported and excluded from all totals."
 
 
 def total_charts(content: ReportContent) -> Iterator[tuple[str, Markup]]:

@@ -44,8 +44,8 @@ def checked_and_lost(path: Path) -> str:
 def test_the_share_of_checked_launches_and_kernels_beside_lost_devices_are_shown(ckprof, tmp_path):
     lost = checked_and_lost(tmp_path / "results.db")
     shown = ckprof("results", "show", "results.db").out
-    assert "2 measurements (1 ok, 1 not measured), 3 attempts" in shown
-    assert "the results of 190 of 200 launches (95 %) were checked" in shown
+    assert "2 outcomes (1 ok, 1 not measured), 3 attempts" in shown
+    assert "verified: 190 of 200 launches (95 %)" in shown
     assert f"not measured: {lost} on " in shown and "the device failed 2 times beside it" in shown
     compared = ckprof("compare", "results.db", "results.db").out
     assert "results that were checked: 190 of 200 launches (95 %) (old)" in compared
@@ -76,7 +76,11 @@ def test_results_show_sums_networks_up(ckprof, tmp_path):
     assert {"best kernel per layer", "a single kernel", "baseline vendor"} <= {*rows}
     # the second problem occurs twice, the first has no baseline
     assert " 5 " in rows["baseline vendor"] and "2 of 3" in rows["baseline vendor"]
-    assert "P1" in rows["baseline vendor"]
+    assert "c0" in rows["baseline vendor"]
+    # the table of problems has the same names, and the numbers of reports; also of some statuses alone
+    for options in ((), ("--status", "unsupported")):
+        shown = ckprof("results", "show", "results.db", *options).out
+        assert re.search(r"^P1 +c0 +2D .*\nP2 +c1 +2D ", shown, re.MULTILINE)
 
 
 #: eight outcomes

@@ -9,6 +9,7 @@ import pytest
 
 from ckprof.cli.cmd_sweep import report, standing_lines
 from ckprof.errors import ExitCode, ToolchainError
+from ckprof.model.outcome import Status
 from ckprof.model.problem import brief
 from ckprof.model.problem_case import ProblemCase, as_case
 from ckprof.model.ranking import Order, Standing
@@ -31,13 +32,16 @@ def swept(path, number, **bench):
         )
 
 
-def reported(result):
-    """Return the exit code and what is printed."""
+def reported(result, name=""):
+    """Return the exit code and what is printed.
+
+    :param name: of the layer.
+    """
     lines = []
     progress = SimpleNamespace(clear=lambda: None)
     console = SimpleNamespace(progress=progress, result=lines.append)
     session = SimpleNamespace(console=console, signals=SimpleNamespace(requested=False))
-    return report(result, [as_case(problem) for problem in PROBLEMS], session), lines
+    return report(result, [replace(as_case(problem), name=name) for problem in PROBLEMS], session), lines
 
 
 def test_kernels_that_were_left_out_for_lost_devices_are_named_on_every_call(tmp_path):
@@ -50,19 +54,34 @@ def test_kernels_that_were_left_out_for_lost_devices_are_named_on_every_call(tmp
         "excluded: kernel_0 on problem 0: the device failed at least 2 times while it ran, which may have "
         "other reasons; --retry-failed tries it again"
     )
-    assert code is ExitCode.FAILED and lines[-1] == named
+    excluded = "exit code 1: kernels are excluded"
+    assert code is ExitCode.FAILED and lines[-2:] == [named, excluded]
     for number in range(3, 9):
         result = swept(path, number)
         if not result.summary.attempts:
             break
     code, lines = reported(result)
     assert code is ExitCode.FAILED
-    assert lines == [f"nothing is left to do: {path} has 2 of 3 outcomes", named]
+    assert lines == [f"nothing is left to do: {path} has 2 of 3 outcomes", named, excluded]
 
 
 def test_without_lost_devices_nothing_is_left_out(tmp_path):
     code, lines = reported(swept(tmp_path / "results.db", 0))
     assert code is ExitCode.OK and not any("excluded" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        (Status.UNSUPPORTED, "no kernel has a verified time on layer0"),
+        (Status.RUN_ERROR, "kernels failed, see 'ckprof report'; no kernel has a verified time on layer0"),
+    ],
+)
+def test_an_exit_code_of_1_says_why(tmp_path, status, why):
+    ends = {kernel.name: status for kernel in KERNELS}
+    result = swept(tmp_path / "results.db", 0, failing=ends)
+    code, lines = reported(result, "layer0")
+    assert code is ExitCode.FAILED and lines[-1] == f"exit code 1: {why}"
 
 
 def test_a_problem_that_ended_every_worker_is_no_outcome(tmp_path):
@@ -81,10 +100,10 @@ def test_the_summary_says_which_bests_are_open_and_what_it_would_take() -> None:
     lines = standing_lines(
         [(0, clear), (1, rounds), (2, tie), (3, never), *((n, never) for n in range(4, 9))], problems
     )
-    assert lines[0] == "winner resolved: 2 of 9 finished rankings"
-    assert lines[1] == "unresolved: layer1: 4 kernels may be the fastest; about 17 rounds would tell"
+    assert lines[0] == "winner resolved: 2 of 9 rankings with times"
+    assert lines[1] == "unresolved: layer1: 4 kernels may be the fastest; about 17 rounds would resolve it"
     assert lines[2].startswith(
-        f"unresolved: {brief(problem)}: 2 kernels may be the fastest; more passes would tell"
+        f"unresolved: {brief(problem)}: 2 kernels may be the fastest; more passes would resolve it"
     )
     assert len(lines) == 7 and lines[-1] == "unresolved: 2 more, which ckprof report shows"
     assert standing_lines([], problems) == []

@@ -43,9 +43,9 @@ def test_a_standing_says_what_it_would_take_to_know():
         (Order.ALONE, None, "no other kernel has a time"),
         (Order.CLEAR, None, "significantly faster than all others"),
         (Order.TIE, None, "3 kernels may be the fastest; the first of them is as good as any"),
-        (Order.OPEN, 12, "3 kernels may be the fastest; about 12 rounds would tell"),
+        (Order.OPEN, 12, "3 kernels may be the fastest; about 12 rounds would resolve it"),
         (Order.OPEN, 10**6, "3 kernels may be the fastest; more than 1000 rounds would be needed"),
-        (Order.OPEN, None, "3 kernels may be the fastest; more passes would tell (--passes)"),
+        (Order.OPEN, None, "3 kernels may be the fastest; more passes would resolve it (--passes)"),
     ):
         assert standing_text(Standing(order=order, first=3, processes=1, rounds=rounds)) == text
 

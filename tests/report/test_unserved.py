@@ -38,7 +38,7 @@ MADE = Made(problems=2, instances=4, rounds=1, noise=0.0)
 ENDS = {
     "unsupported": (
         [(Status.UNSUPPORTED, "vector", f"C = 3, vector {size}") for size in (8, 4, 2, 8)],
-        "C = 3, vector 2",
+        "C = 3, vector 8",
     ),
     "mixed": (
         [

@@ -232,7 +232,7 @@ def test_a_plan_says_what_is_known_and_what_is_left():
         "in the store: 5, 1 of them failed or not supported",
         f"left: 2 of 3 rankings, 4 to {sum(most)} attempts",
         f"estimated time: 9 s to {duration(plan.estimated_s()[1])}",
-        "finished (max-rounds): 1 ranking",
+        "finished (--max-rounds): 1 ranking",
     ]
 
 

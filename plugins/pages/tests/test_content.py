@@ -46,7 +46,7 @@ def content(side: Side) -> ReportContent:
 
 
 def test_the_overview_counts(content: ReportContent) -> None:
-    assert content.summary.startswith("5 problems, 8 instances, 40 kernels on problems: 37 ok, ")
+    assert content.summary.startswith("5 problems, 8 instances, 40 outcomes: 37 ok, ")
     assert content.statuses == {Status.OK: 37, Status.UNSUPPORTED: 2, Status.WRONG_RESULT: 1}
     assert f"<b>{37 * 6}</b> verified rounds" in render_html(content)
     facts = dict(content.facts)

@@ -13,7 +13,7 @@ from ckprof.compare.side import Side, side_of
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import TIE, Field
 from ckprof.profiler import Profiler
-from ckprof.store.attempt import SWEEP, Attempt
+from ckprof.store.attempt import PLANNED, SWEEP, Attempt
 from ckprof.store.writer import StoreWriter
 from ckprof_plugins.pages.content import report, report_content
 from ckprof_plugins.pages.history import MOST, TimeHistory, Trend, history, history_of_commands, labels_of
@@ -100,6 +100,25 @@ def test_commands_of_one_store() -> None:
     assert past.labels == ("1970-01-01 00:16", "1970-01-02 00:16")
     assert past.rows[1].trend is Trend.SLOWER
     assert history_of_commands(both[: len(both) // 2], order) is None
+    # one that resumes a sweep is no second measurement
+    resumed = replace(both[-1].session, environment={PLANNED: {"known": 6, "missing": 6}})
+    half = len(both) // 2
+    again = [replace(one, session=resumed) for one in both[half:]]
+    assert history_of_commands([*both[:half], *again], order) is None
+
+
+def test_a_sweep_that_was_ended_says_how_much_is_missing(tmp_path: Path) -> None:
+    planned = replace(SESSION, environment={PLANNED: {"known": 0, "missing": 14}})
+    for known, said in ((12, "2 of its outcomes are"), (13, "1 of its outcomes is"), (14, "")):
+        made_ = replace(made(0), session=planned, problems=known, instances=1)
+        with StoreWriter(path := tmp_path / f"{known}.db") as writer:
+            writer.append_many(attempts(made_))
+        content = report(Profiler(), path)
+        assert content.ended == (
+            f"The sweep was stopped: {said} missing. Rerun the same command to resume." if said else ""
+        )
+        for text in (render_markdown(content), render_html(content)):
+            assert ("The sweep was stopped" in text) == bool(said)
 
 
 def test_workers_of_a_sweep_are_one_command() -> None:
