@@ -78,6 +78,7 @@ FORWARD_RECORD = {
     "dtype_result": None,
     "d_dtypes": None,
     "fold_stride": None,
+    "store_immediate": None,
 }
 
 

@@ -63,6 +63,8 @@ class GemmRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True, omit_de
     d_dtypes: str | None = None
     #: the stride along the last axis is seen as channels; absent if not
     fold_stride: bool | None = None
+    #: the name says ``_si``, a word of upstream's table of variants; absent if not
+    store_immediate: bool | None = None
 
 
 class DepthwiseRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -126,5 +128,6 @@ GEMM_DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType(
         "dtype_result": None,
         "d_dtypes": None,
         "fold_stride": None,
+        "store_immediate": None,
     }
 )

@@ -126,6 +126,7 @@ def chosen_list_reading(
         ListReading,
         layout=_chosen_layout(arguments, session, directions),
         dtype=None if arguments.dtype is None else DataType.parse(arguments.dtype),
+        plugin_options=vars(arguments),
     )
 
 

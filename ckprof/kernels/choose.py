@@ -234,6 +234,7 @@ def _of_entries(
                 ndims=query.ndims or _NDIMS,
                 dtypes=query.dtypes or _DTYPES,
                 read_lists=shipped_list_reader(session.registry),
+                plugin_options=query.plugin_options,
             )
         )
     candidates = entry_candidates(entries, session.registry, source)

@@ -94,7 +94,13 @@ def read_request(request: ConversionRequest, registry: Registry) -> Conversion:
     if converter is not None:
         conversion = converter.convert(request if converter.streams else _whole(request))
     elif is_json(request.data):
-        conversion = _catalog_conversion(_whole(request), registry)
+        data = _whole(request).data
+        conversion = Conversion(
+            path=request.path,
+            converter="catalog",
+            catalogs=(read_catalog(data, request.path, registry.variants.as_mapping()),),
+            lines=data.count(b"\n") + 1,
+        )
     else:
         raise _unknown(request, registry)
     for catalog in conversion.catalogs:
@@ -160,16 +166,6 @@ def _whole(request: ConversionRequest) -> ConversionRequest:
 def is_json(data: bytes) -> bool:
     """Say whether the content starts like a JSON catalog."""
     return data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{"
-
-
-def _catalog_conversion(request: ConversionRequest, registry: Registry) -> Conversion:
-    catalog = read_catalog(request.data, request.path, registry.variants.as_mapping())
-    return Conversion(
-        path=request.path,
-        converter="catalog",
-        catalogs=(catalog,),
-        lines=request.data.count(b"\n") + 1,
-    )
 
 
 def _unknown(request: ConversionRequest, registry: Registry) -> InputError:

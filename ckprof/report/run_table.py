@@ -287,13 +287,11 @@ def why_table(counts: Sequence[RequirementCount]) -> Table[RequirementCount]:
         Column("not met", lambda count: count.condition),
         Column("instances", lambda count: count.instances, align="right"),
         Column("only this", lambda count: count.alone, align="right"),
-        Column("for example", _example),
+        Column(
+            "for example", lambda one: f"{' '.join(one.example.split())} (instance {one.example_instance})"
+        ),
     ]
     return Table(columns, counts, notes=lambda left_out: ["", note])
-
-
-def _example(count: RequirementCount) -> str:
-    return f"{' '.join(count.example.split())} (instance {count.example_instance})"
 
 
 def _best_lines(results: RunResults, problem_index: int) -> str | Block:

@@ -84,6 +84,7 @@ class GemmFamily(KernelFamily):
             dtype_result=_type("dtype_result", record.dtype_result),
             d_dtypes=record.d_dtypes,
             fold_stride=record.fold_stride or None,
+            store_immediate=record.store_immediate or None,
             **self.further_fields(record),
         )
 

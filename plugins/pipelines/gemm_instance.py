@@ -143,7 +143,10 @@ class GemmInstance(Instance):
     }
 
     optional_fields: ClassVar[frozenset[str]] = frozenset(
-        {"compute_type", "elementwise_op", "d_layouts", "dtype_b", "dtype_result", "d_dtypes", "fold_stride"}
+        {
+            *("compute_type", "elementwise_op", "d_layouts", "dtype_b", "dtype_result", "d_dtypes"),
+            *("fold_stride", "store_immediate"),
+        }
     )
 
     layout: ConvLayout
@@ -184,6 +187,8 @@ class GemmInstance(Instance):
     d_dtypes: str | None = None
     #: true: the stride along the last axis is seen as channels, see ``ckprof_folded_stride.hpp``
     fold_stride: bool | None = None
+    #: true: its name in upstream's table of variants ends in ``_si``; no kernel does anything about it
+    store_immediate: bool | None = None
     #: types of all tensors and of the sums, and of the products
     types: TypeSet = field(init=False, compare=False, repr=False)
 

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.model.gemm_work import KernelTraits, Reduction, Schedule
 from ckprof_plugins.pipelines.vocabulary import (
     GEMM_PIPELINE_ALIASES,
+    Epilogue,
     GemmPipeline,
+    Scheduler,
     SmemBuffering,
     Specialization,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from ckprof_plugins.pipelines.gemm_instance import GemmInstance
 
@@ -47,6 +49,7 @@ def gemm_kernel_name(instance: GemmInstance, *, two_stage: bool = False, stream_
         f"_wg{i.num_wave_groups}" if i.num_wave_groups != 1 else "",
         f"_gm{i.num_groups_to_merge}" if i.num_groups_to_merge != 1 else "",
         "_dsb" if i.double_smem_buffer else "",
+        "_si" if i.store_immediate else "",
         "_2stage" if two_stage else "",
         f"_{i.specialization.value}" if i.specialization is not Specialization.DEFAULT else "",
         "_explicit_gemm" if i.explicit_gemm else "",
@@ -71,14 +74,42 @@ DOUBLE_BUFFER_MARK: Final = "dsb"
 TWO_STAGE_MARK: Final = "2stage"
 #: what three sizes are, in the order of kernel names
 _SIZE_FIELDS: Final = ("tile", "wave_grid", "mma_tile")
-_VECTORS: Final = re.compile(r"_v(?:ec)?(\d+)_(\d+)_(\d+)(?!\d)")
-_MERGED: Final = re.compile(r"_gm(\d+)(?![0-9a-z])")
-_SCHEDULERS: Final = frozenset({"intrawave", "interwave"})
 _WORD: Final = re.compile(r"basic_v[12](?![0-9])|[a-z][a-z0-9]*(?:_async_v1|_async)?")
 _PIPELINES: Final = {**{pipeline.value: pipeline for pipeline in GemmPipeline}, **GEMM_PIPELINE_ALIASES}
-#: Word of names in upstream's table of variants. Its comment calls it "store immediate"; the code generator
-#: has no such switch, so it is a fact of the name alone.
-STORE_IMMEDIATE_MARK: Final = "si"
+
+
+def _either(words: Iterable[str]) -> str:
+    return "|".join(sorted(words, key=len, reverse=True))
+
+
+#: A part of a name, named for the field of instances that it tells. ``si`` stands in upstream's table of
+#: variants, whose comment calls it "store immediate"; the code generator has no such switch, so it is a fact
+#: of the name alone.
+_PART: Final = re.compile(
+    "(?:^|_)(?:"
+    + "|".join(
+        (
+            rf"(?P<gemm_pipeline>{_either(_PIPELINES)})",
+            rf"(?P<epilogue>{_either(epilogue.value for epilogue in Epilogue)})",
+            rf"(?P<scheduler>{_either(scheduler.value for scheduler in Scheduler)})",
+            rf"(?P<specialization>{_either(one.value for one in Specialization if one.value != 'default')})",
+            r"(?P<sizes>\d+x\d+x\d+)",
+            r"v(?:ec)?(?P<vectors>\d+_\d+_\d+)",
+            r"wg(?P<num_wave_groups>\d+)",
+            r"gm(?P<num_groups_to_merge>\d+)",
+            rf"(?P<double_smem_buffer>{DOUBLE_BUFFER_MARK})",
+            r"(?P<store_immediate>si)",
+            rf"(?P<two_stage>{TWO_STAGE_MARK})",
+            r"(?P<explicit_gemm>explicit_gemm)",
+            r"streamk_(?P<strategy>tree|linear)(?P<persistent>_persistent)?",
+            r"(?P<split_image>large_tensor)",
+            r"(?P<fold_stride>folded)",
+        )
+    )
+    + ")(?=_|$)"
+)
+#: parts whose text is the value; others are numbers, or are there or not
+_TEXTS: Final = frozenset({"epilogue", "scheduler", "specialization", "strategy"})
 
 
 def gemm_traits(
@@ -165,30 +196,45 @@ def traits_of_name(name: str) -> KernelTraits | None:
 def fields_of_name(name: str) -> dict[str, Any] | None:
     """Return the fields of an instance that a kernel's name in a table of measured times tells.
 
-    :param name: as :func:`traits_of_name` takes it; wave grid and MMA tile follow the block tile, then vector
-        widths (``v8_8_8``), and words for scheduler, merged groups, two buffers and "store immediate": no
-        instance has that field, the result does where the name has the word.
-    :returns: ``None`` if the name has no block tile or no GEMM pipeline.
+    :param name: as :func:`traits_of_name` takes it; wave grid and MMA tile follow the block tile, the other
+        parts stand anywhere.
+    :returns: ``None`` if the name has no block tile or no GEMM pipeline; see :func:`parts_of_name`.
     """
-    traits = traits_of_name(name)
-    if traits is None:
-        return None
-    words = name.lower().split("_")
-    fields: dict[str, Any] = {
-        "gemm_pipeline": traits.labels[0],
-        "double_smem_buffer": DOUBLE_BUFFER_MARK in words,
-    }
-    for prefix, sizes in zip(_SIZE_FIELDS, _SIZES.findall(name), strict=False):
-        fields |= {f"{prefix}_{axis}": int(size) for axis, size in zip("mnk", sizes, strict=True)}
-    vectors = _VECTORS.search(name.lower())
-    if vectors:
-        fields |= {
-            f"vector_size_{operand}": int(size) for operand, size in zip("abc", vectors.groups(), strict=True)
-        }
-    if STORE_IMMEDIATE_MARK in words:
-        fields["store_immediate"] = True
-    merged = _MERGED.search(name.lower())
-    if merged:
-        fields["num_groups_to_merge"] = int(merged[1])
-    scheduler = next((word for word in words if word in _SCHEDULERS), None)
-    return fields if scheduler is None else {**fields, "scheduler": scheduler}
+    return None if traits_of_name(name) is None else parts_of_name(name.lower())[0]
+
+
+def parts_of_name(text: str) -> tuple[dict[str, Any], str]:
+    """Return the fields that the parts of a name tell, in any order, and what of the text is no such part.
+
+    Fields that are there or not are true where the name has them, but for ``double_smem_buffer``, which every
+    name decides.
+    """
+    fields: dict[str, Any] = {"double_smem_buffer": False}
+    sizes = iter(_SIZE_FIELDS)
+
+    def read(part: re.Match[str]) -> str:
+        for name, value in part.groupdict().items():
+            if value is None:
+                continue
+            if name == "gemm_pipeline":
+                fields[name] = _PIPELINES[value].value
+            elif name == "vectors":
+                numbers = map(int, value.split("_"))
+                fields.update(
+                    (f"vector_size_{operand}", size) for operand, size in zip("abc", numbers, strict=True)
+                )
+            elif name == "sizes":
+                prefix = next(sizes, None)
+                if prefix is None:
+                    return part[0]
+                fields.update(
+                    (f"{prefix}_{axis}", int(size))
+                    for axis, size in zip("mnk", value.split("x"), strict=True)
+                )
+            elif name in _TEXTS:
+                fields[name] = value
+            else:
+                fields[name] = int(value) if value.isdecimal() else True
+        return ""
+
+    return fields, _PART.sub(read, text)

@@ -259,6 +259,17 @@ def _merged_groups(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     return None
 
 
+def _store_immediate(candidate: RuleSubject[GemmInstance]) -> Violation | None:
+    if not candidate.instance.store_immediate:
+        return None
+    return Violation(
+        "_si: no code generator has a switch for what upstream's table of variants calls store immediate; "
+        "--si-as split_image builds such kernels with split_image, as upstream's tile engine uses the word",
+        "store_immediate",
+        "split_image",
+    )
+
+
 def _split_image(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     instance = candidate.instance
     if instance.split_image and candidate.kernel is not ConvKernel.FORWARD:
@@ -372,6 +383,7 @@ GEMM_RULES: Final[Rules] = {
     "explicit-gemm": _explicit_gemm,
     "merged-groups": _merged_groups,
     "split-image": _split_image,
+    "store-immediate": _store_immediate,
     "wrong-interwave": _wrong_interwave,
     **ARCH_RULES,
 }

@@ -1,12 +1,16 @@
-"""The tiles of the dispatcher's instance builder, and the layouts of its kernels."""
+"""The tiles of the dispatcher's instance builder, the layouts of its kernels, and its word ``si``."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ckprof.errors import InputError
+from ckprof.model.requirement import UnmetRequirement
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ckprof.model.architecture import Sizes
 
 
@@ -28,3 +32,34 @@ ROWS: Final[tuple[tuple[Sizes, Sizes, Sizes, bool], ...]] = (
 )
 #: the tiles that compv4 has kernels of
 COMPV4_TILES: Final = tuple(tile for tile, _, _, double_buffered in ROWS if double_buffered)
+
+
+def compv4_defect(tile: Sizes) -> UnmetRequirement | None:
+    """Return what upstream's table of tiles has against a compv4 kernel; ``None`` if it has one."""
+    if tile in COMPV4_TILES:
+        return None
+    text = "x".join(map(str, tile))
+    return UnmetRequirement(
+        rule="compv4-tile",
+        message=f"compv4 has no kernel of tile {text} in upstream's table: waves and MMA tile "
+        "are not those of its six tiles",
+        found=text,
+        allowed=", ".join("x".join(map(str, tile)) for tile in COMPV4_TILES),
+    )
+
+
+#: option, and its only value
+SI_OPTION: Final = "--si-as"
+SPLIT_IMAGE: Final = "split_image"
+
+
+def is_split_image(options: Mapping[str, object]) -> bool:
+    """Say whether kernels with ``_si`` in their names are asked for as those that split the image.
+
+    :param options: values of options by name.
+    :raises InputError: the value is another one.
+    """
+    value = options.get("si_as")
+    if value not in (None, SPLIT_IMAGE):
+        raise InputError(f"{SI_OPTION} {value}: expected {SPLIT_IMAGE}")
+    return value is not None

@@ -20,7 +20,6 @@ from ckprof.lists.catalogs import decode_json, text_position
 from ckprof.lists.list_files import is_json
 from ckprof.model.catalog import Catalog
 from ckprof.model.conversion import Conversion
-from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.types import DataType
 from ckprof.plain_text import unknown_name
 from ckprof.plugin.protocols import Converter
@@ -34,16 +33,16 @@ from ckprof_plugins.pipelines.vocabulary import (
     SmemBuffering,
     Specialization,
 )
-from ckprof_plugins.rule_sets.tiles import COMPV4_TILES, GEMM_LAYOUTS, ROWS
+from ckprof_plugins.rule_sets.tiles import GEMM_LAYOUTS, ROWS, compv4_defect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ckprof.model.conversion import ConversionRequest
+    from ckprof.model.requirement import UnmetRequirement
 
 #: misspelled ones are named by the error
 _MARK: Final = re.compile(rb'"trait\w*"\s*:')
-_RULE: Final = "compv4-tile"
 
 #: variant -> GEMM pipelines where a file names none
 VARIANTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -232,13 +231,7 @@ def _records(
             record = GemmRecord(**{**usual, **tile, **vectors, **values, "id": number})
             if records.setdefault(msgspec.structs.astuple(record)[1:], record) is not record:
                 continue
-            if pipeline is GemmPipeline.COMPV4 and row[0] not in COMPV4_TILES:
-                text = "x".join(map(str, row[0]))
-                defects[variant, number] = UnmetRequirement(
-                    rule=_RULE,
-                    message=f"compv4 has no kernel of tile {text} in upstream's table: waves and MMA tile "
-                    "are not those of its six tiles",
-                    found=text,
-                    allowed=", ".join("x".join(map(str, tile)) for tile in COMPV4_TILES),
-                )
+            defect = compv4_defect(row[0]) if pipeline is GemmPipeline.COMPV4 else None
+            if defect is not None:
+                defects[variant, number] = defect
     return tuple(records.values()), defects

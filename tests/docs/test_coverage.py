@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -24,11 +25,31 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One folder for all rows: some read what others have written."""
     path = tmp_path_factory.mktemp("coverage")
     (path / "bench_gfx950.csv").write_text("\n".join([_COLUMNS, *_measured()]) + "\n")
+    (path / "upstream_kernels.json").write_text(json.dumps(_EXPORT))
     return path
 
 
 #: of a table that the tile engine's benchmark writes
 _COLUMNS = "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops,non_zero"
+
+
+#: what the instance builder exports
+_EXPORT = {
+    "metadata": {"config_file": "configs/forward_bf16.json", "arch": "gfx950", "count": 1},
+    "kernels": [
+        {
+            "name": "grouped_conv_forward_bf16_2d_64x64x64_compv5_intrawave",
+            "signature": {"variant": "forward", "dtype": "bf16", "ndim_spatial": 2, "layout": "nhwgc"},
+            "algorithm": {
+                **{"tile_m": 64, "tile_n": 64, "tile_k": 64, "wave": "4x1x1", "warp": "16x16x16"},
+                **{"pipeline": "compv5", "epilogue": "cshuffle", "scheduler": "intrawave"},
+                **{"vector_sizes": [4, 8, 8], "block_per_cu": 1},
+                **{"num_wave_groups": 1, "num_groups_to_merge": 1},
+            },
+            "arch": "gfx950",
+        }
+    ],
+}
 
 
 def _measured() -> Iterator[str]:

@@ -94,7 +94,10 @@ def make(direction: str, changes: dict[str, object]) -> ImplicitGemmInstance:
     dtype = DataType(str(fields.pop("dtype", "fp16")))
     catalog = Catalog(variant=VARIANTS[direction], ndim=layout.ndim, layout=layout, dtype=dtype, records=())
     absent = dict.fromkeys(
-        ("compute_type", "elementwise_op", "d_layouts", "dtype_b", "dtype_result", "d_dtypes", "fold_stride")
+        (
+            *("compute_type", "elementwise_op", "d_layouts", "dtype_b", "dtype_result", "d_dtypes"),
+            *("fold_stride", "store_immediate"),
+        )
     )
     record = SimpleNamespace(id=1, pad_m=True, pad_n=True, pad_k=True, **absent, **fields)
     return FAMILY.make_instance(catalog, direction, record)

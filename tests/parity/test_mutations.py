@@ -81,7 +81,17 @@ SEEN_AS = {
 #: what strings hide: the number, how results leave the registers, what operands are rounded to, how a
 #: depthwise image is padded, and whether a stride is seen as channels. D tensors come with an operation,
 #: see :mod:`.test_elementwise`
-UNSEEN = {"id", "epilogue", "compute_type", "d_layouts", "d_dtypes", "pad_h", "pad_w", "fold_stride"}
+UNSEEN = {
+    "id",
+    "epilogue",
+    "compute_type",
+    "d_layouts",
+    "d_dtypes",
+    "pad_h",
+    "pad_w",
+    "fold_stride",
+    "store_immediate",
+}
 CHANGES = {
     "pipeline": "compv6",
     "scheduler": "interwave",

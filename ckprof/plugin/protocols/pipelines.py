@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ckprof.plugin.members import optional
@@ -187,6 +187,8 @@ class RuleSetRequest:
     dtypes: tuple[DataType, ...]
     #: converts the lists below a folder of those that ship with ckprof, e.g. ``forward/tests``
     read_lists: Callable[[str], Sequence[Instance]]
+    #: values of plugins' options by name; any may be missing
+    plugin_options: Mapping[str, object] = field(default_factory=dict)
 
 
 class RuleSetEntry(NamedTuple):

@@ -173,9 +173,10 @@ TYPES = (
     {"dtype": DataType.FP8, "dtype_result": DataType.FP32},
     {"dtype": DataType.FP8, "d_dtypes": "fp32", **ELEMENTWISE[1]},
 )
-FOLDED = {"fold_stride": True}
+FLAGS = ({"fold_stride": True}, {"store_immediate": True})
 OPTIONAL = {
-    *("compute_type", "elementwise_op", "d_layouts", "dtype_b", "dtype_result", "d_dtypes", "fold_stride")
+    *("compute_type", "elementwise_op", "d_layouts", "dtype_b", "dtype_result", "d_dtypes", "fold_stride"),
+    "store_immediate",
 }
 
 
@@ -183,13 +184,13 @@ def test_every_field_changes_key_and_name(make_instance):
     instance = make_instance()
     fields = {field.name for field in dataclasses.fields(instance) if field.init} - {"id"}
     assert fields == {*MUTATIONS, *OPTIONAL}
-    changes = [*({name: value} for name, value in MUTATIONS.items()), *ELEMENTWISE, *TYPES, FOLDED]
+    changes = [*({name: value} for name, value in MUTATIONS.items()), *ELEMENTWISE, *TYPES, *FLAGS]
     mutants = [dataclasses.replace(instance, **change) for change in changes]
     assert len({mutant.key for mutant in (instance, *mutants)}) == len(mutants) + 1
     assert len({gemm_kernel_name(mutant) for mutant in (instance, *mutants)}) == len(mutants) + 1
     assert set(instance.identity()) == (fields | {"pipeline"}) - OPTIONAL
     rounded = dataclasses.replace(instance, compute_type=ComputeType.TF32, **ELEMENTWISE[1])
-    unsaid = {"dtype_b", "dtype_result", "d_dtypes", "fold_stride"}
+    unsaid = {"dtype_b", "dtype_result", "d_dtypes", "fold_stride", "store_immediate"}
     assert set(rounded.identity()) == (fields | {"pipeline"}) - unsaid
     assert rounded.fields()["compute_type"] == "tf32"
 
