@@ -98,6 +98,11 @@ class KernelNames:
         self._owners[name.lower()] = instance
         return name
 
+    def candidate(self, instance: Instance, pipeline: Pipeline, **known: Any) -> Candidate:
+        """Return an instance under its final name; ``known`` is what else a candidate says."""
+        name = self.take(pipeline.kernel_name(instance), instance)
+        return Candidate(instance=instance, pipeline=pipeline, name=name, **known)
+
 
 def list_candidates(
     conversions: Iterable[Conversion], registry: Registry, families: Sequence[str] = ()
@@ -119,13 +124,10 @@ def list_candidates(
                     continue
                 place = catalog.variant, instance.id
                 line = conversion.source_lines.get(place)
-                candidates[key] = Candidate(
-                    index=len(candidates),
-                    instance=instance,
-                    pipeline=pipeline,
-                    name=names.take(pipeline.kernel_name(instance), instance),
-                    source=f"{conversion.path}:{line}" if line else str(conversion.path),
-                    defect=conversion.defects.get(place),
+                source = f"{conversion.path}:{line}" if line else str(conversion.path)
+                defect = conversion.defects.get(place)
+                candidates[key] = names.candidate(
+                    instance, pipeline, index=len(candidates), source=source, defect=defect
                 )
     return list(candidates.values())
 
@@ -140,12 +142,7 @@ def entry_candidates(entries: Iterable[RuleSetEntry], registry: Registry, source
     candidates = []
     for index, (instance, defect) in enumerate(entries):
         pipeline = registry.pipelines.find(instance.pipeline)
-        name = names.take(pipeline.kernel_name(instance), instance)
-        candidates.append(
-            Candidate(
-                index=index, instance=instance, pipeline=pipeline, name=name, source=source, defect=defect
-            )
-        )
+        candidates.append(names.candidate(instance, pipeline, index=index, source=source, defect=defect))
     return candidates
 
 

@@ -315,13 +315,7 @@ def _modified(session: Session, selection: Selection) -> Selection:
             candidate = before.get(instance.key)
             if candidate is None:
                 pipeline = session.registry.pipelines.find(instance.pipeline)
-                candidate = Candidate(
-                    index=number,
-                    instance=instance,
-                    pipeline=pipeline,
-                    name=names.take(pipeline.kernel_name(instance), instance),
-                    source=ADDED_BY_PLUGIN,
-                )
+                candidate = names.candidate(instance, pipeline, index=number, source=ADDED_BY_PLUGIN)
                 number += 1
             candidates.append(candidate)
     if selection.candidates and not candidates:
