@@ -247,7 +247,7 @@ def _named_kernel(name: str) -> _Kernel:
     if "mma_tile_m" not in fields:
         if tile not in _TILES:
             text = "x".join(map(str, tile))
-            raise InputError(f"{name}: has no wave grid and MMA tile, and {text} is none of the ten tiles")
+            raise InputError(f"{name}: has no wave grid and MMA tile, and {text} is not one of the ten tiles")
         grid, mma_tile = ("x".join(map(str, sizes)) for sizes in _TILES[tile])
         fields |= _sizes(tile, grid, mma_tile)
     return _kernel(head["variant"], head["dtype"], int(head["ndim"]), head["layout"] or "", fields)

@@ -84,7 +84,7 @@ def test_rows_that_cannot_be_read_cost_no_other_row(profiler, table, capsys):
     )
     for message in (
         f":3: left out: {good}_turbo: 'turbo' is no part of a kernel's name",
-        f":5: left out: {engines}_48x64x64_mem: has no wave grid and MMA tile, and 48x64x64 is none of",
+        f":5: left out: {engines}_48x64x64_mem: has no wave grid and MMA tile, and 48x64x64 is not one of",
         ":6: left out: 'gemm_1' does not begin as names of kernels do",
         ":7: left out: grouped_conv_up_bf16_2d_8: '8' is no part of a kernel's name",
         ":10: left out: 1 values, expected 17 as in the header",
