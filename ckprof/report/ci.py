@@ -16,8 +16,7 @@ from xml.etree import ElementTree
 from ckprof.errors import InputError
 from ckprof.paths import checkout_path, lasting_name
 from ckprof.plain_text import one_line, plain
-from ckprof.report.document import Block, Document
-from ckprof.report.escape import xml_text
+from ckprof.report.escape import markdown_block, xml_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -156,8 +155,8 @@ def failure_junit(error: CkprofError) -> str:
 
 def failure_markdown(error: CkprofError) -> str:
     """Return what went wrong, for pull requests."""
-    lines = tuple(str(error).splitlines())
-    return Document([f"**ckprof: no result, exit code {int(error.exit_code)}**", Block(lines)]).markdown()
+    lines = markdown_block(str(error).splitlines())
+    return f"**ckprof: no result, exit code {int(error.exit_code)}**\n\n{lines}\n"
 
 
 def failure_annotations(error: CkprofError) -> str:

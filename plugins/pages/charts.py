@@ -145,6 +145,11 @@ def coverage_chart(curves: Sequence[Coverage]) -> Markup | None:
         for count, share in enumerate(shares[1:], start=1):
             corners += [(x(count), corners[-1][1]), (x(count), y(share))]
         parts.append(polyline([*corners, (x(x.domain[1]), corners[-1][1])], f"series s{number}"))
+        # a library of one kernel is a point, not a line
+        parts += [
+            tag("circle", cx=x(count), cy=y(share), r=3.5, class_=f"mark s{number}")
+            for count, share in enumerate(shares[1:], start=1)
+        ]
         label = f"within {percent(curve.tolerance, None)}: {len(curve.steps)}"
         at = frame.top + 14 + 18 * number
         parts.append(text_at(frame.width - 122, at, label, f"series-label s{number}"))

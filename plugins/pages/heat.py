@@ -117,6 +117,8 @@ _NAME: Final = 34
 _PER_CHARACTER: Final = 7.2
 #: pixels between two names of columns at least
 _LINE: Final = 12
+#: pixels of a cell that has room for its percent
+_FIGURE: Final = 24
 #: pixels in which lines lead from names to columns that are narrower than these
 _LEAD: Final = 26
 
@@ -134,12 +136,11 @@ def heat_chart(heat: HeatMap, names: ShortNames = WHOLE_NAMES, labels: Sequence[
     texts = labels or [f"P{row + 1}" for row in range(rows)]
     short = [names.short(instance.name, _NAME) for instance in heat.instances]
     left = 12 + round(_PER_CHARACTER * max(map(len, texts), default=0))
-    width = min(30.0, (CHART_WIDTH - left - 24) / max(1, columns))
-    height = min(20.0, max(5.0, 700 / max(1, rows)))
+    width = (CHART_WIDTH - left - 24) / max(1, columns)
+    height = min(22.0, max(5.0, 700 / max(1, rows)))
     over = round(_PER_CHARACTER * max(map(len, short), default=0)) + 10
-    right = round(columns * width) + left
     frame = Frame(
-        width=max(right + 24, 320),
+        width=CHART_WIDTH,
         height=round(rows * height) + over + _LEAD + 6,
         left=left,
         top=over + _LEAD,
@@ -149,8 +150,16 @@ def heat_chart(heat: HeatMap, names: ShortNames = WHOLE_NAMES, labels: Sequence[
         for name, begin, length in _runs(cells):
             paths.setdefault(name, []).append(f"M{begin} {row}h{length}v1h-{length}z")
     drawn = [tag("path", d="".join(parts), class_=name) for name, parts in sorted(paths.items())]
-    line = tag("path", d="M0 .25L.25 0", class_="hatch", stroke_width=0.07)
-    hatch = tag("pattern", line, id="hatch", width=0.25, height=0.25, patternUnits="userSpaceOnUse")
+    # 6 pixels, whatever the cells are scaled by
+    across, down = f"{6 / width:.4g}", f"{6 / height:.4g}"
+    line = tag(
+        "path",
+        d=f"M0 {down}L{across} 0",
+        class_="hatch",
+        stroke_width=1.2,
+        vector_effect="non-scaling-stroke",
+    )
+    hatch = tag("pattern", line, id="hatch", width=across, height=down, patternUnits="userSpaceOnUse")
     cursor = tag("rect", x=0, y=0, width=1, height=1, class_="cursor", vector_effect="non-scaling-stroke")
     scaled = f"translate({frame.left} {frame.top}) scale({width:g} {height:g})"
     parts = [tag("g", hatch, *drawn, cursor, transform=scaled, id="heat-cells")]
@@ -158,6 +167,8 @@ def heat_chart(heat: HeatMap, names: ShortNames = WHOLE_NAMES, labels: Sequence[
     for row in range(0, rows, every):
         at = frame.top + (row + 0.5) * height + 4
         parts.append(text_at(left - 6, round(at, 1), texts[row], "tick", "end"))
+    if width >= _FIGURE and height >= _LINE:
+        parts += _figures(heat, frame, width, height)
     parts += _column_names(heat, short, frame, width)
     timed = sum(isinstance(cell, int) for row in heat.cells for cell in row)
     description = (
@@ -166,6 +177,16 @@ def heat_chart(heat: HeatMap, names: ShortNames = WHOLE_NAMES, labels: Sequence[
     )
     title = "Share of each problem's best speed"
     return chart(frame, parts, "heat", title, description, role="application")
+
+
+def _figures(heat: HeatMap, frame: Frame, width: float, height: float) -> Iterator[Markup]:
+    """Yield the percent of the cells with a time."""
+    for row, cells in enumerate(heat.cells):
+        y = f"{frame.top + (row + 0.5) * height + 4:.1f}"
+        for column, cell in enumerate(cells):
+            if isinstance(cell, int):
+                x = f"{frame.left + (column + 0.5) * width:.1f}"
+                yield text_at(x, y, str(cell), f"heat-figure on-{_class(cell)}", "middle")
 
 
 def _column_names(heat: HeatMap, names: Sequence[str], frame: Frame, width: float) -> Iterator[Markup]:

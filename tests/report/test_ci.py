@@ -70,4 +70,5 @@ def test_an_error_is_one_case_and_a_remark_for_each_place(error, first, count):
     assert f'message="{first}"' in junit
     assert not re.search(r'name="[^"]*\d+:', junit), "names stay when lines move"
     assert len(obeyed(failure_annotations(error))) == count
-    assert first in failure_markdown(error)
+    title, _, shown = failure_markdown(error).partition("\n\n")
+    assert title == f"**ckprof: no result, exit code {int(error.exit_code)}**" and first in shown

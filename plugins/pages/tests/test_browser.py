@@ -274,6 +274,13 @@ def test_nothing_is_cut_off(browser: Browser, folder: Path, width: int) -> None:
         ".map((one) => `${one.tagName} ${one.id} ${one.className} ${one.textContent.slice(0, 40)}`)"
     )
     assert cut == []
+    # figures of one column stand below each other, also where rows are blocks
+    columns = browser.evaluate(
+        "Array.from(document.querySelectorAll('#best-table th'), (_, column) => new Set(Array.from("
+        "document.querySelectorAll(`#best-table tbody td:nth-child(${column + 1})`), "
+        "(cell) => Math.round(cell.getBoundingClientRect().left))).size)"
+    )
+    assert len(columns) > 10 and set(columns) == {1}
     # texts of charts stay inside of them
     outside = browser.evaluate(
         "Array.from(document.querySelectorAll('svg text')).filter((text) => { "

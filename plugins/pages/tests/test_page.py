@@ -13,6 +13,7 @@ import pytest
 from ckprof.compare.side import side_of
 from ckprof.model.outcome import Status
 from ckprof.model.roof import Roof
+from ckprof_plugins.pages.charts import coverage_chart
 from ckprof_plugins.pages.content import report_content
 from ckprof_plugins.pages.heat import BANDS, heat_chart, heat_map
 from ckprof_plugins.pages.options import ReportOptions
@@ -152,3 +153,11 @@ def test_heat_cells_are_drawn_once_each() -> None:
                 band = int(cells[row, column][1:])
                 assert BANDS[band] <= value
                 assert band + 1 == len(BANDS) or value < BANDS[band + 1]
+    # with the figures, over the whole width
+    timed = [str(value) for row in heat.cells for value in row if isinstance(value, int)]
+    assert re.findall(r">(\d+)</text>", str(heat_chart(heat))) == timed
+
+
+def test_a_library_of_one_kernel_is_a_dot() -> None:
+    one = report_content(side_of("x", attempts(replace(MADE, instances=1))), OPTIONS).coverage[0]
+    assert len(one.steps) == 1 and str(coverage_chart([one])).count("<circle") == 1
