@@ -182,7 +182,7 @@ def heat_chart(heat: HeatMap, names: ShortNames = WHOLE_NAMES, labels: Sequence[
 def _figures(heat: HeatMap, frame: Frame, width: float, height: float) -> Iterator[Markup]:
     """Yield the percent of the cells with a time."""
     for row, cells in enumerate(heat.cells):
-        y = f"{frame.top + (row + 0.5) * height + 4:.1f}"
+        y = round(frame.top + (row + 0.5) * height + 4, 1)
         for column, cell in enumerate(cells):
             if isinstance(cell, int):
                 x = f"{frame.left + (column + 0.5) * width:.1f}"
