@@ -98,7 +98,7 @@ class InputError(CkprofError):
         self.diagnostics: tuple[Diagnostic, ...] = (
             Diagnostic(path=path or "", message=message, line=line, column=column),
         )
-        where = ":".join(one_line(str(part)) for part in (path, line, column) if part is not None)
+        where = one_line(":".join(str(part) for part in (path, line, column) if part is not None))
         super().__init__(f"{where}: {message}" if where else message)
 
 

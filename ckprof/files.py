@@ -176,6 +176,18 @@ def content_of(path: Path) -> bytes:
         return path.read_bytes()
 
 
+def text_of(path: Path) -> str:
+    """Return the text of a file that a user named; its lines end in line feeds.
+
+    :raises InputError: it cannot be read, or is not UTF-8.
+    """
+    with system_errors(InputError, "cannot read", path):
+        try:
+            return path.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError as exc:
+            raise InputError(f"not UTF-8 text: {exc.reason} at byte {exc.start}", path) from None
+
+
 D = TypeVar("D")
 
 

@@ -181,10 +181,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return ExitCode.OK
         except OSError as exc:
-            # a name that no file can have, a folder that may not be read
-            if exc.filename is None:
-                raise
-            _print_error(f"{os.fsdecode(exc.filename)}: {exc.strerror}")
+            # a name that no file can have, a folder that may not be read, a full disk
+            _print_error(
+                ": ".join(str(part) for part in (exc.filename, exc.strerror or exc) if part is not None)
+            )
             return ExitCode.INPUT
 
 

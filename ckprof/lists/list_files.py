@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, UsageError, system_errors
+from ckprof.files import text_of
 from ckprof.lists.catalogs import read_catalog
 from ckprof.model.conversion import Conversion, ConversionRequest, ListReading
 from ckprof.paths import conf_root
@@ -243,17 +244,10 @@ def explain(text: str, registry: Registry, reading: ListReading) -> ExplainedLin
 def _line_of(request: ConversionRequest, number: int) -> str:
     if number < 1:
         raise InputError("lines count from 1", request.path)
-    try:
-        with request.path.open(encoding="utf-8-sig") as stream:
-            count = 0
-            for count, line in enumerate(stream, 1):
-                if count == number:
-                    return line.rstrip("\n")
-    except UnicodeDecodeError as exc:
-        raise InputError(f"not UTF-8 text ({exc.reason})", request.path) from None
-    except OSError as exc:
-        raise InputError(f"cannot read: {exc.strerror}", request.path) from None
-    raise InputError(f"there is no line {number}, the file has {count} lines", request.path)
+    lines = text_of(request.path).removesuffix("\n").split("\n")
+    if number > len(lines):
+        raise InputError(f"there is no line {number}, the file has {len(lines)} lines", request.path)
+    return lines[number - 1]
 
 
 def _explain(

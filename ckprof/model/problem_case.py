@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, runtime_checkable
 
 from ckprof.errors import InputError
 
@@ -114,13 +115,18 @@ class OtherOperationError(InputError):
     """A line is in order, but not for the operation that was asked for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
+class Token(NamedTuple):
     """One word."""
 
     text: str
     #: one-based
     column: int
+
+
+@lru_cache(maxsize=16)
+def _tokens(text: str) -> tuple[Token, ...]:
+    """Return the words of a line, which each operation asks for that may read it."""
+    return tuple(Token(text=m.group(), column=m.start() + 1) for m in _WORD.finditer(text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,14 +141,16 @@ class ProblemLine:
 
     def tokens(self) -> list[Token]:
         """Return the words of the line."""
-        return [Token(text=m.group(), column=m.start() + 1) for m in _WORD.finditer(self.text)]
+        return [*_tokens(self.text)]
 
-    def error(self, message: str, column: int | None = None) -> InputError:
+    def error(
+        self, message: str, column: int | None = None, kind: type[InputError] = InputError
+    ) -> InputError:
         """Return an error that points at a column of this line."""
         if self.line is None and column is not None:
             # without a file there is no line number, and "path:column" would read like a line
-            return InputError(f"{message} (column {column} of {self.text.strip()!r})", self.path)
-        return InputError(message, self.path, self.line, column)
+            return kind(f"{message} (column {column} of {self.text.strip()!r})", self.path)
+        return kind(message, self.path, self.line, column)
 
     @contextmanager
     def at(self, column: int | None = None) -> Iterator[None]:
@@ -152,10 +160,9 @@ class ProblemLine:
         except InputError as exc:
             raise self.error(exc.message, column) from None
 
-    def other_operation(self, message: str, column: int | None = None) -> OtherOperationError:
+    def other_operation(self, message: str, column: int | None = None) -> InputError:
         """Return the error of a line that is for another operation."""
-        error = self.error(message, column)
-        return OtherOperationError(error.message, error.path, error.line, error.column)
+        return self.error(message, column, OtherOperationError)
 
     def integer(self, token: Token, name: str) -> int:
         """Return the token's value.

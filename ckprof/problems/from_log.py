@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
-from ckprof.files import content_of
+from ckprof.files import content_of, text_of
 from ckprof.model.problem_case import OtherOperationError, ProblemCase, ProblemLine, merged
 from ckprof.problems.problem_file import first_word, parse_problem, parse_problem_list, programs_of
 
@@ -53,7 +53,8 @@ class LogProblems:
         self._path = path
         self._bare = bare
         self._asked = asked
-        programs = "|".join(map(re.escape, sorted(programs_of(self._operations)))) or "(?!)"
+        self._programs = programs_of(self._operations)
+        programs = "|".join(map(re.escape, sorted(self._programs))) or "(?!)"
         #: finds a program call, with or without a path in front of it
         self._call = re.compile(
             rf"(?:^|[\s\"'(/=\]}}])(?P<program>{programs})(?:\.exe)?[\"']?\s+(?P<rest>\S.*)"
@@ -88,36 +89,38 @@ class LogProblems:
                 self.commands = len(cases) + len(errors)
                 return
         for number, line in _joined(lines):
-            self._read_line(line, number)
+            try:
+                self._cases += self.cases_in(line, number)
+            except InputError as exc:
+                # a column would count in the command, not in the line of the log
+                self.errors.append(InputError(exc.message, exc.path, exc.line))
 
-    def _read_line(self, line: str, number: int) -> None:
+    def cases_in(self, line: str, number: int = 1) -> Sequence[ProblemCase]:
+        """Return the problems of the command that a line of a log holds, if it holds one.
+
+        :raises InputError: the command cannot be understood.
+        """
         bare = line.strip()
         call = None if bare.startswith("#") else self._call.search(line)
         if call is None:
             word = bare.split(maxsplit=1)[0] if bare else ""
             if word in self._words or (self._bare and word and not word.startswith("#")):
-                self._read_command(bare, number)
-            else:
-                self.other_lines += bool(bare)
-            return
-        program, rest = call["program"], call["rest"]
-        first = _QUOTING.sub("", _END.sub("", rest)).split(maxsplit=1)[:1]
+                return self._cases_of_command(_argument_text(bare), number)
+            self.other_lines += bool(bare)
+            return ()
+        program, rest = call["program"], _argument_text(call["rest"])
+        first = rest.split(maxsplit=1)[:1]
         if first and any(operation.is_command(program, first[0]) for operation in self._operations):
-            self._read_command(f"{program} {rest}", number)
-        else:
-            self.commands += 1
-            self._others[" ".join((program, *first))] += 1
-
-    def _read_command(self, text: str, number: int) -> None:
+            return self._cases_of_command(f"{program} {rest}", number)
         self.commands += 1
-        command = ProblemLine(text=_QUOTING.sub("", _END.sub("", text)).strip(), path=self._path, line=number)
-        try:
-            if command.text not in self._parsed:
-                self._parsed[command.text] = self._cases_of(command)
-            self._cases += self._parsed[command.text]
-        except InputError as exc:
-            # a column would count in the command, not in the line of the log
-            self.errors.append(InputError(exc.message, exc.path, exc.line))
+        self._others[" ".join((program, *first))] += 1
+        return ()
+
+    def _cases_of_command(self, text: str, number: int) -> Sequence[ProblemCase]:
+        self.commands += 1
+        if text not in self._parsed:
+            self._parsed[text] = self._cases_of(ProblemLine(text=text, path=self._path, line=number))
+        return self._parsed[text]
 
     def _cases_of(self, command: ProblemLine) -> list[ProblemCase]:
         """Return the problems of a command: one for each operation that it asks for.
@@ -129,7 +132,7 @@ class LogProblems:
                 "the command has shell variables: run the script with echo in front of its commands"
             )
         operations = self._operations
-        word = first_word(command.tokens(), programs_of(operations))
+        word = first_word(command.tokens(), self._programs)
         owners = [one for one in operations if word is not None and word.text in one.line_words]
         if not owners:
             reader = self._asked or _reader_of(word, operations)
@@ -140,7 +143,7 @@ class LogProblems:
         refusals: list[OtherOperationError] = []
         for operation in owners:
             try:
-                case = parse_problem(command, operation, operations)
+                case = operation.parse_problem(command)
             except OtherOperationError as exc:
                 refusals.append(exc)
                 continue
@@ -150,6 +153,11 @@ class LogProblems:
         if not cases:
             raise refusals[0]
         return cases
+
+
+def _argument_text(text: str) -> str:
+    """Return arguments without quotes and what follows them in a script."""
+    return _QUOTING.sub("", _END.sub("", text)).strip()
 
 
 def problems_from_log(path: Path, operations: Iterable[Operation]) -> LogProblems:
@@ -177,11 +185,10 @@ def _joined(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 def _reader_of(word: Token | None, operations: Sequence[Operation]) -> Operation | None:
     """Return the first operation that takes a line that begins with a word for its own, or ``None``."""
-    for operation in operations:
-        if word is not None:
-            if any(operation.is_command(program, word.text) for program in operation.programs):
-                return operation
-    return None
+    named = word.text if word is not None else ""
+    return next(
+        (one for one in operations if any(one.is_command(name, named) for name in one.programs)), None
+    )
 
 
 def read_any(
@@ -192,14 +199,10 @@ def read_any(
     :param asked: what lines that name no operation are for; ``None``: the first operation that reads them.
     :raises InputError: the file cannot be read, has no problem, or a line is wrong.
     """
-    data = content_of(path)
-    if data.lstrip().startswith(b"{"):
-        cases = parse_problem_list(data, path)
+    text = text_of(path)
+    if text.lstrip().startswith("{"):
+        cases = parse_problem_list(text.encode(), path)
     else:
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError as exc:
-            raise InputError(f"not a text file: byte {exc.start} is not valid UTF-8", path) from None
         log = LogProblems(text, path, operations, bare=True, asked=asked)
         if log.errors:
             raise log.errors[0]

@@ -70,6 +70,7 @@ class BadLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _LINES: Final = msgspec.json.Decoder(ShardLine, dec_hook=decode_problem)
+_NOTHING: Final = "the line holds no attempt, no baseline and no mark"
 _HEADER_START: Final = b'{"schema"'
 #: bytes that are looked at together
 _PIECE_BYTES: Final = 2**20
@@ -95,7 +96,7 @@ def read_lines(path: Path) -> Iterator[ShardLine | BadLine]:
     with system_errors(StoreError, "cannot be read", path):
         with path.open("rb") as stream:
             first = stream.readline()
-            if not first.endswith(b"\n"):
+            if first != header_line() and header_line().startswith(first):
                 # ended while it was made: nothing was measured
                 return
             _check_header(first, path)
@@ -156,11 +157,10 @@ def _decode(line: bytes, number: int, path: Path) -> ShardLine | BadLine:
         return BadLine(path=str(path), line=number, reason=str(exc))
     if decoded.baseline is not None and decoded.baseline.max_error == _INFINITE:
         return ShardLine(baseline=replace(decoded.baseline, max_error=math.inf))
-    if decoded.attempt is None:
-        return decoded
-    attempt = _infinite(decoded.attempt)
-    wrong = unstorable(attempt)
-    return BadLine(path=str(path), line=number, reason=wrong) if wrong else ShardLine(attempt=attempt)
+    if decoded.attempt is not None:
+        decoded = ShardLine(attempt=_infinite(decoded.attempt))
+    wrong = unstorable(decoded.attempt) if decoded.attempt else _NOTHING if decoded == ShardLine() else ""
+    return BadLine(path=str(path), line=number, reason=wrong) if wrong else decoded
 
 
 def finite(attempt: Attempt) -> Attempt:

@@ -19,7 +19,6 @@ from ckprof.model.problem_case import ProblemCase
 from ckprof.model.strings.rendering import StringError
 from ckprof.plain_text import one_line
 from ckprof.problems.from_log import LogProblems
-from ckprof.problems.problem_file import programs_of
 from ckprof.report.document import Document
 from ckprof.wording import counted
 from ckprof_plugins.consumers.audit import FileUse, candidates_by_line, kernel_lists
@@ -91,7 +90,7 @@ class Identifier:
         """Say what a text means."""
         if text not in self._found:
             self._found[text] = self._identified(text)
-        return replace(self._found[text], where=where, count=count)
+        return replace(self._found[text], text=text, where=where, count=count)
 
     def _identified(self, text: str) -> Identified:
         sightings = [
@@ -106,7 +105,7 @@ class Identifier:
                 or self._of_kernel_name(text)
                 or self._of_command(text)
             )
-            return replace(found or Identified(note="says nothing of a known kernel"), text=text)
+            return found or Identified(note="says nothing of a known kernel")
         # the one that says most
         best = max(sightings, key=lambda one: (bool(one.lines), one.problem is not None))
         problem = ""
@@ -116,7 +115,6 @@ class Identifier:
                 ProblemCase(problem=best.problem, direction=direction, dtype=best.dtype, layout=layout)
             )
         return Identified(
-            text=text,
             what=best.what,
             direction=best.direction,
             problem=problem,
@@ -204,27 +202,32 @@ class Identifier:
 
     def _of_kernel_name(self, text: str) -> Identified | None:
         """Look up the names of kernels that ckprof generates, which stand in the symbols of its builds."""
-        long = {name for name in identifiers(text) if _SHORTEST <= len(name) <= _LONGEST and "_" in name}
+        names = identifiers(text) if _LONG_WORD.search(text) else ()
+        long = {name for name in names if _SHORTEST <= len(name) <= _LONGEST and "_" in name}
         # lists are read for the first name that may be one
-        names = long & self._kernels.keys() if long else long
+        known = long & self._kernels.keys() if long else long
         return (
-            self._of_sources("kernel that ckprof generates", [self._kernels[min(names)]]) if names else None
+            self._of_sources("kernel that ckprof generates", [self._kernels[min(known)]]) if known else None
         )
 
     def _of_command(self, text: str) -> Identified | None:
-        operations = self.registry.operations
-        if not any(program in text for program in programs_of(operations)):
+        try:
+            case = next(iter(self._log.cases_in(text)), None)
+        except InputError:
             return None
-        log = LogProblems(text, "text", operations)
-        if not log.problems:
+        if case is None:
             return None
-        case = log.problems[0]
         return Identified(
             what="command with a problem",
             direction=case.direction or "",
             problem=self._problem_line(case),
             note="the line names no kernel",
         )
+
+    @cached_property
+    def _log(self) -> LogProblems:
+        """What reads the commands of all lines."""
+        return LogProblems("", "text", self.registry.operations)
 
     def _candidate(self, source: str) -> Candidate | None:
         return self._of_list(source.rpartition(":")[0]).get(source)
@@ -272,6 +275,7 @@ class Identifier:
 
 #: names of kernels say operation, type, layout and tile: none is shorter
 _SHORTEST, _LONGEST = 24, 512
+_LONG_WORD: Final = re.compile(rf"\w{{{_SHORTEST}}}")
 
 
 def _notes(*notes: str) -> str:

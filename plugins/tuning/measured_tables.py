@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from ckprof.errors import InputError
-from ckprof.files import content_of
+from ckprof.files import text_of
 from ckprof.model.outcome import Status
 from ckprof.model.problem import Problem, TableProblem
 from ckprof.model.problem_types import OPERATION_COLUMN, problem_of_cells
@@ -92,11 +92,7 @@ def read_csv(
         dataclass of integers whose fields are the columns.
     :raises InputError: the file cannot be read, has no problem columns or no kernels, or a value is wrong.
     """
-    try:
-        text = content_of(path).decode("utf-8-sig")
-    except UnicodeDecodeError as exc:
-        raise InputError(f"is no text: {exc.reason} at byte {exc.start}", path) from None
-    lines = text.splitlines()
+    lines = text_of(path).splitlines()
     dropped: list[str] = []
     header, rows = _table(path, lines, dropped)
     columns = _columns_in(header, problem_types, path)

@@ -115,6 +115,7 @@ def test_a_shard_that_was_cut_in_its_first_line_holds_nothing(tmp_path):
         lambda record: record["attempt"]["measurement"].update(time_ms=0.0),
         lambda record: record["attempt"]["conditions"].update(started=1e300),
         lambda record: record["attempt"].update(sequence=-1),
+        dict.clear,
     ],
 )
 def test_bad_lines_are_reported_with_their_number(tmp_path, change):
@@ -139,9 +140,10 @@ def test_other_files_are_rejected(tmp_path):
         list(read_lines(*find_shards([other])))
     with pytest.raises(StoreError, match="no shard"):
         find_shards([tmp_path])
-    other.write_text('{"a": 1}\n')
-    with pytest.raises(NotAStoreError):
-        list(read_lines(*find_shards([other])))
+    for text in ('{"a": 1}\n', "{}", "{}\n", "[]"):
+        other.write_text(text)
+        with pytest.raises(NotAStoreError):
+            list(read_lines(*find_shards([other])))
     other.write_text('{"schema": "ckprof.attempts", "version": 99}\n')
     with pytest.raises(NewerStoreError, match="99"):
         list(read_lines(*find_shards([other])))

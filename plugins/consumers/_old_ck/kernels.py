@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from math import ceil, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -221,6 +221,7 @@ def _of_file(direction: str, path: Path | str) -> Iterator[Family]:
         yield direction, _DIMENSIONS[found["layout"]], found["dtype"]
 
 
+@cache
 def _parameter(entry: str) -> str:
     """Return the parameter that an entry of the class table prints."""
     inner = _BRACES.search(entry)

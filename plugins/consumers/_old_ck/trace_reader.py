@@ -147,11 +147,16 @@ class ComposableKernel:
 
     def sightings(self, text: str, lists: Sequence[KernelList]) -> Sequence[Sighting]:
         """Return what a text says about grouped convolutions of the old library."""
-        index = index_of(tuple(lists))
         # names of functions and classes stand in symbols as they are
         readable = text
         if "_Z" in text and _NAMED.search(text):
             readable = _MANGLED.sub(lambda found: readable_name(found[0]), text)
+        function = _FUNCTION.search(readable)
+        names = [] if function else operations_in(readable)
+        if not function and not names:
+            return []
+        # it takes a second to make: most lines of logs need none
+        index = index_of(tuple(lists))
         direction, dtype, kernels = kernels_of_symbol(readable, index)
         if direction:
             note = "the symbol says neither specialization nor dimensions" if len(kernels) > 1 else ""
@@ -164,7 +169,7 @@ class ComposableKernel:
                     note=note if kernels else "no list has a kernel with its numbers",
                 )
             ]
-        return [_named(name, index) for name in operations_in(readable)]
+        return [_named(name, index) for name in names]
 
 
 def operations_in(text: str) -> list[str]:

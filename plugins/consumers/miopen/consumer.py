@@ -20,7 +20,7 @@ from ckprof.errors import InputError, UsageError
 from ckprof.model.types import DataType
 from ckprof.store.attempt import Session
 from ckprof.store.key import DeviceKey
-from ckprof_plugins.consumers._old_ck.kernels import index_of, kernels_of
+from ckprof_plugins.consumers._old_ck.kernels import KernelIndex, index_of, kernels_of
 from ckprof_plugins.consumers._old_ck.support import support, why_none
 from ckprof_plugins.consumers._old_ck.trace_reader import operations_in
 from ckprof_plugins.consumers.miopen.databases import (
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ckprof.plugin.protocols.converters import ImportHints
-    from ckprof_plugins.consumers._old_ck.kernels import Family, KernelIndex
+    from ckprof_plugins.consumers._old_ck.kernels import Family
     from ckprof_plugins.consumers.records import (
         AuditRequest,
         ExportRequest,
@@ -142,9 +142,10 @@ class Miopen:
             direction = DIRECTIONS[solver.letter]
             return [Sighting(what=f"solver {solver.name}", direction=direction, note=_ALONE)]
         key, problem = found
-        index = index_of(tuple(lists))
         operations = operations_in(text)
         family: Family = (key.direction, key.ndim, key.dtype)
+        # made for lines that need it alone
+        index = index_of(tuple(lists)) if operations or solver else KernelIndex(())
         lines = [kernel.source for name in operations for kernel in index.find(family, name)[:1]]
         if lines:
             splits = _SPLITS.search(text, text.index(operations[0]) + len(operations[0]))

@@ -65,8 +65,8 @@ class Convolution:
                 _check_range(f"{name} along {axis}", value, least)
         for name in ("groups", "batch", "out_channels", "in_channels"):
             _check_range(name, getattr(self, name), 1)
-        for axis, index in zip(self.axes, range(self.ndim), strict=True):
-            if self.output[index] < 1:
+        for index, (axis, length) in enumerate(zip(self.axes, self.output, strict=True)):
+            if length < 1:
                 reach = (self.filter[index] - 1) * self.dilations[index] + 1
                 padded = self.input[index] + self.left_pads[index] + self.right_pads[index]
                 raise InputError(

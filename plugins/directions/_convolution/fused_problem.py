@@ -312,7 +312,7 @@ def split_option(line: ProblemLine) -> tuple[ProblemLine, Combination | None]:
 
     :raises InputError: it is given twice, has no value, or a wrong one.
     """
-    tokens = line.tokens()
+    tokens = line.tokens() if OPTION in line.text else []
     places = [index for index, token in enumerate(tokens) if token.text == OPTION]
     if not places:
         return line, None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.problem_case import ProblemCase
@@ -130,6 +132,7 @@ USUAL_DTYPE: Final = DataType.FP32
 
 #: Base arguments of types that no kernel here has.
 UNSUPPORTED_BASES: Final = frozenset({"convint8", "convfp8", "convbfp8"})
+_ALL_BASES: Final = UNSUPPORTED_BASES.union(BASES, FUSION_BASES)
 
 
 #: What a correct line looks like, for messages.
@@ -158,7 +161,7 @@ class _Given:
 
 def looks_like_miopen(tokens: list[Token]) -> bool:
     """Say whether the line calls MIOpenDriver, with or without the program's name, or is a log line of it."""
-    if tokens and tokens[0].text in {*BASES, *FUSION_BASES, *UNSUPPORTED_BASES}:
+    if tokens and tokens[0].text in _ALL_BASES:
         return True
     return _program(tokens) is not None
 
@@ -190,7 +193,7 @@ def parse_miopen(line: ProblemLine, direction: Direction) -> ProblemCase:
         column = tokens[0].column if tokens else None
         raise line.error(f"expected one of {', '.join(bases)} after MIOpenDriver; form: {FORM}", column)
     is_fusion = tokens[0].text in FUSION_BASES
-    given = _read_flags(line, tokens[1:], _Given(fusion={} if is_fusion else None))
+    given = _read_flags(line, tokens[0].column, is_fusion)
     _check_direction(line, given, direction)
     problem: Convolution = _problem(line, given)
     base = bases[tokens[0].text]
@@ -312,21 +315,21 @@ def _layout(line: ProblemLine, given: _Given) -> str | None:
     return next(iter(names), None)
 
 
-def _read_flags(line: ProblemLine, tokens: list[Token], given: _Given) -> _Given:
-    position = 0
-    while position < len(tokens):
-        flag = tokens[position]
-        if not _is_known(flag.text) and (given.fusion is None or number_of(flag.text) is None):
+@lru_cache(maxsize=4)
+def _read_flags(line: ProblemLine, base: int, is_fusion: bool) -> _Given:
+    """Return what a line says behind the column of its base argument; every direction asks for it."""
+    given = _Given(fusion={} if is_fusion else None)
+    tokens = [token for token in line.tokens() if token.column > base]
+    for flag, value in zip_longest(tokens[::2], tokens[1::2]):
+        if flag.text not in _KNOWN and (given.fusion is None or number_of(flag.text) is None):
             raise line.error(f"unknown MIOpenDriver flag {flag.text!r}; form: {FORM}", flag.column)
-        if position + 1 == len(tokens):
+        if value is None:
             raise line.error(f"{flag.text} needs a value; form: {FORM}", flag.column)
-        _read_flag(line, given, flag, tokens[position + 1])
-        position += 2
+        _read_flag(line, given, flag, value)
     return given
 
 
-def _is_known(flag: str) -> bool:
-    return any(flag in flags for flags in (INTEGER_FLAGS, FIXED, IGNORED, PAD_MODE_FLAGS, LAYOUT_FLAGS))
+_KNOWN: Final = frozenset({*INTEGER_FLAGS, *FIXED, *IGNORED, *PAD_MODE_FLAGS, *LAYOUT_FLAGS})
 
 
 def _read_flag(line: ProblemLine, given: _Given, flag: Token, value: Token) -> None:
