@@ -75,7 +75,6 @@ def _values(model: TimeModel, path: Path) -> dict[str, object]:
         "kernels": len(model.kernels),
         "rows": model.origin.rows,
         "predicted_rows": model.predicted,
-        "trees": len(model.trees),
         "dropped": list(model.origin.dropped),
         "cross_validation": None if model.quality is None else asdict(model.quality),
     }

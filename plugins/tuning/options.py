@@ -62,9 +62,6 @@ class TrainOptions:
         "report of 'ckprof inspect', or folder of a build: workgroups of each kernel on a compute unit",
         metavar="PATH",
     )
-    boost: bool = settable(
-        False, "boosted trees on what the model leaves unexplained as well (pip install 'ckprof[boost]')"
-    )
     toolchain: str = settable("", "compiler etc., to be recorded", metavar="TEXT")
 
 
@@ -80,7 +77,6 @@ class ValidateOptions:
         (), "what the model was trained on, for the nearest neighbour (repeatable)", metavar="FILE"
     )
     top: int = settable(3, "best of the predicted best K", metavar="K", parse=positive)
-    boost: bool = field(default=False, metadata=same_option(TrainOptions, "boost"))
     force: bool = settable(False, "use a model of another device or type anyway")
 
 
@@ -98,7 +94,6 @@ class SelectOptions:
     measure: int = settable(
         0, "build, run and time the K predicted best", metavar="K", parse=positive, show=lambda _: ""
     )
-    boost: bool = field(default=False, metadata=same_option(TrainOptions, "boost"))
     #: without that, all kernels count as supported
     check_support: bool = settable(True, "do not ask the kernels' own tests", flag="--no-support-check")
     force: bool = field(default=False, metadata=same_option(ValidateOptions, "force"))

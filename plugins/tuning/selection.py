@@ -77,9 +77,7 @@ def select(session: Session, options: SelectOptions) -> KernelChoice:
         require_use(session.registry, model, target.id, arch, options.model)
     listed, warnings = _predictable(selection, model, options)
     traits = traits_of(session.registry, KernelKind.of(model), listed.values())
-    selector = Selector(
-        model, traits, gemm_sizes_of(session.registry, model.direction, model.dtype), boost=options.boost
-    )
+    selector = Selector(model, traits, gemm_sizes_of(session.registry, model.direction, model.dtype))
     wanted = max(options.top, options.measure)
     unsupported: dict[str, str] = {}
     supports = _support(session, options, listed, selector, unsupported) if options.check_support else None

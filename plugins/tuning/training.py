@@ -71,6 +71,7 @@ def fit_model(measured: Measurements, gemm_sizes: GemmSizes, kind: KernelKind) -
         ),
         quality=summarise(efficiencies(fitted, table)) if len(problems) >= _LEAST_JUDGED else None,
         shared=fitted.shared,
+        middle=fitted.middle,
         kernels=fitted.kernels,
         predicted=len(table.predicted),
     )
@@ -91,10 +92,6 @@ def train(session: Session, options: TrainOptions) -> TimeModel:
     compute_units = options.compute_units or table.compute_units or _units_of(session, device, table, sizes)
     model = fit_model(table, sizes, replace(kind, device=device, compute_units=compute_units))
     model = replace(model, toolchain=options.toolchain, layout=options.layout, predicted_half=half)
-    if options.boost:
-        from ckprof_plugins.tuning.time_model.trees import train_trees
-
-        model = replace(model, trees=train_trees(table, model, sizes))
     return model
 
 

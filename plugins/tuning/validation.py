@@ -173,7 +173,6 @@ def validate(session: Session, options: ValidateOptions) -> Validation:
         gemm_sizes_of(session.registry, model.direction, model.dtype),
         training=read_tables(session.registry, training, kind) if training else None,
         top=options.top,
-        boost=options.boost,
     )
 
 
@@ -184,7 +183,6 @@ def judged_model(
     *,
     training: Measurements | None = None,
     top: int = 3,
-    boost: bool = False,
 ) -> Validation:
     """Choose a kernel for every problem of a table and look up what it took.
 
@@ -193,7 +191,6 @@ def judged_model(
     :param training: what the model was trained on, for the nearest neighbour; without it that figure is left
         out.
     :param top: how many of the predicted best are measured for the top figure.
-    :param boost: correct predictions by the model's trees.
     :raises InputError: the table holds no time.
     """
     table = measured.without_glitches()
@@ -202,7 +199,7 @@ def judged_model(
         raise InputError("there is no measured time to validate with")
     unserved = [problem for problem, row in zip(table.problems, table.rows, strict=True) if not row]
     table = table.subset(kept)
-    selector = Selector(model, table.kernels, gemm_sizes, choices=table.choices, boost=boost)
+    selector = Selector(model, table.kernels, gemm_sizes, choices=table.choices)
     shapes, of_top = [], []
     inside: dict[bool, list[bool]] = {False: [], True: []}
     for problem, row in zip(table.problems, table.rows, strict=True):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 import numpy as np
 
-from ckprof_plugins.tuning.time_model.formula import KernelParameters, SharedParameters, stacked, terms, work
+from ckprof_plugins.tuning.time_model.formula import KernelParameters, SharedParameters, stacked
 from ckprof_plugins.tuning.time_model.intervals import DEVIATIONS, RANGE_AXES
 from ckprof_plugins.tuning.time_model.model import ModelKernel, TimeModel
 
@@ -52,8 +52,7 @@ def prior_of(
             times[:, choice] = np.nan
             scale[choice] = _LARGEST
             continue
-        done = work(kernel.computes, together, splits, used.compute_units)
-        times[:, choice] = terms(done, used.shared, kernel.parameters).total
+        times[:, choice] = used.terms(kernel, together, splits).total
         if not kernel.rows:
             scale[choice] = min(_LARGEST, 1.0 + 2.0 * kernel.gap)
     unknown = np.isnan(times)

@@ -25,7 +25,6 @@ from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.predicted_times import with_predicted
 from ckprof_plugins.tuning.prediction import calibration_of
 from ckprof_plugins.tuning.search.prior import physical_model
-from ckprof_plugins.tuning.time_model.formula import terms, work
 from plugins.tuning.tests.sizes import forward_with_runs
 from plugins.tuning.tests.time_model.conftest import MEASURED
 from plugins.tuning.tests.time_model.conftest import fitted as published
@@ -186,8 +185,7 @@ def of_model(
         sizes = forward_with_runs(problem)
         for column, traits in judged.table.kernels.items():
             kernel = model.kernel(column, traits)
-            done = work(kernel.computes, sizes, 1, UNITS)
-            times[problem, column] = float(terms(done, model.shared, kernel.parameters).total)
+            times[problem, column] = model.time_us(kernel, sizes)
     return times
 
 

@@ -152,7 +152,7 @@ def test_a_model_of_kernels_of_another_target(tmp_path, capsys):
         main([*train, "--target", "cuda", "--compute-units", "132", "-o", str(path), "--format", "json"]) == 0
     )
     found = json.loads(capsys.readouterr().out)
-    assert (found["device"], found["target"], found["trees"]) == ("h200", "cuda", 0)
+    assert (found["device"], found["target"]) == ("h200", "cuda")
     document = json.loads(path.read_text())
     assert {one["traits"]["labels"][0] for one in document["kernels"]} == {"engine W", "engine M"}
     select = ["select", "bwd_weight", "--model", str(path), "--conf", "backward_weight/profiler/nhwgc_bf16"]
@@ -165,24 +165,9 @@ def test_a_model_of_kernels_of_another_target(tmp_path, capsys):
     assert first["splits"] in (1, 4, 16, 64)
 
 
-def test_unknown_target_and_missing_trees(model, capsys, tmp_path):
+def test_unknown_target(capsys, tmp_path):
     assert main(["train", TABLE_30, *TRAIN, "--target", "abacus", "-o", str(tmp_path / "m.json")]) == 2
     assert "abacus" in capsys.readouterr().err
-    assert main(["validate", str(model), TABLE_30, "--boost"]) == 2
-    assert "ckprof train --boost" in capsys.readouterr().err
-
-
-def test_boosted_trees(tmp_path, capsys):
-    pytest.importorskip("lightgbm", reason="LightGBM is not installed: pip install 'ckprof[boost]'")
-    path = tmp_path / "boosted.json"
-    assert main(["train", TABLE_20, *TRAIN, "--boost", "-o", str(path), "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["trees"] > 50
-    figures = {}
-    for words in ((), ("--boost",)):
-        assert main(["validate", str(path), TABLE_30, *words, "--format", "json"]) == 0
-        figures[words] = json.loads(capsys.readouterr().out)["mean"]
-    assert figures[()] != figures["--boost",]
-    assert min(figures.values()) > 0.95
 
 
 def test_an_inspection_of_other_kernels(model, tmp_path, capsys):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
-from ckprof_plugins.tuning.time_model.formula import stacked, terms, work
+from ckprof_plugins.tuning.time_model.formula import stacked
 from ckprof_plugins.tuning.time_model.intervals import (
     BANDS,
     COVERAGE,
@@ -203,9 +203,7 @@ def _errors(
     for splits in {splits for _, splits, _ in times}:
         rows = [(index, time) for index, count, time in times if count == splits]
         sizes = stacked([problems[index] for index, _ in rows])
-        predicted = terms(
-            work(kernel.computes, sizes, splits, model.compute_units), model.shared, kernel.parameters
-        ).total
+        predicted = model.terms(kernel, sizes, splits).total
         errors += np.abs(np.log([time for _, time in rows] / predicted)).tolist()
     return errors
 

@@ -29,6 +29,8 @@ from ckprof_plugins.tuning.time_model.formula import (
     KernelParameters,
     SharedParameters,
     Sizes,
+    least_trend,
+    positions,
     stacked,
     terms,
     work,
@@ -88,6 +90,10 @@ _STEPS: Final = 80
 _REFIT_STEPS: Final = 6
 
 
+#: How much evidence holds a trend at nothing, as a number of times, and what no trend falls below.
+_NO_TREND: Final = 3.0
+_LEAST_TREND: Final = 0.5
+
 #: Equivalent kernels: their times differ by less than this, in multiples of noise, on half of the problems
 _USUAL_GAP: Final = 1.5
 #: and neither is faster by more than this.
@@ -129,6 +135,13 @@ class Fit:
         self._forms = forms_of(self._parts)
         self._index = np.array([index for index, _, _ in keys])
         self._weights = self._weighted(problems)
+        together = stacked(problems)
+        #: m, n, k and batch of a usual problem
+        self.middle = tuple(
+            float(np.exp(np.log(getattr(together, axis)).mean())) for axis in ("m", "n", "k", "batch")
+        )
+        places = np.column_stack([np.ones(len(problems)), *positions(self.middle, together)])
+        self._places = places[self._index]
         #: names of the parameters that the data identify: shared ones, and those of each pool
         self._shared, self._own = self._identifiable()
         shared, own = self._first_guess()
@@ -145,13 +158,13 @@ class Fit:
         #: group of problems that was left out -> what a fit to the others says about it
         self.refits = {group: self._refit(vector, group) for group in left_out}
         self.shared, own = self._parameters(vector)
+        trends = self._trends(self._log_times_of(vector))
         fitted = [asdict(self._kernel_parameters(row)) for row in own]
         #: one object for the kernels of a pool
         parameters = [KernelParameters(**{one: float(value) for one, value in of.items()}) for of in fitted]
         self.kernels = {
-            name: self._kernel(name, table.kernels[name], home[name], parameters[home[name]])
-            for name in table.kernels
-            if name in home
+            name: self._kernel(name, table.kernels[name], pool, parameters[pool], trends[pool])
+            for name, pool in home.items()
         }
 
     def _pulls_to(self, start: Array) -> tuple[Array, Array]:
@@ -307,6 +320,31 @@ class Fit:
             for pool, rows, _ in self._parts
         ]
 
+    def _trends(self, logs: Array) -> Array:
+        """Return each pool's trend: what is left of its times, relative to those of others on the problem.
+
+        A ridge regression on where problems are, so that a few times make no trend.
+
+        :param logs: of the times that the formulas predict.
+        """
+        trust = self._weights
+        gaps = self._log_times - logs
+        count = int(self._index.max()) + 1
+        total = np.bincount(self._index, trust, count)
+        common = np.bincount(self._index, trust * gaps, count) / np.maximum(total, 1e-12)
+        gaps = gaps - common[self._index]
+        trends = np.zeros((len(self.pools), self._places.shape[1]))
+        for pool in range(len(self.pools)):
+            rows = self._owner == pool
+            weighted = self._places[rows] * trust[rows, None]
+            normal = weighted.T @ self._places[rows] + _NO_TREND * np.eye(len(trends[pool]))
+            found = np.linalg.solve(normal, weighted.T @ gaps[rows])
+            # times stay above 0
+            trends[pool] = found * min(
+                1.0, (1.0 - _LEAST_TREND) / max(1e-12, 1.0 - least_trend(found.tolist()))
+            )
+        return trends
+
     def _refit(self, vector: Array, group: tuple[int, ...]) -> Errors:
         """Fit again without some problems, and predict them.
 
@@ -317,16 +355,17 @@ class Fit:
         held = np.isin(self._index, group)
         weights, self._weights = self._weights, np.where(held, 0.0, self._weights)
         found, _ = solve(self, self._pulls, vector, scale=_SOFT, steps=_REFIT_STEPS)
+        logs = self._log_times_of(found)
+        logs = logs + np.log1p((self._places * self._trends(logs)[self._owner]).sum(1))
         self._weights = weights
         known = np.bincount(self._owner[~held], minlength=len(self.pools)) > 0
-        logs = self._log_times_of(found)
         return {
             self._keys[row]: (float(np.exp(logs[row])), float(self._log_times[row] - logs[row]))
             for row in np.flatnonzero(held & known[self._owner])
         }
 
     def _kernel(
-        self, name: str, traits: KernelTraits, pool: int, parameters: KernelParameters
+        self, name: str, traits: KernelTraits, pool: int, parameters: KernelParameters, trend: Array
     ) -> ModelKernel:
         """Return a kernel of a pool, without a spread of its own."""
         computed = self._traits[pool]
@@ -337,6 +376,7 @@ class Fit:
             parameters=parameters,
             spread=1.0,
             rows=int((self._owner == pool).sum()),
+            trend=tuple(map(float, trend)),
         )
 
 

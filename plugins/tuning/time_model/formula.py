@@ -306,6 +306,8 @@ class Terms:
     gathering: Value | None
     #: zeroing, adding parts, workspaces; ``None`` without such traffic
     extra: Value | None
+    #: what the sum of all is multiplied by, see :func:`trend`
+    factor: Value = 1
 
     @property
     def powers(self) -> Value:
@@ -319,7 +321,7 @@ class Terms:
     def total(self) -> Value:
         """The predicted time."""
         time = self.fixed + square_root(square_root(self.powers))
-        return time if self.extra is None else time + self.extra
+        return (time if self.extra is None else time + self.extra) * self.factor
 
     @property
     def limit(self) -> str:
@@ -354,6 +356,41 @@ def terms(work: KernelWork, shared: SharedParameters, own: KernelParameters) -> 
         gathering=gathering,
         extra=None if isinstance(work.extra_bytes, float) else work.extra_bytes / shared.merging,
     )
+
+
+def trend(middle: Sequence[float], coefficients: Sequence[float], sizes: Sizes) -> Value:
+    """Return by what a kernel's time differs from its formula where problems are small or large: a factor.
+
+    Each part is between 0 and its coefficient, half of it at the middle: so does a trend end where problems
+    are far from all that were measured.
+
+    :param middle: m, n, k and batch of a usual problem.
+    :param coefficients: a constant, then one for each of :func:`positions`; empty without a trend.
+    """
+    if not coefficients:
+        return 1
+    parts = zip(coefficients[1:], positions(middle, sizes), strict=True)
+    return (1 + coefficients[0]) + sum(coefficient * position for coefficient, position in parts)
+
+
+#: numbers of a trend
+TREND = 5
+
+
+def least_trend(coefficients: Sequence[float]) -> float:
+    """Return what no trend falls below."""
+    return 1 + coefficients[0] + sum(min(one, 0.0) for one in coefficients[1:])
+
+
+def positions(middle: Sequence[float], sizes: Sizes) -> tuple[Value, ...]:
+    """Return where a problem is along m, n, k and its multiply-adds: 0 far below a usual one, 1 far above.
+
+    :param middle: m, n, k and batch of that.
+    """
+    m, n, k, batch = (
+        size / usual for size, usual in zip((sizes.m, sizes.n, sizes.k, sizes.batch), middle, strict=True)
+    )
+    return tuple(ratio / (ratio + 1) for ratio in (m, n, k, m * n * k * batch))
 
 
 def stacked(problems: Sequence[Sizes]) -> Sizes:

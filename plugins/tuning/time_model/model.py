@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import takewhile
 from math import exp, hypot, log, log2, prod
@@ -15,7 +15,7 @@ import msgspec
 from ckprof.model.gemm_work import KernelTraits, Reduction, Schedule
 from ckprof.model.noise import quantile
 from ckprof.wording import counted
-from ckprof_plugins.tuning.time_model.formula import KernelParameters, SharedParameters, terms, work
+from ckprof_plugins.tuning.time_model.formula import KernelParameters, SharedParameters, terms, trend, work
 from ckprof_plugins.tuning.time_model.intervals import (
     DEVIATIONS,
     LARGEST_HALF,
@@ -25,12 +25,11 @@ from ckprof_plugins.tuning.time_model.intervals import (
     extents,
     place,
 )
-from ckprof_plugins.tuning.time_model.trees import BoostedTree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ckprof_plugins.tuning.time_model.formula import Sizes
+    from ckprof_plugins.tuning.time_model.formula import Sizes, Terms
 
 
 class Similarity(Enum):
@@ -58,6 +57,8 @@ class ModelKernel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     spread: float
     #: measured times behind it; 0: derived from similar kernels
     rows: int
+    #: see :func:`ckprof_plugins.tuning.time_model.formula.trend`
+    trend: tuple[float, ...] = ()
     #: distance to the kernels that it was derived from; 0 for measured ones
     gap: float = 0.0
 
@@ -152,13 +153,13 @@ class TimeModel:
     #: problems of another kind will be lower
     quality: Efficiency | None = None
     shared: SharedParameters
+    #: m, n, k and batch of a usual problem, for the kernels' trends
+    middle: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0)
     kernels: Mapping[str, ModelKernel]
     #: spread of kernels that were not measured
     derived_spreads: Mapping[Similarity, float] = field(default_factory=dict)
     #: errors on problems that were left out; empty for a model that was not trained
     trials: Trials = field(default_factory=Trials)
-    #: boosted trees on what the formulas leave unexplained; empty if none were trained
-    trees: tuple[BoostedTree, ...] = ()
     #: how many of the times that it was fitted to were predicted from machine code
     predicted: int = 0
     #: 95 % of measured times lie between ``exp(-predicted_half)`` and ``exp(predicted_half)`` times predicted
@@ -176,8 +177,13 @@ class TimeModel:
 
     def time_us(self, kernel: ModelKernel, sizes: Sizes, splits: int = 1) -> float:
         """Return the predicted time of a kernel on a problem in microseconds."""
+        return float(self.terms(kernel, sizes, splits).total)
+
+    def terms(self, kernel: ModelKernel, sizes: Sizes, splits: int) -> Terms:
+        """Return the parts of the time of a kernel on a problem: numbers, arrays or symbols."""
         done = work(kernel.computes, sizes, splits, self.compute_units)
-        return float(terms(done, self.shared, kernel.parameters).total)
+        factor = trend(self.middle, kernel.trend, sizes)
+        return replace(terms(done, self.shared, kernel.parameters), factor=factor)
 
     def half(self, kernel: ModelKernel, reach: float) -> float:
         """Return half the logarithmic width of the interval of a kernel's time.

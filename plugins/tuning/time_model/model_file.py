@@ -11,15 +11,15 @@ import msgspec
 from ckprof.errors import InputError, input_errors
 from ckprof.files import content_of
 from ckprof.version import __version__
+from ckprof_plugins.tuning.time_model.formula import TREND, least_trend
 from ckprof_plugins.tuning.time_model.intervals import BANDS, PLACE_AXES, RANGE_AXES
 from ckprof_plugins.tuning.time_model.model import Efficiency, ModelKernel, Similarity, TimeModel
-from ckprof_plugins.tuning.time_model.trees import FEATURES, BoostedTree
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SCHEMA: Final = "ckprof-time-model"
-VERSION: Final = 3
+VERSION: Final = 4
 
 
 def render_model(model: TimeModel) -> str:
@@ -88,8 +88,8 @@ def _check(model: TimeModel, path: Path) -> None:
         for trial in model.trials.trials
     ):
         raise InputError("trials and derived_spreads are not those that a model has", path)
-    if not all(map(_is_whole, model.trees)):
-        raise InputError("trees: a table has values that no tree has", path)
+    if len(model.middle) != TREND - 1 or min(model.middle) <= 0:
+        raise InputError("middle must hold four positive sizes", path)
     for kernel in model.kernels.values():
         sizes: list[int] = []
         for traits in (kernel.traits, kernel.computes):
@@ -98,16 +98,5 @@ def _check(model: TimeModel, path: Path) -> None:
                 sizes += [chunks.size, chunks.least, chunks.short_k]
         if min(sizes) < 1 or min(asdict(kernel.parameters).values()) < 0 or kernel.rows < 1:
             raise InputError(f"kernel {kernel.name}: sizes and parameters must be positive", path)
-
-
-def _is_whole(tree: BoostedTree) -> bool:
-    """Say whether a tree's tables fit together, so that every way through it ends at a leaf."""
-    count = len(tree.features)
-    if {len(tree.thresholds), len(tree.left), len(tree.right)} != {count} or len(tree.leaves) != count + 1:
-        return False
-    inner = all(0 <= feature < len(FEATURES) for feature in tree.features)
-    return inner and all(
-        (node < child < count) or (-len(tree.leaves) <= child < 0)
-        for node, children in enumerate(zip(tree.left, tree.right, strict=True))
-        for child in children
-    )
+        if kernel.trend and (len(kernel.trend) != TREND or least_trend(kernel.trend) <= 0):
+            raise InputError(f"kernel {kernel.name}: trend has not the numbers that a trend has", path)

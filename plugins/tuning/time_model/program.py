@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_type_hints
 
 from ckprof.errors import UsageError
 from ckprof.model.problem_case import plain
-from ckprof_plugins.tuning.time_model.formula import terms, work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -175,10 +174,7 @@ class Program:
         self._inputs: dict[str, str] = {}
         problem = self._problem = self._symbolic(form)
         sizes = gemm_sizes(problem)
-        self._terms: list[Terms] = [
-            terms(work(kernel.computes, sizes, splits, model.compute_units), model.shared, kernel.parameters)
-            for kernel, splits in slots
-        ]
+        self._terms: list[Terms] = [model.terms(kernel, sizes, splits) for kernel, splits in slots]
         self._totals: list[Symbol] = [term.total for term in self._terms]
 
     def _symbolic(self, form: Form) -> Any:
@@ -216,14 +212,15 @@ class Program:
         lines: list[str] = []
         for index, term in enumerate(self._terms):
             shared = [name for name in steps(self._symbols(term), computed) if uses[name] > 1]
-            first = [term.waiting] if term.extra is None else [term.waiting, term.extra]
+            first = [one for one in self._symbols(term) if one not in (term.computing, term.powers)]
             always = sorted({*shared, *steps(first, computed)}, key=place)
             computed.update(always)
             second = steps([term.computing], computed)
             third = steps([term.powers], {*computed, *second})
             rest = repr(term.fixed) if term.extra is None else f"({term.fixed!r} + {term.extra.name})"
             powers = term.powers.name
-            room = f"{const}room = best - {rest}"
+            by, times = ("", "") if term.factor == 1 else (f" / {term.factor.name}", f" * {term.factor.name}")
+            room = f"{const}room = best{by} - {rest}"
             nested = [
                 (
                     f"{room}; {term.waiting.name} < room" if cpp else f"{term.waiting.name} < room",
@@ -232,7 +229,7 @@ class Program:
                 (f"{term.computing.name} < room", [*render(third), f"{const}square = room * room{end}"]),
                 (
                     f"{powers} < square * square",
-                    [f"best = {rest} + {root}({root}({powers})){end}", f"chosen = {index}{end}"],
+                    [f"best = ({rest} + {root}({root}({powers}))){times}{end}", f"chosen = {index}{end}"],
                 ),
             ]
             lines += render(always) if cpp else [*render(always), room]
@@ -245,7 +242,8 @@ class Program:
 
     @staticmethod
     def _symbols(term: Terms) -> list[Symbol]:
-        return [term.waiting, term.computing, term.powers, *([] if term.extra is None else [term.extra])]
+        symbols = (term.waiting, term.computing, term.powers, term.extra, term.factor)
+        return [one for one in symbols if isinstance(one, Symbol)]
 
     @cached_property
     def best(self) -> Callable[[Problem], int]:

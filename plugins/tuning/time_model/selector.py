@@ -7,12 +7,10 @@ from math import exp, log
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
-from ckprof.errors import NothingLeftError, UsageError
-from ckprof_plugins.tuning.time_model.formula import terms, work
+from ckprof.errors import NothingLeftError
 from ckprof_plugins.tuning.time_model.intervals import COVERAGE, DEVIATIONS, LARGEST_HALF
 from ckprof_plugins.tuning.time_model.model import Prediction
 from ckprof_plugins.tuning.time_model.program import Program, form_of, is_told_by_dimensions
-from ckprof_plugins.tuning.time_model.trees import correction, features
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,9 +32,7 @@ class Selector:
     :param traits: kernel -> what its time depends on.
     :param gemm_sizes: what the model's direction makes of a problem.
     :param choices: kernels with their numbers of splits; ``None`` for those that the model knows.
-    :param boost: correct the times of :meth:`rank` by the model's trees.
     :raises NothingLeftError: there is no candidate.
-    :raises UsageError: there are no trees to correct by.
     """
 
     def __init__(
@@ -46,14 +42,10 @@ class Selector:
         gemm_sizes: GemmSizes,
         *,
         choices: Iterable[Choice] | None = None,
-        boost: bool = False,
     ) -> None:
         if not traits:
             raise NothingLeftError("there is no kernel to choose from")
-        if boost and not model.trees:
-            raise UsageError("the model has no boosted trees: 'ckprof train --boost' trains them")
         self.model = model
-        self._boost = boost
         self._gemm_sizes = gemm_sizes
         slots: dict[tuple[object, ...], list[tuple[ModelKernel, int]]] = {}
         counts: dict[str, list[int]] = {}
@@ -101,7 +93,7 @@ class Selector:
             place and the others after the rest: measuring several of them adds little.
         """
         sizes = self._gemm_sizes(problem)
-        times = self._times(problem, sizes)
+        times = self._program_of(problem).times(problem)
         reach = self.model.reach(sizes)
         predictions: list[Prediction] = []
         order = sorted(range(len(times)), key=times.__getitem__)
@@ -137,21 +129,10 @@ class Selector:
         )
         return (*self.model.warnings(self._gemm_sizes(problem)), *strange)
 
-    def _times(self, problem: Problem, sizes: Sizes) -> Sequence[float]:
-        """Return the predicted time of every slot."""
-        times = self._program_of(problem).times(problem)
-        if not self._boost:
-            return times
-        return [
-            time * correction(self.model.trees, features(self.model, kernel, sizes, splits))
-            for (kernel, splits), time in zip(self._slots, times, strict=True)
-        ]
-
     def _prediction(
         self, kernel: ModelKernel, splits: int, time_us: float, sizes: Sizes, reach: float
     ) -> Prediction:
         half = self.model.half(kernel, reach)
-        done = work(kernel.computes, sizes, splits, self.model.compute_units)
         return Prediction(
             kernel=kernel.name,
             splits=splits,
@@ -160,7 +141,7 @@ class Selector:
             low_us=time_us * exp(-half),
             high_us=time_us * exp(half),
             measured=kernel.rows > 0,
-            limit=terms(done, self.model.shared, kernel.parameters).limit,
+            limit=self.model.terms(kernel, sizes, splits).limit,
         )
 
     def _program_of(self, problem: Problem) -> Program:

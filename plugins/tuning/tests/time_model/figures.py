@@ -1,11 +1,7 @@
-"""Prints the figures of the page on time models: ``python -m plugins.tuning.tests.time_model.figures``.
-
-``--boost`` adds rows with boosted trees, for which LightGBM must be installed.
-"""
+"""Prints the figures of the page on time models: ``python -m plugins.tuning.tests.time_model.figures``."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -19,7 +15,6 @@ from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.model_use import KernelKind
 from ckprof_plugins.tuning.time_model.intervals import extents
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
-from ckprof_plugins.tuning.time_model.trees import train_trees
 from ckprof_plugins.tuning.training import fit_model
 from ckprof_plugins.tuning.validation import Efficiency, Validation, judged_model, summarise
 from plugins.tuning.tests.sizes import backward_weight_with_runs, forward_with_runs
@@ -75,15 +70,11 @@ def swept(direction: str, table: Measurements) -> tuple[TimeModel, Measurements]
     return h200_model(direction, table), table
 
 
-def judged(
-    trained: tuple[TimeModel, Measurements], unseen: Measurements, *, boost: bool = False
-) -> Validation:
-    """Judge a model, with boosted trees on request, by another table than that of its training."""
+def judged(trained: tuple[TimeModel, Measurements], unseen: Measurements) -> Validation:
+    """Judge a model by another table than that of its training."""
     model, table = trained
     sizes = SIZES[model.direction]
-    if boost:
-        model = replace(model, trees=train_trees(table, model, sizes))
-    return judged_model(model, unseen, sizes, training=table, boost=boost)
+    return judged_model(model, unseen, sizes, training=table)
 
 
 def row(words: Sequence[str], figures: Sequence[Efficiency]) -> str:
@@ -96,7 +87,7 @@ def row(words: Sequence[str], figures: Sequence[Efficiency]) -> str:
     return f"| {' | '.join([*words, *values])} |"
 
 
-def gfx950(*, boost: bool) -> list[str]:
+def gfx950() -> list[str]:
     """Return the lines of the published tables."""
     few, many = gfx950_tables()
     common = of_kernels(many, few)
@@ -124,15 +115,6 @@ def gfx950(*, boost: bool) -> list[str]:
     ):
         if figures is not None:
             lines.append(row((label, "86 problems, 30 kernels"), [figures]))
-    if boost:
-        trees = judged(published(few), common, boost=True), judged(published(few), many, boost=True)
-        lines.append(row(("*with boosted trees*", others), [trees[0].model]))
-        lines.append(
-            row(
-                ("*with boosted trees*", "86 other problems, 30 kernels, 10 of them unknown"),
-                [trees[1].model],
-            )
-        )
     return lines
 
 
@@ -255,7 +237,7 @@ def _coverage_row(trained_on: str, judged_by: str, found: Validation) -> str:
     return f"| {trained_on} | {judged_by} | {' | '.join(shares)} | {100 * warned:.0f} % |"
 
 
-def h200(*, boost: bool) -> list[str]:
+def h200() -> list[str]:
     """Return the lines of the loop on a GPU: forward, then backward weight."""
     found = [
         judged(swept(direction, h200_table(direction, "train")), h200_table(direction, "unseen"))
@@ -282,18 +264,8 @@ def h200(*, boost: bool) -> list[str]:
         row(("model, halves swapped",), [one.model for one in swapped]),
         row(("best of three, halves swapped",), [one.best_of_top for one in swapped]),
     ]
-    if boost:
-        trees = [
-            judged(
-                swept(direction, h200_table(direction, "train")), h200_table(direction, "unseen"), boost=True
-            )
-            for direction in SIZES
-        ]
-        lines.append(row(("with boosted trees",), [one.model for one in trees]))
     return lines
 
 
 if __name__ == "__main__":
-    with_trees = "--boost" in sys.argv
-    blocks = (gfx950(boost=with_trees), h200(boost=with_trees), shifted(), coverage())
-    print("\n\n".join("\n".join(block) for block in blocks))
+    print("\n\n".join("\n".join(block) for block in (gfx950(), h200(), shifted(), coverage())))

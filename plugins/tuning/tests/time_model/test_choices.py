@@ -196,12 +196,14 @@ def test_model_files_come_back_the_same(model_20: TimeModel, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"version": 3', '"version": 4', "version 4"),
+        ('"version": 4', '"version": 5', "version 5"),
         ('"schema": "ckprof', '"schema": "other', "expected schema"),
         ('"compute_units": 256', '"compute_units": 0', "must be positive"),
         ('"tail": 0.', '"tail": 7.', "tail"),
         ('"device"', '"devise"', "not a model"),
         ('"rows": ', '"rows": -', "kernel 16x64x64_compv3"),
+        ('"trend": [', '"trend": [\n    -1.0,', "kernel 16x64x64_compv3: trend"),
+        ('"middle": [', '"middle": [\n  -1.0,', "middle must hold"),
         ('"batch": [\n   1.0', '"batch": [\n   2.0', "ranges"),
     ],
 )

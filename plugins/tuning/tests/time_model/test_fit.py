@@ -11,7 +11,7 @@ from scipy.optimize import least_squares
 from ckprof.model.gemm_work import KernelTraits
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.tuning.time_model.fit import Fit, guess_units, pools_of
-from ckprof_plugins.tuning.time_model.formula import KernelParameters, SharedParameters, terms, work
+from ckprof_plugins.tuning.time_model.formula import KernelParameters, SharedParameters, terms, trend, work
 from ckprof_plugins.tuning.time_model.least_squares import solve
 from ckprof_plugins.tuning.time_model.measurements import Measurements
 from plugins.tuning.tests.sizes import forward_sizes
@@ -73,6 +73,29 @@ def test_known_parameters_are_found(splits: tuple[int, ...]) -> None:
         assert found.shared.merging == pytest.approx(SHARED.merging, rel=0.05)
         for name, (_, own) in KERNELS.items():
             assert fitted[name].meeting == pytest.approx(own.meeting, rel=0.1)
+
+
+def test_what_formulas_do_not_explain_becomes_a_trend() -> None:
+    table = synthetic(150, 0.01)
+    middle = (2.0**14, 2.0**7, 2.0**7, 1.0)
+    factors = [trend(middle, (0.1, 0.0, -0.3, 0.0, 0.0), forward_sizes(one)) for one in table.problems]
+    bent = {key: time * (factors[key[0]] if key[1] == "large" else 1) for key, time in table.times.items()}
+    found = Fit(replace(table, times=bent), forward_sizes, UNITS)
+    errors: dict[bool, list[float]] = {False: [], True: []}
+    for index, one in enumerate(table.problems):
+        sizes = forward_sizes(one)
+        for corrected in errors:
+            # a trend says how kernels compare
+            gap = 0.0
+            for name, sign in (("large", 1), ("small", -1)):
+                kernel = found.kernels[name]
+                predicted = terms(
+                    work(kernel.computes, sizes, 1, UNITS), found.shared, kernel.parameters
+                ).total
+                factor = trend(found.middle, kernel.trend, sizes) if corrected else 1.0
+                gap += sign * np.log(bent[index, name, 1] / predicted / factor)
+            errors[corrected].append(abs(gap))
+    assert np.mean(errors[True]) < 0.6 * np.mean(errors[False])
 
 
 def test_a_few_wrong_values_change_little() -> None:

@@ -57,7 +57,7 @@ def test_choices_for_unseen_problems(expected: Expected) -> None:
 @pytest.mark.slow
 def test_the_documented_figures_are_those_of_the_program() -> None:
     documented = DOCS.read_text()
-    for line in (*gfx950(boost=False), *h200(boost=False)):
+    for line in (*gfx950(), *h200()):
         figures = numbers(line)
         label = line.split(f"| {NUMBER.search(line)[0]}")[0]  # type: ignore[index]
         rows = [one for one in documented.splitlines() if one.startswith(label + "| ")]

@@ -19,7 +19,15 @@ from ckprof_plugins.directions._convolution.gemm_sizes import (
     forward_runs,
 )
 from ckprof_plugins.tuning.model_use import gemm_sizes_of
-from ckprof_plugins.tuning.time_model.formula import KernelParameters, SharedParameters, Sizes, terms, work
+from ckprof_plugins.tuning.time_model.formula import (
+    KernelParameters,
+    SharedParameters,
+    Sizes,
+    least_trend,
+    terms,
+    trend,
+    work,
+)
 from plugins.tuning.tests.sizes import forward_sizes, forward_with_runs
 from tests.convolutions import convolution
 
@@ -144,6 +152,31 @@ def test_the_time_by_hand() -> None:
     overlapping = (2.0**4 + 4.0**4 + found.waiting**4 + found.computing**4) ** 0.25
     assert found.total == pytest.approx(4.75 + overlapping + found.extra)
     assert found.limit == "extra"
+
+
+def test_a_trend_by_hand() -> None:
+    # twice the usual m, the usual n, a third of the usual k
+    middle, coefficients = (500, 200, 1500, 3), (0.25, 0.5, -0.125, 0.0, 1.0)
+    ratio = 2 / 3
+    expected = 1.25 + 0.5 * 2 / 3 - 0.125 / 2 + ratio / (1 + ratio)
+    assert trend(middle, coefficients, SIZES) == pytest.approx(expected)
+    assert trend(middle, (), SIZES) == 1
+    found = terms(work(KernelTraits(tile=(64, 128, 32)), SIZES, 4, 80), SHARED, OWN)
+    assert replace(found, factor=expected).total == pytest.approx(expected * found.total)
+
+
+def test_a_trend_ends_far_away() -> None:
+    coefficients = (-0.25, 0.125, -0.25, 0.0, 0.0625)
+    for exponent in range(-30, 31, 6):
+        for m, n, k in ((1, 1, 1), (1, 0, 0), (0, 1, 0), (-1, 1, 0)):
+            middle = (
+                1000 * 2.0 ** (m * exponent),
+                200 * 2.0 ** (n * exponent),
+                500 * 2.0 ** (k * exponent),
+                3,
+            )
+            found = trend(middle, coefficients, SIZES)
+            assert least_trend(coefficients) <= found <= 1 - 0.25 + 0.125 + 0.0625
 
 
 def test_arrays_give_what_numbers_give() -> None:
