@@ -17,6 +17,7 @@ from ckprof_converters.conf_family import Step, StepError
 from ckprof_converters.drop_rules import DropRule, dropped_by
 from ckprof_plugins.directions._convolution import string_kinds
 from ckprof_plugins.elementwise.operations import PLAIN_OPERATIONS
+from ckprof_plugins.pipelines.vocabulary import GemmPipeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -253,6 +254,7 @@ def native_pipeline(values: dict[str, Any], properties: ListReading) -> None:
             f"expected one of {', '.join(TILE_PIPELINES)} for pipeline_name, got {name!r}", "pipeline_name"
         )
     values["pipeline"] = TILE_PIPELINES[name]
+    values["epilogue"] = GemmPipeline(values["pipeline"]).properties.usual_epilogue.value
 
 
 def native_two_stage(values: dict[str, Any], properties: ListReading) -> None:

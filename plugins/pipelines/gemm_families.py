@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ckprof.errors import InputError
@@ -20,6 +21,7 @@ from ckprof_plugins.pipelines.fixed_tails import (
 from ckprof_plugins.pipelines.gemm_family import GemmFamily
 from ckprof_plugins.pipelines.gemm_instance import GemmInstance
 from ckprof_plugins.pipelines.kernel_name import fields_of_name, gemm_kernel_name, traits_of_name
+from ckprof_plugins.pipelines.rules import wide_waves
 from ckprof_plugins.pipelines.template_values import ZEROING_COMMENTS, GemmHeader, gemm_values
 from ckprof_plugins.pipelines.validity import GEMM_RULES
 from ckprof_plugins.pipelines.vocabulary import parse
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from ckprof.model.gemm_work import KernelTraits
     from ckprof_converters.records import GemmRecord
     from ckprof_plugins.directions._convolution.kernel import ConvOperation
+    from ckprof_plugins.pipelines.rules import RuleSubject, Violation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +161,11 @@ class StreamKInstance(GemmInstance):
     two_stage: bool = False
 
 
+def _wave_size(candidate: RuleSubject[GemmInstance]) -> Violation | None:
+    """Waves have 64 lanes, but for the pipelines of a device whose waves have 32."""
+    return None if candidate.instance.gemm_pipeline.properties.uses_mover else wide_waves(candidate)
+
+
 class StreamKPipeline(GemmFamily):
     """Backward weight whose workgroups share the iterations of all tiles evenly."""
 
@@ -165,6 +173,7 @@ class StreamKPipeline(GemmFamily):
     label = "stream-K: iterations are shared evenly, partial tiles are added up"
     kernels = frozenset({ConvKernel.BACKWARD_WEIGHT})
     instance_type = StreamKInstance
+    rules = MappingProxyType({**GEMM_RULES, "wave-size": _wave_size})
     schedule = Schedule.STREAM
 
     def further_fields(self, record: GemmRecord) -> Mapping[str, Any]:

@@ -74,13 +74,15 @@ DOUBLE_BUFFER_MARK: Final = "dsb"
 TWO_STAGE_MARK: Final = "2stage"
 #: what three sizes are, in the order of kernel names
 _SIZE_FIELDS: Final = ("tile", "wave_grid", "mma_tile")
-_WORD: Final = re.compile(r"basic_v[12](?![0-9])|[a-z][a-z0-9]*(?:_async_v1|_async)?")
 _PIPELINES: Final = {**{pipeline.value: pipeline for pipeline in GemmPipeline}, **GEMM_PIPELINE_ALIASES}
 
 
 def _either(words: Iterable[str]) -> str:
     return "|".join(sorted(words, key=len, reverse=True))
 
+
+#: a GEMM pipeline, not within a longer word
+_PIPELINE: Final = re.compile(rf"(?<![a-z])(?:{_either(_PIPELINES)})(?![a-z0-9])")
 
 #: A part of a name, named for the field of instances that it tells. ``si`` stands in upstream's table of
 #: variants, whose comment calls it "store immediate"; the code generator has no such switch, so it is a fact
@@ -173,7 +175,7 @@ def traits_of_name(name: str) -> KernelTraits | None:
     :returns: ``None`` if it has not both.
     """
     sizes = _SIZES.search(name)
-    named = [word for word in _WORD.findall(name.lower()) if word in _PIPELINES]
+    named = _PIPELINE.findall(name.lower())
     if sizes is None or not named:
         return None
     word = max(named, key=len)

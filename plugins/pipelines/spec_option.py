@@ -278,14 +278,15 @@ def _instance(given: Mapping[str, Any], **kind: Any) -> GemmInstance:
     from ckprof_plugins.pipelines.gemm_instance import usual_d_layouts
 
     a, b, c = given.get("vectors", DEFAULT_VECTOR_SIZES)
+    properties = given["gemm_pipeline"].properties
     fields: dict[str, Any] = {
         "vector_size_a": a,
         "vector_size_b": b,
         "vector_size_c": c,
         "scheduler": Scheduler.INTRAWAVE,
-        "epilogue": Epilogue.CSHUFFLE,
+        "epilogue": properties.usual_epilogue,
         "specialization": Specialization.DEFAULT,
-        "double_smem_buffer": given["gemm_pipeline"].properties.buffering is SmemBuffering.DOUBLE,
+        "double_smem_buffer": properties.buffering is SmemBuffering.DOUBLE,
         "num_groups_to_merge": 1,
         "num_wave_groups": 1,
         "explicit_gemm": False,

@@ -13,7 +13,7 @@ from ckprof.kernels.c_interface import boolean, string_literal
 from ckprof.version import __version__
 from ckprof_plugins.directions._convolution.kernel import ConvKernel, Zeroing
 from ckprof_plugins.elementwise.combination import Functor
-from ckprof_plugins.pipelines.family import KernelHeader, includes, split_k_requirements
+from ckprof_plugins.pipelines.family import KernelHeader, includes, rejection, split_k_requirements
 from ckprof_plugins.pipelines.gemm_instance import CHANNEL_LAYOUTS, per_channel
 from ckprof_plugins.pipelines.vocabulary import TailForm
 
@@ -43,6 +43,8 @@ class GemmHeader(KernelHeader):
     a_factor: str
     b_factor: str
     specialization: str
+    #: class template of the epilogue
+    epilogue_class: str
     pipeline_class: str
     pipeline_base: str
     #: template arguments of the pipeline
@@ -150,6 +152,15 @@ _NO_D_TENSORS: Final = "std::vector<const void*>(DTensorCount)"
 #: what those that change operands have besides
 _OPERAND_INCLUDES: Final = ("<type_traits>", '"ckprof_workspace.hpp"')
 
+#: what kernels reject whose results the tensor data mover stores
+_UNSPLIT: Final = (
+    rejection(
+        "split-k",
+        "k_batch != 1",
+        "split_k = {k_batch}: the tensor data mover stores results, it adds nothing to what is there",
+    ),
+)
+
 _RUN_PARAMETERS = {
     TailForm.HOT_LOOP: "auto /*has_hot_loop*/",
     TailForm.HOT_LOOP_AND_TAIL: "auto /*has_hot_loop*/, auto /*tail_num*/",
@@ -187,12 +198,13 @@ def gemm_values(
         "operation": operation,
         "includes": includes(
             "ck_tile/ops/epilogue.hpp",
+            *(("ck_tile/ops/epilogue/tdm_epilogue.hpp",) if properties.uses_mover else ()),
             operation.kernel_header,
             "ck_tile/ops/grouped_convolution/pipeline/grouped_conv_universal_pipeline_ag_bg_cr_policy.hpp",
             *further_includes,
         ),
-        "unmet_requirements": split_k_requirements(operation),
-        "deduces_split_k": operation.deduces_split_k,
+        "unmet_requirements": _UNSPLIT if properties.uses_mover else split_k_requirements(operation),
+        "deduces_split_k": operation.deduces_split_k and not properties.uses_mover,
         "types": _types(_cpp_types(instance.types), rounded_to, instance.layout),
         "a_factor": f"Config::{_COMPUTE_TYPE}" if rounded_to else operation.a_type,
         "b_factor": f"Config::{_COMPUTE_TYPE}" if rounded_to else operation.b_type,
@@ -210,7 +222,7 @@ def gemm_values(
                     f"GemmPipelineScheduler::{instance.scheduler.enumerator}",
                 ),
                 ("bool", "DoubleSmemBuffer", boolean(instance.double_smem_buffer)),
-                ("bool", "UseCShuffleEpilogue", boolean(True)),
+                ("bool", "UseCShuffleEpilogue", boolean(not properties.uses_mover)),
                 ("int", "kBlockPerCu", instance.block_per_cu),
                 ("index_t", "NumWaveGroups", instance.num_wave_groups),
                 ("index_t", "NumGroupsToMerge", instance.num_groups_to_merge),
@@ -221,6 +233,7 @@ def gemm_values(
             ),
         ),
         "specialization": instance.specialization.enumerator,
+        "epilogue_class": "TdmEpilogue" if properties.uses_mover else "CShuffleEpilogue",
         "pipeline_class": properties.cpp_class,
         "pipeline_base": properties.cpp_base,
         "pipeline_arguments": ", ".join(("UniversalGemmProblem", *properties.arguments)),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
+from ckprof.model.architecture import architectures
 from ckprof.model.types import SHARED_TYPES, DataType, TypeSet
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.pipelines.gemm_instance import GemmInstance, d_layouts_of, per_channel
@@ -20,7 +22,14 @@ from ckprof_plugins.pipelines.rules import (
     lds_budget,
     wave_divides_tile,
 )
-from ckprof_plugins.pipelines.vocabulary import GemmPipeline, Scheduler, SmemBuffering, Specialization
+from ckprof_plugins.pipelines.vocabulary import (
+    TENSOR_DATA_MOVER,
+    Epilogue,
+    GemmPipeline,
+    Scheduler,
+    SmemBuffering,
+    Specialization,
+)
 
 #: Smallest m, n and k of a block tile, which must be multiples of these as well. The image's pixels are m for
 #: all directions but the one whose result is the weight, where they are k.
@@ -242,6 +251,37 @@ def _gemm_pipeline(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     return None
 
 
+def _tensor_data_mover(candidate: RuleSubject[GemmInstance]) -> Violation | None:
+    """Operands and results go through the tensor data mover, or neither do, and the device has one.
+
+    Its pipelines have no D tensors, and the second one is laid out for four waves.
+    """
+    instance = candidate.instance
+    name, properties = instance.gemm_pipeline.value, instance.gemm_pipeline.properties
+    epilogue = instance.epilogue.value
+    if properties.uses_mover != (instance.epilogue is Epilogue.TDM):
+        goes = Epilogue.TDM.value if properties.uses_mover else "another one"
+        return Violation(f"{name} does not go with epilogue {epilogue}", epilogue, goes)
+    if not properties.uses_mover:
+        return None
+    if TENSOR_DATA_MOVER not in candidate.arch.capabilities:
+        able = ", ".join(
+            arch for arch, one in architectures().items() if TENSOR_DATA_MOVER in one.capabilities
+        )
+        return Violation(
+            f"{name} needs a tensor data mover, {candidate.arch.name} has none ({able} has)",
+            candidate.arch.name,
+            able,
+        )
+    waves = math.prod(instance.wave_grid.sizes)
+    if properties.waves and waves != properties.waves:
+        return Violation(f"{name} has {properties.waves} waves, not {waves}", waves, properties.waves)
+    if instance.elementwise_op is not None:
+        operation = instance.elementwise_op.value
+        return Violation(f"epilogue {epilogue} stores results as they are", operation, "no elementwise_op")
+    return None
+
+
 def _merged_groups(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     instance = candidate.instance
     merged = instance.num_groups_to_merge
@@ -377,6 +417,7 @@ GEMM_RULES: Final[Rules] = {
     "types": _types,
     "elementwise": _elementwise,
     "gemm-pipeline": _gemm_pipeline,
+    "tensor-data-mover": _tensor_data_mover,
     "smem-buffering": _smem_buffering,
     "scheduler": known_scheduler,
     "pads": _pads,

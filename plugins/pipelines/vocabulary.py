@@ -5,7 +5,7 @@ Spellings of catalogs are the enum values; everything C++ stands in the tables.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -27,6 +27,8 @@ class GemmPipeline(Enum):
     COMPV5 = "compv5"
     COMPV6 = "compv6"
     COMP_ASYNC = "comp_async"
+    COMP_TDM = "comp_tdm"
+    COMP_TDM_V2 = "comp_tdm_v2"
     BASIC_ASYNC_V1 = "basic_async_v1"
     WAVELET = "wavelet"
 
@@ -37,7 +39,12 @@ class GemmPipeline(Enum):
 
 
 #: Second spellings that name the very same kernel.
-GEMM_PIPELINE_ALIASES = {"basic_v1": GemmPipeline.COMPV1, "basic_v2": GemmPipeline.COMPV2}
+GEMM_PIPELINE_ALIASES = {
+    "basic_v1": GemmPipeline.COMPV1,
+    "basic_v2": GemmPipeline.COMPV2,
+    "tdm_v1": GemmPipeline.COMP_TDM,
+    "tdm_v2": GemmPipeline.COMP_TDM_V2,
+}
 
 
 class SmemBuffering(Enum):
@@ -60,6 +67,11 @@ class TailForm(Enum):
     DIRECT = "direct"
 
 
+#: capabilities of architectures
+DIRECT_LDS: Final = "direct_lds"
+TENSOR_DATA_MOVER: Final = "tensor_data_mover"
+
+
 @dataclass(frozen=True, slots=True)
 class GemmPipelineProperties:
     """One row of the GEMM pipeline table."""
@@ -79,16 +91,38 @@ class GemmPipelineProperties:
     #: class template that answers the queries about hot loop and tail, where its name is not ``Base`` and the
     #: pipeline's
     other_base: str = ""
+    #: capability that a device must have; empty for those that run everywhere
+    needs: str = ""
+    #: the only number of waves that it is laid out for; 0 for any
+    waves: int = 0
 
     @property
     def cpp_base(self) -> str:
         """Class template that answers the queries about hot loop and tail."""
         return self.other_base or f"Base{self.cpp_class}"
 
+    @property
+    def uses_mover(self) -> bool:
+        """Whether the tensor data mover copies its tiles."""
+        return self.needs == TENSOR_DATA_MOVER
+
+    @property
+    def usual_epilogue(self) -> Epilogue:
+        """The epilogue where nothing is said of it: results leave as operands come."""
+        return Epilogue.TDM if self.uses_mover else Epilogue.CSHUFFLE
+
 
 def _gemm_pipelines() -> dict[GemmPipeline, GemmPipelineProperties]:
     row = GemmPipelineProperties
     policy = ("GroupedConvUniversalPipelineAgBgCrPolicy",)
+    moved = row(
+        "GemmPipelineAgBgCrCompTDMV1",
+        "COMPUTE_TDM_V1",
+        buffering=SmemBuffering.DOUBLE,
+        lds_stages=2,
+        other_base="BaseGemmPipelineAgBgCrCompTDM",
+        needs=TENSOR_DATA_MOVER,
+    )
     return {
         GemmPipeline.COMPV1: row(
             "GemmPipelineAGmemBGmemCRegV1",
@@ -113,7 +147,15 @@ def _gemm_pipelines() -> dict[GemmPipeline, GemmPipelineProperties]:
         GemmPipeline.COMPV5: row("GemmPipelineAgBgCrCompV5", "COMPUTE_V5"),
         GemmPipeline.COMPV6: row("GemmPipelineAgBgCrCompV6", "COMPUTE_V6", lds_stages=2),
         GemmPipeline.COMP_ASYNC: row(
-            "GemmPipelineAgBgCrCompAsync", "COMPUTE_ASYNC", buffering=SmemBuffering.DOUBLE, lds_stages=2
+            "GemmPipelineAgBgCrCompAsync",
+            "COMPUTE_ASYNC",
+            buffering=SmemBuffering.DOUBLE,
+            lds_stages=2,
+            needs=DIRECT_LDS,
+        ),
+        GemmPipeline.COMP_TDM: moved,
+        GemmPipeline.COMP_TDM_V2: replace(
+            moved, cpp_class="GemmPipelineAgBgCrCompTDMV2", enumerator="COMPUTE_TDM_V2", waves=4
         ),
         GemmPipeline.BASIC_ASYNC_V1: row(
             "GemmPipelineAGmemBGmemCRegAsyncV1",
@@ -121,6 +163,7 @@ def _gemm_pipelines() -> dict[GemmPipeline, GemmPipelineProperties]:
             tail=TailForm.HOT_LOOP,
             buffering=SmemBuffering.SINGLE,
             other_base="BaseGemmPipelineAGmemBGmemCRegV1",
+            needs=DIRECT_LDS,
         ),
         GemmPipeline.WAVELET: row(
             "GemmPipelineAgBgCrWavelet",
@@ -153,11 +196,14 @@ class Scheduler(Enum):
 class Epilogue(Enum):
     """How results leave the registers, as catalogs and kernel names say it.
 
-    A label only: upstream's kernels end in the CShuffle epilogue whatever it says, and so do these.
+    The first two are a label only: upstream's kernels end in the CShuffle epilogue whichever it is, and so do
+    these.
     """
 
     CSHUFFLE = "cshuffle"
     DEFAULT = "default"
+    #: the tensor data mover stores tiles; with the GEMM pipelines that load through it, and only with them
+    TDM = "tdm"
 
 
 class Specialization(Enum):

@@ -234,8 +234,6 @@ def _divisors(number: int) -> tuple[int, ...]:
 
 
 RULE: Final = "no-problem"
-#: pipelines that load from global into local memory directly
-_ASYNC: Final = frozenset({GemmPipeline.COMP_ASYNC, GemmPipeline.BASIC_ASYNC_V1})
 #: direction -> operands of which a vector runs along the input channels of one group
 _ALONG_CHANNELS: Final = {"fwd": "ab", "bwd_data": "bc", "bwd_weight": "bc"}
 
@@ -251,12 +249,9 @@ def entry_of(instance: Instance, arch: Architecture, defect: UnmetRequirement | 
 
 
 def _missing_capability(instance: GemmInstance, arch: Architecture) -> UnmetRequirement | None:
-    needed = {
-        "direct_lds": instance.gemm_pipeline in _ASYNC,
-        "stream_k": isinstance(instance, StreamKInstance),
-    }
-    for capability, is_needed in needed.items():
-        if is_needed and capability not in arch.capabilities:
+    stream_k = "stream_k" if isinstance(instance, StreamKInstance) else ""
+    for capability in filter(None, (instance.gemm_pipeline.properties.needs, stream_k)):
+        if capability not in arch.capabilities:
             return UnmetRequirement(
                 rule=RULE,
                 message=f"the kernel needs {capability}, which {arch.name} has not: it supports no problem",

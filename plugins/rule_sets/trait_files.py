@@ -178,8 +178,8 @@ def _chosen(document: _TraitFile, request: ConversionRequest) -> dict[str, Any]:
         "ndim_spatial": (2,),
         "pipeline": VARIANTS[document.variant],
         "scheduler": (Scheduler.INTRAWAVE.value,),
-        "epilogue": (Epilogue.CSHUFFLE.value,),
         # what the pipeline needs
+        "epilogue": (None,),
         "double_smem_buffer": (None,),
         "specialization": (Specialization.DEFAULT.value,),
     }
@@ -225,6 +225,8 @@ def _records(
             values = dict(zip(_COMBINED, combined, strict=True))
             pipeline = GEMM_PIPELINE_ALIASES.get(values["pipeline"]) or GemmPipeline(values["pipeline"])
             values["pipeline"] = pipeline.value
+            if values["epilogue"] is None:
+                values["epilogue"] = pipeline.properties.usual_epilogue.value
             if values["double_smem_buffer"] is None:
                 values["double_smem_buffer"] = pipeline.properties.buffering is SmemBuffering.DOUBLE
             number = len(records)

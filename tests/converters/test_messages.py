@@ -117,7 +117,7 @@ ARGUMENTS = [
     (
         *("native_backward_weight", 24, "LEAN", 24),
         "expected one of BASIC_V1, MEMORY, COMPUTE_V3, COMPUTE_V4, COMPUTE_V5, COMPUTE_V6, BASIC_ASYNC_V1, "
-        "COMPUTE_ASYNC, WAVELET for pipeline_name, got 'LEAN'",
+        "COMPUTE_ASYNC, COMPUTE_TDM_V1, COMPUTE_TDM_V2, WAVELET for pipeline_name, got 'LEAN'",
     ),
     (
         *("native_backward_weight", 33, "3", 33),

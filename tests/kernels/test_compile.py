@@ -41,6 +41,7 @@ extern "C" const ckprof_target* ckprof_target_table(void)
 """
 
 PIPELINE = ImplicitGemmPipeline()
+DOUBLED = ("compv4", "comp_async", "comp_tdm", "comp_tdm_v2")
 
 #: A small instance; the problem below has 32 channels on both sides.
 SMALL = {
@@ -72,7 +73,7 @@ def generate(root, instances):
 
 def test_every_gemm_pipeline_compiles_without_warning(tmp_path, make_instance):
     instances = [
-        make_instance(pipeline=name, double_smem_buffer=name in ("compv4", "comp_async"), **changes)
+        make_instance(pipeline=name, double_smem_buffer=name in DOUBLED, **changes)
         for name, changes in {
             "compv1": {"layout": "nwgc", "specialization": "filter3x3"},
             "compv2": {"scheduler": "interwave"},
@@ -82,6 +83,8 @@ def test_every_gemm_pipeline_compiles_without_warning(tmp_path, make_instance):
             "compv5": {"warp_m": 1, "num_wave_groups": 2},
             "compv6": {"num_groups_to_merge": 8},
             "comp_async": {"split_image": True},
+            "comp_tdm": {"epilogue": "tdm", "warp_tile_k": 32},
+            "comp_tdm_v2": {"epilogue": "tdm", "layout": "ndhwgc"},
             "basic_async_v1": {"dtype": "fp32"},
             "wavelet": {},
         }.items()

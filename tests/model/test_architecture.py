@@ -56,7 +56,7 @@ def test_facts():
     assert (8, 2, 1) in known["gfx950"].wave_grids and (8, 2, 1) not in known["gfx942"].wave_grids
     assert known["gfx1201"].mma_tiles["fp16"] == ((16, 16, 16),)
     able = {name for name, arch in known.items() if "stream_k" in arch.capabilities}
-    assert able == {"gfx90a", "gfx942", "gfx950"}
+    assert able == {"gfx90a", "gfx942", "gfx950", "gfx1250"}
     assert known["gfx1250"].note and known["gfx1250"].machine is None
 
 

@@ -34,6 +34,8 @@ PIPELINES: Final[MappingProxyType[str, str | None]] = MappingProxyType(
         "COMPUTE_V6": "compv6",
         "BASIC_ASYNC_V1": "basic_async_v1",
         "COMPUTE_ASYNC": "comp_async",
+        "COMPUTE_TDM_V1": "comp_tdm",
+        "COMPUTE_TDM_V2": "comp_tdm_v2",
         "WAVELET": "wavelet",
         "LEAN": None,
         "PRESHUFFLE_TDM": None,

@@ -91,6 +91,8 @@ def test_instance_string_shows_every_field_in_its_place(make_instance):
         "compv5": "COMPUTE_V5",
         "compv6": "COMPUTE_V6",
         "comp_async": "COMPUTE_ASYNC",
+        "comp_tdm": "COMPUTE_TDM_V1",
+        "tdm_v2": "COMPUTE_TDM_V2",
         "basic_async_v1": "BASIC_ASYNC_V1",
         "wavelet": "WAVELET",
     }.items(),
@@ -114,7 +116,7 @@ def test_tables_are_complete():
 @pytest.mark.parametrize(
     ("pipeline", "doubled", "blocks"),
     [
-        *(("compv4", True, 1), ("comp_async", True, 1)),
+        *((name, True, 1) for name in ("compv4", "comp_async", "comp_tdm")),
         *((name, False, 2) for name in ("compv1", "compv2", "basic_async_v1", "wavelet")),
         *((name, False, 2) for name in ("mem", "compv3", "compv5", "compv6")),
         *((name, True, 1) for name in ("mem", "compv3", "compv5", "compv6")),
@@ -166,6 +168,36 @@ def test_rules(rule, changes, make_instance):
     instance = make_instance(**changes)
     # those of the architecture come last and may be broken as well
     assert broken(instance)[0] == rule
+
+
+#: an instance whose tiles the tensor data mover copies
+MOVED = {
+    **{"pipeline": "comp_tdm_v2", "epilogue": "tdm", "double_smem_buffer": True},
+    **{"tile_m": 64, "tile_n": 64, "tile_k": 64, "warp_m": 2, "warp_n": 2, "warp_tile_k": 32},
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "arch", "message"),
+    [
+        ({}, "gfx1250", ""),
+        ({"warp_n": 1, "pipeline": "tdm_v1"}, "gfx1250", ""),
+        ({"warp_n": 1}, "gfx1250", "comp_tdm_v2 has 4 waves, not 2"),
+        ({}, "gfx950", "comp_tdm_v2 needs a tensor data mover, gfx950 has none (gfx1250 has)"),
+        ({"epilogue": "cshuffle"}, "gfx1250", "comp_tdm_v2 does not go with epilogue cshuffle"),
+        ({"pipeline": "mem"}, "gfx1250", "mem does not go with epilogue tdm"),
+        ({"elementwise_op": "Clamp"}, "gfx1250", "epilogue tdm stores results as they are"),
+    ],
+)
+def test_pipelines_of_the_tensor_data_mover(changes, arch, message, make_instance):
+    instance = make_instance(**{"dtype": "fp16", **MOVED, **changes})
+    unmet = PIPELINE.unmet_requirements(instance, arch, LEVEL)
+    assert [(one.rule, one.message) for one in unmet if one.rule == "tensor-data-mover"] == (
+        [("tensor-data-mover", message)] if message else []
+    )
+    assert message or not unmet
+    (level,) = PIPELINE.unmet_requirements(instance, arch, "2025-11")[:1]
+    assert level.message.startswith("API level 2025-11 has no") and level.rule == "api-level-feature"
 
 
 @pytest.mark.parametrize("pipeline", ["compv1", "compv2", "mem", "wavelet"])

@@ -96,12 +96,16 @@ POLICY = "GroupedConvUniversalPipelineAgBgCrPolicy"
         ("compv5", "GemmPipelineAgBgCrCompV5<P>", "BaseGemmPipelineAgBgCrCompV5", 2),
         ("compv6", "GemmPipelineAgBgCrCompV6<P>", "BaseGemmPipelineAgBgCrCompV6", 2),
         ("comp_async", "GemmPipelineAgBgCrCompAsync<P>", "BaseGemmPipelineAgBgCrCompAsync", 2),
+        ("comp_tdm", "GemmPipelineAgBgCrCompTDMV1<P>", "BaseGemmPipelineAgBgCrCompTDM", 2),
+        ("comp_tdm_v2", "GemmPipelineAgBgCrCompTDMV2<P>", "BaseGemmPipelineAgBgCrCompTDM", 2),
         ("wavelet", f"GemmPipelineAgBgCrWavelet<P, {POLICY}, 4>", "GemmPipelineAgBgCrWavelet", 0),
     ],
 )
 def test_gemm_pipelines(pipeline, cpp_class, base, run, make_instance):
-    doubled = pipeline in ("compv4", "comp_async")
+    doubled, moved = pipeline in ("compv4", "comp_async"), "tdm" in pipeline
     text = flat(header(make_instance(pipeline=pipeline, double_smem_buffer=doubled)))
+    assert f"using ConvEpilogue = {'Tdm' if moved else 'CShuffle'}Epilogue<" in text
+    assert ("it adds nothing to what is there" in text, "tdm_epilogue.hpp" in text) == (moved, moved)
     assert f"using ConvPipeline = {cpp_class.replace('<P', '<UniversalGemmProblem')};" in text
     assert f"using BaseGemmPipeline = {base}<LoopProblem>;" in text
     call = {

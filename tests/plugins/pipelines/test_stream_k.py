@@ -56,4 +56,7 @@ def test_strategies_that_do_not_exist(strategy, make_instance):
 )
 def test_rules(changes, rule, make_instance):
     assert broken(make_instance(**STREAM_K)) == []
+    assert "wave-size" in broken(make_instance(**STREAM_K), "gfx1250")
+    moved = {"pipeline": "comp_tdm", "epilogue": "tdm", "double_smem_buffer": True, "warp_tile_k": 32}
+    assert broken(make_instance(**{**STREAM_K, **moved, "tile_k": 64}), "gfx1250") == []
     assert rule in broken(make_instance(**{**STREAM_K, **changes}))

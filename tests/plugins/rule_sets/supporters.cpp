@@ -77,9 +77,10 @@ int first_convolution(std::istream& line, const std::string& way, int problems)
                       : way == "bwd_data" ? direction::backward_data
                                           : direction::backward_weight;
     std::string specialization;
-    int bytes = 0;
+    int bytes  = 0;
+    bool async = false;
     line >> facts.num_dim_spatial >> specialization >> facts.vector_size_a >> facts.vector_size_b >>
-        facts.vector_size_c >> facts.groups_to_merge >> facts.stream_k >> facts.async >>
+        facts.vector_size_c >> facts.groups_to_merge >> facts.stream_k >> async >>
         facts.explicit_gemm >> facts.m_per_block >> facts.n_per_block >> facts.k_per_block >> bytes;
     facts.specialization  = specialization == "filter1x1_pad0"
                                 ? ConvolutionSpecialization::Filter1x1Pad0
@@ -89,6 +90,7 @@ int first_convolution(std::istream& line, const std::string& way, int problems)
                                                             : ConvolutionSpecialization::Default;
     facts.in_layout_known = facts.wei_layout_known = facts.out_layout_known = true;
     facts.in_layout = facts.wei_layout = facts.out_layout = "";
+    facts.needs                                           = async ? "direct_lds" : "";
     facts.pipeline_name                                   = "";
     facts.k_mma                                           = 1;
     facts.block_size                                      = 64;

@@ -60,6 +60,10 @@ void add_kernels(std::vector<forward_entry>& all)
                                                .specialization = Filter1x1Stride1Pad0,
                                                .pipeline       = WAVELET}>());
         all.push_back(make_entry<T, D, kernel_config{.pipeline = COMPUTE_ASYNC}>());
+        all.push_back(make_entry<T, D, kernel_config{.pipeline = COMPUTE_TDM_V1}>());
+        all.back().device = "gfx1250";
+        all.push_back(make_entry<T, D, kernel_config{.pipeline = COMPUTE_TDM_V2}>());
+        all.back().device = "gfx1250";
         all.push_back(make_entry<T, D, kernel_config{.pipeline = BASIC_ASYNC_V1}>());
         all.push_back(
             make_entry<
@@ -149,6 +153,7 @@ void check_problems(int dimensions, const std::vector<forward_entry>& entries)
             for(std::size_t e = 0; e < entries.size(); ++e)
             {
                 const forward_entry& entry = entries[e];
+                CHECK(ck_tile::host_model::set_device(entry.device));
                 if(!entry.is_supported(param, 1)) { continue; }
                 ++runs[e];
                 switch(entry.type)

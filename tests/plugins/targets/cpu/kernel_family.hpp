@@ -60,6 +60,8 @@ CKPROF_TEST_PIPELINE(COMPUTE_V4, GemmPipelineAgBgCrCompV4, BaseGemmPipelineAgBgC
 CKPROF_TEST_PIPELINE(COMPUTE_V5, GemmPipelineAgBgCrCompV5, BaseGemmPipelineAgBgCrCompV5);
 CKPROF_TEST_PIPELINE(COMPUTE_V6, GemmPipelineAgBgCrCompV6, BaseGemmPipelineAgBgCrCompV6);
 CKPROF_TEST_PIPELINE(COMPUTE_ASYNC, GemmPipelineAgBgCrCompAsync, BaseGemmPipelineAgBgCrCompAsync);
+CKPROF_TEST_PIPELINE(COMPUTE_TDM_V1, GemmPipelineAgBgCrCompTDMV1, BaseGemmPipelineAgBgCrCompTDM);
+CKPROF_TEST_PIPELINE(COMPUTE_TDM_V2, GemmPipelineAgBgCrCompTDMV2, BaseGemmPipelineAgBgCrCompTDM);
 CKPROF_TEST_PIPELINE(WAVELET, GemmPipelineAgBgCrWavelet, GemmPipelineAgBgCrWavelet);
 #undef CKPROF_TEST_PIPELINE
 
@@ -228,6 +230,7 @@ struct forward_entry
     float (*launch)(const ck_tile::GroupedConvFwdHostArgs<>&, const ck_tile::stream_config&);
     bool (*is_supported)(const ck_tile::conv::ConvParam&, index_t);
     std::string instance_string;
+    const char* device = "gfx950";
 };
 
 template <typename T, index_t Dimensions, kernel_config C>

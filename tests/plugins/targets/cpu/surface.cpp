@@ -264,6 +264,15 @@ TEST_CASE("forward kernels say which problems they do not support and why")
         CHECK((!set_device("gfx000") && host_model::current_device().name == "gfx942"));
         CHECK(set_device("gfx950"));
     }
+    constexpr auto moved =
+        &forward_family<half_t, 2, kernel_config{.pipeline = COMPUTE_TDM_V1}>::is_supported;
+    expect_rejection(moved,
+                     problem_2d(1, 1, 8, 8, 3, 14),
+                     1,
+                     "COMPUTE_TDM_V1 needs a tensor data mover (gfx1250); the device is gfx950");
+    CHECK(set_device("gfx1250"));
+    expect_support(moved, problem_2d(1, 1, 8, 8, 3, 14));
+    CHECK(set_device("gfx950"));
 
     // Problems that CK Tile does not test for.
     constexpr auto any = &forward_family<half_t, 2, kernel_config{}>::is_supported;
@@ -382,6 +391,8 @@ TEST_CASE("forward kernels and pipelines have the names of CK Tile")
     CHECK(pipeline_name.operator()<COMPUTE_V5>() == "COMPUTE_V5");
     CHECK(pipeline_name.operator()<COMPUTE_V6>() == "COMPUTE_V6");
     CHECK(pipeline_name.operator()<COMPUTE_ASYNC>() == "COMPUTE_ASYNC");
+    CHECK(pipeline_name.operator()<COMPUTE_TDM_V1>() == "COMPUTE_TDM_V1");
+    CHECK(pipeline_name.operator()<COMPUTE_TDM_V2>() == "COMPUTE_TDM_V2");
     CHECK(pipeline_name.operator()<WAVELET>() == "WAVELET");
 }
 
@@ -575,6 +586,7 @@ TEST_CASE("tail handlers call back once with what the pipeline computed")
     check_tails<COMPUTE_V5>();
     check_tails<COMPUTE_V6>();
     check_tails<COMPUTE_ASYNC>();
+    check_tails<COMPUTE_TDM_V1>();
     // Every number of prefetch stages from 2 to 8 of the memory pipeline.
     check_tails<MEMORY, kernel_config{.tile{128, 128, 64}, .pipeline = MEMORY}>();
     check_tails<MEMORY, kernel_config{.tile{64, 32, 64}, .pipeline = MEMORY}>();

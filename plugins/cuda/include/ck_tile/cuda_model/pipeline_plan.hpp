@@ -32,6 +32,8 @@ inline constexpr pipeline_plan pipeline_plans[] = {
     {"COMPUTE_V5", 4, 6, true},
     {"COMPUTE_V6", 4, 6, false},
     {"COMPUTE_ASYNC", 3, 4, false},
+    {"COMPUTE_TDM_V1", 3, 4, false},
+    {"COMPUTE_TDM_V2", 3, 4, false},
     {"WAVELET", 3, 4, false},
     {"MEMORY", 8, 8, false},
 };

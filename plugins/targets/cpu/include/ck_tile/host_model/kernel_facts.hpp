@@ -59,7 +59,8 @@ struct kernel_facts
     const char* scheduler;
     bool double_smem_buffer;
     int num_wave_groups;
-    bool async;              // loads global memory into local memory directly
+    const char* needs; // capability that the device must have, or empty
+    const char* epilogue;
     int accumulators;        // 2: even and odd K blocks are summed apart
     int min_loops_per_split; // smallest number of K blocks per split-K part; 0: no bound
     bool splits_reduction;   // takes a k_batch above 1

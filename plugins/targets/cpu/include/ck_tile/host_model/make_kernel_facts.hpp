@@ -110,7 +110,8 @@ constexpr kernel_facts make_kernel_facts()
     facts.scheduler           = scheduler_name(Pipeline::Scheduler);
     facts.double_smem_buffer  = Pipeline::DoubleSmemBuffer;
     facts.num_wave_groups     = Pipeline::NumWaveGroups;
-    facts.async               = Pipeline::facts.async;
+    facts.needs               = Pipeline::facts.needs;
+    facts.epilogue            = Epilogue::name;
     facts.accumulators        = Pipeline::facts.accumulators;
     facts.min_loops_per_split = Pipeline::facts.min_loops_per_split;
     facts.bounds_splits       = conv_level::bounds_splits;

@@ -20,10 +20,10 @@ namespace ck_tile::host_model {
 
 struct pipeline_facts
 {
-    const char* name;                    // in instance strings
-    const char* class_name;              // in kernel names
-    index_t load_waves          = 0;     // waves that only load
-    bool async                  = false; // needs direct-to-LDS loads
+    const char* name;                 // in instance strings
+    const char* class_name;           // in kernel names
+    index_t load_waves          = 0;  // waves that only load
+    const char* needs           = ""; // capability that the device must have
     index_t accumulators        = 1;
     index_t min_loops_per_split = 0;
     bool basic                  = false; // takes vector widths from its problem alone
@@ -48,7 +48,6 @@ struct pipeline_model
     static constexpr pipeline_facts facts = Description::facts;
 
     static constexpr GemmPipelineScheduler Scheduler = Problem::Scheduler;
-    static constexpr bool Async                      = facts.async;
     static constexpr bool DoubleSmemBuffer           = Problem::DoubleSmemBuffer;
     static constexpr index_t NumWaveGroups           = Problem::NumWaveGroups;
     static constexpr index_t BlockSize               = Problem::kBlockSize + 64 * facts.load_waves;

@@ -123,7 +123,8 @@ CK_TILE_HOST_MODEL_API bool supports_backward_data(const kernel_facts& facts,
     {
         return false;
     }
-    if(!check_async(facts) || !check_odd_atomics(facts.vector_size_c, facts.e_type, call.k_batch))
+    if(!check_capability(facts) ||
+       !check_odd_atomics(facts.vector_size_c, facts.e_type, call.k_batch))
     {
         return false;
     }

@@ -53,7 +53,7 @@ CK_TILE_HOST_MODEL_API bool supports_backward_weight(const kernel_facts& facts,
     const conv_shape& shape    = call.shape;
     const std::int64_t k_batch = call.k_batch;
     clear_rejection();
-    if(!check_sizes(shape) || !check_strides(shape) || !check_async(facts)) { return false; }
+    if(!check_sizes(shape) || !check_strides(shape) || !check_capability(facts)) { return false; }
     if(facts.stream_k)
     {
         if(!current_device().has("stream_k") &&

@@ -104,7 +104,7 @@ CK_TILE_HOST_MODEL_API std::string kernel_name(const kernel_facts& facts)
            << times(facts.m_per_block, facts.n_per_block, facts.k_per_block) << facts.block_size
            << times(facts.m_waves, facts.n_waves) << times(facts.m_mma, facts.n_mma, facts.k_mma)
            << facts.scheduler << "DoubleSmemBuffer" << facts.double_smem_buffer << "NumWaveGroups"
-           << facts.num_wave_groups << "epilogue" << "CShuffleEpilogue"
+           << facts.num_wave_groups << "epilogue" << facts.epilogue
            << times(facts.m_waves, facts.n_waves) << times(facts.m_mma, facts.n_mma, facts.k_mma)
            << facts.vector_size_c << "CNotTransposed"
            << getConvSpecializationString(facts.specialization) << "MergedGroups"

@@ -136,13 +136,15 @@ inline bool check_strides(const conv_shape& shape)
                        saturated_product(shape.K, shape.C, saturated_volume(shape.filter)));
 }
 
-inline bool check_async(const kernel_facts& facts)
+inline bool check_capability(const kernel_facts& facts)
 {
-    if(!facts.async || current_device().has("direct_lds")) { return true; }
-    return reject("async-device",
-                  "the pipeline " + std::string(facts.pipeline_name) +
-                      " needs direct loads to local memory (" + device_names("direct_lds") +
-                      "); the device is " + current_device().name);
+    const std::string needed = facts.needs;
+    if(needed.empty() || current_device().has(needed)) { return true; }
+    const bool moves = needed == "tensor_data_mover";
+    return reject(moves ? "tdm-device" : "async-device",
+                  "the pipeline " + std::string(facts.pipeline_name) + " needs " +
+                      (moves ? "a tensor data mover" : "direct loads to local memory") + " (" +
+                      device_names(needed) + "); the device is " + current_device().name);
 }
 
 inline bool check_specialization(const kernel_facts& facts, const conv_shape& shape)
@@ -247,7 +249,7 @@ CK_TILE_HOST_MODEL_API bool supports_forward(const kernel_facts& facts, const fo
     const bool merging      = facts.groups_to_merge > 1;
 
     clear_rejection();
-    if(!check_sizes(shape) || !check_strides(shape) || !check_async(facts)) { return false; }
+    if(!check_sizes(shape) || !check_strides(shape) || !check_capability(facts)) { return false; }
     if(call.k_batch != 1 &&
        !reject("split-k",
                equation("k_batch", call.k_batch) + ": the forward kernel does not split K"))

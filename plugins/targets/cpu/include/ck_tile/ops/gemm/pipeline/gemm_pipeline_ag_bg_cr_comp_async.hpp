@@ -9,7 +9,7 @@ namespace ck_tile::host_model {
 struct comp_async_description
 {
     static constexpr pipeline_facts facts{
-        .name = "COMPUTE_ASYNC", .class_name = "AgBgCrCompAsync", .async = true};
+        .name = "COMPUTE_ASYNC", .class_name = "AgBgCrCompAsync", .needs = "direct_lds"};
 };
 
 } // namespace ck_tile::host_model

@@ -15,7 +15,7 @@ struct basic_v1_description
 struct basic_async_v1_description
 {
     static constexpr pipeline_facts facts{
-        .name = "BASIC_ASYNC_V1", .class_name = "AGmemBGmemCRegAsyncV1", .async = true};
+        .name = "BASIC_ASYNC_V1", .class_name = "AGmemBGmemCRegAsyncV1", .needs = "direct_lds"};
 };
 
 } // namespace ck_tile::host_model
