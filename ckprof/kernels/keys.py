@@ -56,7 +56,7 @@ def digest_file(path: Path) -> str:
     """
     state = hashlib.blake2b(digest_size=20)
     with path.open("rb") as stream:
-        while block := stream.read(1 << 20):
+        while block := stream.read(65_536):
             state.update(block)
     return state.hexdigest()
 

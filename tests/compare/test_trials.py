@@ -67,6 +67,8 @@ def test_canaries_of_other_devices_are_none(new: Made) -> None:
     assert shared_canaries(both) == ()
     visits, _ = arranged(matched(*both), both)
     assert visits.canaries.shape == (0, 2, 5)
+    old, _ = sides()
+    assert shared_canaries((old, replace(old, canary_digests={*old.canary_digests, "another"}))) == ()
 
 
 def test_what_is_missing_is_nan_and_visits_stay_in_the_order_of_time() -> None:

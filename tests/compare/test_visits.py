@@ -54,12 +54,12 @@ def test_one_row_by_hand() -> None:
 )
 def test_the_machines_share_is_the_hull_of_nothing_and_the_canaries(moved, share) -> None:
     canaries = np.array([[[0.0, 0, one, one]] for one in moved])
-    times = np.zeros((1, 3, 4)) + np.array([0.0, 0, 0.5, 0.5])
-    found = contrasts(Visits(times=times, canaries=canaries, old=2), (np.arange(2), np.arange(2, 4)))
-    assert found.low == pytest.approx(np.full((1, 3), share[0]))
-    assert found.high == pytest.approx(np.full((1, 3), share[1]))
-    beyond = found.beyond(0.02) * found.strict_sigma
-    assert beyond == pytest.approx(np.full((1, 3), 0.5 - share[1] - 0.02))
+    for change, beyond in ((0.5, 0.5 - share[1] - 0.02), (-0.5, -0.5 - share[0] + 0.02)):
+        times = np.zeros((1, 3, 4)) + np.array([0.0, 0, change, change])
+        found = contrasts(Visits(times=times, canaries=canaries, old=2), (np.arange(2), np.arange(2, 4)))
+        assert found.low == pytest.approx(np.full((1, 3), share[0]))
+        assert found.high == pytest.approx(np.full((1, 3), share[1]))
+        assert found.beyond(0.02) * found.strict_sigma == pytest.approx(np.full((1, 3), beyond))
 
 
 def centered(values, sides):
@@ -303,3 +303,6 @@ def test_rows_that_are_alike_or_not_at_all_have_priors_at_the_bounds() -> None:
     assert prior_freedom(alike, 4.0) == pytest.approx(60.0, abs=20)
     assert prior_freedom(alike * np.exp(chance.normal(0, 3, 5000)), 4.0) == 2.0
     assert prior_freedom(alike[:19], 4.0) == 4.0
+    # of rows without any scatter there are no logarithms
+    assert prior_freedom(np.append(alike[:19], 0.0), 4.0) == 4.0
+    assert prior_freedom(np.append(alike, 0.0), 4.0) == prior_freedom(alike, 4.0)

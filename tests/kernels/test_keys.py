@@ -19,6 +19,7 @@ from ckprof.kernels.keys import (
     abi_dir,
     abi_version,
     code_flags,
+    digest_file,
     digest_parts,
 )
 from tests.kernels.toys import RECIPE
@@ -84,9 +85,14 @@ def test_sources_headers_and_names_are_in_the_key_of_an_object(source: Path, tmp
     assert changed[0] != plain[0]
     keys = Keys(RECIPE, FolderDigests(None))
     assert keys.kernel("kernel", [source]) != keys.kernel("other", [source])
-    before = keys.kernel("kernel", [source])
+    before = [keys.kernel("kernel", [source]), keys.plain(source), keys.plain(source, generated=True)]
+    (source.parent / "beside.hpp").write_text("int header;\n")
+    keys = Keys(RECIPE, FolderDigests(None))
+    after = [keys.kernel("kernel", [source]), keys.plain(source), keys.plain(source, generated=True)]
+    assert [old == new for old, new in zip(before, after, strict=True)] == [True, False, True]
     source.write_text("int kernel = 1;\n")
-    assert keys.kernel("kernel", [source]) != before
+    assert keys.kernel("kernel", [source]) != before[0]
+    assert keys.plain(source, generated=True) != before[2]
 
 
 def test_what_only_links_or_locates_is_not_in_the_key_of_an_object(source: Path, tmp_path: Path) -> None:
@@ -98,6 +104,11 @@ def test_a_digest_tells_where_a_part_ends() -> None:
     text = b"\x02" + bytes(7) + b"ab" + b"\x01" + bytes(7) + b"c"
     assert digest_parts("ab", b"c") == hashlib.blake2b(text, digest_size=20).hexdigest()
     assert len({digest_parts(*parts) for parts in (("ab", "c"), ("a", "bc"), ("abc",), ("ab", "c", ""))}) == 4
+
+
+def test_a_file_is_known_by_all_its_bytes(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(data := bytes(range(251)) * 1000)
+    assert digest_file(tmp_path / "file") == hashlib.blake2b(data, digest_size=20).hexdigest()
 
 
 def test_keys_of_several_kernels_and_of_libraries_have_their_order() -> None:
@@ -118,9 +129,9 @@ def age(folder: Path, seconds: float = 60) -> None:
 @pytest.fixture
 def headers(tmp_path: Path) -> Path:
     folder = tmp_path / "headers"
-    (folder / "below").mkdir(parents=True)
-    (folder / "a.hpp").write_text("a")
-    (folder / "below" / "b.hpp").write_text("b")
+    for name in ("CK/c.hpp", "a.hpp", "below/b.hpp"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name[-5])
     return folder
 
 
@@ -129,12 +140,13 @@ def test_a_folder_is_known_by_names_and_contents(headers: Path, tmp_path: Path) 
         return FolderDigests(None).of(headers)
 
     plain = digest()
-    assert plain == digest_parts("a.hpp", "a", "below/b.hpp", "b")
+    assert plain == digest_parts("CK/c.hpp", "c", "a.hpp", "a", "below/b.hpp", "b")
     for name in (".git/x", "below/__pycache__/x"):
         (headers / name).parent.mkdir()
         (headers / name).write_text("x")
     (headers / "dangling").symlink_to("nowhere")
-    assert digest() == plain, "nothing of that can be included"
+    (headers / "below" / "above").symlink_to(headers)
+    assert digest() == plain, "nothing of that can be included, or it is there already"
     (headers / "below" / "b.hpp").rename(headers / "b.hpp")
     assert digest() != plain
     assert FolderDigests(None).of(tmp_path / "absent") == digest_parts()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
 from types import SimpleNamespace
 
 import pytest
 
 from ckprof.errors import UsageError
-from ckprof.model.architecture import LATEST_API_LEVEL
+from ckprof.model.architecture import API_LEVELS, LATEST_API_LEVEL, find_architecture
 from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
-from ckprof_plugins.pipelines.rules import unfit_for_shuffle
+from ckprof_plugins.pipelines.rules import latest_level, unfit_for_shuffle, wide_waves
 
 PIPELINE = ImplicitGemmPipeline()
 LEVEL = LATEST_API_LEVEL
@@ -58,6 +59,15 @@ def test_tiles_are_multiples_of_what_headers_cut_them_into(make_instance):
                 broken = unmet_requirements(instance, "gfx942").get("tile-grain")
                 expected = (size, grain) if size % grain else None
                 assert (broken and (broken.found, broken.allowed)) == expected, (direction, axis, size)
+
+
+def test_vectors_are_powers_of_two_up_to_32_bytes(make_instance):
+    for name, (dtype, size_bytes), size in product("abc", (("bf16", 2), ("fp32", 4)), range(1, 33)):
+        instance = make_instance(dtype=dtype, **{f"vector_size_{name}": size})
+        broken = unmet_requirements(instance, "gfx942").get("vector-size")
+        expected = (size * size_bytes, 32) if size * size_bytes > 32 else None
+        expected = expected if size in (1, 2, 4, 8, 16, 32) else (size, "a power of two")
+        assert (broken and (broken.found, broken.allowed)) == expected, (name, dtype, size)
 
 
 def test_what_goes_with_some_directions_pipelines_or_architectures_alone(make_instance):
@@ -119,14 +129,14 @@ def test_tf32_needs_instructions_for_it(arch, has, make_instance):
     assert shallow["mma-tile"].allowed == "16x16x8, 16x16x16, 32x32x4, 32x32x8"
 
 
-def test_more_local_memory_allows_more(make_instance):
-    instance = make_instance(tile_m=512, tile_k=64)
-    assert "lds-budget" in unmet_requirements(instance, "gfx942")
-    assert "lds-budget" not in unmet_requirements(instance, "gfx950")
-
-
-def test_kernels_can_be_written_for_the_latest_level(make_instance):
-    assert PIPELINE.unmet_requirements(make_instance(), "gfx942", LATEST_API_LEVEL) == ()
+def test_families_of_the_latest_level_and_of_wide_waves():
+    for level in (*API_LEVELS, "2020-01"):
+        broken = latest_level("kernels")(SimpleNamespace(api_level=level))
+        older = level in API_LEVELS[:-1]
+        assert (broken and (broken.found, broken.allowed)) == ((level, LEVEL) if older else None)
+    for arch, numbers in (("gfx942", None), ("gfx1201", (32, 64))):
+        broken = wide_waves(SimpleNamespace(arch=find_architecture(arch)))
+        assert (broken and (broken.found, broken.allowed)) == numbers
 
 
 def test_an_unknown_architecture(make_instance):
@@ -139,8 +149,8 @@ def test_what_is_exactly_as_large_as_allowed_is_allowed(make_instance):
         # 65,536 bytes of local memory: (256 + 256) x 64 halves; half of it: (128 + 128) x 64
         ("gfx942", "lds-budget", {"tile_m": 256, "tile_n": 256, "tile_k": 64}),
         ("gfx942", "lds-budget", {"pipeline": "compv6", "tile_m": 128, "tile_n": 128, "tile_k": 64}),
-        # 32 bytes
-        ("gfx942", "vector-size", {"vector_size_a": 16}),
+        # which has more
+        ("gfx950", "lds-budget", {"tile_m": 512, "tile_k": 64}),
         # a lane has 16 elements: of more a vector is made by several lanes, but not in compv6
         ("gfx942", "coverage", {"tile_m": 128, "tile_k": 32, "vector_size_a": 16}),
         ("gfx942", "coverage", {"tile_m": 128, "tile_k": 32, "vector_size_a": 32}),
@@ -152,8 +162,6 @@ def test_what_is_exactly_as_large_as_allowed_is_allowed(make_instance):
     for arch, rule, changes in (
         ("gfx942", "coverage", {"pipeline": "compv6", "tile_m": 128, "tile_k": 32, "vector_size_a": 32}),
         ("gfx942", "coverage", {"tile_m": 128, "tile_k": 32, "vector_size_a": 24}),
-        ("gfx942", "vector-size", {"vector_size_c": 32}),
-        ("gfx942", "vector-size", {"vector_size_b": 3}),
     ):
         assert rule in unmet_requirements(make_instance(**changes), arch), (arch, rule, changes)
 
@@ -193,7 +201,7 @@ def test_shuffles_move_powers_of_two(tile, waves, mma, unfit, make_instance):
 def test_backward_weight_merges_powers_of_two_groups(make_instance):
     for direction, merged, fine in (
         *[("bwd_weight", count, True) for count in (1, 2, 4, 8, 16, 32, 64)],
-        *[("bwd_weight", count, False) for count in (3, 6, 12, 48, 65, 128)],
+        *[("bwd_weight", count, False) for count in (3, 5, 6, 12, 33, 48, 65, 128)],
         *[("fwd", count, True) for count in (1, 3, 128)],
         *[("bwd_data", count, count == 1) for count in (1, 2, 3)],
     ):
