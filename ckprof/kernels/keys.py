@@ -93,8 +93,8 @@ class FolderDigests:
                 if record["signature"] == signature:
                     return str(record["digest"])
         digest = digest_parts(*(part for name, _, _, path in files for part in (name, path.read_bytes())))
-        newest = max((changed for _, _, changed, _ in files), default=0)
-        if memo is not None and newest + _SETTLED_NS < started:
+        settled = all(changed + _SETTLED_NS < started for _, _, changed, _ in files)
+        if memo is not None and settled:
             with suppress(OSError):  # only costs time: the next run reads the files again
                 write_atomically(memo, json.dumps({"signature": signature, "digest": digest}))
         return digest
@@ -193,7 +193,7 @@ BUILD_SCHEMA: Final = 1
 
 def abi_dir() -> Path:
     """Return the folder with the C interface between a kernel library and its user."""
-    return Path(ckprof.kernels.__path__[0], "abi")
+    return Path(*ckprof.kernels.__path__, "abi")
 
 
 def abi_version(folder: Path | None = None) -> int:

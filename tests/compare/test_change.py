@@ -189,7 +189,7 @@ def passes_needed(
 @pytest.mark.parametrize(
     ("seed", "old", "new", "machine"),
     [
-        (1, 3, 3, Machine(sigma=THREE_ROUNDS)),
+        (1, 4, 3, Machine(sigma=0.02)),
         (2, 4, 2, Machine(sigma=THREE_ROUNDS, missing=0.3, canaries=())),
         (
             3,

@@ -370,6 +370,9 @@ def test_integers_are_accumulated_as_integers():
 
 def test_nothing_is_lost_where_nothing_is_said():
     assert lost("type_accumulator compute_type_a", "fp16", type_result="s8") == []
+    assert lost("type_accumulator type_result", "fp16", type_result="s8") == [
+        ("result-type", "type_result", "fp16")
+    ]
     assert lost("type_result", None, type_result="s8") == []
 
 

@@ -77,8 +77,9 @@ def test_the_place_of_an_instance():
 
 def test_text_of_two_bytes_a_character_is_told_by_its_mark():
     for mark in (b"\xff\xfe", b"\xfe\xff"):
-        with pytest.raises(InputError, match="UTF-16 text, expected UTF-8"):
+        with pytest.raises(InputError, match="UTF-16 text, expected UTF-8") as caught:
             read(mark + b"a", 1000)
+        assert (caught.value.line, caught.value.column) == (1, 1)
         with pytest.raises(InputError, match="not UTF-8 text"):
             read(b"a\n" + mark + b"a", 1000)
 

@@ -97,7 +97,9 @@ def test_sources_headers_and_names_are_in_the_key_of_an_object(source: Path, tmp
 
 def test_what_only_links_or_locates_is_not_in_the_key_of_an_object(source: Path, tmp_path: Path) -> None:
     plain = keys_of(source)
-    assert keys_of(source, link_flags=("-ltwo",), location_flags=(f"-I{tmp_path}",), arch="other") == plain
+    elsewhere = ("/elsewhere/device-compiler", *RECIPE.compiler.command[1:])
+    changes = {"compiler": replace(RECIPE.compiler, command=elsewhere), "location_flags": (f"-I{tmp_path}",)}
+    assert keys_of(source, link_flags=("-ltwo",), arch="other", **changes) == plain
 
 
 def test_a_digest_tells_where_a_part_ends() -> None:
@@ -171,7 +173,8 @@ def test_files_are_read_again_where_they_may_have_changed(headers: Path, tmp_pat
     assert digests.of(headers) == plain, "one build looks once"
     changed = FolderDigests(store).of(headers)
     assert changed == FolderDigests(None).of(headers) != plain
-    for damage in ("{", "{}", "[]"):
+    others = (f'{{"signature": "{other}", "digest": "wrong"}}' for other in ("", "g"))
+    for damage in ("{", "{}", "[]", *others):
         memo.write_text(damage)
         assert FolderDigests(store).of(headers) == changed
     assert FolderDigests(tmp_path / "file" / "store").of(headers) == changed

@@ -231,8 +231,11 @@ def test_today_options_decide_over_old_rounds():
         ranking.record(planned, timing)
         history.setdefault(planned.cell, []).append((planned.round, timing))
     again = Ranking(list(times), RoundOptions(keep_within=10.0))
-    again.resume(history, set())
-    assert len(again.active) == 6
+    last = max(number for samples in history.values() for number, _ in samples)
+    again.resume(history, {1, last, last + 1})
+    assert len(again.active) == 6 and again.disturbed == {1, last}, (
+        "rounds that are to come are not disturbed"
+    )
     assert len(ranking.active) < 6
 
 

@@ -53,10 +53,14 @@ def test_the_epilogue_of_2025_shuffles_powers_of_two_alone(level, make_instance)
         ({"dtype": "fp32"}, "has no fp32 MMA tiles (it has bf16, fp16)"),
         ({"dtype": "fp32", "compute_type": "tf32"}, "has no compute type tf32 (it has none; 2026-06 has it)"),
         ({"pipeline": "compv1", "scheduler": "interwave"}, "has no interwave scheduler for compv1"),
-        ({"pipeline": "compv5"}, "has no compv5 with waves 4x1x1 and num_wave_groups 1 (it has 1x1x2 with"),
+        (
+            {"pipeline": "compv5"},
+            "has no compv5 with waves 4x1x1 and num_wave_groups 1 (it has 1x1x2 with num_wave_groups 2)",
+        ),
         ({"pipeline": "mem", "double_smem_buffer": True}, "has no mem with double_smem_buffer (it has"),
         ({"num_groups_to_merge": 2}, "has no merged groups (num_groups_to_merge is 2)"),
         ({"split_image": True}, "has no split images"),
+        ({"elementwise_op": "Scale"}, "has no element-wise operations (Scale) (it has plain results)"),
         (
             {"explicit_gemm": True, "specialization": "filter1x1_stride1_pad0"},
             "has no explicit GEMM (it has implicit GEMM)",
@@ -254,6 +258,9 @@ def test_two_stages_are_there_where_sums_can_be_stored_in_another_type(make_inst
 def test_everything_else_is_written(pipeline, direction, make_instance):
     instance = make_instance(pipeline=pipeline, direction=direction, double_smem_buffer=pipeline == "compv4")
     assert not rejected(instance)
+    # backward kernels leave them to kernels of their own
+    scaled = make_instance(direction=direction, elementwise_op="Scale")
+    assert bool(rejected(scaled)) == (direction == "fwd")
     text = flat(PIPELINE.render(instance, "gfx942", API_LEVEL_2025_07).header)
     cpp_class = instance.gemm_pipeline.properties.cpp_class
     assert cpp_class in text
