@@ -147,7 +147,7 @@ def instance_in(line: str) -> tuple[str, int] | None:
         return None if _NAMED.search(plain) else ("", 0)
     end = end_of_fields(plain, plain.rfind(">") + 1)
     # What is cut off, or followed by something unknown, is wrong: its family says how.
-    has_fields = end > lead.end() and _TAIL.fullmatch(plain, end)
+    has_fields = _TAIL.fullmatch(plain, end)
     text = (plain[lead.end() : end] if has_fields else plain[lead.end() :]).strip()
     return text, max(line.find(text), 0)
 

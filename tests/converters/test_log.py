@@ -82,7 +82,8 @@ def test_a_log_of_the_new_profiler(convert):
 )
 def test_every_line_that_names_an_instance(printed):
     """As the profilers of 2024 and of November 2025 print them."""
-    assert instance_in(printed.format(TYPE_STRING))[0] == TYPE_STRING
+    for text in (TYPE_STRING, f"{TYPE_STRING} BlkSize: 64, Vec: 8x8"):
+        assert instance_in(printed.format(text))[0] == text
 
 
 CALL = "1 1 0 1 2 0 1 2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1"

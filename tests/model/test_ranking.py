@@ -277,11 +277,13 @@ def test_a_tie_is_a_lower_limit_within_it(low: float, tie: float, pruned: bool, 
     lead = Interval(estimate=0.1, low=low, high=0.3, pruned=pruned)
     assert shares_first_place(lead, tie) is shares
     assert tie != 0.02 or shares_first_place(lead) is shares
+    assert not Interval(estimate=0.1, low=low, high=0.3).pruned
 
 
 def test_what_is_slower_by_the_margin_is_pruned() -> None:
     times = measured(random.Random(1), [1.0, 1.01, 1.05, 1.2, 2.0, 2.5], 6, 0.002)
     kernels = [*map(time_of, times), time_of([3.0])]
+    assert not any(kernel.pruned for kernel in kernels)
     field = Field(kernels)
     lows = [lead.low for lead in field.leads(0.998)]
     for margin in (0.0, 0.019, 0.03, 0.1, 0.5, 1.2):

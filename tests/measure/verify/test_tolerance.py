@@ -56,6 +56,9 @@ def test_two_rounded_products_that_nearly_cancel_pass():
 def test_all_zero_reference_must_be_met_exactly():
     for types in (DataType.FP16, DataType.FP32, DataType.BF16):
         assert derive_tolerance(types, Sums(reduction_length=9, magnitude=0.0, deviation=0.0)).atol == 0
+    for one, other in ((0.0, 1e-30), (1e-30, 0.0)):
+        sums = Sums(reduction_length=9, magnitude=one, deviation=other)
+        assert derive_tolerance(DataType.FP16, sums).atol > 2.0**-14, "subnormal numbers may cost as much"
 
 
 @given(
