@@ -23,7 +23,7 @@ def test_any_field_of_any_part_of_the_key_makes_another_measurement():
             changed = replace(part, **{field.name: ANOTHER[type(value)](value)})
             variants.append(replace(key, **{name: changed}))
     assert len(variants) == 3 + 2 + 2 + 8 + 5 + 6
-    assert len({one.digest for one in variants}) == len(variants)
+    assert len({one.digest for one in variants}) == len({*variants}) == len(variants)
     base = make_attempt()
     with make_store(*(replace(base, key=one, sequence=n) for n, one in enumerate(variants))) as store:
         assert [summary.key for summary in store.measurements()] == variants

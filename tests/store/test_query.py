@@ -137,6 +137,8 @@ def test_a_visit_of_a_kernel_is_marked_once():
     strange = Conditions(started=1.0, extra={PROCESS: "x", SCALE: 3})
     visit = PastVisit.of(make_attempt(conditions=strange))
     assert (visit.process, visit.scale, visit.round_time.time_ms) == (0, None, 1.5)
+    unspread = visit._replace(spread_ms=None).round_time
+    assert (unspread.spread_ms, unspread.started) == (0.0, 0.0)
     for unranked in (
         {"status": "run_error"},
         {"time_ms": None},
