@@ -190,7 +190,7 @@ class _TaskCheck:
             Message(f"asking the CK Builder of {tree} (compiled the first time): {self.title}")
         )
         requests, self._left_out, notes = printed_strings(
-            self._registry, self._direction.id, tree, self.lists, conversions
+            self._registry, self._direction.id, tree, self.lists, conversions, self._request.build.compiler
         )
         lists = builder_side(
             [read_builder(request, self._registry) for request in self.lists], self._registry.strings, "list"

@@ -401,6 +401,7 @@ def printed_strings(
     tree: Path,
     lists: Sequence[ConversionRequest],
     conversions: Sequence[Conversion],
+    compiler: str | None,
 ) -> tuple[tuple[ConversionRequest, ...], dict[str, Skipped], tuple[str, ...]]:
     """Return what a tree's Builder prints for the factories of lists.
 
@@ -410,6 +411,7 @@ def printed_strings(
     :param direction: id.
     :param lists: what is asked for has the types of their lines, and does what these do.
     :param conversions: what the lists became.
+    :param compiler: as in :class:`~ckprof.kernels.requests.BuildOptions`.
     :raises PluginError: no plugin can ask a Builder.
     :raises InputError: the tree's factories have no such instance, or none that its Builder describes.
     :raises CkprofError: the tree cannot be used.
@@ -429,6 +431,7 @@ def printed_strings(
         layouts=tuple(dict.fromkeys(catalog.layout.name for catalog in catalogs)),
         dtypes=tuple(dict.fromkeys(catalog.dtype.value for catalog in catalogs)),
         lines=tuple(lines.values()),
+        compiler=compiler,
     )
     if not any(texts.values()):
         raise InputError("; ".join(("its CK Builder prints no string for these lists", *notes)), tree)

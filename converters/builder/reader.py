@@ -90,11 +90,12 @@ class BuilderReader(protocols.BuilderReader):
         layouts: Sequence[str],
         dtypes: Sequence[str],
         lines: Sequence[str],
+        compiler: str | None,
     ) -> PrintedLists:
         """Return what the Builder of a tree prints; see :mod:`ckprof_converters.reflection.program`."""
         from ckprof_converters.reflection.program import print_lists
 
-        return print_lists(tree, direction, layouts=layouts, dtypes=dtypes, lines=lines)
+        return print_lists(tree, direction, layouts=layouts, dtypes=dtypes, lines=lines, compiler=compiler)
 
 
 class _BuilderReading:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import InputError
 from ckprof.model.strings.argument_kinds import ELEMENT_PAIR
 from ckprof.model.strings.grammar import split_label
+from ckprof.wording import counted
 from ckprof_converters.compiled import LineError, LineProblem, read_field
 from ckprof_converters.lines import (
     end_of_fields,
@@ -40,6 +41,8 @@ _KERNEL: Final = re.compile(r"Device(?:Grouped|Batched)|GroupedConv")
 
 #: in front of a kernel that is named elsewhere as well
 _AGAIN: Final = re.compile(r"(?:name:|Fail info:[^<]*)\s*$")
+#: in front of a kernel whose results the profiler of CK Tile's kernels found wrong
+_WRONG: Final = re.compile(r"\[Error\]\s*$")
 _SPLIT: Final = re.compile(r"[ ,]*\(?(?:SplitK|KBatch)[ =]*(-?[0-9]+)")
 _INSTANCE: Final = re.compile(r"[^<>]*?\(instance ([0-9]+)\)")
 _NEW_RUN: Final = re.compile(r"IMPORTANT: Generate instances|\bfound [0-9]+ instances|^\s*input: dim")
@@ -89,7 +92,7 @@ def _mentions(
     The occasion is the number of the run and of the split: what tells a repetition from a second instance.
     ``None`` stands for what is said of a kernel that has a line of its own.
     """
-    run = 0
+    run, wrong = 0, []
     lines = list(iterate_lines(request))
     for number, line in enumerate(lines, 1):
         plain = without_comment(without_escapes(line))
@@ -119,7 +122,14 @@ def _mentions(
                 None if again else (run, split.group(1) if split else ""),
                 instance.group(1) if instance else "",
             )
+            if _WRONG.search(plain, position, name.start()):
+                wrong.append(number)
             position = end
+    if wrong:
+        notes.append(
+            f"{counted(len(wrong), 'line')} with [Error], the first is {wrong[0]}: the profiler found wrong "
+            "results; only strings are compared"
+        )
 
 
 def _closing(text: str, opening: int) -> int | None:

@@ -33,6 +33,7 @@ from ckprof_converters.reflection.factories import (
     template_source,
 )
 from ckprof_converters.reflection.tree import ARCHS, SET, TEMPLATE, find_tree
+from ckprof_plugins.targets.hip.recipe import HOST_CODE_FOR, host_flags
 from ckprof_plugins.targets.hip.rocm import find_hip_root
 from ckprof_plugins.targets.hip.toolchain import find_hip_compiler
 
@@ -48,13 +49,10 @@ if TYPE_CHECKING:
 _HERE: Final = Path(__file__).parent
 _INCLUDE: Final = _HERE / "include"
 _FLAGS: Final = (
-    *("-x", "hip", "--offload-host-only", "-nogpulib", "-std=c++20", "-O0", "-w"),
-    "-D__HIP_PLATFORM_AMD__",
+    *("-std=c++20", "-O0"),
     # with modules, overloads of host and device in a precompiled header count as two definitions
     *("-Xclang", "-fno-cxx-modules"),
 )
-#: host code is the same for all; every compiler that is used knows it
-_COMPILED_FOR: Final = "gfx942"
 #: peak of one compiler process, measured with clang 19 and the tree of November 2025
 _COMPILE_MEMORY: Final = 600 * 2**20
 _RUN_TIMEOUT_S: Final = 60.0
@@ -74,26 +72,25 @@ class PrintedTuple(NamedTuple):
 
 
 def host_compilation(
-    tree: BuilderTree, includes: Iterable[Path], macros: Iterable[str]
+    tree: BuilderTree, includes: Iterable[Path], macros: Iterable[str], compiler: str | None = None
 ) -> tuple[Compiler, tuple[str, ...]]:
     """Return compiler and flags by which sources of a tree are compiled without device code.
 
     :param includes: folders that are searched before those of the tree.
+    :param compiler: the one asked for, if any.
     :raises ToolchainError: no compiler, or no HIP headers.
     """
-    compiler = find_hip_compiler(_COMPILED_FOR).compiler
-    root = find_hip_root()
+    hip, root = find_hip_compiler(HOST_CODE_FOR, compiler), find_hip_root()
     flags = (
+        *host_flags(hip, root, HOST_CODE_FOR),
         *_FLAGS,
-        f"--offload-arch={_COMPILED_FOR}",
-        f"--rocm-path={root}",
         *(f"-D{macro}" for macro in (*macros, "CK_USE_GFX94", "CK_USE_FNUZ_FP8")),
         *(() if _has_type_traits(root) else ("-DCKPROF_OLD_HIP",)),
         *(("-I", str(_HERE / "config")) if not tree.is_configured else ()),
         *(word for folder in (*includes, *tree.includes) for word in ("-I", str(folder))),
         *("-include", str(_INCLUDE / "ckprof_hip_names.hpp")),
     )
-    return compiler, flags
+    return hip.compiler, flags
 
 
 class Reflector:
@@ -102,16 +99,19 @@ class Reflector:
     :param tree: the sources.
     :param archs: the devices that factories are told of, one after the other: what any of them has counts.
     :param macros: what switches the wanted kind of matrix instructions on.
+    :param compiler: the one asked for, if any.
     :raises ToolchainError: no compiler, HIP headers or ninja.
     """
 
-    def __init__(self, tree: BuilderTree, archs: Sequence[str], macros: Sequence[str]) -> None:
+    def __init__(
+        self, tree: BuilderTree, archs: Sequence[str], macros: Sequence[str], compiler: str | None = None
+    ) -> None:
         self._tree = tree
         self._archs = archs
-        compiler, flags = host_compilation(tree, (_INCLUDE,), macros)
-        self._command = compiler.command
+        found, flags = host_compilation(tree, (_INCLUDE,), macros, compiler)
+        self._command = found.command
         self._flags = (*flags, "-DCK_EXPERIMENTAL_BUILDER")
-        identity = digest_parts(str(tree.root), compiler.identity, *self._flags)
+        identity = digest_parts(str(tree.root), found.identity, *self._flags)
         self._folder = cache_dir() / "ck-builder" / identity
         self._ninja = ninja_command()
 
@@ -301,19 +301,24 @@ def notes_on(silent: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def print_keys(
-    source: Path | None, keys: Sequence[ListKey], instructions: str = "xdl", archs: Sequence[str] = ARCHS
+    source: Path | None,
+    keys: Sequence[ListKey],
+    instructions: str = "xdl",
+    archs: Sequence[str] = ARCHS,
+    compiler: str | None = None,
 ) -> tuple[BuilderTree, dict[ListKey, tuple[PrintedTuple, ...]]]:
     """Compile the reflection of a tree; return the tree and what it prints for lists.
 
     :param source: the tree; ``None`` for ``$CK_ROOT``.
     :param instructions: the kind of matrix instructions of the instances.
     :param archs: what factories that depend on the device are told it is, one after the other.
+    :param compiler: the one asked for, if any.
     :raises InputError: there is no such folder.
     :raises ToolchainError: no tree with CK Builder, no compiler, or something does not compile.
     """
     tree = find_tree(source)
     macros = known_lists().engines[instructions].macros
-    return tree, Reflector(tree, archs, macros).reflect(keys)
+    return tree, Reflector(tree, archs, macros, compiler).reflect(keys)
 
 
 def lines_of(key: ListKey, printed: Sequence[PrintedTuple]) -> list[tuple[str, str]]:
@@ -328,7 +333,13 @@ def place_of(key: ListKey) -> str:
 
 
 def print_lists(
-    tree: Path, direction: str, *, layouts: Sequence[str], dtypes: Sequence[str], lines: Sequence[str]
+    tree: Path,
+    direction: str,
+    *,
+    layouts: Sequence[str],
+    dtypes: Sequence[str],
+    lines: Sequence[str],
+    compiler: str | None,
 ) -> PrintedLists:
     """Print the lists that lines of other lists could stand in.
 
@@ -339,7 +350,7 @@ def print_lists(
     keys = [key for key in every if any(is_of(line, key) for line in lines)]
     # short spellings say neither types nor operations
     keys = keys or chosen_lists((direction,), layouts, dtypes)
-    _, printed = print_keys(tree, keys)
+    _, printed = print_keys(tree, keys, compiler=compiler)
     silent = silent_classes(printed)
     texts = {
         place_of(key): "".join(f"{line}\n" for line, _ in lines_of(key, tuples))

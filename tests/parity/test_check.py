@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from ckprof.errors import ExitCode
+from ckprof.kernels.requests import BuildOptions
 from ckprof.model.parity import ParityFinding
 from ckprof.parity.check import check_parity
 from ckprof.parity.request import ParityRequest
@@ -153,7 +154,8 @@ class Printing:
     def read(self, request, strings, revision):
         raise NotImplementedError
 
-    def print_lists(self, tree, direction, *, layouts, dtypes, lines):
+    def print_lists(self, tree, direction, *, layouts, dtypes, lines, compiler):
+        assert compiler == "clang++-22"
         return {"x.txt": "".join(f"{line}\n" for line in self.lines)}, frozenset({"Silent"}), ("a remark",)
 
 
@@ -167,7 +169,9 @@ def test_a_list_is_compared_with_what_ck_builder_prints(tmp_path):
         manager.register(Registering(Printing(*printed)), "printing")
         manager.load_all()
         session = Session(settings=Settings(), manager=manager, tell=told.append)
-        report, lock = check_parity(session, ParityRequest(conf=(str(path),), builder=tmp_path / "tree"))
+        build = BuildOptions(compiler="clang++-22")
+        request = ParityRequest(conf=(str(path),), builder=tmp_path / "tree", build=build)
+        report, lock = check_parity(session, request)
         assert [one.title.partition(": ")[2] for one in report.comparisons] == ["the lines of the list", ""]
         for comparison in report.comparisons:
             counts = comparison.counts

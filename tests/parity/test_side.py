@@ -131,7 +131,7 @@ def printed_by(*readers):
     catalogs = [SimpleNamespace(layout=SimpleNamespace(name=name), dtype=dtype) for name in ("a", "b", "a")]
     conversions = [SimpleNamespace(catalogs=catalogs)]
     registry = SimpleNamespace(builder_readers=(SimpleNamespace(), *readers))
-    return printed_strings(registry, "fwd", TREE, LISTS, conversions)
+    return printed_strings(registry, "fwd", TREE, LISTS, conversions, None)
 
 
 def test_the_first_that_prints_is_asked_for_what_the_lines_are():

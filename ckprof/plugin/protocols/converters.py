@@ -163,6 +163,7 @@ class BuilderReader(ListReader, Protocol):
         layouts: Sequence[str],
         dtypes: Sequence[str],
         lines: Sequence[str],
+        compiler: str | None,
     ) -> tuple[Mapping[str, str], frozenset[str], tuple[str, ...]]:
         """Return what a tree's CK Builder prints for the factories of the lists that are asked for.
 
@@ -172,6 +173,7 @@ class BuilderReader(ListReader, Protocol):
         :param tree: a source tree of Composable Kernel.
         :param direction: id.
         :param lines: of lists: only the lists that one of these could stand in, if any of them says so.
+        :param compiler: command of the one asked for; ``None`` for the first that is found.
         :raises InputError: there is no such folder.
         :raises ToolchainError: the tree has no CK Builder, or something does not compile.
         """

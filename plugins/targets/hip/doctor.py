@@ -7,12 +7,14 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import CkprofError
+from ckprof.kernels.toolchain import ask
 from ckprof.model.architecture import architectures
 from ckprof.model.device import Finding
 from ckprof.model.device import FindingState as State
 from ckprof_plugins.targets.hip.devices import devices, selecting_variables
 from ckprof_plugins.targets.hip.fetch import FETCH_COMMAND, bundles
 from ckprof_plugins.targets.hip.headers import ROOT_VARIABLE, find_headers
+from ckprof_plugins.targets.hip.recipe import HOST_CODE_FOR, host_flags
 from ckprof_plugins.targets.hip.rocm import (
     INSTALL_COMMAND,
     RUNTIME_LIBRARY,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 _log: Final = logging.getLogger(__name__)
+_TIMEOUT_S: Final = 60.0
 
 
 def findings() -> Sequence[Finding]:
@@ -36,6 +39,7 @@ def findings() -> Sequence[Finding]:
         ("GPU", _devices, ""),
         ("HIP compiler", _compilers, INSTALL_COMMAND),
         ("HIP headers", _hip_headers, INSTALL_COMMAND),
+        ("HIP host code", _host_code, "another compiler: --compiler, $HIPCXX"),
         ("HIP runtime", _runtime, INSTALL_COMMAND),
         ("device libraries", _libraries, INSTALL_COMMAND),
         ("CK Tile headers", _ck_headers, FETCH_COMMAND),
@@ -85,6 +89,21 @@ def _compilers() -> Iterator[Finding]:
 
 def _hip_headers() -> Iterator[Finding]:
     yield Finding("HIP headers", State.OK, str(find_hip_root() / "include" / "hip"))
+
+
+def _host_code() -> Iterator[Finding]:
+    """Try what support tests and CK Builder's reflection are compiled with."""
+    compilers, _ = search_hip_compilers(HOST_CODE_FOR, first_only=True)
+    for hip in compilers:
+        command = (
+            *(*hip.compiler.command, *host_flags(hip, find_hip_root(), HOST_CODE_FOR)),
+            *("-std=c++20", "-fsyntax-only", "-include", "hip/hip_runtime.h", os.devnull),
+        )
+        done = ask(command, _TIMEOUT_S)
+        if done.returncode:
+            errors = [line for line in done.stderr.splitlines() if "error" in line]
+            raise CkprofError(errors[0] if errors else f"{hip.compiler.description} fails")
+        yield Finding("HIP host code", State.OK, f"compiles with {' '.join(hip.compiler.command)}")
 
 
 def _runtime() -> Iterator[Finding]:

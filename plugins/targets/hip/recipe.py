@@ -234,7 +234,7 @@ def _recipe(
     base = request.arch.partition(":")[0]
     machine = find_architecture(base).machine
     hip_root = find_hip_root()
-    shim = _shim(hip, hip_root, base)
+    shim = _shim_flags(hip, hip_root, base)
     device_flags = library_flags(libraries, hip, base) if libraries else ()
     # headers of HIP and device libraries lie outside the folders that are searched for headers
     outside = (hip_root / "include" / "hip", *((libraries,) if libraries else ()))
@@ -279,7 +279,7 @@ def canary_source(arch: str) -> CanarySource:
     """
     base = arch.partition(":")[0]
     hip, hip_root = find_hip_compiler(base), find_hip_root()
-    shim = _shim(hip, hip_root, base)
+    shim = _shim_flags(hip, hip_root, base)
     headers = ("ckprof_device_canary.hpp", "ckprof_device_roofs.hpp", "ckprof_device_api.hpp")
     return CanarySource(
         files=(_CANARY, *(abi_dir() / name for name in headers)),
@@ -307,7 +307,21 @@ def compiler_variables(command: tuple[str, ...]) -> tuple[str, ...]:
     return ("HIP_DEVICE_LIB_PATH", *(_HIPCC_VARIABLES if wraps else ()))
 
 
-def _shim(hip: HipCompiler, hip_root: Path, arch: str) -> tuple[str, ...]:
+#: host code is the same for all; every compiler that is used knows it
+HOST_CODE_FOR: Final = "gfx942"
+
+
+def host_flags(hip: HipCompiler, hip_root: Path, arch: str) -> tuple[str, ...]:
+    """Return the flags by which HIP's headers are compiled for the host alone."""
+    shim = _shim_flags(hip, hip_root, arch)
+    return (
+        *("-x", "hip", "--offload-host-only", "-nogpulib", "-w"),
+        *(f"--offload-arch={arch}", f"--rocm-path={hip_root}", "-D__HIP_PLATFORM_AMD__"),
+        *((*shim, "-include", str(_SHIM)) if shim else ()),
+    )
+
+
+def _shim_flags(hip: HipCompiler, hip_root: Path, arch: str) -> tuple[str, ...]:
     """Return the flags that switch the shim on, if headers of HIP use names that the compiler has dropped."""
     used = _mentions(hip_root / "include" / "hip" / "amd_detail" / "amd_hip_fp16.h", "__llvm_amdgcn_rcp_f16")
     declared = any(

@@ -79,6 +79,15 @@ def test_colours_line_ends_and_lines_run_together():
     assert found == [(ONE, 1), (TWO, 1), (TWO.replace("2", "3"), 2)]
 
 
+def test_wrong_results_are_noted():
+    found, whole = texts(
+        f"[Valid] Perf: 1 ms, {ONE}", f"\x1b[31m[Error] {TWO}, SplitK 4\x1b[0m", f"[Error] {TWO}"
+    )
+    assert found == [(ONE, 1), (TWO, 2)]
+    note = "2 lines with [Error], the first is 2: the profiler found wrong results; only strings are compared"
+    assert whole == (True, note)
+
+
 def test_a_last_line_that_is_cut_off_is_noted():
     found, whole = texts(f"[Valid] Perf: 1 ms, {ONE}", f"[Valid] Perf: 1 ms, {TWO[:-3]}", end="\n")
     assert found == [(ONE, 1)]

@@ -29,7 +29,9 @@ def printed(monkeypatch):
         monkeypatch.setattr(program, "find_tree", BuilderTree)
         reflector = SimpleNamespace(reflect=lambda keys: dict.fromkeys(keys, tuples))
         monkeypatch.setattr(program, "Reflector", lambda *_: reflector)
-        return print_lists(Path("tree"), "fwd", layouts=layouts, dtypes=dtypes, lines=tuple(lines))
+        return print_lists(
+            Path("tree"), "fwd", layouts=layouts, dtypes=dtypes, lines=tuple(lines), compiler=None
+        )
 
     return run
 
@@ -108,14 +110,19 @@ def test_a_failing_compiler_is_one_message_and_a_program_is_built_again(monkeypa
     compiler.chmod(compiler.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path / "cache"))
 
+    asked = []
+
     class Hip:
+        resource_dir = tmp_path
+
         class compiler:
             command = (str(compiler),)
             identity = "fake"
 
-    monkeypatch.setattr(program, "find_hip_compiler", lambda arch: Hip)
+    monkeypatch.setattr(program, "find_hip_compiler", lambda arch, requested: asked.append(requested) or Hip)
     monkeypatch.setattr(program, "find_hip_root", lambda: tmp_path)
-    reflector = Reflector(BuilderTree(tmp_path / "tree"), ("gfx942",), ("CK_USE_XDL",))
+    reflector = Reflector(BuilderTree(tmp_path / "tree"), ("gfx942",), ("CK_USE_XDL",), "clang++-22")
+    assert asked == ["clang++-22"]
     with pytest.raises(ToolchainError, match=r"(?s)tree: its reflection does not compile.*x\.hpp:1:2: error"):
         reflector.reflect([KEY])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from types import SimpleNamespace
 
 import pytest
 
@@ -174,8 +175,23 @@ def test_no_compiler_says_what_to_install(monkeypatch, tmp_path):
         toolchain.find_hip_compiler("gfx950")
 
 
+@pytest.mark.parametrize(
+    ("status", "state", "found"),
+    [(0, FindingState.OK, "compiles with "), (1, FindingState.MISSING, "a.h: error: no half")],
+)
+def test_doctor_tries_host_code(monkeypatch, tmp_path, fake_clang, status, state, found):
+    """CK Builder's reflection is compiled so: headers of HIP and the compiler may not fit each other."""
+    hip = toolchain.find_hip_compiler("gfx942", fake_clang())
+    done = SimpleNamespace(returncode=status, stderr="In file a.h\na.h: error: no half\n")
+    monkeypatch.setattr(doctor, "search_hip_compilers", lambda *_, **__: ((hip,), ()))
+    monkeypatch.setattr(doctor, "find_hip_root", lambda: tmp_path)
+    monkeypatch.setattr(doctor, "ask", lambda command, timeout: done)
+    (finding,) = (one for one in doctor.findings() if one.topic == "HIP host code")
+    assert finding.state is state and finding.detail.startswith(found)
+
+
 def test_doctor_never_raises_and_names_one_command(monkeypatch, tmp_path):
-    monkeypatch.setattr(doctor, "search_hip_compilers", lambda: ((), ()))
+    monkeypatch.setattr(doctor, "search_hip_compilers", lambda *_, **__: ((), ()))
     monkeypatch.setattr(doctor, "find_hip_root", lambda: (_ for _ in ()).throw(ToolchainError("no headers")))
     monkeypatch.setenv("CK_ROOT", str(tmp_path))
     found = {finding.topic: finding for finding in doctor.findings()}
