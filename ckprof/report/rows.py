@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ckprof.model.kernel import SelectedKernel
 from ckprof.model.outcome import Status
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.model.ranking import Ranked
     from ckprof.model.results import RunResults
+
+
+#: a result is marked whose largest error is so many times that of other splits of its kernel
+LARGER_ERROR: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +83,11 @@ def rows_of_problem(results: RunResults, problem_index: int) -> list[ResultRow]:
     instances = {instance.key: instance for instance in results.instances}
     problem = results.problems[problem_index]
     compared = [timed for timed in results.baselines if timed.outcome.problem_index == problem_index]
+    ranking = results.ranking(problem_index)
+    least: dict[str, float] = {}
+    for outcome in (ranked.outcome for ranked in ranking):
+        if outcome.verification and (error := outcome.verification.max_error):
+            least[outcome.key] = min(error, least.get(outcome.key, error))
     return [
         ResultRow(
             rank=ranked.rank,
@@ -86,11 +95,11 @@ def rows_of_problem(results: RunResults, problem_index: int) -> list[ResultRow]:
             outcome=ranked.outcome,
             rates=rates(problem, instances[ranked.outcome.key], ranked.outcome),
             ratio=ranked.ratio,
-            note=_note(ranked),
+            note=_note(ranked, least.get(ranked.outcome.key)),
             tied=ranked.tied,
             ratios=_ratios(instances[ranked.outcome.key], ranked.outcome, compared),
         )
-        for ranked in results.ranking(problem_index)
+        for ranked in ranking
     ]
 
 
@@ -170,8 +179,11 @@ def _noise(measured: Measurement | None) -> str:
     return "noisy" if measured is not None and is_noisy(measured) else ""
 
 
-def _note(ranked: Ranked) -> str:
-    """Return what a reader of a time should know."""
+def _note(ranked: Ranked, least_error: float | None) -> str:
+    """Return what a reader of a time should know.
+
+    :param least_error: the kernel's largest error with the number of splits where that is least.
+    """
     outcome = ranked.outcome
     if outcome.measurement is None or outcome.measurement.time_ms <= 0:
         return ""
@@ -179,6 +191,9 @@ def _note(ranked: Ranked) -> str:
     if outcome.pruned:
         ratio = f"{factor(ranked.ratio)} the best, " if ranked.ratio is not None else ""
         notes.append(f"{ratio}left after {counted(len(outcome.rounds), 'round')}")
+    error = outcome.verification.max_error if outcome.verification else 0.0
+    if least_error and error >= LARGER_ERROR * least_error:
+        notes.append(f"{factor(error / least_error)} the rounding error of other splits")
     return ", ".join([*notes, *filter(None, [_noise(outcome.measurement)])])
 
 

@@ -56,6 +56,20 @@ def test_ties_and_noise_are_noted(results):
     assert "(statistical tie of 3)" in table
 
 
+def test_a_larger_rounding_error_than_that_of_other_splits_is_noted(results):
+    def split(key: str, number: int, error: float) -> Outcome:
+        one = timed(key, float(number), 0.001)
+        return replace(one, split_k=number, verification=replace(PASSED, max_error=error))
+
+    of_splits = (split("k0", 1, 0.02), split("k0", 16, 0.05), split("k0", 64, 0.12), split("k1", 64, 0.12))
+    rows = rows_of_problem(
+        replace(results, outcomes=(*of_splits, split("k2", 1, 0.0), split("k2", 2, 0.1))), 0
+    )
+    noted = {(row.outcome.key, row.outcome.split_k): row.note for row in rows}
+    assert noted.pop(("k0", 64)) == "6x the rounding error of other splits"
+    assert not any("rounding" in note for note in noted.values())
+
+
 def test_failures_keep_their_reason(results):
     assert all(row.note == "" for row in rows_of_problem(results, 0) if row.outcome.status is not Status.OK)
 
