@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from ckprof.compare.change import MOST_PASSES, Change, Verdict, judge_pairs, judge_visits
 from ckprof.compare.change import _kept_by_rate as kept_by_rate
@@ -135,10 +135,10 @@ def row_by_row(visits: Visits, policy: ChangePolicy) -> dict[tuple[int, int], Ch
             changes[row] = Change(log_ratio=float(found.change[row]), visits=1)
         elif few:
             sizes[row] = max(0, low - least, -high - least) / float(found.strict_sigma[row])
-            p_value = min(1.0, 2 * stats.t.sf(sizes[row], float(found.strict_freedom[row])))
+            p_value = min(1.0, 2 * scipy.stats.t.sf(sizes[row], float(found.strict_freedom[row])))
             sigma, freedom = float(found.sigma[row]), round(float(found.freedom[row]), 1)
             reach, inner = (
-                stats.t.ppf(share, freedom) * sigma
+                scipy.stats.t.ppf(share, freedom) * sigma
                 for share in ((1 + policy.confidence) / 2, policy.confidence)
             )
             same = -least < low - inner and high + inner < least
@@ -153,7 +153,7 @@ def row_by_row(visits: Visits, policy: ChangePolicy) -> dict[tuple[int, int], Ch
                 if same
                 else passes_needed(max(low, -high), max(high, -low), sigma, few, policy),
             )
-    tested = stats.false_discovery_control([one.p_value for one in changes.values()])
+    tested = scipy.stats.false_discovery_control([one.p_value for one in changes.values()])
     candidates = [
         row for row, p_value in zip(changes, tested, strict=True) if p_value <= policy.false_discovery_rate
     ]
@@ -235,7 +235,7 @@ def test_a_shift_of_all_rows_is_beyond_what_chance_shows(count: int) -> None:
         found, expected = judge_visits(visits, POLICY, same_clock=True)[1], new.mean() - old.mean()
         freedom = 2 * count - 2
         variance = (count * old.var() + count * new.var()) / max(freedom, 1)
-        reach = stats.t.ppf(0.99, freedom) * math.sqrt(2 * variance / count) if freedom else math.inf
+        reach = scipy.stats.t.ppf(0.99, freedom) * math.sqrt(2 * variance / count) if freedom else math.inf
         assert found.log_ratio == pytest.approx(expected)
         assert found.ratio == pytest.approx(math.exp(expected))
         assert found.unexplained == (abs(expected) - reach > math.log(1.02))
@@ -322,16 +322,16 @@ def test_pairs_have_verdicts() -> None:
     assert (one.visits, one.interval, one.error) == (1, None, None)
     assert slower.visits == 5
     assert slower.ratio == pytest.approx(math.exp(0.101))
-    expected = stats.t.interval(0.95, 4, 0.101, stats.sem([0.10, 0.11, 0.09, 0.10, 0.105]))
+    expected = scipy.stats.t.interval(0.95, 4, 0.101, scipy.stats.sem([0.10, 0.11, 0.09, 0.10, 0.105]))
     assert slower.interval == pytest.approx(expected, abs=1e-5)
-    test = stats.ttest_1samp([0.10, 0.11, 0.09, 0.10, 0.105], math.log(1.02), alternative="greater")
+    test = scipy.stats.ttest_1samp([0.10, 0.11, 0.09, 0.10, 0.105], math.log(1.02), alternative="greater")
     assert slower.p_value == pytest.approx(2 * test.pvalue, rel=1e-2)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.sampled_from([0.001, 0.02, 0.2]))
 def test_the_rate_of_false_discoveries_is_scipys(p_values: list[float], rate: float) -> None:
     kept = kept_by_rate(np.array(p_values), np.ones(len(p_values), bool), rate)
-    adjusted = stats.false_discovery_control(p_values, method="bh")
+    adjusted = scipy.stats.false_discovery_control(p_values, method="bh")
     for one, p_value in zip(kept, adjusted, strict=True):
         if not math.isclose(p_value, rate, rel_tol=1e-9):
             assert one == (p_value <= rate)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import special, stats
+import scipy
 
 from ckprof.compare.visits import Visits, common_change, contrasts
 from ckprof.compare.visits import _log_bias as log_bias
@@ -79,11 +79,11 @@ def likely_variances(residuals, freedoms):
     logs = np.log([one for one in known if one > 0])
     prior = 0 if len(known) < 2 else 4
     if len(logs) >= 20:
-        excess = np.var(logs, ddof=1) - special.polygamma(1, usual / 2)
-        prior = min(range(2, 61), key=lambda one: abs(special.polygamma(1, one / 2) - excess))
+        excess = np.var(logs, ddof=1) - scipy.special.polygamma(1, usual / 2)
+        prior = min(range(2, 61), key=lambda one: abs(scipy.special.polygamma(1, one / 2) - excess))
     center = 0.0
     if prior and len(logs):
-        below = [special.digamma(one / 2) - math.log(one / 2) for one in (usual, prior)]
+        below = [scipy.special.digamma(one / 2) - math.log(one / 2) for one in (usual, prior)]
         center = math.exp(np.mean(logs) - below[0] + below[1])
     for one, freedom in zip(own, freedoms, strict=True):
         total = prior + freedom
@@ -96,7 +96,7 @@ def one_by_one(visits: Visits, sides) -> dict[tuple[int, int], tuple[float, ...]
     rows, canaries = centered(visits.times, sides), centered(visits.canaries, sides)
     shared = np.zeros((problems, count))
     for problem, visit in np.ndindex(shared.shape):
-        shared[problem, visit] = stats.trim_mean(
+        shared[problem, visit] = scipy.stats.trim_mean(
             [one for one in rows[problem, :, visit] if math.isfinite(one)], 0.2
         )
     all_problems, parts, scatter = np.median(shared, axis=0), [], shared
@@ -263,20 +263,20 @@ def test_the_common_change_by_hand(times, old, change, error) -> None:
 def test_trimmed_means_are_those_of_scipy(count: int) -> None:
     values = np.random.default_rng(count).normal(size=(3, count, 2))
     padded = np.concatenate([values, np.full((3, 4, 2), np.nan)], axis=1)
-    assert trimmed_mean(padded) == pytest.approx(stats.trim_mean(values, 0.2, axis=1))
+    assert trimmed_mean(padded) == pytest.approx(scipy.stats.trim_mean(values, 0.2, axis=1))
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4.5, 10, 60, 300])
 def test_derivatives_of_log_gamma_are_scipys(freedom: float) -> None:
     half = freedom / 2
-    assert log_variance(freedom) == pytest.approx(float(special.polygamma(1, half)), rel=1e-4)
-    assert log_bias(freedom) == pytest.approx(float(special.digamma(half)) - math.log(half), rel=1e-4)
+    assert log_variance(freedom) == pytest.approx(float(scipy.special.polygamma(1, half)), rel=1e-4)
+    assert log_bias(freedom) == pytest.approx(float(scipy.special.digamma(half)) - math.log(half), rel=1e-4)
 
 
 def test_rows_have_the_variance_that_is_likely_for_them() -> None:
     """Variances as the model has them: on average, a likely one is that of the row, quiet or noisy."""
     chance = np.random.default_rng(4)
-    truth = 0.01**2 * 8.0 / stats.chi2(8).rvs(4000, random_state=chance)
+    truth = 0.01**2 * 8.0 / scipy.stats.chi2(8).rvs(4000, random_state=chance)
     residuals = np.sqrt(truth)[:, None] * chance.normal(size=(4000, 6))
     residuals -= np.repeat(residuals.reshape(4000, 2, 3).mean(axis=2), 3, axis=1)
     likely, average, freedom = moderated(residuals, np.full(4000, 4.0))
@@ -292,14 +292,14 @@ def test_rows_have_the_variance_that_is_likely_for_them() -> None:
 def test_the_priors_freedom_is_found_again(prior: float) -> None:
     """Variances drawn as the model has them (Smyth, 2004): of an inverse chi-square, then of chi-square."""
     chance = np.random.default_rng(1)
-    truth = prior / stats.chi2(prior).rvs(20000, random_state=chance)
-    seen = truth * stats.chi2(4).rvs(20000, random_state=chance) / 4
+    truth = prior / scipy.stats.chi2(prior).rvs(20000, random_state=chance)
+    seen = truth * scipy.stats.chi2(4).rvs(20000, random_state=chance) / 4
     assert prior_freedom(seen, 4.0) == pytest.approx(prior, rel=0.1)
 
 
 def test_rows_that_are_alike_or_not_at_all_have_priors_at_the_bounds() -> None:
     chance = np.random.default_rng(2)
-    alike = stats.chi2(4).rvs(5000, random_state=chance) / 4
+    alike = scipy.stats.chi2(4).rvs(5000, random_state=chance) / 4
     assert prior_freedom(alike, 4.0) == pytest.approx(60.0, abs=20)
     assert prior_freedom(alike * np.exp(chance.normal(0, 3, 5000)), 4.0) == 2.0
     assert prior_freedom(alike[:19], 4.0) == 4.0

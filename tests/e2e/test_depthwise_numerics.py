@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.signal import correlate
 
 from ckprof.measure.verify.storage import decode, encode
 from ckprof.model.catalog import Catalog
@@ -51,7 +51,7 @@ def by_scipy(problem: ConvProblem, image: NDArray, weight: NDArray) -> NDArray:
     result = np.zeros((problem.batch, problem.groups, 1, *problem.output))
     for n in range(problem.batch):
         for g in range(problem.groups):
-            full = correlate(padded[n, g, 0], weight[g, 0, 0], mode="valid", method="direct")
+            full = scipy.signal.correlate(padded[n, g, 0], weight[g, 0, 0], mode="valid", method="direct")
             result[n, g, 0] = full[steps]
     return result
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.signal import convolve, correlate
 
 from ckprof.measure.verify.storage import decode, encode
 from ckprof.model.instance import Instance
@@ -148,9 +148,9 @@ def by_scipy(direction: str, p: ConvProblem, first: NDArray, second: NDArray) ->
         steps = tuple(slice(None, None, stride) for stride in p.strides)
         for n, g, k, c in channels:
             taps = spread(second[g, k, ..., c], p.dilations)
-            result[n, ..., g, k] += correlate(padded[n, ..., g, c], taps, mode="valid", method="direct")[
-                steps
-            ]
+            result[n, ..., g, k] += scipy.signal.correlate(
+                padded[n, ..., g, c], taps, mode="valid", method="direct"
+            )[steps]
         return result
     if direction == "bwd_data":
         frame = np.zeros(
@@ -158,7 +158,9 @@ def by_scipy(direction: str, p: ConvProblem, first: NDArray, second: NDArray) ->
         )
         for n, g, k, c in channels:
             windows = spread(first[n, ..., g, k], p.strides)
-            full = convolve(windows, spread(second[g, k, ..., c], p.dilations), mode="full", method="direct")
+            full = scipy.signal.convolve(
+                windows, spread(second[g, k, ..., c], p.dilations), mode="full", method="direct"
+            )
             frame[(n, *map(slice, full.shape), g, c)] += full
         inside = tuple(slice(a, a + n) for n, (a, _) in zip(p.input, pads, strict=True))
         return frame[(slice(None), *inside)]
@@ -167,7 +169,9 @@ def by_scipy(direction: str, p: ConvProblem, first: NDArray, second: NDArray) ->
     taps = tuple(slice(None, (n - 1) * d + 1, d) for n, d in zip(p.filter, p.dilations, strict=True))
     for n, g, k, c in channels:
         windows = spread(first[n, ..., g, k], p.strides)
-        result[g, k, ..., c] += correlate(padded[n, ..., g, c], windows, mode="valid", method="direct")[taps]
+        result[g, k, ..., c] += scipy.signal.correlate(
+            padded[n, ..., g, c], windows, mode="valid", method="direct"
+        )[taps]
     return result
 
 

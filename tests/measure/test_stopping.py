@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from ckprof.errors import UsageError
 from ckprof.measure.stopping import CRITERIA, SamplingEnd, make_criterion
@@ -155,7 +155,7 @@ def test_the_entropy_is_that_of_scipy_and_its_line_that_of_numpy(seed, window):
     samples, length = drawn(seed), max(3, window)
 
     def entropy(seen):
-        return stats.entropy(np.unique(np.rint(seen / (0.01 * seen[0])), return_counts=True)[1], base=2)
+        return scipy.stats.entropy(np.unique(np.rint(seen / (0.01 * seen[0])), return_counts=True)[1], base=2)
 
     def finished(seen):
         if len(seen) < length:

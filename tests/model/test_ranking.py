@@ -9,9 +9,9 @@ from statistics import fmean
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from ckprof.model.outcome import Measurement, Outcome, RoundTime, Status, Verification
 from ckprof.model.ranking import (
@@ -96,19 +96,19 @@ def test_the_interval_of_a_time_is_students() -> None:
     """The variance of a median is pi / 2 times that of a mean; of one, what its process did is assumed."""
     for trials in ([1.0, 1.1], [2.0, 2.2, 1.9, 2.1, 2.05]):
         count, deviation = len(trials), np.std(np.log(trials), ddof=1)
-        reach = stats.t.ppf(0.975, count - 1) * deviation * math.sqrt(math.pi / 2 / (count + 0.5))
+        reach = scipy.stats.t.ppf(0.975, count - 1) * deviation * math.sqrt(math.pi / 2 / (count + 0.5))
         middle = math.exp(np.median(np.log(trials)))
         expected = middle * math.exp(-reach), middle * math.exp(reach)
         assert interval_of(trials) == pytest.approx(expected)
         assert time_of(trials[:3], process="").statistic == "median of 1 trial"
-    reach = 0.15 * stats.norm.ppf(0.975)
+    reach = 0.15 * scipy.stats.norm.ppf(0.975)
     assert interval_of([2.0]) == pytest.approx((2 * math.exp(-reach), 2 * math.exp(reach)))
 
 
 @pytest.mark.parametrize("samples", [[3.0], [4.0, 1.0], [5.0, 1.0, 2.5], [1.0, 9.0, 2.0, 4.0, 8.0, 3.0]])
 def test_a_visit_is_the_quartiles_of_its_samples(samples: list[float]) -> None:
     first, middle, third = np.percentile(samples, [25, 50, 75])
-    reach, centre = 0.15 * stats.norm.ppf(0.975), math.exp(np.median(np.log(samples)))
+    reach, centre = 0.15 * scipy.stats.norm.ppf(0.975), math.exp(np.median(np.log(samples)))
     for keep in (True, False):
         found = summarise(samples, "stdrel", keep_samples=keep)
         seen = (found.time_ms, found.spread_ms, found.min_ms, found.mean_ms, found.low_ms, found.high_ms)
@@ -252,7 +252,7 @@ def test_limits_are_those_of_the_noise(near: int, processes: int) -> None:
 def test_limits_without_rounds_are_those_of_samples_and_processes() -> None:
     kernels = [time_of([ms], "", spread_ms=spread) for ms, spread in ((1.0, 0.02), (1.5, 0.06), (4.0, 0.0))]
     for confidence in (0.95, 0.998):
-        process = math.sqrt(2) * stats.norm.ppf((1 + confidence) / 2) * 0.1
+        process = math.sqrt(2) * scipy.stats.norm.ppf((1 + confidence) / 2) * 0.1
         found = Field([*kernels[:2], replace(kernels[2], pruned=True)]).leads(confidence, process_sigma=0.1)
         assert found[0] == Interval(estimate=0.0, low=0.0, high=0.0)
         for lead, ratio, spread in zip(found[1:], (1.5, 4.0), (0.06, 0.02), strict=True):

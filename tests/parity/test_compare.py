@@ -7,9 +7,9 @@ import random
 from collections import Counter
 
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import linear_sum_assignment
 
 from ckprof.errors import InputError
 from ckprof.model.parity import FieldDifference, Loss, ParityFinding, Skipped
@@ -248,7 +248,7 @@ def test_many_are_paired_as_scipy_does(rows, columns):
     first, second = things(rng, rows, 30, 8), things(rng, columns, 30, 8)
     pairs = closest_pairs(first, second)
     costs = [[differing(one, other) for other in second] for one in first]
-    chosen = linear_sum_assignment(costs)
+    chosen = scipy.optimize.linear_sum_assignment(costs)
     assert len(pairs) == min(rows, columns)
     assert total(first, second, pairs) == sum(costs[i][j] for i, j in zip(*chosen, strict=True))
     assert closest_pairs(first, second) == pairs

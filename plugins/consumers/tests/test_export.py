@@ -8,7 +8,6 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-import pandas
 import pytest
 
 from ckprof.errors import InputError, UsageError
@@ -259,6 +258,8 @@ def test_rows_of_aiter_name_the_trees_kernel_by_both(registry, tmp_path):
     done = exported(registry, stored(tmp_path, attempts), tmp_path / "out", "aiter", **sources)
     (path,) = paths_of(done)
     assert 0 < done.entries < len(attempts)
+    import pandas
+
     table = pandas.read_csv(path).drop_duplicates().set_index(["cu_num", "B", "M", "N", "K"]).to_dict("index")
     for (units, batch, *_), row in table.items():
         assert (units, batch, row["splitK"], row["us"]) == (304, 1, 1, 250.0)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-import scipy.stats
+import scipy
 
 from ckprof.measure.worker.sampling import (
     MOST_LAUNCHES,

@@ -6,7 +6,6 @@ import json
 import random
 from pathlib import Path
 
-import pandas
 import pytest
 
 from ckprof.errors import ExitCode, InputError
@@ -138,6 +137,8 @@ def test_every_seeded_fault_is_named_and_nothing_else(tmp_path, tree, seed):
 
 def looked_up(path, key, columns):
     """What the owner's loader does: drop equal rows, make a unique index, ask it."""
+    import pandas
+
     table = pandas.read_csv(path).drop_duplicates()
     return table.set_index(list(columns)).to_dict("index").get(key)
 
@@ -308,6 +309,8 @@ def test_tables_that_are_merged_must_not_share_keys(ckprof, tmp_path):
     clean = base / "a8w8_tuned_gemm.csv.clean"
     clean.rename(base / "a8w8_tuned_gemm.csv")
     assert ckprof("audit", base).code == ExitCode.OK
+    import pandas
+
     merged = pandas.concat(
         [pandas.read_csv(path) for path in [*base.glob("*.csv"), *models.glob("mine_a8w8_t*")]]
     )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.optimize import least_squares
+import scipy
 
 from ckprof.model.gemm_work import KernelTraits
 from ckprof_plugins.directions._convolution.problem import ConvProblem
@@ -154,6 +154,8 @@ def test_the_solver_agrees_with_a_general_one() -> None:
     line = Line()
     pulls = np.zeros((0, 3)), np.zeros(0)
     vector, cost = solve(line, pulls, np.zeros(3), scale=0.1, steps=100)
-    other = least_squares(line.residuals, np.zeros(3), loss="soft_l1", f_scale=0.1, xtol=1e-12, ftol=1e-12)
+    other = scipy.optimize.least_squares(
+        line.residuals, np.zeros(3), loss="soft_l1", f_scale=0.1, xtol=1e-12, ftol=1e-12
+    )
     assert vector == pytest.approx(other.x, abs=2e-4)
     assert cost == pytest.approx(other.cost, rel=1e-5)
