@@ -279,9 +279,8 @@ class Fit:
 
         :param values: the others, along the last axis.
         """
-        columns = np.moveaxis(values, -1, 0)
         constant: dict[str, Any] = {name: self._constant[name] for name in OWN}
-        return KernelParameters(**constant | dict(zip(self._own, columns, strict=True)))
+        return KernelParameters(**constant | dict(zip(self._own, values.T, strict=True)))
 
     def _log_times_of(self, vector: Array) -> Array:
         """Return the predicted logarithms of the times."""

@@ -97,7 +97,7 @@ def _normal_equations(equations: Equations, vector: Array, scale: float) -> tupl
     for residuals, columns, jacobian in equations.blocks(vector):
         trust = 1 / np.sqrt(1 + (residuals / scale) ** 2)
         weighted = jacobian * trust[:, None]
-        matrix[np.ix_(columns, columns)] += np.einsum("ri,rj->ij", jacobian, weighted)
+        matrix[columns[:, None], columns] += np.einsum("ri,rj->ij", jacobian, weighted)
         gradient[columns] += np.einsum("rc,r->c", weighted, residuals)
     return matrix, gradient
 
@@ -109,20 +109,20 @@ def _solved(matrix: Array, right: Array) -> Array:
     share come last, and only what is not zero is worked on.
     """
     order = np.argsort((matrix != 0).sum(axis=0), kind="stable")
-    lower = matrix[np.ix_(order, order)]
+    lower = matrix[order[:, None], order]
     values: Array = right[order]
-    below: list[NDArray[np.intp]] = []
+    below: list[tuple[NDArray[np.intp], Array]] = []
     for column in range(len(values)):
         lower[column:, column] /= lower[column, column] ** 0.5
-        rows = column + 1 + np.flatnonzero(lower[column + 1 :, column])
+        rows = column + 1 + lower[column + 1 :, column].nonzero()[0]
         factors = lower[rows, column]
-        lower[np.ix_(rows, rows)] -= factors[:, None] * factors
+        lower[rows[:, None], rows] -= factors[:, None] * factors
         values[column] /= lower[column, column]
         values[rows] -= factors * values[column]
-        below.append(rows)
+        below.append((rows, factors))
     for column in reversed(range(len(values))):
-        rows = below[column]
-        values[column] -= (lower[rows, column] * values[rows]).sum()
+        rows, factors = below[column]
+        values[column] -= (factors * values[rows]).sum()
         values[column] /= lower[column, column]
     solution: Array = np.empty_like(values)
     solution[order] = values
