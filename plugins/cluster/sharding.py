@@ -306,7 +306,8 @@ class ShardedProblem:
         if anchor is None:
             # one device looks for an anchor, among more kernels each time
             dealt = [next(deal(todo, math.ceil(len(todo) / self._lead)))]
-            self._todo = [cell for cell in todo if cell not in {*dealt[0]}]
+            first = {*dealt[0]}
+            self._todo = [cell for cell in todo if cell not in first]
             self._lead *= 2
         else:
             dealt = list(deal(todo, math.ceil(len(todo) / part_size(len(self.cells), self.parts))))

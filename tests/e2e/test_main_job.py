@@ -52,10 +52,7 @@ def ckprof_after_report(command, exit_code):
 """
 
 
-def test_table_with_the_best_configuration(
-    ckprof: Ckprof, short_list: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv(LAST_LEVEL_CACHE_VARIABLE)  # flushes what this machine has, as users do
+def test_table_with_the_best_configuration(ckprof: Ckprof, short_list: Path) -> None:
     called = ckprof("run", "fwd", "--conf", short_list, "--problem", SMALL, "--max-time", "0.05").ok()
     assert f"read {short_list}: 5 lines, 4 instances; dropped lines: 1 comment" in called.err
     assert "built 4 of 4 kernels" in called.err
@@ -99,7 +96,10 @@ def test_no_instance_supports_the_problem(ckprof: Ckprof, short_list: Path) -> N
 
 
 @pytest.mark.thorough
-def test_without_verification_nothing_is_ranked(ckprof: Ckprof, short_list: Path) -> None:
+def test_without_verification_nothing_is_ranked(
+    ckprof: Ckprof, short_list: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(LAST_LEVEL_CACHE_VARIABLE)  # flushes what this machine has, as users do
     called = ckprof(
         "run", "fwd", "--conf", short_list, "--problem", SMALL, "--instance", "1", "--no-verify",
         "--max-time", "0.02",

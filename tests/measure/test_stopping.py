@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -138,7 +139,8 @@ def test_the_standard_deviation_is_that_of_numpy(seed, window):
         return np.std(values, ddof=1) / np.mean(values)
 
     def finished(seen):
-        noises = [noise(seen[:count]) for count in range(2, len(seen) + 1)][-max(2, window) :]
+        first = max(2, len(seen) + 1 - max(2, window))
+        noises = [noise(seen[:count]) for count in range(first, len(seen) + 1)]
         if not noises:
             return False
         if noises[-1] <= 0.005 or noises[-1] / len(seen) ** 0.5 <= 5e-4:
@@ -154,13 +156,15 @@ def test_the_standard_deviation_is_that_of_numpy(seed, window):
 def test_the_entropy_is_that_of_scipy_and_its_line_that_of_numpy(seed, window):
     samples, length = drawn(seed), max(3, window)
 
-    def entropy(seen):
-        return scipy.stats.entropy(np.unique(np.rint(seen / (0.01 * seen[0])), return_counts=True)[1], base=2)
+    @cache
+    def entropy(count):
+        values = np.rint(samples[:count] / (0.01 * samples[0]))
+        return scipy.stats.entropy(np.unique(values, return_counts=True)[1], base=2)
 
     def finished(seen):
         if len(seen) < length:
             return False
-        entropies = [entropy(seen[:count]) for count in range(len(seen) - length + 1, len(seen) + 1)]
+        entropies = [entropy(count) for count in range(len(seen) - length + 1, len(seen) + 1)]
         places = np.arange(length)
         slope, start = np.polyfit(places, entropies, 1)
         residual = np.sqrt(np.mean((entropies - slope * places - start) ** 2))

@@ -11,8 +11,8 @@ from plugins.cluster.tests.benchmarks.cluster_model import GOAL
 from plugins.cluster.tests.benchmarks.cluster_simulation import Cluster, simulate
 
 #: as many problems for each device as the benchmark has
-COSTS = Costs(problems=200)
-FLEET = Fleet(devices=100)
+COSTS = Costs(problems=100)
+FLEET = Fleet(devices=50)
 
 
 def test_a_small_cluster_is_as_busy_as_a_large_one():
@@ -24,7 +24,7 @@ def test_a_small_cluster_is_as_busy_as_a_large_one():
 
 def test_workers_that_are_lost_cost_time_and_no_problem():
     often = simulate(replace(COSTS, mtbf_h=0.2), FLEET)
-    assert often.problems == 200
+    assert often.problems == 100
     assert often.units > simulate(replace(COSTS, mtbf_h=1e6), FLEET).units
     # nobody waits for silent ones where devices have nothing to do
     patient = simulate(replace(COSTS, mtbf_h=0.2, doubt_s=60.0), FLEET)
@@ -36,7 +36,7 @@ def test_a_pair_that_hangs_does_so_once():
     cluster = Cluster(costs, FLEET)
     pairs = sum(map(len, cluster.hanging))
     result = cluster.run()
-    assert result.problems == 200 and result.hangs == pairs > 50
+    assert result.problems == 100 and result.hangs == pairs > 25
     assert result.busy >= 0.87 and result.hung < 0.15
     # workers that do not name them: others wait, and try them as well
     silent = simulate(replace(costs, suspect_s=1e9), FLEET)

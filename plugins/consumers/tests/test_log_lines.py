@@ -109,12 +109,12 @@ def test_logs_are_neither_tables_nor_json(tmp_path):
         ),
     ],
 )
-def test_a_line_of_a_megabyte_takes_no_longer_than_many_short_ones(identifier, part):
+def test_a_long_line_takes_no_longer_than_many_short_ones(identifier, part):
     identifier.identify(f"{part} {TYPE}")
-    line = part * ((1 << 20) // len(part))
+    line = part * ((1 << 18) // len(part))
     begin = time.process_time()
     identifier.identify(line)
-    # a second is usual; a search whose time is that of the square of the length takes hours
+    # a quarter of a second is usual; a search in the square of the length takes many minutes
     assert time.process_time() - begin < 20
 
 
