@@ -99,6 +99,13 @@ def pytest_configure(config):
         os.environ.setdefault("CXX", str(QUICK_COMPILER))
 
 
+@pytest.hookimpl(optionalhook=True, wrapper=True)
+def pytest_xdist_auto_num_workers():
+    """Have one process more than there are cores: some tests wait for what they have started."""
+    count = yield
+    return count if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else count + 1
+
+
 def pytest_cmdline_main(config):
     """Give each process of pytest-xdist neighbouring tests: what a module shares is made once, mostly."""
     if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
