@@ -55,6 +55,8 @@ SETTINGS = tomllib.loads((ROOT / ".ci" / "mutants.toml").read_text())
 LEAST_KILLED, MOST_EQUIVALENT = 0.92, 0.03
 #: a mutant whose loop never ends is killed after this multiple of the time without one, and these seconds
 PATIENCE, LEAST_SECONDS = 5, 20
+#: what decorators and bases of records say
+OF_RECORDS = ("frozen", "kw_only", "slots")
 #: what is no change: a member of an enum equals itself alone, and small numbers that are equal are the same
 COMPARED = "core/ReplaceComparisonOperator_"
 MEMBER = re.compile(r"is (not )?[A-Z]\w*\.[A-Z][A-Z0-9_]*\b")
@@ -98,14 +100,23 @@ def mutants_of(modules: Iterable[str]) -> list[MutationSpec]:
 def not_run(path: Path) -> set[tuple[int, int]]:
     """Return lines and columns of a module that nothing evaluates.
 
-    These are annotations, what only type checkers see, and the ``*`` in front of arguments that have to be
-    named, which cosmic-ray takes for a product.
+    These are annotations, what only type checkers see, what they alone see to (that fields of records are
+    named, and nothing assigns to them) and the ``*`` in front of arguments that have to be named, which
+    cosmic-ray takes for a product.
     """
     found: set[tuple[int, int]] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.arguments) and node.kwonlyargs:
             first = node.kwonlyargs[0]
             found |= {(first.lineno, first.col_offset - 3), (first.lineno - 1, first.col_offset)}
+        if isinstance(node, ast.ClassDef):
+            calls = (node, *(call for call in node.decorator_list if isinstance(call, ast.Call)))
+            found |= {
+                (one.value.lineno, one.value.col_offset)
+                for call in calls
+                for one in call.keywords
+                if one.arg in OF_RECORDS
+            }
         checked = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         unseen = [node.test, *node.body] if isinstance(node, ast.If) and checked else []
         for part in (getattr(node, "annotation", None), getattr(node, "returns", None), *unseen):

@@ -73,7 +73,7 @@ _LINES: Final = msgspec.json.Decoder(ShardLine, dec_hook=decode_problem)
 _NOTHING: Final = "the line holds no attempt, no baseline and no mark"
 _HEADER_START: Final = b'{"schema"'
 #: bytes that are looked at together
-_PIECE_BYTES: Final = 2**20
+_PIECE_BYTES: Final = 65_536
 #: JSON has no infinity
 _INFINITE: Final = sys.float_info.max
 

@@ -26,6 +26,7 @@ from ckprof.store.shard import (
     BadLine,
     ShardWriter,
     attempt_line,
+    decode_attempt,
     decode_lines,
     find_shards,
     header_line,
@@ -80,11 +81,25 @@ def test_late_marks_are_merged(tmp_path):
         assert [one.marks for one in writer.reader] == [(Mark.DROPPED,)]
 
 
+def test_what_a_store_has_is_counted(tmp_path):
+    made = [make_attempt(n, n) for n in range(9)]
+    with StoreWriter(tmp_path / "r.db") as writer:
+        for attempt in made[4:]:
+            writer.append(attempt)
+        assert merge(writer, [write_shard(tmp_path, *made)]) == (4, 5, [])
+
+
 def test_an_infinite_error_survives(tmp_path):
     attempt = make_attempt()
     check = replace(attempt.verification, max_error=math.inf, wrong_elements=3)
-    attempt = replace(attempt, status=Status.WRONG_RESULT, measurement=None, verification=check)
-    assert [line.attempt for line in read_lines(write_shard(tmp_path, attempt))] == [attempt]
+    failed = replace(attempt, status=Status.WRONG_RESULT, measurement=None, verification=check)
+    assert [line.attempt for line in read_lines(write_shard(tmp_path, failed))] == [failed]
+    # as records of other files, whose samples may be apart
+    for samples in ((), (1.0, 2.0)):
+        assert decode_attempt(json.loads(attempt_line(failed))["attempt"], samples) == failed
+        found = decode_attempt(json.loads(attempt_line(attempt))["attempt"], samples)
+        expected = samples or attempt.measurement.samples_ms
+        assert found == replace(attempt, measurement=replace(attempt.measurement, samples_ms=expected))
 
 
 def test_a_torn_last_line_is_reported_and_the_rest_used(tmp_path):
@@ -140,12 +155,13 @@ def test_other_files_are_rejected(tmp_path):
         list(read_lines(*find_shards([other])))
     with pytest.raises(StoreError, match="no shard"):
         find_shards([tmp_path])
-    for text in ('{"a": 1}\n', "{}", "{}\n", "[]"):
+    named = '{"schema": "%s", "version": %s}\n'
+    for text in ("{}", "{}\n", "[]", named % ("other", 1), named % ("ckprof.attempts", '"1"')):
         other.write_text(text)
         with pytest.raises(NotAStoreError):
             list(read_lines(*find_shards([other])))
-    other.write_text('{"schema": "ckprof.attempts", "version": 99}\n')
-    with pytest.raises(NewerStoreError, match="99"):
+    other.write_text(named % ("ckprof.attempts", 2))
+    with pytest.raises(NewerStoreError, match="version 2"):
         list(read_lines(*find_shards([other])))
 
 
@@ -190,7 +206,7 @@ def test_pieces_of_a_shard_are_read_as_all_of_it(tmp_path, monkeypatch):
     path = write_shard(tmp_path, *(make_attempt(n, n) for n in range(3)))
     lines = path.read_bytes().splitlines(keepends=True)
     assert lines[0] == header_line() == b'{"schema":"ckprof.attempts","version":1}\n'
-    assert lines[1] == attempt_line(make_attempt(0, 0))
+    assert lines[1] == attempt_line(make_attempt(0, 0)) and [*json.loads(lines[1])] == ["attempt"]
     lines[2:2] = [b"{}x\n"]
     path.write_bytes(b"".join(lines) + b"torn")
     expected = list(read_lines(path))
@@ -204,16 +220,18 @@ def test_pieces_of_a_shard_are_read_as_all_of_it(tmp_path, monkeypatch):
 def test_a_shard_is_on_the_disk_when_it_was_asked_to_be(tmp_path, monkeypatch):
     synced = []
     monkeypatch.setattr(os, "fsync", synced.append)
-    for sync_s, expected in ((0.0, [1, 2, 2, 2, 2]), (1e9, [0, 0, 1, 1, 1])):
+    for options, expected in (({}, [1, 2, 2, 2, 2]), ({"sync_s": 1e9}, [0, 0, 1, 1, 1])):
         synced.clear()
-        shard = ShardWriter(tmp_path, sync_s=sync_s)
+        shard = ShardWriter(tmp_path, **options)
         counts = [len(synced)]
         assert shard.append(make_attempt()) is True
         for step in (lambda: None, shard.sync, shard.sync, shard.close):
             step()
             counts.append(len(synced))
-        shard.close()
-        assert counts == expected, sync_s
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "close", None)
+            shard.close()
+        assert counts == expected, options
         assert len([*read_lines(shard.path)]) == 1
     # at most so many seconds after the last time
     clock = [100.0]
@@ -228,7 +246,9 @@ def test_a_shard_is_on_the_disk_when_it_was_asked_to_be(tmp_path, monkeypatch):
 def test_no_shard_is_written_over(tmp_path, monkeypatch):
     monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=1))
     first = write_shard(tmp_path / "made" / "folders")
-    assert first.name.startswith(f"{platform.node()}-{os.getpid()}-") and first.suffix == ".ndjson"
+    assert first.name == f"{platform.node()}-{os.getpid()}-00000000.ndjson"
+    (tmp_path / "plain").touch()
+    assert first.stat().st_mode == (tmp_path / "plain").stat().st_mode
     with pytest.raises(StoreError, match="cannot make the shard: File exists"):
         ShardWriter(first.parent)
     second = write_shard(tmp_path)
