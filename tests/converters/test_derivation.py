@@ -190,7 +190,8 @@ def test_a_vector_is_of_one_element_or_of_an_even_number(operand):
 def test_one_wave_loads_a_side_of_the_tile_at_once(step, first):
     # 64 lanes: 256 elements of vectors of 4, 128 of vectors of 2
     just = {"tile_m": 9999, "tile_k": 9999, first: 256, "tile_n": 128, "vector_size_a": 4, "vector_size_b": 2}
-    assert rule_of(step, **just) is None
+    for fewer in ({}, {first: 255}, {"tile_n": 127}):
+        assert rule_of(step, **{**just, **fewer}) is None
     rule, reason = rule_of(step, **{**just, first: 257})
     assert rule == DropRule.ONE_WAVE_COVERAGE.value
     assert reason == f"{first} 257 exceeds 256, what one wave loads with vector_size_a 4"

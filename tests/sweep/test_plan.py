@@ -257,9 +257,9 @@ def test_what_is_not_supported_has_not_failed():
 def test_kernels_that_are_given_up_are_cells_and_named_up_to_twenty():
     lost = {"status": "run_error", "device_lost": True, "marks": Mark.NOT_LAUNCHED.value, **FAILED}
     killing = [visit(kernel, **lost) for kernel in (0, 1) for _ in range(MOST_DEVICES_LOST)]
-    plan = sweep_of({index: killing for index in (0, 2)}, splits=(1, 2))
+    plan = sweep_of({index: killing for index in (0, 2)}, splits=(1, 2, 4))
     assert plan.given_up == [(0, "kernel_0"), (0, "kernel_1"), (2, "kernel_0"), (2, "kernel_1")]
-    assert (plan.cells, plan.known) == (18, 0)
+    assert (plan.cells, plan.known) == (27, 0)
     lines = given_up_lines(plan)
     assert lines == [line for line in describe(plan) if line.startswith("excluded: ")] and len(lines) == 4
     assert lines[3] == (
@@ -304,9 +304,9 @@ def test_only_cells_that_take_part_are_ranked():
 
 
 def test_times_and_spreads_of_before_are_those_of_the_rounds():
-    ranking = planned(visit(0, time_ms=2.0, spread_ms=0.5), visit(1, spread_ms=None))
+    ranking = planned(visit(0, time_ms=4.0, spread_ms=0.5), visit(1, spread_ms=None))
     times = ranking.ranking._times
-    assert times.of(cell(0)) == {1: [Timing(time_ms=2.0, spread=0.25, process="a/0")]}
+    assert times.of(cell(0)) == {1: [Timing(time_ms=4.0, spread=0.125, process="a/0")]}
     assert times.of(cell(1)) == {1: [Timing(time_ms=1.0, spread=0.0, process="a/0")]}
 
 
