@@ -28,7 +28,10 @@ def play(times, *, options=None, on_visit=lambda report: None, **device):
 @pytest.mark.parametrize("seed", range(2))
 def test_dropping_slow_kernels_saves_two_thirds_of_the_time(seed):
     times = spread_times(60, seed)
-    chosen, short = play(times, options=RoundOptions(seed=seed), seed=seed)
+    reports = []
+    chosen, short = play(times, options=RoundOptions(seed=seed), seed=seed, on_visit=reports.append)
+    for cell, ratio in (one for report in reports for one in report.dropped.items()):
+        assert ratio == pytest.approx(times[cell] / min(times.values()), rel=0.1)
     every, long = play(times, options=RoundOptions(seed=seed, exhaustive=True), seed=seed + 100)
     assert long.cost_ms >= 3 * short.cost_ms
     fastest = min(times.values())
@@ -254,9 +257,8 @@ def test_overhead_per_outcome_is_small():
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"keep_within": -0.1},
-        {"tie": float("nan")},
-        {"confidence": 1.0},
+        *({"keep_within": -0.1}, {"tie": float("nan")}, {"tie": float("inf")}, {"passes": 0}),
+        *({"confidence": 1.0}, {"confidence": 0.49}, {"confidence": -0.5}),
         {"min_rounds": 0},
         {"min_rounds": 5, "max_rounds": 4},
     ],
@@ -264,6 +266,8 @@ def test_overhead_per_outcome_is_small():
 def test_options_out_of_range_are_rejected(wrong):
     with pytest.raises(UsageError, match=next(iter(wrong))):
         RoundOptions(**wrong)
+    least = {"keep_within": 0.0, "tie": 0.0, "confidence": 0.5, "min_rounds": 1, "max_rounds": 1, "passes": 1}
+    assert RoundOptions(**least).least_rounds == 1
 
 
 def test_more_kernels_than_a_seed_could_order_by_chance():

@@ -136,11 +136,7 @@ def test_a_good_instance_breaks_no_rule(make_instance):
     ("rule", "changes"),
     [
         ("direction", {"direction": "sideways"}),
-        ("layout", {"layout": "ngchw"}),
-        ("wave-divides-tile", {"tile_m": 96}),
         ("wave-divides-tile", {"warp_k": 3}),
-        ("vector-size", {"vector_size_a": 3}),
-        ("smem-buffering", {"pipeline": "compv4"}),
         ("smem-buffering", {"pipeline": "comp_async"}),
         *(
             ("smem-buffering", {"pipeline": name, "double_smem_buffer": True})
@@ -157,10 +153,6 @@ def test_a_good_instance_breaks_no_rule(make_instance):
         (
             "explicit-gemm",
             {"explicit_gemm": True, "specialization": "filter1x1_stride1_pad0", "pipeline": "wavelet"},
-        ),
-        (
-            "explicit-gemm",
-            {"explicit_gemm": True, "specialization": "filter1x1_stride1_pad0", "num_groups_to_merge": 2},
         ),
     ],
 )
