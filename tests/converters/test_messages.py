@@ -16,122 +16,94 @@ EXPLICIT = line("backward_weight_explicit")
 NATIVE = line("native_backward_weight")
 WEIGHT_V3 = line("backward_weight_v3")
 
-#: family, changed argument, new text, where the message points (an argument), message
+#: family, changed argument at which the message points, new text, message
 ARGUMENTS = [
-    ("forward", 1, "two", 1, "expected an integer for ndim (argument 1), got 'two'"),
-    ("forward", 2, "nhwgc", 2, "expected a tensor layout for layout_input (argument 2), got 'nhwgc'"),
-    ("forward", 4, "Empty", 4, "expected a tuple for layout_extra (argument 4), got 'Empty'"),
+    ("forward", 1, "two", "expected an integer for ndim (argument 1), got 'two'"),
+    ("forward", 2, "nhwgc", "expected a tensor layout for layout_input (argument 2), got 'nhwgc'"),
+    ("forward", 4, "Empty", "expected a tuple for layout_extra (argument 4), got 'Empty'"),
     (
-        *("forward", 6, "half", 6),
+        *("forward", 6, "half"),
         "expected one of fp32, fp16, bf16, tf32, fp64, fp8, bf8, s8, s32 for type_a (argument 6), got 'half'",
     ),
-    ("forward", 12, "1", 12, "expected the name of an operation for operation_a (argument 12), got '1'"),
+    ("forward", 12, "1", "expected the name of an operation for operation_a (argument 12), got '1'"),
     (
-        *("forward", 15, "Filter5x5", 15),
+        *("forward", 15, "Filter5x5"),
         "expected one of Default, OddC, Filter1x1Pad0, Filter1x1Stride1Pad0, Filter3x3 "
         "for specialization (argument 15), got 'Filter5x5'",
     ),
+    ("forward", 16, "Pad", "expected a padding such as MNKPadding for gemm_padding (argument 16), got 'Pad'"),
+    ("forward", 17, "one", "expected an integer for prefetch_stages (argument 17), got 'one'"),
+    ("forward", 19, "x", "expected an integer for tile_m (argument 19), got 'x'"),
+    ("forward", 19, "", "expected an integer for tile_m (argument 19), got ''"),
+    ("forward", 19, "-64", "expected an integer for tile_m (argument 19), got '-64'"),
+    ("forward", 19, "6_4", "expected an integer for tile_m (argument 19), got '6_4'"),
+    ("forward", 19, "0", "expected a positive integer for tile_m (argument 19), got '0'"),
     (
-        "forward",
-        16,
-        "Pad",
-        16,
-        "expected a padding such as MNKPadding for gemm_padding (argument 16), got 'Pad'",
-    ),
-    ("forward", 17, "one", 17, "expected an integer for prefetch_stages (argument 17), got 'one'"),
-    ("forward", 19, "x", 19, "expected an integer for tile_m (argument 19), got 'x'"),
-    ("forward", 19, "", 19, "expected an integer for tile_m (argument 19), got ''"),
-    ("forward", 19, "-64", 19, "expected an integer for tile_m (argument 19), got '-64'"),
-    ("forward", 19, "6_4", 19, "expected an integer for tile_m (argument 19), got '6_4'"),
-    ("forward", 19, "0", 19, "expected a positive integer for tile_m (argument 19), got '0'"),
-    (
-        *("forward", 19, "1234567890", 19),
+        *("forward", 19, "1234567890"),
         "expected an integer of at most nine digits for tile_m (argument 19), got '1234567890'",
     ),
     (
-        *("forward", 23, "9" * 5000, 23),
+        *("forward", 23, "9" * 5000),
         "expected an integer of at most nine digits for k1_b (argument 23), got '" + "9" * 57 + "...'",
     ),
     (
-        *("forward", 28, "Seq(4,,1)", 28),
+        *("forward", 28, "Seq(4,,1)"),
         "expected a sequence such as Seq(4,64,1) for cluster_lengths_a (argument 28), got 'Seq(4,,1)'",
     ),
+    ("forward", 34, "True", "expected one of 0, 1, false, true for lds_extra_a (argument 34), got 'True'"),
     (
-        "forward",
-        34,
-        "True",
-        34,
-        "expected one of 0, 1, false, true for lds_extra_a (argument 34), got 'True'",
-    ),
-    (
-        *("forward", 48, "v1", 48),
+        *("forward", 48, "v1"),
         "expected one of Default, Intrawave, Interwave for loop_scheduler (argument 48), got 'v1'",
     ),
     (
-        *("forward_v3", 45, "Wave", 45),
+        *("forward_v3", 45, "Wave"),
         "expected one of Intrawave, Interwave for scheduler (argument 45), got 'Wave'",
     ),
-    ("forward_v3", 46, "v9", 46, "expected one of v1, v2, v3, v4, v5 for version (argument 46), got 'v9'"),
-    (
-        "forward_v3",
-        49,
-        "yes",
-        49,
-        "expected one of 0, 1, false, true for direct_load (argument 49), got 'yes'",
-    ),
+    ("forward_v3", 46, "v9", "expected one of v1, v2, v3, v4, v5 for version (argument 46), got 'v9'"),
+    ("forward_v3", 49, "yes", "expected one of 0, 1, false, true for direct_load (argument 49), got 'yes'"),
     # What the arguments mean together.
-    ("forward", 2, "GNHWC", 2, "unknown layout GNHWC/GKYXC/NHWGK of input/weight/output (known: "),
-    ("forward", 1, "3", 1, "3 spatial dimensions do not fit layout nhwgc, which has 2"),
-    ("forward", 11, "bf16", 11, "data types within a line must agree: type_a is fp16, type_output is bf16"),
-    ("forward", 24, "32", 25, "the MMA tile must be square, got 32x16"),
-    ("forward", 19, "65", 19, "tile_m 65 is no multiple of 16 x 4 (MMA tile x repeats per wave)"),
-    ("forward", 20, "8", 20, "tile_n 8 is no multiple of 16 x 1 (MMA tile x repeats per wave)"),
-    ("forward", 18, "96", 18, "block size 96 is no multiple of 64, the lanes of 1x1 waves"),
-    ("forward", 18, "32", 18, "block size 32 is no multiple of 64, the lanes of 1x1 waves"),
+    ("forward", 2, "GNHWC", "unknown layout GNHWC/GKYXC/NHWGK of input/weight/output (known: "),
+    ("forward", 1, "3", "3 spatial dimensions do not fit layout nhwgc, which has 2"),
+    ("forward", 11, "bf16", "data types within a line must agree: type_a is fp16, type_output is bf16"),
+    ("forward", 19, "65", "tile_m 65 is no multiple of 16 x 4 (MMA tile x repeats per wave)"),
+    ("forward", 20, "8", "tile_n 8 is no multiple of 16 x 1 (MMA tile x repeats per wave)"),
+    ("forward", 18, "96", "block size 96 is no multiple of 64, the lanes of 1x1 waves"),
+    ("forward", 18, "32", "block size 32 is no multiple of 64, the lanes of 1x1 waves"),
+    ("native_forward", 13, "80", "tile_m 80 is no multiple of 2 x 16 (waves x MMA tile)"),
+    ("native_backward_data", 14, "16", "tile_n 16 is no multiple of 2 x 16 (waves x MMA tile)"),
     (
-        *("native_forward", 13, "80", 13),
-        "tile_m 80 is no multiple of 2 x 16 (waves x MMA tile)",
-    ),
-    ("native_backward_data", 14, "16", 14, "tile_n 16 is no multiple of 2 x 16 (waves x MMA tile)"),
-    (
-        "backward_weight_v3",
-        44,
-        "2",
-        44,
+        *("backward_weight_v3", 44, "2"),
         "expected one of 0, 1, false, true for direct_load (argument 44), got '2'",
     ),
-    ("backward_data", 23, "4", 23, "K1 of both operands must agree, got 8 and 4"),
+    ("backward_data", 23, "4", "K1 of both operands must agree, got 8 and 4"),
     (
-        *("backward_weight_explicit", 2, "BlkTile: 128x128", 2),
+        *("backward_weight_explicit", 2, "BlkTile: 128x128"),
         "expected 3 integers joined by x for tile (argument 2), got '128x128'",
     ),
+    ("backward_weight_explicit", 4, "K2: 4x4", "expected 'K1: ...' for k1_pair (argument 4), got 'K2'"),
+    ("backward_weight_explicit", 4, "4x4", "expected 'K1: ...' for k1_pair (argument 4), got '4x4'"),
     (
-        *("backward_weight_explicit", 4, "K2: 4x4", 4),
-        "expected 'K1: ...' for k1_pair (argument 4), got 'K2'",
-    ),
-    ("backward_weight_explicit", 4, "4x4", 4, "expected 'K1: ...' for k1_pair (argument 4), got '4x4'"),
-    (
-        *("backward_weight_explicit", 6, "VmemReadVec: 8x8", 6),
+        *("backward_weight_explicit", 6, "VmemReadVec: 8x8"),
         "expected vector widths such as 8x8xSeq(4) for vectors (argument 6), got '8x8'",
     ),
     (
-        *("native_backward_weight", 24, "LEAN", 24),
+        *("native_backward_weight", 24, "LEAN"),
         "expected one of BASIC_V1, MEMORY, COMPUTE_V3, COMPUTE_V4, COMPUTE_V5, COMPUTE_V6, BASIC_ASYNC_V1, "
         "COMPUTE_ASYNC, COMPUTE_TDM_V1, COMPUTE_TDM_V2, WAVELET for pipeline_name, got 'LEAN'",
     ),
     (
-        *("native_backward_weight", 33, "3", 33),
+        *("native_backward_weight", 33, "3"),
         "expected one of 0, 1, 2 for streamk_reduction_strategy (argument 33), got '3'",
     ),
     (
-        *("native_backward_weight", 32, "0", 32),
+        *("native_backward_weight", 32, "0"),
         "stream-K is not enabled: expected no reduction strategy and no persistence flag (32 arguments)",
     ),
     (
-        *("short_forward_v3", 16, "BlkGemmPipelineVersion: v7", 16),
+        *("short_forward_v3", 16, "BlkGemmPipelineVersion: v7"),
         "expected one of v1, v2, v3, v4, v5, v6 for version (argument 16), got 'v7'",
     ),
-    ("depthwise", 1, "a", 1, "expected an integer for tile_h (argument 1), got 'a'"),
+    ("depthwise", 1, "a", "expected an integer for tile_h (argument 1), got 'a'"),
 ]
 
 
@@ -143,17 +115,15 @@ def _columns_of_value(text, position):
 
 
 @pytest.mark.parametrize(
-    ("family", "position", "value", "place", "message"),
-    ARGUMENTS,
-    ids=[f"{a[0]}-{a[4][:50]}" for a in ARGUMENTS],
+    ("family", "position", "value", "message"), ARGUMENTS, ids=[f"{a[0]}-{a[3][:50]}" for a in ARGUMENTS]
 )
-def test_wrong_arguments(errors_of, family, position, value, place, message):
+def test_wrong_arguments(errors_of, family, position, value, message):
     text = change(line(family), position, value)
     request = {"layout": find_layout("nhwgc"), "dtype": DataType.FP16} if family in SHORT else {}
     (found,) = errors_of("# first", f"  {text}", **request)
     start, _, rest = found.partition(": ")
     assert rest == message or (message.endswith("(known: ") and rest.startswith(message))
-    assert start == f"list.conf:2:{2 + _columns_of_value(text, place)}"
+    assert start == f"list.conf:2:{2 + _columns_of_value(text, position)}"
 
 
 OTHERS = [
@@ -164,6 +134,7 @@ OTHERS = [
     ("Some<1", 7, "the line ends without '>' (arguments of Some)"),
     (f"{FORWARD} tail", len(FORWARD) + 2, "unexpected text behind '>': 'tail'"),
     ("Some<1>", 1, "unknown kernel name 'Some'"),
+    (change(FORWARD, 24, "32"), column(FORWARD, 25), "the MMA tile must be square, got 32x16"),
     (
         FORWARD.replace("Xdl_CShuffle<", "Xdl_CShufle<"),
         1,
