@@ -108,7 +108,7 @@ def test_its_errors_look_like_all_others():
 
 
 def test_the_shipped_plugin_offers_converter_families_and_variants(registry):
-    assert registry.converters.ids == ("conf", "dispatcher", "exported", "traits")
+    assert set(registry.converters.ids) >= {"conf", "dispatcher", "exported", "traits"}
     assert set(registry.variants.ids) >= {"forward", "forward_depthwise", "bwd_data", "bwd_weight"}
     assert registry.variants.find("bwd_weight").direction == "bwd_weight"
     assert registry.converters.find("conf").label
