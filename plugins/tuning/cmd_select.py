@@ -9,6 +9,7 @@ from ckprof.cli.fields import add_fields, add_format, chosen
 from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode, UsageError
 from ckprof.report.document import Document
+from ckprof.report.figures import number, number_column
 from ckprof.report.table import Column, Table
 from ckprof.wording import counted
 from ckprof_plugins.tuning.options import SelectOptions
@@ -113,13 +114,14 @@ def _document(choice: KernelChoice) -> Document:
     columns: list[Column[tuple[int, ChosenKernel]]] = [
         Column("", lambda row: row[0]),
         Column("kernel", lambda row: row[1].kernel.name, names=lambda row: row[1].kernel.name),
-        Column("splits", lambda row: row[1].prediction.splits),
-        Column("predicted us", lambda row: row[1].prediction.time_us, form=".2f"),
+        Column("SplitK", lambda row: row[1].prediction.splits),
+        number_column("predicted us", lambda row: row[1].prediction.time_us),
         Column(
-            "95 % between",
-            lambda row: f"{row[1].prediction.low_us:.4g} and {row[1].prediction.high_us:.4g}",
+            "95% interval us",
+            lambda row: f"{number(row[1].prediction.low_us)} to {number(row[1].prediction.high_us)}",
+            align="right",
         ),
-        *([Column("measured us", _measured)] if measured else []),
+        *([Column("measured us", _measured, align="right")] if measured else []),
         Column("limit", lambda row: _limit(row[1]), priority=1),
     ]
     table = Table(columns, [*enumerate(choice.kernels, 1)], elsewhere="--format json has every column")
@@ -129,7 +131,7 @@ def _document(choice: KernelChoice) -> Document:
 
 def _measured(row: tuple[int, ChosenKernel]) -> str:
     _, chosen = row
-    return f"{chosen.measured_us:.2f}" if chosen.measured_us is not None else chosen.status
+    return number(chosen.measured_us) if chosen.measured_us is not None else chosen.status
 
 
 def _limit(chosen: ChosenKernel) -> str:

@@ -12,6 +12,7 @@ from ckprof.errors import ExitCode
 from ckprof.files import write_output
 from ckprof.wording import counted, percent
 from ckprof_plugins.tuning.options import TrainOptions
+from ckprof_plugins.tuning.training import LEAST_JUDGED, LEAST_PROBLEMS
 
 if TYPE_CHECKING:
     import argparse
@@ -19,13 +20,15 @@ if TYPE_CHECKING:
     from ckprof.cli.session import Session
     from ckprof_plugins.tuning.time_model.model import TimeModel
 
-_EPILOG = """\
+_EPILOG = f"""\
 examples:
   ckprof train sweep.csv --direction fwd --dtype bf16 -o model.json
   ckprof train results.db --direction fwd --dtype bf16 -o model.json
   ckprof train gfx950_a.csv gfx950_b.csv --direction fwd --dtype bf16 --layout nhwgc -o model.json
   ckprof train --predicted predicted.json --direction fwd --dtype bf16 -o model.json       # nothing measured
   ckprof train few.csv --predicted predicted.json --direction fwd --dtype bf16 -o model.json
+
+Training needs the times of {LEAST_PROBLEMS} problems or more, and cross-validation those of {LEAST_JUDGED}.
 
 A store of 'ckprof sweep' needs no further options. A table has one column per kernel or one row per
 measurement, each after the columns of the problem: N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w, or for
@@ -102,5 +105,7 @@ def _text(model: TimeModel, path: Path) -> str:
             f"worst {percent(quality.worst, 2)}"
         )
     else:
-        lines.append("no cross-validation: too few problems, or none that two kernels were measured on")
+        lines.append(
+            f"no cross-validation: it needs {LEAST_JUDGED} problems on which several kernels were measured"
+        )
     return "\n".join([*lines, str(path)])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import NothingLeftError
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.ranking import field_of
+from ckprof.model.recipe import Purpose
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Pipeline
 from ckprof.wording import counted
@@ -24,10 +25,11 @@ from ckprof_plugins.tuning.model_use import (
 from ckprof_plugins.tuning.time_model.selector import Selector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ckprof.kernels.candidates import Candidate as ListedKernel
     from ckprof.kernels.choose import Selection
+    from ckprof.measure.worker.messages import Support
     from ckprof.session import Session
     from ckprof_plugins.tuning.options import SelectOptions
     from ckprof_plugins.tuning.time_model.model import Prediction, TimeModel
@@ -147,7 +149,8 @@ def _support(
 
     :param reasons: name of a kernel that does not -> why; what is asked adds to it.
     """
-    from ckprof.measure.support import support_answers
+    from ckprof.kernels.library import build_library
+    from ckprof.measure.support import query_library, support_answers
     from ckprof.measure.worker.messages import SupportQuery
 
     # the order in which the ranking will ask
@@ -161,9 +164,16 @@ def _support(
         asked = order[start : start + max(_ASKED_AT_ONCE, options.top)]
         counts = sorted({splits for _, splits in asked})
         candidates = tuple(listed[name] for name in dict.fromkeys(name for name, _ in asked))
-        queries = (SupportQuery(problem=options.problem, split_k=count) for count in counts)
+        queries = [SupportQuery(problem=options.problem, split_k=count) for count in counts]
         selection = replace(options.selection, candidates=candidates)
-        answers = support_answers(session, selection, options.build, queries)
+        if options.measure:
+            # what is run afterwards is built once
+            library = build_library(session, selection, options.build, Purpose.RUN)
+            answers: Mapping[str, Sequence[Support]] = query_library(
+                library.path, library.recipe.arch, queries
+            )
+        else:
+            answers = support_answers(session, selection, options.build, queries)
         for one, count in asked:
             of_kernel = answers.get(listed[one].instance.key)
             answer = of_kernel[counts.index(count)] if of_kernel is not None else None

@@ -32,7 +32,7 @@ _CLEAR: Final = 1.02
 #: With fewer problems a kernel's parameters are not identifiable.
 LEAST_PROBLEMS = 8
 #: Choices for fewer problems say little.
-_LEAST_JUDGED = 32
+LEAST_JUDGED = 32
 
 
 def fit_model(measured: Measurements, gemm_sizes: GemmSizes, kind: KernelKind) -> TimeModel:
@@ -69,7 +69,7 @@ def fit_model(measured: Measurements, gemm_sizes: GemmSizes, kind: KernelKind) -
             rows=len(table.times),
             dropped=table.dropped,
         ),
-        quality=summarise(efficiencies(fitted, table)) if len(problems) >= _LEAST_JUDGED else None,
+        quality=summarise(efficiencies(fitted, table)) if len(problems) >= LEAST_JUDGED else None,
         shared=fitted.shared,
         middle=fitted.middle,
         kernels=fitted.kernels,
