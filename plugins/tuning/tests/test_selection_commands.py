@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -118,7 +119,7 @@ def test_select_takes_only_what_supports_the_problem_and_measures_it(model, caps
     printed = capsys.readouterr()
     found = json.loads(printed.out)
     # what was built to be asked is not built again
-    assert "built 1 of 1 kernels: 0 compiled, 1 from the cache" in printed.err
+    assert re.search(r"built 1 of 1 kernels?: 0 compiled, 1 from the cache", printed.err), printed.err
     (only,) = found["kernels"]
     assert only["name"].endswith("vec2_1_2")
     assert only["status"] == "ok"
