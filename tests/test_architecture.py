@@ -16,6 +16,7 @@ from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 from ckprof_plugins import FEATURE_PACKAGES
 from tests.called import COMMANDS
+from tests.cases import each
 from tests.places import left_out
 
 ROOT = Path(__file__).parent.parent
@@ -91,7 +92,7 @@ def module_name(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-@pytest.mark.parametrize("path", CORE, ids=lambda path: str(path.relative_to(ROOT)))
+@each(path=CORE)
 def test_the_core_imports_downwards_only(path: Path) -> None:
     parts = path.relative_to(ROOT / "ckprof").with_suffix("").parts
     depth = DEPTH.get(parts[0], len(LAYERS))
@@ -217,7 +218,7 @@ def test_the_architecture_page_names_files_that_exist() -> None:
         assert any(path.is_file() or left_out(path) for path in paths), name
 
 
-@pytest.mark.parametrize("command", [command.name for command in COMMANDS])
+@each(command=[command.name for command in COMMANDS])
 def test_every_command_is_in_the_readme(command: str) -> None:
     assert f"`ckprof {command}`" in (ROOT / "README.md").read_text()
 

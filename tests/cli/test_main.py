@@ -14,11 +14,12 @@ from ckprof.errors import Interrupted
 from ckprof.store.schema import SCHEMA_VERSION
 from ckprof.version import __version__
 from tests.called import COMMANDS
+from tests.cases import each
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-@pytest.mark.parametrize("command", [command.name for command in COMMANDS])
+@each(command=[command.name for command in COMMANDS])
 def test_every_command_has_help_with_an_example(ckprof, command):
     called = ckprof(command, "--help")
     assert called.code == 0 and called.err == ""

@@ -16,6 +16,7 @@ from ckprof.cli.main import StopSignals
 from ckprof.cli.parser import CommandParser
 from ckprof.cli.session import Session, open_session
 from tests.called import COMMANDS, EVERY_PACKAGE
+from tests.cases import each
 
 #: option -> command -> why it describes the option in words of its own, or takes other values, than the
 #: commands that are not named
@@ -185,7 +186,7 @@ def test_the_time_of_a_kernel_and_of_a_whole_command_have_names_of_their_own(ses
     }
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+@each(command=COMMANDS)
 def test_commands_with_many_options_show_first_what_most_need(command, session: Session) -> None:
     parser = parser_of(command.name, session)
     shown = [action for action in parser._actions if action.help != argparse.SUPPRESS]

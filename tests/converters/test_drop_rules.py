@@ -9,6 +9,7 @@ import pytest
 
 from ckprof_converters.conf_family import ConfFamily
 from ckprof_converters.drop_rules import ANNOUNCED, MEANINGS, DropRule, dropped_by, rule_of_other_text
+from tests.cases import each
 
 ROOT = Path(__file__).parents[2]
 SOURCES = [path for path in (ROOT / "converters").glob("*.py") if path.name != "drop_rules.py"]
@@ -28,7 +29,7 @@ def test_every_rule_is_documented(rule):
     assert any(shown in page.read_text() for page in pages)
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+@each(path=SOURCES)
 def test_no_other_module_spells_a_rule(path):
     text = path.read_text()
     for rule in DropRule:

@@ -7,7 +7,7 @@ import pytest
 
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.layout import find_layout
-from tests.cases import Cases
+from tests.cases import Cases, each
 
 from .samples import FAMILIES, SHORT, change, line
 
@@ -82,7 +82,7 @@ def test_gemm_records(convert):
     )
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@each(family=FAMILIES)
 def test_every_family_is_converted_for_its_direction(converter, convert, family):
     compiled, _ = converter.grammar.split(line(family))
     assert compiled.family.id == family
@@ -92,7 +92,7 @@ def test_every_family_is_converted_for_its_direction(converter, convert, family)
     assert conversion.catalogs[0].dtype is DataType.FP16
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@each(family=FAMILIES)
 def test_the_usual_spelling_takes_the_fast_way_and_both_ways_agree(converter, family):
     text = line(family)
     compiled, arguments = converter.grammar.split(text)

@@ -12,6 +12,7 @@ from ckprof.lists.catalogs import render_catalog
 from ckprof.model.conversion import ConversionRequest, ListReading, ListState
 from ckprof.paths import conf_root
 from ckprof_converters.list_tree import DIRECTION_FOLDERS
+from tests.cases import each
 from tests.convolution_lists import CONVOLUTION_LISTS
 
 from . import reference
@@ -33,13 +34,13 @@ def test_there_is_something_to_compare(plan):
     assert {item.state for item in plan[1]} == {ListState.CONVERTED}
 
 
-@pytest.mark.parametrize("name", CATALOGS, ids=str)
+@each(name=CATALOGS)
 def test_catalogs_are_reproduced_byte_for_byte(plan, name):
     (found,) = (item for item in plan[0] if item.path == name)
     assert render_catalog(found.catalog).encode() == (GOLDEN / name).read_bytes()
 
 
-@pytest.mark.parametrize("name", LISTS, ids=str)
+@each(name=LISTS)
 def test_every_shipped_list_accounts_for_every_line(converter, name):
     path = conf_root() / name
     conversion = converter.convert(
@@ -70,7 +71,7 @@ def test_all_catalogs_are_those_of_an_independent_reading(converter, monkeypatch
         assert render_catalog(catalog) == expected, planned.path
 
 
-@pytest.mark.parametrize("name", [name for name in LISTS if name.parts[1] == "tests"], ids=str)
+@each(name=[name for name in LISTS if name.parts[1] == "tests"])
 def test_remarks_behind_instances_in_both_readings(converter, name):
     """Upstream loses such lines as a whole; ckprof reads the lists as if the annotations were not there."""
     path = conf_root() / name

@@ -20,6 +20,7 @@ from ckprof_converters.families import FAMILIES
 from ckprof_converters.native import native_line, to_native
 from ckprof_converters.records import DepthwiseRecord, GemmRecord
 from ckprof_plugins.directions._convolution.layout import find_layout
+from tests.cases import each
 from tests.convolution_lists import CONVOLUTION_LISTS
 
 from .samples import FAMILIES as SAMPLES
@@ -156,7 +157,7 @@ def test_lines_of_every_family_come_back(family, dtype, data):
             come_back(catalog)
 
 
-@pytest.mark.parametrize("name", CONVOLUTION_LISTS, ids=str)
+@each(name=CONVOLUTION_LISTS)
 def test_every_shipped_list_comes_back(name):
     path = conf_root() / name
     for catalog in CONVERTER.convert(ConversionRequest(path=path, data=path.read_bytes())).catalogs:

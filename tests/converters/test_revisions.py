@@ -10,6 +10,7 @@ import pytest
 from ckprof.errors import ListError, PluginError
 from ckprof_converters.families import FAMILIES
 from ckprof_converters.grammar import in_every_revision
+from tests.cases import each
 from tests.converters.samples import line
 
 BY_ID = {family.id: family for family in FAMILIES}
@@ -49,7 +50,7 @@ def test_a_flag_in_the_place_of_a_word_is_no_older_line(convert):
         convert(without_direct_load)
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.id)
+@each(family=FAMILIES)
 def test_no_two_spellings_have_as_many_arguments(family):
     counts = [spelled.accepted_counts for spelled in in_every_revision(family)]
     assert len(set(itertools.chain(*counts))) == sum(map(len, counts))

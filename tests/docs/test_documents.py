@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each
 from tests.docs.blocks import DOCUMENTS, ROOT, blocks
 from tests.places import left_out
 
@@ -37,14 +38,14 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@each(path=DOCUMENTS)
 def test_commands_are_run_or_say_why_not(path: Path) -> None:
     for one in blocks(path):
         if one.has_commands and one.kind != "sh":
             assert len(one.reason_not_run) > 5, f"{path.name}:{one.line} is neither ```sh nor marked"
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@each(path=DOCUMENTS)
 def test_links_lead_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
         linked = Path(os.path.normpath(path.parent / target))

@@ -9,6 +9,7 @@ import pytest
 
 from ckprof.plugin import protocols
 from ckprof.plugin.members import members_of
+from tests.cases import each
 from tests.docs.blocks import ROOT
 
 PAGE = (ROOT / "docs" / "protocols.md").read_text()
@@ -39,6 +40,6 @@ def test_a_protocol_has_a_section_with_its_members(name: str) -> None:
     assert text and not missing
 
 
-@pytest.mark.parametrize("name", sorted(PUBLIC))
+@each(name=sorted(PUBLIC))
 def test_a_public_class_is_named(name: str) -> None:
     assert f"`{name}`" in PAGE or section(name)

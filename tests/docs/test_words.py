@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each
 from tests.docs.blocks import DOCUMENTS, ROOT
 
 #: what is refused -> what the field says
@@ -56,7 +57,7 @@ def sentences(path: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, node.value
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@each(path=DOCUMENTS)
 def test_a_page_uses_the_words_of_the_field(path: Path) -> None:
     found = [
         f"{path.name}:{number}: {one}"
@@ -78,6 +79,6 @@ def test_messages_use_the_words_of_the_field(folder: str) -> None:
     assert not found
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@each(path=DOCUMENTS)
 def test_a_page_is_short_enough_to_be_read(path: Path) -> None:
     assert len(path.read_text().split()) <= 2_500

@@ -16,6 +16,7 @@ from ckprof.kernels.jinja import render, render_cached
 from ckprof.model.architecture import LATEST_API_LEVEL
 from ckprof_plugins.directions.fwd import Forward
 from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
+from tests.cases import each
 
 TEMPLATES = sorted(
     path for package in (ckprof, ckprof_plugins) for path in Path(package.__path__[0]).glob("**/*.j2")
@@ -25,7 +26,7 @@ TEMPLATES = sorted(
 HARMLESS_FILTERS = {"length"}
 
 
-@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
+@each(path=TEMPLATES)
 def test_templates_compute_nothing(path):
     tree = jinja2.Environment(autoescape=True).parse(path.read_text())
     computing = (nodes.BinExpr, nodes.Concat, nodes.Neg, nodes.Call)

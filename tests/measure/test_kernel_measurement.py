@@ -8,6 +8,7 @@ import pytest
 
 from ckprof.measure.options import CacheMode, RunOptions
 from ckprof.model.outcome import Status
+from tests.cases import each
 
 from .run_instances import run_kernels
 
@@ -70,7 +71,7 @@ def test_units_of_timed_launches_are_said(outcomes):
     assert set(units.values()) == {()}
 
 
-@pytest.mark.parametrize("kernel", EXPECTED)
+@each(kernel=EXPECTED)
 def test_status_and_reason(outcomes, kernel):
     outcome = outcomes[KERNELS.index(kernel)]
     status, reason = EXPECTED[kernel]

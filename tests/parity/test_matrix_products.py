@@ -15,6 +15,7 @@ from ckprof.model.strings.grammar import StringGrammar
 from ckprof.model.strings.rendering import StringError
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
+from tests.cases import each
 
 LISTS = Path(__file__).parents[2] / "conf" / "gemm" / "universal"
 
@@ -95,7 +96,7 @@ def successor(strings: StringGrammar, text: str, dtype: str = "fp16", layout: st
     return spelling.generated(fields(strings, text), layout=layout, dtype=dtype, mma_k_table=(16, 32))
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda one: one.name)
+@each(example=EXAMPLES)
 def test_examples_go_there_and_back(strings, example) -> None:
     assert strings.render(strings.parse(example.text)) == example.text
     name, losses, _ = successor(strings, example.text)

@@ -16,6 +16,7 @@ from ckprof_converters.reflection import program
 from ckprof_converters.reflection.factories import factory_source, is_of
 from ckprof_converters.reflection.program import PrintedTuple, Reflector, print_lists
 from ckprof_converters.reflection.tree import BuilderTree
+from tests.cases import each
 
 KEY = ListKey("fwd", "nhwgc", "fp16")
 CLAMP = ListKey("fwd", "nhwgc", "bf16", "clamp")
@@ -66,7 +67,7 @@ def test_what_an_operation_does_is_said_where_its_name_does_not(printed):
     assert texts == {f"forward/{name}.conf": 'A<UnaryCombinedOp>  # ckprof: elementwise_op="ConvScaleRelu"\n'}
 
 
-@pytest.mark.parametrize("key", [*all_lists()], ids=str)
+@each(key=[*all_lists()])
 def test_every_list_has_a_factory(key):
     source = factory_source(key)
     assert f'#include "ck/library/tensor_operation_instance/gpu/{key.factory}"' in source
