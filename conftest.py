@@ -79,6 +79,7 @@ FORWARD_RECORD = {
     "d_dtypes": None,
     "fold_stride": None,
     "store_immediate": None,
+    "channel_padding": None,
 }
 
 

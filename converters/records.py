@@ -65,6 +65,8 @@ class GemmRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True, omit_de
     fold_stride: bool | None = None
     #: the name says ``_si``, a word of upstream's table of variants; absent if not
     store_immediate: bool | None = None
+    #: channels are padded to the vectors, ``inside`` or ``outside`` of the time; absent if they are not
+    channel_padding: str | None = None
 
 
 class DepthwiseRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -129,5 +131,6 @@ GEMM_DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType(
         "d_dtypes": None,
         "fold_stride": None,
         "store_immediate": None,
+        "channel_padding": None,
     }
 )

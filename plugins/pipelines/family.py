@@ -193,8 +193,8 @@ class KernelHeader:
     no_d_tensors: str = "{}"
     #: type of the host arguments, a member of the launcher; empty: that of the operation
     own_host_args: str = ""
-    #: whether the launcher hands on narrower problems, in which a stride is seen as channels
-    folds_stride: bool = False
+    #: C++ type of a launcher that changes problems for the one whose name stands in its braces; empty: none
+    wrapper: str = ""
     #: type of the kernel that says what the launcher computes
     described_type: str = "Kernel"
 

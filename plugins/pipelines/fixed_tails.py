@@ -15,7 +15,7 @@ from ckprof.model.architecture import API_LEVEL_2025_07, API_LEVEL_2025_11
 from ckprof_plugins.directions._convolution.kernel import ConvKernel, ConvOperation, Zeroing
 from ckprof_plugins.pipelines.family import includes, rejection
 from ckprof_plugins.pipelines.level_rules import SURFACES
-from ckprof_plugins.pipelines.template_values import ZEROING_COMMENTS, gemm_values
+from ckprof_plugins.pipelines.template_values import LAUNCH_BOUNDS, ZEROING_COMMENTS, gemm_values
 from ckprof_plugins.pipelines.vocabulary import GemmPipeline, mem_prefetch_stages
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def fixed_tails_values(
     :param further_includes: files beside those of every GEMM kernel.
     """
     oldest = api_level == API_LEVEL_2025_07
-    launch_bounds = "blocks.x, Config::kBlockPerCu" if oldest else "Config::kBlockPerCu"
+    launch_bounds = f"blocks.x, {LAUNCH_BOUNDS}" if oldest else LAUNCH_BOUNDS
     block = "ConvPipeline<HasHotLoop, TailNum>::BlockSize, " if oldest else ""
     operation = _operation(operation, api_level)
     values = gemm_values(instance, operation, name, arch)
@@ -147,7 +147,9 @@ def fixed_tails_values(
             for group in values["constants"]
         ),
         "device_functions": loop_ends(instance, api_level) * (2 if splits else 1)
-        + any(values.get(name, False) for name in ("combines", "changes_operands")),
+        + any(values.get(name, False) for name in ("combines", "changes_operands"))
+        + (instance.channel_padding is not None),
+        "wrapper": values["wrapper"].replace(LAUNCH_BOUNDS, launch_bounds.replace("blocks.x", "256")),
         "has_tails": instance.gemm_pipeline is not GemmPipeline.COMPV1,
         "zeroes": operation.zeroing is not Zeroing.NEVER,
         "zeroing_comment": ZEROING_COMMENTS[operation.zeroing],

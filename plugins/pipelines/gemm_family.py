@@ -29,7 +29,7 @@ from ckprof_plugins.pipelines.gemm_instance import GemmInstance, per_channel, ti
 from ckprof_plugins.pipelines.kernel_name import gemm_kernel_name, gemm_traits
 from ckprof_plugins.pipelines.rules import Rules, wide_waves
 from ckprof_plugins.pipelines.validity import GEMM_RULES
-from ckprof_plugins.pipelines.vocabulary import Specialization, parse
+from ckprof_plugins.pipelines.vocabulary import ChannelPadding, Specialization, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,6 +85,7 @@ class GemmFamily(KernelFamily):
             d_dtypes=record.d_dtypes,
             fold_stride=record.fold_stride or None,
             store_immediate=record.store_immediate or None,
+            channel_padding=_padding(record.channel_padding),
             **self.further_fields(record),
         )
 
@@ -218,6 +219,10 @@ def _compute_type(text: str | None, dtype: DataType) -> ComputeType | None:
     if text in (None, dtype.value):
         return None
     return parse(ComputeType, "compute_type", text)
+
+
+def _padding(text: str | None) -> ChannelPadding | None:
+    return parse(ChannelPadding, "channel_padding", text) if text else None
 
 
 def _type(field: str, text: str | None) -> DataType | None:

@@ -15,6 +15,7 @@ from ckprof_plugins.elementwise.operation import DExtent
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.pipelines.vocabulary import (
     GEMM_PIPELINE_ALIASES,
+    ChannelPadding,
     Epilogue,
     GemmPipeline,
     Scheduler,
@@ -145,7 +146,7 @@ class GemmInstance(Instance):
     optional_fields: ClassVar[frozenset[str]] = frozenset(
         {
             *("compute_type", "elementwise_op", "d_layouts", "dtype_b", "dtype_result", "d_dtypes"),
-            *("fold_stride", "store_immediate"),
+            *("fold_stride", "store_immediate", "channel_padding"),
         }
     )
 
@@ -189,6 +190,8 @@ class GemmInstance(Instance):
     fold_stride: bool | None = None
     #: true: its name in upstream's table of variants ends in ``_si``; no kernel does anything about it
     store_immediate: bool | None = None
+    #: channels are padded with zeros to what the vectors need, see ``ckprof_padded_channels.hpp``
+    channel_padding: ChannelPadding | None = None
     #: types of all tensors and of the sums, and of the products
     types: TypeSet = field(init=False, compare=False, repr=False)
 
@@ -225,6 +228,12 @@ class GemmInstance(Instance):
     def vector_sizes(self) -> tuple[int, int, int]:
         """Elements per memory access of first operand, second operand and result."""
         return self.vector_size_a, self.vector_size_b, self.vector_size_c
+
+    @property
+    def can_pad_channels(self) -> bool:
+        """Whether a launcher can pad its channels: they are last, and no further tensor has any."""
+        last = self.layout.input.endswith("GC") and self.layout.weight.endswith("C")
+        return last and self.elementwise_op is None and not self.fold_stride
 
     @property
     def pads(self) -> tuple[bool, bool, bool]:

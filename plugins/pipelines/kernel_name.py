@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.model.gemm_work import KernelTraits, Reduction, Schedule
 from ckprof_plugins.pipelines.vocabulary import (
     GEMM_PIPELINE_ALIASES,
+    ChannelPadding,
     Epilogue,
     GemmPipeline,
     Scheduler,
@@ -56,6 +57,7 @@ def gemm_kernel_name(instance: GemmInstance, *, two_stage: bool = False, stream_
         f"_streamk_{stream_k}" if stream_k else "",
         "_large_tensor" if i.split_image else "",
         "_folded" if i.fold_stride else "",
+        f"_padded_{i.channel_padding.value}" if i.channel_padding else "",
         f"_{i.compute_type.value}" if i.compute_type else "",
         f"_{i.elementwise_op.value}" if i.elementwise_op else "",
         f"_d{i.d_layouts.replace(',', '_')}" if i.d_layouts else "",
@@ -106,12 +108,13 @@ _PART: Final = re.compile(
             r"streamk_(?P<strategy>tree|linear)(?P<persistent>_persistent)?",
             r"(?P<split_image>large_tensor)",
             r"(?P<fold_stride>folded)",
+            rf"padded_(?P<channel_padding>{_either(padding.value for padding in ChannelPadding)})",
         )
     )
     + ")(?=_|$)"
 )
 #: parts whose text is the value; others are numbers, or are there or not
-_TEXTS: Final = frozenset({"epilogue", "scheduler", "specialization", "strategy"})
+_TEXTS: Final = frozenset({"epilogue", "scheduler", "specialization", "strategy", "channel_padding"})
 
 
 def gemm_traits(
@@ -124,7 +127,8 @@ def gemm_traits(
 
     :param fields: see :meth:`ckprof.model.instance.Instance.fields`.
     """
-    rounded = tuple(fields[name] for name in ("compute_type", "elementwise_op") if name in fields)
+    named = ("compute_type", "elementwise_op", "channel_padding")
+    rounded = tuple(fields[name] for name in named if name in fields)
     folded = ("folded",) if fields.get("fold_stride") else ()
     traits = _traits(fields, fields["double_smem_buffer"], (fields["specialization"], *rounded, *folded))
     return replace(traits, schedule=schedule, reduction=reduction)

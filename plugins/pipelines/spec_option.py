@@ -16,6 +16,7 @@ from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.pipelines.kernel_name import DEFAULT_VECTOR_SIZES
 from ckprof_plugins.pipelines.vocabulary import (
     GEMM_PIPELINE_ALIASES,
+    ChannelPadding,
     Epilogue,
     GemmPipeline,
     Scheduler,
@@ -113,6 +114,7 @@ KEYS: Final[Mapping[str, Callable[[str, str], Any]]] = {
     "explicit_gemm": _truth,
     "split_image": _truth,
     "fold_stride": _truth,
+    "channel_padding": _member(ChannelPadding),
     **{f"pad_{axis}": _truth for axis in "mnk"},
 }
 #: upstream's name of a key -> the key

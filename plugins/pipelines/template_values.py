@@ -5,6 +5,7 @@ All C++ spellings are computed here; the templates only lay them out.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -15,7 +16,7 @@ from ckprof_plugins.directions._convolution.kernel import ConvKernel, Zeroing
 from ckprof_plugins.elementwise.combination import Functor
 from ckprof_plugins.pipelines.family import KernelHeader, includes, rejection, split_k_requirements
 from ckprof_plugins.pipelines.gemm_instance import CHANNEL_LAYOUTS, per_channel
-from ckprof_plugins.pipelines.vocabulary import TailForm
+from ckprof_plugins.pipelines.vocabulary import ChannelPadding, TailForm
 
 if TYPE_CHECKING:
     from ckprof.model.types import TypeSet
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from ckprof_plugins.directions._convolution.layout import ConvLayout
     from ckprof_plugins.elementwise.operations import ElementwiseOp
     from ckprof_plugins.pipelines.gemm_instance import GemmInstance
+
+
+#: template arguments of most launches
+LAUNCH_BOUNDS: Final = "Config::kBlockPerCu"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +93,7 @@ class GemmHeader(KernelHeader):
     #: type of the traits of the convolution
     conv_traits: str = "GroupedConvTraitsType"
     #: template arguments of the launch of that kernel
-    combine_bounds: str = "Config::kBlockPerCu"
+    combine_bounds: str = LAUNCH_BOUNDS
     #: whether the launcher fills the result with zeros; C++ condition under which it does, empty for always;
     #: and why, as a comment
     zeroes: bool = False
@@ -188,7 +193,7 @@ def gemm_values(
     """
     properties = instance.gemm_pipeline.properties
     rounded_to = instance.compute_type.properties.cpp_type if instance.compute_type else ""
-    folded_includes = ('"ckprof_folded_stride.hpp"',) if instance.fold_stride else ()
+    wrapper, wrapper_header = _wrapper(instance, operation)
     fused = _fused_values(instance, operation)
     return {
         "version": __version__,
@@ -243,9 +248,23 @@ def gemm_values(
         "stored_type": operation.c_type,
         "result_factors": " * ".join(f"param.{member}" for member in operation.result_factors),
         **fused,
-        "further_includes": (*fused.get("further_includes", ()), *folded_includes),
-        "folds_stride": bool(instance.fold_stride),
+        "further_includes": (*fused.get("further_includes", ()), *wrapper_header),
+        "wrapper": wrapper,
     }
+
+
+def _wrapper(instance: GemmInstance, operation: ConvOperation) -> tuple[str, tuple[str, ...]]:
+    """Return what :attr:`GemmHeader.wrapper` is, and its header; both empty for most instances."""
+    if instance.fold_stride:
+        return "ckprof::folded_stride<{}>", ('"ckprof_folded_stride.hpp"',)
+    if instance.channel_padding is None:
+        return "", ()
+    # the vectors of input and weight run along C, those of the output along K
+    widths = dict(zip(operation.tensors, instance.vector_sizes, strict=True))
+    c, k = math.lcm(widths["input"], widths["weight"]), widths["output"]
+    inside = boolean(instance.channel_padding is ChannelPadding.INSIDE)
+    arguments = f"ckprof::conv_tensor::{operation.result}, {c}, {k}, {inside}, {LAUNCH_BOUNDS}"
+    return f"ckprof::padded_channels<{{}}, {arguments}>", ('"ckprof_padded_channels.hpp"',)
 
 
 def _fused_values(instance: GemmInstance, operation: ConvOperation) -> dict[str, Any]:

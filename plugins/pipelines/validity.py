@@ -299,6 +299,17 @@ def _merged_groups(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     return None
 
 
+def _channel_padding(candidate: RuleSubject[GemmInstance]) -> Violation | None:
+    instance = candidate.instance
+    if instance.channel_padding is None or instance.can_pad_channels:
+        return None
+    return Violation(
+        "channel_padding needs channels last, results that are stored as they are, and no fold_stride",
+        instance.layout.name,
+        "NHWGC",
+    )
+
+
 def _store_immediate(candidate: RuleSubject[GemmInstance]) -> Violation | None:
     if not candidate.instance.store_immediate:
         return None
@@ -425,6 +436,7 @@ GEMM_RULES: Final[Rules] = {
     "merged-groups": _merged_groups,
     "split-image": _split_image,
     "store-immediate": _store_immediate,
+    "channel-padding": _channel_padding,
     "wrong-interwave": _wrong_interwave,
     **ARCH_RULES,
 }

@@ -206,6 +206,13 @@ class Epilogue(Enum):
     TDM = "tdm"
 
 
+class ChannelPadding(Enum):
+    """Whether copies of a launcher that pads channels are part of the time."""
+
+    INSIDE = "inside"
+    OUTSIDE = "outside"
+
+
 class Specialization(Enum):
     """Convolutions to which a kernel restricts itself for shorter address arithmetic."""
 

@@ -4,13 +4,13 @@
 #ifndef CKPROF_FOLDED_STRIDE_HPP
 #define CKPROF_FOLDED_STRIDE_HPP
 
-#include <cstddef>
 #include <limits>
 #include <stdexcept>
 #include <string>
 
 #include "ck_tile/host/convolution_parameter.hpp"
 #include "ck_tile/host/stream_config.hpp"
+#include "ckprof_changed_problem.hpp"
 
 namespace ckprof {
 
@@ -81,50 +81,24 @@ inline bool can_fold_stride(const ck_tile::conv::ConvParam& param)
     return !cannot_fold_stride(param, [](void*, const char*, const char*) {}, nullptr);
 }
 
-// What only some launchers have. Both are asked about problems that cannot be folded, too.
-template <typename Launcher>
-struct fold_splits : Launcher
-{};
-
-template <typename Launcher>
-    requires requires { &Launcher::deduce_split_k; }
-struct fold_splits<Launcher> : Launcher
+struct fold
 {
-    static int deduce_split_k(const ck_tile::conv::ConvParam& param)
-    { return can_fold_stride(param) ? Launcher::deduce_split_k(fold_stride(param)) : 1; }
-};
+    static bool possible(const ck_tile::conv::ConvParam& param) { return can_fold_stride(param); }
 
-template <typename Launcher>
-struct fold_workspace : Launcher
-{};
+    static bool cannot(const ck_tile::conv::ConvParam& param,
+                       void (*report)(void*, const char*, const char*),
+                       void* context)
+    { return cannot_fold_stride(param, report, context); }
 
-template <typename Launcher>
-    requires requires { &Launcher::workspace_bytes; }
-struct fold_workspace<Launcher> : Launcher
-{
-    static std::size_t workspace_bytes(const ck_tile::conv::ConvParam& param, int k_batch)
-    { return can_fold_stride(param) ? Launcher::workspace_bytes(fold_stride(param), k_batch) : 0; }
+    template <typename Problem>
+    static Problem apply(const Problem& problem)
+    { return fold_stride(problem); }
 };
 
 // A launcher that hands problems on, folded, to another one.
 template <typename Launcher>
-struct folded_stride : fold_splits<fold_workspace<Launcher>>
+struct folded_stride : changed_problem<Launcher, fold>
 {
-    static bool rejects(const ck_tile::conv::ConvParam& param,
-                        int k_batch,
-                        void (*report)(void*, const char*, const char*),
-                        void* context)
-    {
-        return cannot_fold_stride(param, report, context) ||
-               Launcher::rejects(fold_stride(param), k_batch, report, context);
-    }
-
-    static bool kernel_supports(const ck_tile::conv::ConvParam& param, int k_batch)
-    { return can_fold_stride(param) && Launcher::kernel_supports(fold_stride(param), k_batch); }
-
-    static bool is_supported(const ck_tile::conv::ConvParam& param, int k_batch)
-    { return can_fold_stride(param) && Launcher::is_supported(fold_stride(param), k_batch); }
-
 #ifndef CKPROF_SUPPORT_ONLY
     static float launch(const typename Launcher::HostArgs& args,
                         const ck_tile::stream_config& stream)

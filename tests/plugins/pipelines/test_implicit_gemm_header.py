@@ -52,10 +52,10 @@ def test_a_launcher_that_folds_is_put_around_the_plain_one(level, make_instance)
     texts = [PIPELINE.render(one, "gfx942", level).header for one in (plain, folding)]
     assert names[1] == f"{names[0]}_folded"
     assert '#include "ckprof_folded_stride.hpp"' in texts[1]
-    around = f"struct {names[1]}_Launcher : ckprof::folded_stride<{names[1]}_Unfolded> {{ }};"
+    around = f"struct {names[1]}_Launcher : ckprof::folded_stride<{names[1]}_Unchanged> {{ }};"
     assert around in flat(texts[1])
     expected = texts[0].replace(names[0], names[1]).replace(plain.key, folding.key)
-    inner = flat(texts[1]).replace(f" {around}", "").replace("_Unfolded {", "_Launcher {")
+    inner = flat(texts[1]).replace(f" {around}", "").replace("_Unchanged {", "_Launcher {")
     assert inner.replace(' #include "ckprof_folded_stride.hpp"', "") == flat(expected)
 
 
