@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from ckprof.cli import shared_options
 from ckprof.cli.fields import add_fields
 from ckprof.cli.instance_report import report_rejections
-from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode
 from ckprof.kernels.requests import BuildOptions
 
@@ -29,8 +28,7 @@ Prints the path of the library; on a target whose device is not there, of the fo
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof build``."""
     parser.epilog = _EPILOG
-    shared_options.add_direction(parser)
-    add_instance_options(parser)
+    shared_options.add_instances(parser)
     shared_options.add_build_options(parser)
     group = parser.add_argument_group("output")
     add_fields(group, BuildOptions, "device")
@@ -47,13 +45,12 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, an option or the toolchain is wrong.
     """
-    selection = session.profiler.instances(chosen_query(arguments, session, [arguments.direction])).require()
+    selection = shared_options.chosen_selection(arguments, session, arguments.direction)
     build = shared_options.chosen_build_options(arguments, "device")
     if not arguments.link:
         return build_and_report(session, selection, build)
     library, rejected = session.profiler.link(selection, build)
-    for rejection in rejected:
-        session.console.warning(f"{rejection.candidate.name}: {rejection.reason}")
+    report_rejections(rejected, session.console)
     if library is None:
         return ExitCode.FAILED
     session.console.result(str(library))

@@ -11,7 +11,6 @@ from ckprof.cli import shared_options
 from ckprof.cli.fields import add_fields, add_format, chosen
 from ckprof.cli.instance_report import report_rejections
 from ckprof.cli.run_options import add_problem_options, parsed_problems
-from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode, UsageError
 from ckprof.measure.requests import SupportRequest
 from ckprof.measure.worker.messages import SupportQuery
@@ -42,8 +41,7 @@ that out. Exit code 1 when both answer a query differently, or when no kernel su
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof check-support``."""
     parser.epilog = _EPILOG
-    shared_options.add_direction(parser)
-    add_instance_options(parser)
+    shared_options.add_instances(parser)
     add_problem_options(parser)
     group = parser.add_argument_group("queries")
     add_fields(group, SupportRequest, "random")
@@ -64,7 +62,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, a problem, an option or the toolchain is wrong.
     """
-    selection = session.profiler.instances(chosen_query(arguments, session, [arguments.direction])).require()
+    selection = shared_options.chosen_selection(arguments, session, arguments.direction)
     direction = session.registry.operation(selection.direction)
     given = tuple(
         SupportQuery(problem=case.problem, split_k=split)

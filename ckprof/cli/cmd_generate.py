@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
 from ckprof.cli.fields import add_fields
-from ckprof.cli.instance_report import add_export, export_json
-from ckprof.cli.shared_options import add_instance_options, chosen_query
+from ckprof.cli.instance_report import add_export, export_json, report_rejections
 from ckprof.errors import ExitCode
 from ckprof.kernels.requests import BuildOptions
 from ckprof.wording import counted
@@ -38,8 +36,7 @@ _FIELDS = ("device", "chunk_size")
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof generate``."""
     parser.epilog = _EPILOG
-    shared_options.add_direction(parser)
-    add_instance_options(parser)
+    shared_options.add_instances(parser)
     shared_options.add_build_options(parser)
     group = parser.add_argument_group("output")
     add_fields(group, BuildOptions, *_FIELDS)
@@ -51,18 +48,15 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, an option or the toolchain is wrong, or no instance is left.
     """
-    selection = session.profiler.instances(chosen_query(arguments, session, [arguments.direction])).require()
-    build = shared_options.chosen_build_options(arguments, *_FIELDS)
-    build = replace(build, plugin_options=vars(arguments))
+    selection = shared_options.chosen_selection(arguments, session, arguments.direction)
+    build = shared_options.chosen_build_options(arguments, *_FIELDS, plugin_options=vars(arguments))
     tree, rejected = session.profiler.generate(selection, build)
-    for rejection in rejected:
-        session.console.warning(f"{rejection.candidate.name}: {rejection.reason}")
+    report_rejections(rejected, session.console)
     if arguments.export_json:
         export_json(selection, arguments.export_json)
-    left_out = len(rejected) + len(selection.invalid)
     session.console.info(
-        f"generated {counted(len(tree.kernels), 'kernel')}, left out {left_out}; "
-        f"{counted(len(tree.written), 'file')} written, {len(tree.removed)} removed"
+        f"generated {counted(len(tree.kernels), 'kernel')}, left out {len(rejected) + len(selection.invalid)}"
+        f"; {counted(len(tree.written), 'file')} written, {len(tree.removed)} removed"
     )
     session.console.result(str(tree.root))
     return ExitCode.FAILED if rejected else ExitCode.OK

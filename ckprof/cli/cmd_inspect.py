@@ -11,7 +11,7 @@ from ckprof.cli import shared_options
 from ckprof.cli.fields import add_format
 from ckprof.cli.instance_report import report_rejections
 from ckprof.cli.run_options import add_problem_options, parsed_problems
-from ckprof.cli.shared_options import add_instance_options, chosen_query
+from ckprof.cli.shared_options import add_instance_options, chosen_selection
 from ckprof.errors import ExitCode, InputError, UsageError
 from ckprof.kernels.inspection import compare, inspect_selection, load_inspection, render_report
 from ckprof.report.inspection_report import (
@@ -117,8 +117,7 @@ def _built(arguments: argparse.Namespace, session: Session) -> tuple[Inspection,
 
     :returns: what is in their code objects; whether something failed; whether standard output has a result.
     """
-    profiler = session.profiler
-    selection = profiler.instances(chosen_query(arguments, session, [arguments.what])).require()
+    selection = chosen_selection(arguments, session, arguments.what)
     problems = parsed_problems(arguments, session, session.registry.operation(selection.direction))
     if len(problems) > 1:
         raise UsageError("estimates are about one problem: give one")

@@ -18,7 +18,6 @@ from ckprof.cli.run_options import (
     chosen_plan,
     planned_run,
 )
-from ckprof.cli.shared_options import add_instance_options
 from ckprof.errors import ExitCode, UsageError
 from ckprof.measure.options import RunOptions
 from ckprof.measure.requests import RunPlanOptions, StoreOptions
@@ -68,8 +67,7 @@ Ctrl-C, SIGTERM and SIGHUP end a run; what was measured until then is reported a
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof run``."""
     parser.epilog = _EPILOG
-    shared_options.add_direction(parser, optional=True)
-    add_instance_options(parser)
+    shared_options.add_instances(parser, optional=True)
     group = parser.add_argument_group("trees of lists")
     group.add_argument(
         "--tree",

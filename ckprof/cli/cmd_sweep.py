@@ -111,8 +111,7 @@ it).
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof sweep``."""
     parser.epilog = _EPILOG
-    shared_options.add_direction(parser, optional=True)
-    shared_options.add_instance_options(parser)
+    shared_options.add_instances(parser, optional=True)
     add_problem_options(parser)
     group = parser.add_argument_group("sweep")
     add_fields(group, SweepOptions, "store")

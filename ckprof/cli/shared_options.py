@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.parser import looks_like_list
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ckprof.cli.session import Session
+    from ckprof.kernels.choose import Selection
     from ckprof.model.tensor import Layout
 
 T = TypeVar("T")
@@ -61,6 +62,12 @@ def chosen_directions(arguments: argparse.Namespace, session: Session) -> list[s
     raise UsageError(f"no DIRECTION given ({ids}); only lists, named with --conf, say it themselves")
 
 
+def add_instances(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
+    """Add DIRECTION, and everything that says which instances are meant."""
+    add_direction(parser, optional=optional)
+    add_instance_options(parser)
+
+
 def add_instance_options(parser: argparse.ArgumentParser) -> None:
     """Add everything that says which instances are meant."""
     group = parser.add_argument_group("instances")
@@ -75,12 +82,21 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
     add_fields(parser.add_argument_group("build"), BuildOptions, *_BUILD)
 
 
-def chosen_build_options(arguments: argparse.Namespace, *further: str) -> BuildOptions:
+def chosen_build_options(arguments: argparse.Namespace, *further: str, **others: Any) -> BuildOptions:
     """Return what the options of generation and build say.
 
     :param further: fields that the command has options for besides the usual ones.
+    :param others: values of further fields.
     """
-    return chosen(arguments, BuildOptions, *_BUILD, *further)
+    return cast("BuildOptions", chosen(arguments, BuildOptions, *_BUILD, *further, **others))
+
+
+def chosen_selection(arguments: argparse.Namespace, session: Session, direction: str) -> Selection:
+    """Return the instances of a direction that the options mean, of which there must be some.
+
+    :raises CkprofError: an option or a list is wrong, or no instance is left.
+    """
+    return session.profiler.instances(chosen_query(arguments, session, [direction])).require()
 
 
 def chosen_query(

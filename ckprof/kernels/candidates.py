@@ -66,6 +66,7 @@ class Candidate:
             ndim=instance.ndim,
             types=instance.types,
             split_sum=instance.split_sum,
+            preparation=instance.preparation,
             index=self.index,
             id=instance.id,
             source=self.source,

@@ -139,7 +139,7 @@ def choose_instances(session: Session, query: InstanceQuery) -> Selection:
         lists = [load_list(session, str(name), direction, query.reading) for name in as_tuple(query.conf)]
         return choose_from_lists(session, query, lists)
     selection = _of_entries(session, query, directions, from_plugins)
-    return _modified(session, selection)
+    return _modified(session, query, selection)
 
 
 def chosen_architecture(session: Session, query: InstanceQuery) -> Architecture:
@@ -209,7 +209,8 @@ def choose_from_lists(session: Session, query: InstanceQuery, conversions: Seque
     arch = chosen_architecture(session, query) if query.check_arch else None
     if arch is not None and not query.keep_invalid:
         checked = check_validity(candidates, arch.name, query.api_level or LATEST_API_LEVEL)
-    return _modified(session, _filtered(session, query, tuple(conversions), checked, source, arch))
+    chosen = _filtered(session, query, tuple(conversions), checked, source, arch)
+    return _modified(session, query, chosen)
 
 
 def _of_entries(
@@ -301,29 +302,36 @@ def _filtered(
     )
 
 
-def _modified(session: Session, selection: Selection) -> Selection:
-    """Let plugins remove, add and reorder instances, once per direction that there is."""
+def _modified(session: Session, query: InstanceQuery, selection: Selection) -> Selection:
+    """Let plugins remove, add, change and reorder instances, once per direction that there is."""
     directions = dict.fromkeys(candidate.instance.direction for candidate in selection.candidates)
     candidates: list[Candidate] = []
     names = KernelNames((candidate.name, candidate.instance) for candidate in selection.candidates)
-    number = first = max((candidate.index for candidate in selection.candidates), default=-1) + 1
+    number = max((candidate.index for candidate in selection.candidates), default=-1)
+    arch = selection.arch
     for direction in directions:
         before = {c.instance.key: c for c in selection.candidates if c.instance.direction == direction}
         instances: list[Instance] = [candidate.instance for candidate in before.values()]
-        session.manager.call("ckprof_modify_instances", direction=direction, instances=instances)
+        asked = {"direction": direction, "instances": instances, "arguments": query.plugin_options}
+        session.manager.call("ckprof_modify_instances", **asked)
+        keys = {instance.key for instance in instances}
+        gone = [candidate for key, candidate in before.items() if key not in keys]
+        places = iter(gone if len(gone) == len(keys - before.keys()) else ())
         for instance in instances:
             candidate = before.get(instance.key)
             if candidate is None:
                 pipeline = session.registry.pipelines.find(instance.pipeline)
-                candidate = names.candidate(instance, pipeline, index=number, source=ADDED_BY_PLUGIN)
                 number += 1
+                place = next(places, None)
+                index, source = (place.index, place.source) if place else (number, ADDED_BY_PLUGIN)
+                candidate = names.candidate(instance, pipeline, index=index, source=source)
+                # nobody has asked whether it is valid
+                arch = None
             candidates.append(candidate)
     if selection.candidates and not candidates:
         raise NothingLeftError(
             f"no instance is left of {selection.source}: a plugin removed all {len(selection.candidates)}"
         )
-    # nobody has asked whether those that were added are valid
-    arch = selection.arch if number == first else None
     return replace(selection, candidates=tuple(candidates), arch=arch)
 
 

@@ -312,6 +312,7 @@ class KernelBench:
             group.problem_index,
             cell.split_k,
             kernel.split_sum,
+            prepares_untimed=not kernel.preparation[1],
             timing=later if cell in found else first,
             verified=known,
             exact=exact if not isinstance(exact, str) else None,

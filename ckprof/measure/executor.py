@@ -210,6 +210,7 @@ class Executor:
         split_k: int = 1,
         split_sum: SplitSum = SplitSum.RESULT_TYPE,
         *,
+        prepares_untimed: bool = False,
         timing: TimingSettings | None = None,
         verified: Verified | None = None,
         exact: PreparedProblem | None = None,
@@ -219,6 +220,7 @@ class Executor:
         :param key: content key of the instance.
         :param split_k: splits of the reduction; less than 1 lets the kernel choose.
         :param split_sum: how the kernel adds them up.
+        :param prepares_untimed: its launcher does something around the kernel that is no part of the time.
         :param timing: how it is sampled, if not as the options say.
         :param verified: what an earlier measurement of it found right.
         :param exact: the problem with operands whose sums are exact.
@@ -231,6 +233,7 @@ class Executor:
             problem_index=problem_index,
             split_k=split_k,
             split_sum=split_sum,
+            prepares_untimed=prepares_untimed,
             timing=timing or self._timing,
             own_limit_s=self._own_work_limit_s(),
             least_ms=self._least_ms(self._current_problem()),

@@ -76,6 +76,8 @@ class KernelRequest:
     #: splits of the reduction; less than 1 lets the kernel choose
     split_k: int
     split_sum: SplitSum
+    #: its launcher does something around the kernel that is no part of the time
+    prepares_untimed: bool = False
     timing: TimingSettings
     #: seconds for verification and copying, each time
     own_limit_s: float
@@ -246,7 +248,9 @@ class KernelMeasurement:
             # An error may stay with the device, and the next kernel would be blamed for it.
             return self._tainted(Status.RUN_ERROR, sampling, first.verification)
         audit = sampling.audit
-        reason = implausible(sampling, elapsed_s, request.least_ms) or dishonest(audit)
+        reason = implausible(sampling, elapsed_s, request.least_ms) or dishonest(
+            audit, request.prepares_untimed
+        )
         if reason:
             return self._tainted(Status.RUN_ERROR, reason, first.verification)
         self.stage = _VERIFYING

@@ -55,15 +55,18 @@ def implausible(sampling: Sampling, elapsed_s: float, least_ms: float) -> str:
     return ""
 
 
-def dishonest(audit: Audit) -> str:
-    """Return why the times of a kernel's launches cannot be believed, or an empty text."""
+def dishonest(audit: Audit, prepares_untimed: bool = False) -> str:
+    """Return why the times of a kernel's launches cannot be believed, or an empty text.
+
+    :param prepares_untimed: it is known that launches take longer than the kernel whose time is reported.
+    """
     if audit.busy > MOST_BUSY:
         return (
             f"threads that no launch waits for took {percent(audit.busy, 0)} of a processor "
             "between launches: "
             "what they compute is not in the time"
         )
-    if audit.unreported_ms > _UNREPORTED_MS + _UNREPORTED_SHARE * audit.launch_ms:
+    if not prepares_untimed and audit.unreported_ms > _UNREPORTED_MS + _UNREPORTED_SHARE * audit.launch_ms:
         reported_ms = audit.launch_ms - audit.unreported_ms
         return (
             f"the launcher reported {reported_ms:.3g} ms for what took {audit.launch_ms:.3g} ms "

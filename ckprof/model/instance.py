@@ -65,6 +65,11 @@ class Instance(_Remembered):
         return TypeSet.shared(self.dtype)
 
     @property
+    def preparation(self) -> tuple[str, bool]:
+        """What its launcher does around the kernel, for tables, and whether that is part of the time."""
+        return "", True
+
+    @property
     def key(self) -> str:
         """Content hash over the pipeline id and all fields but ``id``: 32 hexadecimal digits.
 

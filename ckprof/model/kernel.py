@@ -61,6 +61,8 @@ class SelectedKernel(KernelRef):
     types: TypeSet
     #: how parts of a split reduction are added up
     split_sum: SplitSum = SplitSum.RESULT_TYPE
+    #: what its launcher does around it, and whether that is part of the time
+    preparation: tuple[str, bool] = ("", True)
     #: position among the selected instances, from 0: what ``--instance`` takes
     index: int = -1
     #: record id in its catalog

@@ -115,12 +115,15 @@ def ckprof_make_instances(
 
 
 @hookspec
-def ckprof_modify_instances(direction: str, instances: list[Instance]) -> None:
-    """Remove, add or reorder the instances that are about to be generated, in place.
+def ckprof_modify_instances(direction: str, instances: list[Instance], arguments: Mapping[str, Any]) -> None:
+    """Remove, add, change or reorder the instances that are about to be generated, in place.
 
     Called once for every choice of instances, per direction that it has, after ``--filter``, ``--exclude``
     and ``--instance`` have been applied: for a run, a build, an inspection, a support check, a table of
-    instances, and kernels on demand.
+    instances, and kernels on demand. Where as many instances are new as are gone, these are changed ones, in
+    order: they keep the numbers and sources that the former ones had.
+
+    :param arguments: values of all options by name, as for :func:`ckprof_make_instances`.
     """
 
 

@@ -129,12 +129,14 @@ def run_columns(results: RunResults) -> list[Column[ResultRow]]:
     split: list[Column[ResultRow]] = [
         Column("SplitK", lambda row: row.outcome.split_k, align="right", text=lambda row: _split(row.outcome))
     ]
+    prepared: list[Column[ResultRow]] = [Column("preparation", lambda row: row.instance.preparation[0])]
     return [
         Column("rank", lambda row: row.rank, align="right"),
         Column(
             "instance", lambda row: row.title, names=lambda row: "" if row.baseline else row.instance.name
         ),
         *(split if any(_names_split(outcome) for outcome in results.outcomes) else []),
+        *(prepared if any(kernel.preparation[0] for kernel in results.instances) else []),
         Column("status", _status),
         Column("time", _time, unit="ms", align="right"),
         Column(f"{CONFIDENCE:.0%} interval", _interval, unit="ms", align="right", priority=1),

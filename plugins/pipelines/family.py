@@ -135,10 +135,18 @@ def built_in_operations() -> Mapping[str, ConvOperation]:
     return operations_of(shipped_directions())
 
 
-def result_of(direction: str) -> str:
-    """Return which tensor of a convolution a direction computes; one of a plugin is taken for forward."""
+def tensors_of(direction: str) -> tuple[str, str, str]:
+    """Return which tensors of a convolution are a direction's first operand, second operand and result.
+
+    One of a plugin is taken for forward.
+    """
     operation = built_in_operations().get(direction)
-    return "output" if operation is None else operation.result
+    return ("input", "weight", "output") if operation is None else operation.tensors
+
+
+def result_of(direction: str) -> str:
+    """Return which tensor of a convolution a direction computes, see :func:`tensors_of`."""
+    return tensors_of(direction)[-1]
 
 
 _STANDARD = ("<cstdint>", "<numeric>", "<stdexcept>", "<string>")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -228,6 +229,26 @@ class GemmInstance(Instance):
     def vector_sizes(self) -> tuple[int, int, int]:
         """Elements per memory access of first operand, second operand and result."""
         return self.vector_size_a, self.vector_size_b, self.vector_size_c
+
+    def channel_multiples(self, tensors: Sequence[str]) -> tuple[int, int]:
+        """Return what the vectors need with channels last: multiples of C and of K per group.
+
+        :param tensors: which of input, weight and output are first operand, second operand and result.
+        """
+        # those of input and weight run along C, those of the output along K
+        widths = dict(zip(tensors, self.vector_sizes, strict=True))
+        return math.lcm(widths["input"], widths["weight"]), widths["output"]
+
+    @property
+    def preparation(self) -> tuple[str, bool]:
+        """Padding of channels."""
+        if self.channel_padding is None:
+            return "", True
+        from ckprof_plugins.pipelines.family import tensors_of
+
+        c, k = self.channel_multiples(tensors_of(self.direction))
+        text = f"C to multiples of {c}, K of {k}, {self.channel_padding.value}"
+        return text, self.channel_padding is ChannelPadding.INSIDE
 
     @property
     def can_pad_channels(self) -> bool:

@@ -5,7 +5,6 @@ All C++ spellings are computed here; the templates only lay them out.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -259,9 +258,7 @@ def _wrapper(instance: GemmInstance, operation: ConvOperation) -> tuple[str, tup
         return "ckprof::folded_stride<{}>", ('"ckprof_folded_stride.hpp"',)
     if instance.channel_padding is None:
         return "", ()
-    # the vectors of input and weight run along C, those of the output along K
-    widths = dict(zip(operation.tensors, instance.vector_sizes, strict=True))
-    c, k = math.lcm(widths["input"], widths["weight"]), widths["output"]
+    c, k = instance.channel_multiples(operation.tensors)
     inside = boolean(instance.channel_padding is ChannelPadding.INSIDE)
     arguments = f"ckprof::conv_tensor::{operation.result}, {c}, {k}, {inside}, {LAUNCH_BOUNDS}"
     return f"ckprof::padded_channels<{{}}, {arguments}>", ('"ckprof_padded_channels.hpp"',)

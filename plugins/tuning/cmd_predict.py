@@ -8,7 +8,6 @@ from ckprof.cli import shared_options
 from ckprof.cli.fields import add_fields, add_format, chosen
 from ckprof.cli.instance_report import report_rejections
 from ckprof.cli.run_options import add_problem_options, parsed_problems
-from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode
 from ckprof.model.problem_types import sizes
 from ckprof.report.document import Document, Part
@@ -41,8 +40,7 @@ a kernel does not compile or cannot be predicted, or none supports a problem.
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof predict``."""
     parser.epilog = _EPILOG
-    shared_options.add_direction(parser)
-    add_instance_options(parser)
+    shared_options.add_instances(parser)
     add_problem_options(parser)
     add_fields(parser.add_argument_group("prediction"), PredictOptions, "gpu", "measured", "hot")
     shared_options.add_build_options(parser)
@@ -54,7 +52,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, a problem, an option or the toolchain is wrong.
     """
-    selection = session.profiler.instances(chosen_query(arguments, session, [arguments.direction])).require()
+    selection = shared_options.chosen_selection(arguments, session, arguments.direction)
     operation = session.registry.operation(selection.direction)
     from ckprof_plugins.tuning.prediction import predict
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
 from ckprof.cli.fields import add_fields, add_format, chosen
-from ckprof.cli.shared_options import add_instance_options, chosen_query
+from ckprof.cli.shared_options import add_instance_options, chosen_selection
 from ckprof.errors import ExitCode, UsageError
 from ckprof.report.document import Document
 from ckprof.report.figures import number, number_column
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: the model, a list, the problem, an option or the toolchain is wrong.
     """
-    selection = session.profiler.instances(chosen_query(arguments, session, [arguments.direction])).require()
+    selection = chosen_selection(arguments, session, arguments.direction)
     (problem,) = session.profiler.problems(selection.direction, [arguments.problem])
     options = chosen(
         arguments,

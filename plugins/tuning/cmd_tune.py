@@ -66,8 +66,7 @@ when it was stopped by SIGHUP, Ctrl-C or SIGTERM.
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof tune``."""
     parser.epilog = _EPILOG
-    shared_options.add_direction(parser, optional=True)
-    shared_options.add_instance_options(parser)
+    shared_options.add_instances(parser, optional=True)
     add_problem_options(parser)
     add_fields(parser.add_argument_group("search"), SearchOptions)
     group = parser.add_argument_group("results")

@@ -96,7 +96,7 @@ def make(direction: str, changes: dict[str, object]) -> ImplicitGemmInstance:
     absent = dict.fromkeys(
         (
             *("compute_type", "elementwise_op", "d_layouts", "dtype_b", "dtype_result", "d_dtypes"),
-            *("fold_stride", "store_immediate"),
+            *("fold_stride", "store_immediate", "channel_padding"),
         )
     )
     record = SimpleNamespace(id=1, pad_m=True, pad_n=True, pad_k=True, **absent, **fields)

@@ -91,6 +91,7 @@ UNSEEN = {
     "pad_w",
     "fold_stride",
     "store_immediate",
+    "channel_padding",
 }
 CHANGES = {
     "pipeline": "compv6",

@@ -85,6 +85,10 @@ def add_one(instances):
     instances.append(dataclasses.replace(instances[0], num_wave_groups=1, vector_size_c=1))
 
 
+def widen_second(instances):
+    instances[1] = dataclasses.replace(instances[1], num_wave_groups=3)
+
+
 @pytest.mark.parametrize("conf", [False, True])
 def test_choice_of_instances(opened, conf):
     query = ckprof.InstanceQuery(conf="forward/tests/nhwgc_fp16") if conf else QUERY
@@ -100,6 +104,12 @@ def test_choice_of_instances(opened, conf):
     assert [c.name for c in known] == [c.name for c in plain]
     assert added.index == max(c.index for c in plain) + 1 and "plugin" in added.source
     assert added.name == added.pipeline.kernel_name(added.instance)
+    profiler, _ = opened(widen_second)
+    changed = profiler.instances(query).candidates
+    assert [(c.index, c.source) for c in changed] == [(c.index, c.source) for c in plain]
+    assert [c.name == p.name for c, p in zip(changed, plain, strict=True)] == [
+        index != 1 for index in range(len(plain))
+    ]
 
 
 def test_all_instances_removed(opened):

@@ -32,6 +32,14 @@ def test_the_table_shows_every_status_and_ends_like_ckprofiler(results: RunResul
     assert "±" in text
 
 
+def test_what_launchers_do_around_kernels_is_a_column(results: RunResults) -> None:
+    first, *others = results.instances
+    prepared = (replace(first, preparation=("C to multiples of 8", False)), *others)
+    text = run_document(dataclasses.replace(results, instances=prepared)).text()
+    assert "preparation" in text and text.count("C to multiples of 8") >= 1
+    assert "preparation" not in run_document(results).text()
+
+
 def test_an_empty_result_says_so(results: RunResults) -> None:
     outcomes = [o for o in results.outcomes if o.status is Status.UNSUPPORTED]
     text = run_document(dataclasses.replace(results, outcomes=tuple(outcomes))).text()

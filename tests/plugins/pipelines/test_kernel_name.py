@@ -12,7 +12,13 @@ from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.pipelines.gemm_families import ImplicitGemmInstance
 from ckprof_plugins.pipelines.gemm_instance import Extent
 from ckprof_plugins.pipelines.kernel_name import gemm_kernel_name
-from ckprof_plugins.pipelines.vocabulary import Epilogue, GemmPipeline, Scheduler, Specialization
+from ckprof_plugins.pipelines.vocabulary import (
+    ChannelPadding,
+    Epilogue,
+    GemmPipeline,
+    Scheduler,
+    Specialization,
+)
 
 BASE = ImplicitGemmInstance(
     id=0,
@@ -173,10 +179,14 @@ TYPES = (
     {"dtype": DataType.FP8, "dtype_result": DataType.FP32},
     {"dtype": DataType.FP8, "d_dtypes": "fp32", **ELEMENTWISE[1]},
 )
-FLAGS = ({"fold_stride": True}, {"store_immediate": True})
+FLAGS = (
+    {"fold_stride": True},
+    {"store_immediate": True},
+    *({"channel_padding": padding} for padding in ChannelPadding),
+)
 OPTIONAL = {
     *("compute_type", "elementwise_op", "d_layouts", "dtype_b", "dtype_result", "d_dtypes", "fold_stride"),
-    "store_immediate",
+    *("store_immediate", "channel_padding"),
 }
 
 
@@ -190,7 +200,7 @@ def test_every_field_changes_key_and_name(make_instance):
     assert len({gemm_kernel_name(mutant) for mutant in (instance, *mutants)}) == len(mutants) + 1
     assert set(instance.identity()) == (fields | {"pipeline"}) - OPTIONAL
     rounded = dataclasses.replace(instance, compute_type=ComputeType.TF32, **ELEMENTWISE[1])
-    unsaid = {"dtype_b", "dtype_result", "d_dtypes", "fold_stride", "store_immediate"}
+    unsaid = {"dtype_b", "dtype_result", "d_dtypes", "fold_stride", "store_immediate", "channel_padding"}
     assert set(rounded.identity()) == (fields | {"pipeline"}) - unsaid
     assert rounded.fields()["compute_type"] == "tf32"
 
