@@ -249,7 +249,11 @@ def compare(old: Side, new: Side, policy: ChangePolicy = DEFAULT_POLICY, settled
     visits, order = arranged([matched[index] for index in apart], (old, new))
     judged, shift = judge_visits(visits, policy, same_clock=_same_clock(old.state, new.state))
     changes = dict(zip([apart[place] for place in order], judged, strict=True))
-    pairs = judge_pairs([_differences_of_pairs(*matched[index]) for index in paired], policy)
+    settled_trials = [[row.trials for row in matched[index]] for index in paired]
+    differences = [
+        [after[one] - before[one] for one in before if one in after] for before, after in settled_trials
+    ]
+    pairs = judge_pairs(differences, policy)
     changes |= dict(zip(paired, pairs, strict=True))
     problems = tuple(compared_problems(old, new))
     return Comparison(
@@ -286,11 +290,6 @@ def _same_clock(old: MachineState, new: MachineState) -> bool:
 def _settled(row: MeasuredRow) -> bool:
     """Say whether the rounds are those of settling, whose sides ran side by side."""
     return all(one.place is not None and one.place[0] == SETTLED for one in row.rounds)
-
-
-def _differences_of_pairs(old: MeasuredRow, new: MeasuredRow) -> list[float]:
-    before, after = old.trials, new.trials
-    return [after[process] - before[process] for process in before if process in after]
 
 
 #: parts of a key that are looked at field by field

@@ -19,7 +19,7 @@ from ckprof.compare.side import SETTLED, MeasuredRow, ProblemKey, RowKey, Side, 
 from ckprof.errors import NothingLeftError, UsageError
 from ckprof.events import Message
 from ckprof.kernels.choose import choose_instances
-from ckprof.kernels.requests import BuildOptions, InstanceQuery
+from ckprof.kernels.requests import InstanceQuery
 from ckprof.measure.round_times import Timing
 from ckprof.measure.rounds import Ending, KernelConfiguration, PlannedSample, Ranking, RoundOptions
 from ckprof.measure.rounds_loop import Bench, KernelGroup, RoundsLoop
@@ -203,7 +203,14 @@ def settle_rows(
         libraries: list[OpenedLibrary] = []
         for side, build, option in zip(sides, (options.old, options.new), _COMPILER_OPTIONS, strict=True):
             key = side.rows[keys[0]].measurement
-            library = build_checked_library(session, selection, _as_measured(build, key))
+            # as it was measured where the options do not say it
+            as_measured = replace(
+                build,
+                target=build.target or key.device.target,
+                arch=build.arch or key.device.arch or None,
+                api_level=build.api_level or key.operation.api_level or None,
+            )
+            library = build_checked_library(session, selection, as_measured)
             how = sweep_run_options(run, library.recipe)
             # one of the two sides takes the device's lock for both
             lock = None if libraries else ""
@@ -223,16 +230,6 @@ def _kernels_to_settle(
             "none of the kernels to settle is in the given list: name the one they come from"
         )
     return replace(selection, candidates=wanted)
-
-
-def _as_measured(build: BuildOptions, key: MeasurementKey) -> BuildOptions:
-    """Fill in target, architecture and API level of a measurement where the options name none."""
-    return replace(
-        build,
-        target=build.target or key.device.target,
-        arch=build.arch or key.device.arch or None,
-        api_level=build.api_level or key.operation.api_level or None,
-    )
 
 
 def _check_same(shared: SharedKey, key: MeasurementKey, label: str, option: str) -> None:

@@ -275,17 +275,18 @@ def search_compilers(
     :returns: them in order of preference, and commands that are none, with the reason.
     """
     store = store if store is not None else probe_store()
-    compilers: list[Compiler] = []
+    # further names of a compiler are dropped
+    compilers: dict[tuple[CompilerFamily, str], Compiler] = {}
     rejections: list[str] = []
     for command, expected in _candidates(variable):
         answer = probe(command, store)
         if isinstance(answer, Compiler):
-            compilers.append(answer)
+            compilers.setdefault((answer.family, answer.identity), answer)
             if first_only:
                 break
         elif expected or answer != NOT_FOUND:
             rejections.append(f"{' '.join(command)}: {answer}")
-    return _distinct(compilers), tuple(rejections)
+    return tuple(compilers.values()), tuple(rejections)
 
 
 def find_compiler(requested: str | None = None, *, store: Path | None = None) -> Compiler:
@@ -353,11 +354,3 @@ def words_of(text: str, origin: str) -> tuple[str, ...]:
         return str(bundled), "c++"
     # compilers are started in other folders
     return tuple(str(Path(word).absolute()) if "/" in word and shutil.which(word) else word for word in words)
-
-
-def _distinct(compilers: list[Compiler]) -> tuple[Compiler, ...]:
-    """Drop further names of the same compiler."""
-    seen: dict[tuple[CompilerFamily, str], Compiler] = {}
-    for compiler in compilers:
-        seen.setdefault((compiler.family, compiler.identity), compiler)
-    return tuple(seen.values())

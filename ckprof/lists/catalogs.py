@@ -160,24 +160,19 @@ def document_decoder(record_type: type[CatalogRecord]) -> msgspec.json.Decoder[A
     return msgspec.json.Decoder(typed)
 
 
-def to_document(catalog: Catalog) -> CatalogDocument:
-    """Return the document that holds a catalog."""
-    return CatalogDocument(
-        variant=catalog.variant,
-        ndim_spatial=catalog.ndim,
-        layout=catalog.layout.name,
-        datatype=catalog.dtype.value,
-        instances=list(catalog.records),
-    )
-
-
 #: records whose text is held at once
 _RECORDS_AT_ONCE: Final = 10_000
 
 
 def render_catalog(catalog: Catalog) -> str:
     """Return the text of the catalog file: two-space indent, ASCII, no newline at the end."""
-    document = to_document(catalog)
+    document = CatalogDocument(
+        variant=catalog.variant,
+        ndim_spatial=catalog.ndim,
+        layout=catalog.layout.name,
+        datatype=catalog.dtype.value,
+        instances=list(catalog.records),
+    )
     packed = msgspec.json.encode(document)
     if packed.isascii():
         return msgspec.json.format(packed, indent=2).decode()

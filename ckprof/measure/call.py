@@ -61,7 +61,23 @@ def call_library(
         raise InputError("no such file, expected a kernel library", str(library))
     split_k = options.split_k if options.split_k is not None else parsed.split_k
     answer: dict[str, Any] = {"schema": SCHEMA, "version": VERSION, "success": False, "library": library.name}
-    run = _run_options(options)
+    # how 'ckprof run' would be asked for the same
+    run = RunOptions(
+        verify=options.verify,
+        seed=options.seed,
+        init=InitKind(options.init),
+        cache=CacheMode.COLD if options.flush_bytes else CacheMode.WARM,
+        flush_bytes=options.flush_bytes,
+        warmup=options.warmup,
+        min_samples=options.repeat,
+        max_time_s=options.timeout_s,
+        criterion="sample-count",
+        criterion_parameters=(("count", options.repeat),),
+        timeout_s=options.timeout_s,
+        device=options.device,
+        checks=options.checks,
+        launcher=options.launcher,
+    )
     name = run.device_name
     variables = session.named_device(name).variables(name) if name else {}
     with (
@@ -101,26 +117,6 @@ def _check_numbers(options: CallOptions) -> None:
             raise UsageError(f"--{name.replace('_', '-')} {value}: expected {least} or more")
     if not (math.isfinite(options.timeout_s) and options.timeout_s > 0):
         raise UsageError(f"--timeout {options.timeout_s:g}: expected a positive number of seconds")
-
-
-def _run_options(options: CallOptions) -> RunOptions:
-    """Return how ``ckprof run`` would be told the same."""
-    return RunOptions(
-        verify=options.verify,
-        seed=options.seed,
-        init=InitKind(options.init),
-        cache=CacheMode.COLD if options.flush_bytes else CacheMode.WARM,
-        flush_bytes=options.flush_bytes,
-        warmup=options.warmup,
-        min_samples=options.repeat,
-        max_time_s=options.timeout_s,
-        criterion="sample-count",
-        criterion_parameters=(("count", options.repeat),),
-        timeout_s=options.timeout_s,
-        device=options.device,
-        checks=options.checks,
-        launcher=options.launcher,
-    )
 
 
 def _call(

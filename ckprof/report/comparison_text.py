@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ckprof.compare.change import Change
     from ckprof.compare.compare import ComparedProblem, ComparedRow, Comparison, PartChange
-    from ckprof.compare.side import MachineState, ProblemKey
+    from ckprof.compare.side import ProblemKey
     from ckprof.report.unserved import Unserved
 
 
@@ -118,15 +118,12 @@ def _condition_lines(comparison: Comparison) -> Iterator[str]:
     if parts:
         yield f"conditions (medians): {', '.join(parts)}"
     for side, state in (("old", old), ("new", new)):
-        if state.contended:
-            yield f"warning: {side} side: {_contended_text(state)}; they count where there are no others"
-
-
-def _contended_text(state: MachineState) -> str:
-    return ", ".join(
-        f"{percent(share, 0)} of its measurements are marked {mark.value}"
-        for mark, share in state.contended.items()
-    )
+        marks = [
+            f"{percent(share, 0)} of its measurements are marked {mark.value}"
+            for mark, share in state.contended.items()
+        ]
+        if marks:
+            yield f"warning: {side} side: {', '.join(marks)}; they count where there are no others"
 
 
 def _evidence_lines(comparison: Comparison) -> Iterator[str]:

@@ -87,7 +87,8 @@ def render(kind: StringKind, values: Mapping[str, object], revision: Revision | 
         printed.append(text)
     for name, implied in revision.absent_fields(kind).items():
         text_of_absent = _plain(values.get(name, implied))
-        if _normal_of(kind, name, text_of_absent) != implied:
+        absent = next(field for field in kind.fields if field.name == name)
+        if normal_spelling(absent.kind, text_of_absent) != implied:
             raise StringError(
                 f"{kind.name} has no field {name} in revision {revision.name}: it cannot say {text_of_absent}"
             )
@@ -111,11 +112,6 @@ def _plain(value: object) -> str:
 def is_true(value: object) -> bool:
     """Say whether a flag's value, in whatever spelling, is true."""
     return kinds.FLAG_NORMAL.get(_plain(value)) == "1"
-
-
-def _normal_of(kind: StringKind, name: str, text: str) -> str | None:
-    field = next(field for field in kind.fields if field.name == name)
-    return normal_spelling(field.kind, text)
 
 
 @lru_cache(maxsize=65536)
