@@ -127,7 +127,7 @@ def test_catalogs_are_read_as_their_list_is(here: Path, registry: Registry) -> N
     [
         ("", "the file is empty, expected an instance list"),
         (" \n\n", "the file is empty, expected an instance list"),
-        ("tile = 64\n", "not an instance list in a known dialect (conf: "),
+        ("tile = 64\n", "not an instance list in a known dialect (benchmark: "),
     ],
 )
 def test_other_files_are_no_lists(here: Path, registry: Registry, text: str, message: str) -> None:
