@@ -195,7 +195,7 @@ def _kept_by_rate(p_values: Array, tested: NDArray[np.bool_], rate: float) -> ND
     :param tested: which values are of tests.
     """
     ordered = np.sort(p_values[tested])
-    below = np.flatnonzero(ordered <= rate * np.arange(1, len(ordered) + 1) / max(1, len(ordered)))
+    below = np.flatnonzero(ordered <= rate * np.arange(1, len(ordered) + 1) / len(ordered))
     return tested & (p_values <= ordered[below[-1]]) if len(below) else np.zeros(tested.shape, bool)
 
 

@@ -99,7 +99,7 @@ def test_what_is_missing_is_nan_and_visits_stay_in_the_order_of_time() -> None:
 
 def test_nothing_in_common_is_nothing_to_judge() -> None:
     visits, order = arranged([], sides())
-    assert visits.times.size == 0 and order == []
+    assert visits.times.shape == (0, 0, 0) and order == []
 
 
 def test_disturbed_rounds_count_where_a_visit_has_no_others() -> None:

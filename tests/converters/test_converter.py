@@ -56,3 +56,5 @@ def test_an_annotated_operation_is_known_to_the_steps(convert, errors_of):
     annotated = f'{unequal}  # ckprof: elementwise_op="Scale"'
     (record,) = convert(annotated, name="nhwgc.conf").catalogs[0].records
     assert (record.elementwise_op, record.warp_tile_k) == ("Scale", 32)
+    (error,) = errors_of(annotated, unequal, name="nhwgc.conf")
+    assert error.startswith("nhwgc.conf:2:"), "a line without one is not taken for such a one"

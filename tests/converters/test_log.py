@@ -84,6 +84,7 @@ def test_every_line_that_names_an_instance(printed):
     """As the profilers of 2024 and of November 2025 print them."""
     for text in (TYPE_STRING, f"{TYPE_STRING} BlkSize: 64, Vec: 8x8"):
         assert instance_in(printed.format(text))[0] == text
+    assert instance_in("a < b") == instance_in("ab") == ("", 0) and instance_in("and Name<1>") is None
 
 
 CALL = "1 1 0 1 2 0 1 2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1"
