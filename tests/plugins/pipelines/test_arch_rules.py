@@ -94,10 +94,10 @@ def test_what_goes_with_some_directions_pipelines_or_architectures_alone(make_in
 
 
 def test_shares_of_local_memory_are_named_where_stages_have_less(make_instance):
-    for pipeline, share in (("compv6", ", compv6 may use 1/2 of it"), ("compv3", "")):
+    for pipeline, budget, share in (("compv6", 32768, ", compv6 may use 1/2 of it"), ("compv3", 65536, "")):
         instance = make_instance(pipeline=pipeline, tile_m=512, tile_n=512, tile_k=64)
         message = unmet_requirements(instance, "gfx942")["lds-budget"].message
-        assert message.endswith(f"(gfx942 has 65536{share})")
+        assert message.endswith(f"the budget is {budget} (gfx942 has 65536{share})")
 
 
 def test_limits_that_messages_say_in_words_have_numbers(make_instance):
