@@ -22,6 +22,8 @@ from ckprof.model.types import DataType
         ({"flush_bytes": -1}, "flush_bytes is -1"),
         ({"criterion": "magic"}, "unknown stopping criterion"),
         ({"criterion_parameters": (("count", 3.0),)}, "stdrel has no parameter 'count'"),
+        ({"splits": ()}, "expected at least one, and each once"),
+        ({"splits": (2, 2)}, "expected at least one, and each once"),
     ],
 )
 def test_bad_values_are_named(changes, message):
@@ -31,12 +33,6 @@ def test_bad_values_are_named(changes, message):
 
 def test_deduced_split_k_is_allowed():
     assert RunOptions(splits=(-1, 4)).splits == (-1, 4)
-
-
-@pytest.mark.parametrize("splits", [(), (2, 2)])
-def test_splits_are_at_least_one_and_distinct(splits):
-    with pytest.raises(UsageError, match="expected at least one, and each once"):
-        RunOptions(splits=splits)
 
 
 def test_options_are_plain_values_in_records():
@@ -66,12 +62,9 @@ def test_options_need_no_numpy():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_flush_exceeds_the_cache_of_a_device():
+def test_flush_exceeds_the_last_level_cache():
     device = RunOptions(last_level_cache_bytes=256 * 2**20)
     assert timing_settings(device).flush_bytes > 256 * 2**20
     assert timing_settings(RunOptions(last_level_cache_bytes=2**28, flush_bytes=0)).flush_bytes == 0
-
-
-def test_flush_exceeds_the_last_level_cache():
     assert timing_settings(RunOptions()).flush_bytes == 2 * last_level_cache_bytes()
     assert timing_settings(RunOptions(cache=CacheMode.WARM)).flush_bytes == 0

@@ -40,13 +40,6 @@ def test_very_noisy_samples_finish_as_well(criterion_id):
 
 
 @pytest.mark.parametrize("criterion_id", ["stdrel", "entropy"])
-def test_noise_takes_more_samples(criterion_id):
-    few = samples_until_finished(make_criterion(criterion_id, {}), noisy(0.001))
-    many = samples_until_finished(make_criterion(criterion_id, {}), noisy(0.2))
-    assert few < many
-
-
-@pytest.mark.parametrize("criterion_id", ["stdrel", "entropy"])
 def test_a_drifting_time_does_not_finish(criterion_id):
     assert samples_until_finished(make_criterion(criterion_id, {}), np.geomspace(1, 100, 120)) is None
 
@@ -63,11 +56,6 @@ def test_sample_count():
     assert samples_until_finished(make_criterion("sample-count", {"count": 7}), noisy(0.3)) == 7
 
 
-def test_one_sample_satisfies_no_statistical_rule():
-    for criterion_id in ("stdrel", "entropy"):
-        assert samples_until_finished(make_criterion(criterion_id, {}), [1.0]) is None
-
-
 def test_every_criterion_has_an_id_and_the_defaults_that_are_documented():
     assert {name: (one.id, dict(one.parameters)) for name, one in CRITERIA.items()} == {
         "stdrel": ("stdrel", {"max-noise": 0.005, "window": 32, "max-drift": 0.05, "max-error": 5e-4}),
@@ -79,20 +67,17 @@ def test_every_criterion_has_an_id_and_the_defaults_that_are_documented():
     }
 
 
-def test_unknown_criterion():
-    with pytest.raises(UsageError, match="unknown stopping criterion 'magic': expected one of stdrel"):
-        make_criterion("magic", {})
-
-
-def test_unknown_parameter():
-    with pytest.raises(UsageError, match="stdrel has no parameter 'count': expected one of max-noise"):
-        make_criterion("stdrel", {"count": 3})
-
-
-@pytest.mark.parametrize("value", [0, -1, math.nan, math.inf])
-def test_parameters_are_positive(value):
-    with pytest.raises(UsageError, match="more than 0"):
-        make_criterion("sample-count", {"count": value})
+@pytest.mark.parametrize(
+    ("criterion_id", "values", "message"),
+    [
+        ("magic", {}, "unknown stopping criterion 'magic': expected one of stdrel"),
+        ("stdrel", {"count": 3}, "stdrel has no parameter 'count': expected one of max-noise"),
+        *[("sample-count", {"count": value}, "more than 0") for value in (0, -1, math.nan, math.inf)],
+    ],
+)
+def test_unknown_names_and_values_are_rejected(criterion_id, values, message):
+    with pytest.raises(UsageError, match=message):
+        make_criterion(criterion_id, values)
 
 
 @pytest.mark.parametrize(
