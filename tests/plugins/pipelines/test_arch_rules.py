@@ -35,7 +35,8 @@ def unmet_requirements(instance, arch):
         ("gfx942", "coverage", {"tile_m": 48}, 4, 6),
         ("gfx942", "vector-size", {"vector_size_a": 6}, 6, "a power of two"),
         ("gfx942", "vector-size", {"vector_size_a": 32}, 64, 32),
-        ("gfx942", "coverage", {"tile_m": 128, "tile_k": 33}, 4224, 256),
+        # 64 x 4 x 2 x 3 lanes
+        ("gfx942", "coverage", {"tile_m": 128, "tile_k": 33, "warp_n": 2, "warp_k": 3}, 4224, 1536),
         ("gfx942", "coverage", {"pipeline": "compv6", "vector_size_a": 32}, 32, 16),
         ("gfx942", "merged-groups", {"direction": "bwd_weight", "num_groups_to_merge": 96}, 96, 64),
     ],
