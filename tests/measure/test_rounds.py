@@ -158,8 +158,9 @@ def test_failing_kernels_leave_at_once():
 
 @pytest.mark.parametrize("cells", [[], ["a"], ["a", "b"]])
 def test_without_competitors_the_rounds_end(cells):
-    ranking, _ = play(dict.fromkeys(cells, 1.0), failing={"a", "b"})
-    assert ranking.ending is Ending.NO_RANKING
+    reports = []
+    ranking, _ = play(dict.fromkeys(cells, 1.0), on_visit=reports.append, failing={"a", "b"})
+    assert ranking.ending is Ending.NO_RANKING and len(reports) == bool(cells)
     assert ranking.best() is None
 
 

@@ -50,6 +50,11 @@ def test_stdrel_threshold():
     assert samples_until_finished(make_criterion("stdrel", {"max-noise": 0.02}), samples) == 2
     assert samples_until_finished(make_criterion("stdrel", {"max-noise": 0.005}), samples) is None
     assert samples_until_finished(make_criterion("stdrel", {}), [0.0, 0.0]) == 2
+    # a first one that is 10 % off: the noise of all so far is what counts
+    samples = [1.1, *[1.0] * 40]
+    noises = [np.std(samples[:count], ddof=1) / np.mean(samples[:count]) for count in range(2, 42)]
+    expected = next(count for count, noise in enumerate(noises, 2) if noise <= 0.02)
+    assert 20 < expected == samples_until_finished(make_criterion("stdrel", {"max-noise": 0.02}), samples)
 
 
 def test_sample_count():
