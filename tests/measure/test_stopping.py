@@ -207,6 +207,7 @@ def test_a_sample_that_would_exceed_the_timeout_is_not_begun():
         samples = [(1.0, 1, 9.8), (1.0, 1, 9.85), (1.0, 1, 9.95)]
         assert ended(samples, start=start, budget_s=10.0, **never) == (3, "timeout")
     assert ended([(1.0, 1, 9.0)] * 9, budget_s=10.0, last_s=1.5, **never) == (1, "timeout")
+    assert ended([(1.0, 1, 9.0)] * 9, budget_s=10.0, last_s=1.0, **never) is None
     assert ended([(1.0, 1, 0.1)] * 9, budget_s=10.0, **never) is None
 
 
