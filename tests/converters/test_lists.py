@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from ckprof.errors import ExitCode, InputError
-from ckprof.model.conversion import ConversionRequest
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.layout import find_layout
 
-from .samples import as_bytes, change, column, line
+from .samples import change, column, line
 
 A = line("forward")
 B = line("forward_v3")
@@ -223,12 +220,3 @@ def test_lenient_conversion_drops_wrong_lines_with_their_message(convert, errors
     assert conversion.dropped[1].message == "expected an integer for tile_m (argument 19), got 'x'"
     assert [record.id for record in conversion.catalogs[0].records] == [1]
     assert len(errors_of(bad, lenient=True)) == 1
-
-
-def test_what_is_recognised(converter):
-    def recognises(name, data):
-        return converter.recognises(ConversionRequest(path=Path(name), data=data))
-
-    assert recognises("a.conf", b"\0")
-    assert recognises("a.txt", as_bytes("# x", A))
-    assert not recognises("a.txt", b"just words\n")

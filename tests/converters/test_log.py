@@ -112,11 +112,13 @@ def test_the_command_says_what_type_strings_do_not(convert, before, kept, lossy)
 
 
 def test_what_is_recognised(converter):
-    for log in (OLD_LOG, NEW_LOG):
-        request = ConversionRequest(path=Path("run.log"), data=log.encode())
-        assert converter.recognises(request)
-        # A list is no log: there, text without an instance is an error.
-    assert not converter.recognises(ConversionRequest(path=Path("run.log"), data=b"Perfect: 1 ms\n"))
+    for name, data, known in (
+        *[("run.log", log.encode(), True) for log in (OLD_LOG, NEW_LOG)],
+        # a list is no log: there, text without an instance is an error
+        *[("run.log", b"Perfect: 1 ms\n", False), ("a.txt", b"just words\n", False)],
+        *[("a.txt", b"# x\n" + line("forward").encode(), True), ("a.conf", b"\0", True)],
+    ):
+        assert converter.recognises(ConversionRequest(path=Path(name), data=data)) is known
 
 
 def test_remarks_of_lists_make_no_log():
