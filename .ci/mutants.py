@@ -225,12 +225,12 @@ def write(path: Path, code: str) -> None:
 
 
 def named_as_equivalent(module: str, difference: str) -> bool:
-    """Say if a mutant is named as equivalent to the code: its line of a module, with ``-`` if it is gone."""
+    """Say if a mutant is named as equivalent to the code: its line, or with ``-`` one that is gone."""
     lines = [line for line in difference.splitlines() if line[:3] not in ("+++", "---")]
-    added = (line[1:].strip() for line in lines if line.startswith("+"))
-    removed = (f"- {line[1:].strip()}" for line in lines if line.startswith("-"))
+    added = {line[1:].strip() for line in lines if line.startswith("+")}
+    removed = {f"- {line[1:].strip()}" for line in lines if line.startswith("-")}
     named = SETTINGS["equivalent"]
-    return next(added, next(removed, "")) in {**named["*"], **named.get(module, {})}
+    return not {**named["*"], **named.get(module, {})}.keys().isdisjoint(added or removed)
 
 
 def main() -> int:

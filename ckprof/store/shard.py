@@ -248,7 +248,6 @@ class ShardWriter(AbstractContextManager["ShardWriter"]):
         name = f"{platform.node() or 'host'}-{os.getpid()}-{uuid.uuid4().hex[:8]}{SUFFIX}"
         #: the shard
         self.path = folder / name
-        self._descriptor = -1
         self._sync_s, self._synced, self._behind = sync_s, time.monotonic(), False
         with system_errors(StoreError, "cannot make the shard", self.path):
             folder.mkdir(parents=True, exist_ok=True)
