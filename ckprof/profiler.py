@@ -234,7 +234,7 @@ class Profiler(Session):
         stages = Stages()
         selection = choose_instances(self, query).require()
         operation = self.registry.operation(selection.direction)
-        given = parse_problems(self, operation, problems, files)
+        given = parse_problems(self, operation, problems, files, lenient=query.reading.lenient)
         cases = problems_for(self, given, operation, selection.candidates, strict_layout=strict_layout)
         unfused = None
         if epilogue_cost:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.errors import InputError
 from ckprof.lists.list_files import is_json
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.plugin.protocols import Converter
@@ -169,6 +170,9 @@ class ConversionRun:
                 if len(repeats) >= _REMEMBERED:
                     repeats.clear()
                 repeats[line] = outcome
+        if number < recorded:
+            message = f"there is no line {recorded}, the file has {number} lines"
+            raise InputError(message, self._request.path)
         asked = self._request.direction
         variant = self._grammar.main_variant(asked) if asked else ""
         conversion = self._collector.finish(converter, number, self._properties, variant)
@@ -177,6 +181,8 @@ class ConversionRun:
     def _line(self, number: int, line: str, recorder: LineRecorder | None) -> tuple[str, str] | None:
         """Account for a line; return why further lines with this text are dropped, if that is certain."""
         start = 0
+        if recorder is not None:
+            recorder.begin(line)
         try:
             text, start = instance_of(line, log=self._log, upstream_comments=self._request.upstream_comments)
             if text:

@@ -15,7 +15,7 @@ from ckprof_converters.compiled import LineError, LineProblem, read_field
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ckprof.model.conversion import ConversionRequest
+    from ckprof.model.conversion import Conversion, ConversionRequest
     from ckprof.model.strings.grammar import Argument
     from ckprof_converters.compiled import CompiledFamily
     from ckprof_converters.conf_family import Step
@@ -29,9 +29,10 @@ _COMMAND: Final = ("command", "Take the element-wise operation that the command 
 def explain(text: str, request: ConversionRequest, number: int | None, grammar: Grammar) -> ExplainedLine:
     """Explain one line: convert it, alone or in its list, and take down how.
 
+    :param text: a line that stands in no list.
     :param number: of the line in its list; ``None`` for one that stands in none.
     :param grammar: the families, e.g. :attr:`ckprof_converters.converter.ConfConverter.grammar`.
-    :raises InputError: the list is no text.
+    :raises InputError: the list is no text, or has no such line.
     """
     from ckprof_converters.converter import ConversionRun
 
@@ -39,10 +40,23 @@ def explain(text: str, request: ConversionRequest, number: int | None, grammar: 
     asked = replace(request, lenient=True)
     if number is None:
         asked = replace(asked, data=f"{text}\n".encode(errors="replace"), stream=None)
+    given = None
     # a list without an instance
     with suppress(ListError):
-        ConversionRun(grammar, asked, recorder).convert("")
-    return recorder.explained()
+        given = _instance_of(ConversionRun(grammar, asked, recorder).convert(""), recorder.number)
+    return replace(recorder.explained(), conversion=given)
+
+
+def _instance_of(conversion: Conversion, number: int) -> Conversion | None:
+    """Return what a line alone gives of a list."""
+    catalogs = []
+    for catalog in conversion.catalogs:
+        lines = (
+            (record, conversion.source_lines.get((catalog.variant, record.id))) for record in catalog.records
+        )
+        records = tuple(record for record, line in lines if line == number)
+        catalogs += [replace(catalog, records=records)] if records else []
+    return replace(conversion, catalogs=tuple(catalogs)) if catalogs else None
 
 
 class _Trace(dict[str, Any]):
@@ -91,7 +105,7 @@ class LineRecorder:
 
     def __init__(self, text: str, number: int) -> None:
         self.number = number
-        self._text = text
+        self._line = self._text = text
         self._indent = 0
         self._compiled: CompiledFamily | None = None
         self._arguments: Sequence[Argument] = ()
@@ -100,6 +114,10 @@ class LineRecorder:
         self._origins: dict[str, tuple[str, str]] = {}
         #: what the line gives
         self._outcome: dict[str, Any] = {}
+
+    def begin(self, line: str) -> None:
+        """Take down the line as it stands in the list."""
+        self._line = self._text = line
 
     def start(self, text: str, indent: int, grammar: Grammar, compiled: CompiledFamily | None) -> None:
         """Take down the instance that stands in the line.
@@ -157,10 +175,10 @@ class LineRecorder:
     def explained(self) -> ExplainedLine:
         """Return everything that was taken down."""
         if self._compiled is None:
-            return ExplainedLine(text=self._text, **self._outcome)
+            return ExplainedLine(text=self._line, **self._outcome)
         family = self._compiled.family
         return ExplainedLine(
-            text=self._text,
+            text=self._line,
             family=family.id,
             title=family.title,
             direction=family.direction,

@@ -39,6 +39,7 @@ _MARK: Final = re.compile(
     rb"|(?:ckProfiler )?found [0-9]+ instances"
     rb"|Best configuration parameters:"
     rb"|IMPORTANT: Generate instances using"
+    rb"|name: [A-Za-z_][A-Za-z0-9_]*<"
     rb"|[A-Za-z_][A-Za-z0-9_]*<.*>(?:.* does not support this problem| skipped(?:\x1b|[ \t\r]*$))"
     rb")",
     re.MULTILINE,
@@ -197,14 +198,18 @@ def _check_text(line: str, path: Path, number: int) -> None:
 
 
 def instance_text(line: str, *, upstream_comments: bool) -> str:
-    """Return the line without comment and surrounding blanks; empty if nothing is left.
+    """Return the line without comment, surrounding blanks and a comma behind its bracket.
+
+    Empty if nothing is left.
 
     :param upstream_comments: a comment mark anywhere makes the whole line a comment.
     """
     if upstream_comments and ("#" in line or ";" in line):
         return ""
     found = _COMMENT.search(line)
-    return (line if found is None else line[: found.start()]).strip()
+    text = (line if found is None else line[: found.start()]).strip()
+    # as in the lists of the library's C++
+    return text[:-1].rstrip() if text.endswith(",") and text[:-1].rstrip().endswith(">") else text
 
 
 def without_comment(line: str) -> str:

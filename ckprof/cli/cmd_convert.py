@@ -212,10 +212,7 @@ def _write_native(conversion: Conversion, arguments: argparse.Namespace, session
 
 def _only_catalog(conversion: Conversion) -> Catalog:
     if len(conversion.catalogs) != 1:
-        raise UsageError(
-            f"the list gives {counted(len(conversion.catalogs), 'catalog')} ({_names(conversion.catalogs)}): "
-            "name a folder with -o, or one type with --dtype"
-        )
+        raise _several(conversion)
     return conversion.catalogs[0]
 
 
@@ -230,10 +227,8 @@ def _targets(output: str, conversion: Conversion, suffix: str) -> list[tuple[Pat
     if len(catalogs) == 1:
         folder = path.is_dir() or output.endswith("/")
         return [(path / f"{conversion.path.stem}{suffix}" if folder else path, catalogs[0])]
-    if path.is_file():
-        raise UsageError(
-            f"the list gives {counted(len(catalogs), 'catalog')} ({_names(catalogs)}), but {path} is a file"
-        )
+    if path.is_file() or (path.suffix == suffix and not path.is_dir()):
+        raise _several(conversion)
     paths = [path / f"{catalog.layout.name}_{catalog.dtype.value}{suffix}" for catalog in catalogs]
     if len(set(paths)) < len(paths):
         # the same layout and type twice: only the variant distinguishes them
@@ -244,5 +239,9 @@ def _targets(output: str, conversion: Conversion, suffix: str) -> list[tuple[Pat
     return list(zip(paths, catalogs, strict=True))
 
 
-def _names(catalogs: Sequence[Catalog]) -> str:
-    return ", ".join(f"{catalog.variant} {catalog.layout.name} {catalog.dtype.value}" for catalog in catalogs)
+def _several(conversion: Conversion) -> UsageError:
+    names = ", ".join(f"{one.variant} {one.layout.name} {one.dtype.value}" for one in conversion.catalogs)
+    return UsageError(
+        f"the list gives {len(conversion.catalogs)} catalogs ({names}), one file each: name a folder, "
+        f"such as -o {conversion.path.stem}/, or one type with --dtype"
+    )

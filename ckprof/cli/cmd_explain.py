@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from ckprof.cli import shared_options
 from ckprof.cli.fields import add_fields, add_format
 from ckprof.errors import ExitCode
+from ckprof.kernels.candidates import list_candidates
+from ckprof.kernels.choose import chosen_architecture
+from ckprof.kernels.requests import InstanceQuery
+from ckprof.model.architecture import LATEST_API_LEVEL
 from ckprof.model.conversion import ListReading
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
     from ckprof.cli.session import Session
     from ckprof.model.conversion import ExplainedField, ExplainedLine
@@ -27,7 +32,8 @@ examples:
   ckprof explain --layout nhwgc --dtype fp16 'DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle<64, 64, ...>'
 
 Shows every argument with its name and what it became, every key of the record with its origin, the rule that
-dropped the line, or what is wrong with it. Exit code 3 if the line is wrong.
+dropped the line, or what is wrong with it; then the kernel's name, the instance string of CK Tile, and the
+rules that forbid to build it. Exit code 3 if the line is wrong.
 """
 
 
@@ -52,25 +58,34 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     reading = shared_options.chosen_list_reading(arguments, session)
     explained = [session.profiler.explain(text, reading=reading) for text in arguments.line]
     if arguments.format == "json":
-        session.console.result(json.dumps([_values(line) for line in explained], indent=2))
+        session.console.result(json.dumps([_values(line, session) for line in explained], indent=2))
     else:
-        session.console.result(Document([part for line in explained for part in _parts(line)]))
+        session.console.result(Document([part for line in explained for part in _parts(line, session)]))
     wrong = any(line.errors or line.list_error for line in explained)
     return ExitCode.INPUT if wrong else ExitCode.OK
 
 
-def _values(line: ExplainedLine) -> dict[str, Any]:
-    values = asdict(line)
-    place = {"path": str(line.path) if line.path else None, "line": line.line}
-    for name in (*place, "list_error"):
-        del values[name]
-    values["record"] = [
-        {"name": name, "value": value, "origin": origin} for name, (value, origin) in line.record.items()
-    ]
-    return {**place, **values, "rules": [{"id": id_, "text": text} for id_, text in line.rules.items()]}
+def _kernels(line: ExplainedLine, session: Session) -> Iterator[dict[str, Any]]:
+    """Yield the kernels of a line with the rules that forbid to build them."""
+    arch = chosen_architecture(session.profiler, InstanceQuery()).name
+    for one in list_candidates([line.conversion] if line.conversion else [], session.registry):
+        unmet = one.pipeline.unmet_requirements(one.instance, arch, LATEST_API_LEVEL)
+        broken = {rule.rule: rule.message for rule in unmet}
+        text = one.selected().instance_string
+        yield {"kernel": one.name, "instance string": text, "arch": arch, "broken": broken}
 
 
-def _parts(line: ExplainedLine) -> list[str | Table[Any]]:
+def _values(line: ExplainedLine, session: Session) -> dict[str, Any]:
+    values = asdict(replace(line, conversion=None)) | {
+        "path": str(line.path) if line.path else None,
+        "record": [{"name": name, "value": one, "origin": why} for name, (one, why) in line.record.items()],
+        "rules": [{"id": id_, "text": text} for id_, text in line.rules.items()],
+        "kernels": [*_kernels(line, session)],
+    }
+    return {name: value for name, value in values.items() if name not in ("list_error", "conversion")}
+
+
+def _parts(line: ExplainedLine, session: Session) -> list[str | Table[Any]]:
     head = f"{line.path}:{line.line}: " if line.path else ""
     parts: list[str | Table[Any]] = [
         head + (f"{line.title} ({line.direction or 'no direction'})" if line.title else "no instance")
@@ -93,12 +108,16 @@ def _parts(line: ExplainedLine) -> list[str | Table[Any]]:
         parts.append(f"dropped by {line.rule}: {line.reason}")
     else:
         parts.append(f"gives an instance of variant {line.variant}")
+    for one in _kernels(line, session):
+        broken = [f"fails on {one['arch']}: {text} ({rule})" for rule, text in one["broken"].items()]
+        kernel = f"kernel: {one['kernel']}\ninstance string: {one['instance string']}"
+        parts.append("\n".join([kernel, *(broken or [f"all rules hold on {one['arch']}"])]))
     return parts
 
 
 def _argument_table(line: ExplainedLine) -> Table[ExplainedField]:
     def becomes(field: ExplainedField) -> str:
-        unused = "(used by a check)" if field.read else "(checked, no influence)"
+        unused = "(validated)" if field.read else "(validated, unused)"
         return field.error or ", ".join(field.becomes) or unused
 
     columns: list[Column[ExplainedField]] = [

@@ -71,6 +71,8 @@ def write_problems(
     for case in chosen:
         groups.setdefault(case.direction if split else None, []).append(case)
     code = ExitCode.OK
+    for note in dict.fromkeys(note for case in chosen for note in case.notes):
+        session.console.info(f"note: {note}")
     for direction, some in groups.items():
         text, inexpressible = render_problems(some, arguments.to, tuple(session.registry.operations), origin)
         for _, why in inexpressible:
@@ -79,7 +81,8 @@ def write_problems(
         if arguments.output is None:
             session.console.exact(text)
             continue
-        path = _path(arguments.output, direction, alone=len(groups) == 1)
+        named = f".{direction}" if direction is not None and len(groups) > 1 else ""
+        path = arguments.output.with_stem(f"{arguments.output.stem}{named}")
         with system_errors(InputError, "cannot write", path):
             write_output(path, text)
         written = len(some) - len(inexpressible)
@@ -111,12 +114,6 @@ def _completed(
             f"{counted(len(problems) - len(completed), 'problem')} of other directions are left out"
         )
     return completed
-
-
-def _path(path: Path, direction: str | None, *, alone: bool) -> Path:
-    if alone or direction is None:
-        return path
-    return path.with_name(f"{path.stem}.{direction}{path.suffix}")
 
 
 _EPILOG = """\

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from ckprof.cli.session import Session
     from ckprof.compare.side import ProblemKey
+    from ckprof.model.kernel import KernelName
     from ckprof.store.query import MeasurementSummary
     from ckprof.store.store import Store
 
@@ -181,9 +182,8 @@ def _problem_of(row: MeasurementSummary | Unserved) -> ProblemKey | None:
     return row.key if isinstance(row, Unserved) else row_key(row, by_device=True).problem
 
 
-def _best_kernel(summary: MeasurementSummary) -> str:
-    split_k = summary.key.split_k
-    return summary.kernel.name if split_k == 1 else f"{summary.kernel.name} (split-K {split_k})"
+def _best_kernel(summary: MeasurementSummary) -> KernelName:
+    return summary.kernel.shown.splitting(summary.key.split_k)
 
 
 def _interval(summary: MeasurementSummary) -> str:

@@ -100,14 +100,15 @@ class ProgressLine:
             self._add(f"{text} {name}".rstrip())
             return
         self._due = self._clock() + _INTERVAL_S
-        from ckprof.report.short_names import WHOLE_NAMES, display_width, shortened
+        from ckprof.report.short_names import WHOLE_NAMES
+        from ckprof.report.text_width import display_width, shortened
 
         # one less: some terminals begin the next line after the last character
         width = terminal_width(self._stream) - 1
         text = one_line(text)
         room = width - display_width(text) - 1
         if name and room >= _LEAST_NAME:
-            text = f"{text} {WHOLE_NAMES.short(one_line(name), room)}"
+            text = f"{text} {one_line(WHOLE_NAMES.short(name, room))}"
         with suppress(OSError):
             self._stream.write(f"\r\x1b[K{shortened(text, width)}")
             self._stream.flush()

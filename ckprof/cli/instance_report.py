@@ -44,7 +44,7 @@ def render_instances(chosen: Selection, format_: str) -> str | Table[Candidate]:
     columns: list[Column[Candidate]] = [
         Column("instance", lambda candidate: candidate.index),
         Column("pipeline", lambda candidate: candidate.pipeline.id, priority=3),
-        Column("name", lambda candidate: candidate.name, names=lambda candidate: candidate.name),
+        Column("name", lambda candidate: candidate.name, names=lambda candidate: candidate.shown),
         Column("instance string", lambda candidate: candidate.instance_string, priority=2),
         Column("source", lambda candidate: candidate.source, priority=1),
     ]

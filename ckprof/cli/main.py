@@ -210,8 +210,8 @@ def _what_to_do(error: CkprofError, arguments: Sequence[str]) -> str:
     """Return what helps with wrong lines of a list, as a line of its own."""
     if not isinstance(error, ListError) or not error.line:
         return ""
-    lenient = "" if "--lenient" in arguments else "; --lenient leaves wrong lines out"
-    return f"\nsee 'ckprof explain {error.path}:{error.line}'{lenient}"
+    lenient = "" if {"--lenient", "problems"} & {*arguments} else "; --lenient leaves wrong lines out"
+    return f"\n{error.advice}{lenient}"
 
 
 def _print_error(text: str) -> None:

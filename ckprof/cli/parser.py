@@ -40,19 +40,23 @@ class CommandParser(argparse.ArgumentParser):
         self.add_argument("--help-all", action=_HelpAll, help="show every option, and exit")
 
     def format_help(self) -> str:
-        """Return the help, the short one where there is one."""
-        return self._short_help() if self.first else super().format_help()
+        """Return the help, the short one where there is one; its usage has three lines at most."""
+        if self.first:
+            return self._short_help()
+        if self.format_usage().count("\n") > 3:
+            self.usage = self._short_usage().replace("%", "%%")
+        return super().format_help()
+
+    def _short_usage(self) -> str:
+        formatter = self._get_formatter()
+        formatter.add_usage(None, [action for action in self._actions if not action.option_strings], [], "")
+        return f"{' '.join(formatter.format_help().split())} [options]"
 
     def _short_help(self) -> str:
         named = {name: action for action in self._actions for name in _names(action)}
         shown = list(dict.fromkeys(named[name] for name in self.first))
-        positionals = " ".join(
-            f"[{' '.join(_names(action))}]" if action.nargs == "?" else " ".join(_names(action))
-            for action in shown
-            if not action.option_strings
-        )
         formatter = self._get_formatter()
-        formatter.add_text(f"usage: {self.prog} {positionals} [options]")
+        formatter.add_text(f"usage: {self._short_usage()}")
         formatter.add_text(self.description)
         formatter.start_section("common options")
         formatter.add_arguments(shown)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import CkprofError, UsageError
-from ckprof.model.kernel import KEY_DIGITS, SameKernels, SelectedKernel, Substitution
+from ckprof.model.kernel import KEPT, KEY_DIGITS, KernelName, SameKernels, SelectedKernel, Substitution
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import NOT_ASKED
 from ckprof.plugin.members import offers
@@ -40,6 +40,14 @@ class Candidate:
     defect: UnmetRequirement | None = None
 
     @property
+    def shown(self) -> KernelName:
+        """The name with its parts."""
+        parts = tuple(self.pipeline.name_parts(self.instance))
+        if parts and self.name != "_".join(text for *_, text in parts):
+            parts = (*parts, (KEPT, "key", self.instance.key[:KEY_DIGITS]))
+        return KernelName(self.name, parts)
+
+    @property
     def instance_string(self) -> str:
         """CK Builder's text for the instance."""
         return self.pipeline.instance_string(self.instance)
@@ -63,6 +71,7 @@ class Candidate:
             dtype=instance.dtype,
             layout=instance.layout.name,
             fields=instance.fields(),
+            parts=self.shown.parts,
             ndim=instance.ndim,
             types=instance.types,
             split_sum=instance.split_sum,

@@ -189,9 +189,8 @@ def _check_sources(query: InstanceQuery, from_plugins: bool) -> None:
         if len(as_tuple(query.directions)) > 1:
             raise UsageError("lists are read for one direction: name one with --direction, or none")
         return
-    for option, given in (("layout", query.reading.layout), ("lenient", query.reading.lenient)):
-        if given:
-            raise UsageError(f"--{option} says how a list is read, {sources[0]} reads none")
+    if query.reading.layout:
+        raise UsageError(f"--layout says how a list is read, {sources[0]} reads none")
 
 
 def choose_from_lists(session: Session, query: InstanceQuery, conversions: Sequence[Conversion]) -> Selection:

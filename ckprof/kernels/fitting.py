@@ -81,8 +81,11 @@ class Fitting:
         if parsed.dtype is not None and parsed.dtype not in self._dtypes:
             have = ", ".join(sorted(dtype.value for dtype in self._dtypes))
             return f"the problem line says {parsed.dtype.value}, the list has {have} instances"
-        layouts = self._layouts.get(parsed.problem.ndim, set())
-        if parsed.layout is None or not layouts or parsed.layout in layouts:
+        layouts = self._layouts.get(parsed.problem.ndim)
+        if layouts is None:
+            have = ", ".join(f"{ndim}D" for ndim in sorted(self._layouts))
+            return f"the problem is {parsed.problem.ndim}D, the list has {have} instances"
+        if parsed.layout is None or parsed.layout in layouts:
             return ""
         if self._strict or len(layouts) > 1:
             return (

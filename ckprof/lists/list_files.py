@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, UsageError, system_errors
-from ckprof.files import text_of
 from ckprof.lists.catalogs import read_catalog
 from ckprof.model.conversion import Conversion, ConversionRequest, ListReading
 from ckprof.paths import conf_root
@@ -231,23 +230,15 @@ def explain(text: str, registry: Registry, reading: ListReading) -> ExplainedLin
     request = list_request(path, replace(reading, lenient=True))
     if is_json(request.data):
         raise InputError("is a JSON catalog; only lines of lists and logs can be explained", path)
-    line = _line_of(request, number)
-    explained = _explain(line, request, registry, number)
+    if number < 1:
+        raise InputError("lines count from 1", path)
+    explained = _explain("", request, registry, number)
     if explained.errors:
-        alone = _explain(line, replace(request, data=b"", stream=None), registry)
+        alone = _explain(explained.text, replace(request, data=b"", stream=None), registry)
         if not alone.errors:
             error = "; ".join(message for _, message in explained.errors)
             return replace(alone, path=path, line=number, list_error=error)
     return replace(explained, path=path, line=number)
-
-
-def _line_of(request: ConversionRequest, number: int) -> str:
-    if number < 1:
-        raise InputError("lines count from 1", request.path)
-    lines = text_of(request.path).removesuffix("\n").split("\n")
-    if number > len(lines):
-        raise InputError(f"there is no line {number}, the file has {len(lines)} lines", request.path)
-    return lines[number - 1]
 
 
 def _explain(

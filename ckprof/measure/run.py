@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
@@ -26,7 +27,7 @@ from ckprof.measure.run_outcomes import RunPace, RunRounds, run_groups
 from ckprof.measure.support import build_checked_library
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.results import ListResult, ListVerdict, RunResults, status_counts
-from ckprof.problems.choose import GivenProblems, parse_problems
+from ckprof.problems.choose import GivenProblems, parse_problems, tell_of_skipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -353,11 +354,10 @@ class Batch:
                 ProblemCase(problem=problem) for problem in default_problems(direction, selection.candidates)
             ]
         fitting = Fitting(selection.candidates, strict_layout=self._options.strict_layout)
-        ndims = {candidate.instance.ndim for candidate in selection.candidates}
         runs = [
             fitting.run_of(problem)
             for problem in self._problems[direction.id].all
-            if problem.problem.ndim in ndims and not fitting.misfit_of(problem)
+            if not fitting.misfit_of(problem)
         ]
         if not runs:
             raise _Skipped("no problem of its direction, dimensions, type and layout was given")
@@ -375,15 +375,21 @@ class Batch:
             return None
         problems: dict[str, GivenProblems] = {}
         errors: list[InputError] = []
+        lenient, skipped = self._query.reading.lenient, Counter[str]()
         directions = (self._only,) if self._only else tuple(self._session.registry.operations)
         for direction in directions:
             try:
-                problems[direction.id] = parse_problems(self._session, direction, given.problems, given.files)
+                problems[direction.id] = parse_problems(
+                    self._session, direction, given.problems, given.files, lenient=lenient
+                )
+                skipped |= problems[direction.id].skipped
             except InputError as error:
                 problems[direction.id] = GivenProblems()
                 errors.append(error)
         if not any(problems.values()):
             raise errors[0]
+        if lenient:
+            tell_of_skipped(self._session, skipped)
         return problems
 
 

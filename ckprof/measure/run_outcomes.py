@@ -284,7 +284,7 @@ class RunRounds(RoundsLoop):
         return SETTLED if ranking.ending is Ending.SETTLED else MAX_TIME
 
     def _tell_measured(self, sample: Sample) -> None:
-        name, pace = sample.kernel.name, self._pace
+        name, pace = sample.kernel.shown, self._pace
         left = self.left(sample.group)
         eta_s = pace.measured(left)
         if sample.outcome.measurement is not None:

@@ -249,6 +249,8 @@ class ExplainedLine:
     note: str = ""
     #: what the line says and the record cannot; empty if there is nothing
     lossy: str = ""
+    #: the instance that it gives alone; ``None`` if it gives none
+    conversion: Conversion | None = None
     #: where it stands; ``None`` for a line without a file
     path: Path | None = None
     line: int | None = None

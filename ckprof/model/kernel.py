@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ckprof.model.types import ComputeType, DataType, SplitSum, TypeSet
 
@@ -14,6 +14,33 @@ if TYPE_CHECKING:
 
 #: digits of the content key that are appended to a name that is already taken
 KEY_DIGITS: Final = 8
+
+
+#: a part of a name: how much it tells, which field of the instance it shows, and its text
+NamePart: TypeAlias = "tuple[int, str, str]"
+
+#: parts that tell as much stay where several names are shortened together
+KEPT: Final = 8
+
+
+class KernelName(str):
+    """A kernel's name that knows its parts, so that it can be shortened by what these tell.
+
+    :param parts: in the order of the name, joined by underscores; those that tell least are omitted first.
+        Without them, the name is one part.
+    """
+
+    parts: tuple[NamePart, ...]
+
+    def __new__(cls, text: str, parts: tuple[NamePart, ...] = ()) -> KernelName:
+        name = super().__new__(cls, text)
+        name.parts = parts or ((KEPT, "", text),)
+        return name
+
+    def splitting(self, splits: int) -> KernelName:
+        """Return the name with the number of splits, where that is not 1."""
+        suffix = f" (split-K {splits})"
+        return self if splits == 1 else KernelName(f"{self}{suffix}", (*self.parts, (KEPT, "splits", suffix)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +63,13 @@ class KernelRef:
     source: str = ""
     #: identity fields of the instance as plain JSON values
     fields: Mapping[str, object] = field(default_factory=dict)
+    #: those of the name; empty where only the whole is known
+    parts: tuple[NamePart, ...] = ()
+
+    @property
+    def shown(self) -> KernelName:
+        """The name with its parts."""
+        return KernelName(self.name, self.parts)
 
     def lasting_name(self, splits: int = 1) -> str:
         """Return a name that does not depend on which other kernels there are.

@@ -6,6 +6,7 @@ import re
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, runtime_checkable
 
 from ckprof.errors import InputError
@@ -126,7 +127,8 @@ class Token(NamedTuple):
 @lru_cache(maxsize=16)
 def _tokens(text: str) -> tuple[Token, ...]:
     """Return the words of a line, which each operation asks for that may read it."""
-    return tuple(Token(text=m.group(), column=m.start() + 1) for m in _WORD.finditer(text))
+    words = takewhile(lambda m: m[0][0] != "#", _WORD.finditer(text))
+    return tuple(Token(text=m[0], column=m.start() + 1) for m in words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +142,7 @@ class ProblemLine:
     line: int | None = None
 
     def tokens(self) -> list[Token]:
-        """Return the words of the line."""
+        """Return the words of the line in front of a comment."""
         return [*_tokens(self.text)]
 
     def error(

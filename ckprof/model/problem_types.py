@@ -159,16 +159,6 @@ _JSON: Final = ("[", "{")
 OPERATION_COLUMN: Final = "direction"
 
 
-def cells_of_problem(problem: Problem) -> dict[str, object]:
-    """Return the fields of a problem as they are written."""
-    import msgspec
-
-    return {
-        name: msgspec.json.encode(value).decode() if isinstance(value, (list, tuple, dict)) else value
-        for name, value in sizes(problem).items()
-    }
-
-
 def problem_of_cells(row: Mapping[str, str], others: Collection[str]) -> Problem:
     """Return the problem of a row.
 

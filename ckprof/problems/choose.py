@@ -50,11 +50,13 @@ def parse_problems(
     files: Sequence[Path] = (),
     *,
     name: str = "--problem",
+    lenient: bool = False,
 ) -> GivenProblems:
     """Return the problems of lines, and of files with one problem a line.
 
     :param lines: MIOpenDriver's or ckProfiler's text, or problems already parsed.
     :param name: what messages call the lines.
+    :param lenient: wrong lines of files are counted.
     Problems of files that no kernel can compute are counted by reason.
 
     :raises InputError: a line is wrong, or one of ``lines`` asks for another direction or for what no kernel
@@ -70,7 +72,7 @@ def parse_problems(
     listed: list[ProblemCase] = []
     skipped: Counter[str] = Counter()
     for path in files:
-        problems, others = read_problem_file(path, direction, operations)
+        problems, others = read_problem_file(path, direction, operations, lenient=lenient)
         listed += [case for case in problems if not case.unsupported]
         skipped += others
         skipped.update(case.unsupported for case in problems if case.unsupported)

@@ -12,10 +12,16 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from ckprof.errors import InputError
+from ckprof.errors import InputError, ListError
 from ckprof.files import content_of, text_of
 from ckprof.model.problem_case import OtherOperationError, ProblemCase, ProblemLine, merged
-from ckprof.problems.problem_file import first_word, parse_problem, parse_problem_list, programs_of
+from ckprof.problems.problem_file import (
+    first_word,
+    parse_problem,
+    parse_problem_list,
+    problem_file_help,
+    programs_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -57,7 +63,7 @@ class LogProblems:
         programs = "|".join(map(re.escape, sorted(self._programs))) or "(?!)"
         #: finds a program call, with or without a path in front of it
         self._call = re.compile(
-            rf"(?:^|[\s\"'(/=\]}}])(?P<program>{programs})(?:\.exe)?[\"']?\s+(?P<rest>\S.*)"
+            rf"(?:^|[\s\"'(/=\]}}])(?P<program>{programs})(?:\.exe)?[\"']?:?\s+(?P<rest>\S.*)"
         )
         #: first arguments that ask for an operation
         self._words = frozenset(word for operation in self._operations for word in operation.line_words)
@@ -76,10 +82,6 @@ class LogProblems:
         self.problems = merged(self._cases)
         #: commands for something that no operation computes, by name
         self.other_commands: Mapping[str, int] = dict(sorted(self._others.items()))
-
-    def directions(self) -> list[str | None]:
-        """Return the ids of all directions that occur, in the order of their first occurrence."""
-        return list(dict.fromkeys(case.direction for case in self.problems))
 
     def _read(self, lines: Sequence[str]) -> None:
         for operation in self._operations:
@@ -108,12 +110,13 @@ class LogProblems:
                 return self._cases_of_command(_argument_text(bare), number)
             self.other_lines += bool(bare)
             return ()
-        program, rest = call["program"], _argument_text(call["rest"])
-        first = rest.split(maxsplit=1)[:1]
-        if first and any(operation.is_command(program, first[0]) for operation in self._operations):
-            return self._cases_of_command(f"{program} {rest}", number)
+        program = call["program"]
+        text = f"{program} {_argument_text(call['rest'])}"
+        first = first_word(ProblemLine(text=text, path=self._path).tokens(), self._programs)
+        if first and any(operation.is_command(program, first.text) for operation in self._operations):
+            return self._cases_of_command(text, number)
         self.commands += 1
-        self._others[" ".join((program, *first))] += 1
+        self._others[f"{program} {first.text if first else ''}".strip()] += 1
         return ()
 
     def _cases_of_command(self, text: str, number: int) -> Sequence[ProblemCase]:
@@ -205,7 +208,8 @@ def read_any(
     else:
         log = LogProblems(text, path, operations, bare=True, asked=asked)
         if log.errors:
-            raise log.errors[0]
+            wrong = [one for error in log.errors for one in error.diagnostics]
+            raise ListError(wrong, problem_file_help(path))
         cases = log.problems
     if not cases:
         raise InputError("no problem in this file; expected one a line", path)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import stat
 from collections import Counter
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
@@ -55,11 +55,19 @@ def programs_of(operations: Iterable[Operation]) -> frozenset[str]:
 
 
 def first_word(tokens: Sequence[Token], programs: Collection[str]) -> Token | None:
-    """Return the word that says what a line is for: the one after a program's name, else the first."""
-    for program, word in pairwise(tokens):
-        if PurePosixPath(program.text).name.removesuffix(".exe") in programs:
+    """Return the word that says what a line is for: the one after a program's name, else the first.
+
+    Options with two dashes, and numbers after them, are passed over.
+    """
+    words = [
+        word
+        for before, word in zip(("", *(token.text for token in tokens)), tokens, strict=False)
+        if not (word.text.startswith("--") or (before.startswith("--") and word.text.isdecimal()))
+    ]
+    for program, word in pairwise(words):
+        if PurePosixPath(program.text).name.removesuffix(":").removesuffix(".exe") in programs:
             return word
-    return tokens[0] if tokens else None
+    return words[0] if words else None
 
 
 #: characters of a line that are read; no problem is longer
@@ -70,15 +78,16 @@ _PIPE_LIMIT: Final = 1 << 26
 
 
 def read_problem_file(
-    path: Path, direction: Operation, directions: Iterable[Operation]
+    path: Path, direction: Operation, directions: Iterable[Operation], *, lenient: bool = False
 ) -> tuple[list[ProblemCase], Counter[str]]:
     """Read a file with one problem a line, or a JSON list of ``ckprof problems``.
 
     Return its problems for one direction, and why other lines are not for it -> how many.
 
-    Blank lines and lines that start with ``#`` are skipped. The file is read line by line, whatever its size.
+    Blank lines and what follows a ``#`` are skipped. The file is read line by line, whatever its size.
     Problems for other directions are counted.
 
+    :param lenient: wrong lines are counted as well, with what is wrong.
     :raises InputError: the file cannot be read or has no problem at all.
     :raises ListError: lines are wrong; all of them are reported.
     """
@@ -99,11 +108,17 @@ def read_problem_file(
                     path=error.path or path, message=error.message, line=error.line, column=error.column
                 )
             )
-    if wrong:
-        raise ListError(wrong)
+    if wrong and not lenient:
+        raise ListError(wrong, problem_file_help(path))
+    skipped.update(map(str, wrong))
     if not problems and not skipped:
         raise InputError("no problem in this file; expected one a line", path)
     return problems, skipped
+
+
+def problem_file_help(path: Path | str) -> str:
+    """Return what helps with wrong lines of a problem file."""
+    return f"'ckprof problems from-log {path}' writes the problems that can be read"
 
 
 def _lines(path: Path) -> Iterator[ProblemLine]:
@@ -112,7 +127,7 @@ def _lines(path: Path) -> Iterator[ProblemLine]:
     :raises InputError: the file cannot be read, is not text, or does not end.
     """
     try:
-        endless = not stat.S_ISREG(path.stat().st_mode)
+        endless = not path.is_file()
         read = 0
         with path.open(encoding="utf-8-sig") as stream:
             number = 0
@@ -135,13 +150,11 @@ def _lines(path: Path) -> Iterator[ProblemLine]:
 
 def holds_json(path: Path) -> bool:
     """Say whether a regular file begins like a JSON object; a pipe is not touched."""
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            return False
-        with path.open("rb") as stream:
-            return stream.read(256).lstrip().startswith(b"{")
-    except OSError:
-        return False  # to be reported by whoever reads it
+    with suppress(OSError):  # to be reported by whoever reads it
+        if path.is_file():
+            with path.open("rb") as stream:
+                return stream.read(256).lstrip().startswith(b"{")
+    return False
 
 
 def _listed(path: Path, direction: Operation) -> tuple[list[ProblemCase], Counter[str]]:
@@ -166,7 +179,7 @@ VERSION: Final = 1
 JSON: Final = "json"
 
 
-class Remarks(msgspec.Struct, frozen=True, kw_only=True):
+class Remarks(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a record of a JSON list says of a problem beside its sizes."""
 
     name: str = ""
@@ -255,23 +268,10 @@ def _render_json(problems: Sequence[ProblemCase], origin: str) -> str:
 
 
 def _record(case: ProblemCase) -> dict[str, object]:
-    """Return a problem as plain JSON values; what its source does not say is left out."""
-    record: dict[str, object] = {"name": case.name} if case.name else {}
-    if case.network:
-        record["network"] = case.network
-    record["count"] = case.count
-    record |= sizes(case.problem)
-    if case.direction is not None:
-        record["direction"] = case.direction
-    if case.dtype is not None:
-        record["dtype"] = case.dtype.value
-    if case.layout is not None:
-        record["layout"] = case.layout
-    if case.splits:
-        record["splits"] = list(case.splits)
-    if case.unsupported:
-        record["unsupported"] = case.unsupported
-    return record
+    """Return a problem as plain JSON values; what its source does not say is omitted."""
+    said = {name: getattr(case, name) for name in Remarks.__struct_fields__}
+    remarks = Remarks(**{**said, "dtype": case.dtype and case.dtype.value})
+    return {"count": case.count, **msgspec.to_builtins(remarks), **sizes(case.problem)}
 
 
 def parse_problem_list(data: bytes, path: Path | str) -> list[ProblemCase]:

@@ -9,8 +9,9 @@ from ckprof.compare.change import ENOUGH_VISITS, MOST_PASSES, Verdict
 from ckprof.model.outcome import Status
 from ckprof.report.document import Document, Heading
 from ckprof.report.figures import checked_text, display_name, name_column, number_column, problem_column
-from ckprof.report.short_names import WHOLE_NAMES, ShortNames, shortened
+from ckprof.report.short_names import WHOLE_NAMES, ShortNames
 from ckprof.report.table import Column, RowT, Table
+from ckprof.report.text_width import shortened
 from ckprof.report.unserved import compared_unserved
 from ckprof.wording import agreeing, change, counted, percent
 

@@ -143,7 +143,7 @@ def cost_table(results: RunResults, problem_index: int) -> Table[EpilogueCost] |
         Column(
             "instance",
             lambda cost: f"[{instances[cost.fused.key].index}] {instances[cost.fused.key].name}",
-            names=lambda cost: instances[cost.fused.key].name,
+            names=lambda cost: instances[cost.fused.key].shown,
         )
     ]
     if any(cost.fused.split_k != 1 for cost in rows):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from ckprof.model.kernel import KernelName
 from ckprof.model.problem import brief
 from ckprof.model.ranking import Order
 from ckprof.report.short_names import WHOLE_NAMES, ShortNames
@@ -102,7 +103,7 @@ def standing_text(standing: Standing) -> str:
     return f"{shared}; more passes would resolve it (--passes)"
 
 
-def display_name(row: MeasuredRow) -> str:
+def display_name(row: MeasuredRow) -> KernelName:
     """Return what readers call the kernel: its name, with the splits where they are not 1."""
-    name = row.kernel.name or row.kernel.instance_string or row.key.instance[:12]
-    return name if row.key.split_k == 1 else f"{name} (split-K {row.key.split_k})"
+    name = row.kernel.shown or KernelName(row.kernel.instance_string or row.key.instance[:12])
+    return name.splitting(row.key.split_k)

@@ -6,7 +6,8 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from ckprof.report.short_names import WHOLE_NAMES, ShortNames, display_width, first_of, shortened
+from ckprof.report.short_names import WHOLE_NAMES, ShortNames
+from ckprof.report.text_width import display_width, first_of, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,6 +54,8 @@ class ShownColumn:
         self._short = escaped(column.short)
         #: the name in each cell, empty where there is none; ``None`` for texts without names
         self.names = escaped(column.names)
+        #: the same with their parts
+        self.kernels = [column.names(row) for row in rows] if column.names else []
         self.styles = [column.style(row) if column.style else "" for row in rows]
         #: the texts that stand whole below the table if they are cut; ``None`` if none do
         self.whole = [column.shown(row) for row in rows] if column.whole_below else None
@@ -128,7 +131,7 @@ def fit(columns: list[ShownColumn], width: int) -> tuple[list[str], ShortNames]:
         columns[:] = [shown for shown in columns if any(shown.cells)] or columns[:1]
     if _total(columns) <= width:
         return left_out, WHOLE_NAMES
-    names = ShortNames(name for shown in columns for name in shown.names or () if name)
+    names = ShortNames(name for shown in columns for name in shown.kernels if name)
     for shown in columns:
         shown.shorten(names)
     while _total(columns) > width:

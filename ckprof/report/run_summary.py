@@ -21,8 +21,8 @@ from ckprof.report.run_table import (
     row_style,
     run_columns,
 )
-from ckprof.report.short_names import shortened
 from ckprof.report.table import Column, Table
+from ckprof.report.text_width import shortened
 from ckprof.report.unserved import Unserved, unserved_in, with_unserved
 
 if TYPE_CHECKING:

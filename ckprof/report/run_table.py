@@ -108,7 +108,7 @@ def winner_line(results: RunResults, problem_index: int) -> str:
     times = [row.measurement.time_ms for row in ranked if row.measurement is not None]
     if not times:
         return ""
-    best, names = ranked[0], ShortNames((row.instance.name for row in ranked), 0)
+    best, names = ranked[0], ShortNames((row.instance.shown for row in ranked), 0)
     split = f"SplitK {_split(best.outcome)}" if _names_split(best.outcome) else ""
     name = f"[{best.instance.index}] {names.short(best.instance.name)}"
     words = [name, split, file_line(best.instance.source), f"{times[0]:.4g} ms"]
@@ -133,7 +133,7 @@ def run_columns(results: RunResults) -> list[Column[ResultRow]]:
     return [
         Column("rank", lambda row: row.rank, align="right"),
         Column(
-            "instance", lambda row: row.title, names=lambda row: "" if row.baseline else row.instance.name
+            "instance", lambda row: row.title, names=lambda row: "" if row.baseline else row.instance.shown
         ),
         *(split if any(_names_split(outcome) for outcome in results.outcomes) else []),
         *(prepared if any(kernel.preparation[0] for kernel in results.instances) else []),

@@ -249,15 +249,6 @@ def store_digest(connection: sqlite3.Connection, table: str, number: int) -> Non
     )
 
 
-def last_rows(connection: sqlite3.Connection) -> dict[str, int]:
-    """Return the number of the last row of each table, 0 for an empty one."""
-    texts = {
-        table: f"SELECT ifnull(max({columns_of(table)[0]}), 0) FROM main.{table}"  # noqa: S608
-        for table in ROW_TYPES
-    }
-    return {table: int(connection.execute(text).fetchone()[0]) for table, text in texts.items()}
-
-
 def store_digests(connection: sqlite3.Connection, after: Mapping[str, int]) -> None:
     """Store the digests of rows as they are now.
 

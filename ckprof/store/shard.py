@@ -11,7 +11,7 @@ import platform
 import sys
 import time
 import uuid
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -71,9 +71,7 @@ class BadLine(msgspec.Struct, frozen=True, kw_only=True):
 
 _LINES: Final = msgspec.json.Decoder(ShardLine, dec_hook=decode_problem)
 _NOTHING: Final = "the line holds no attempt, no baseline and no mark"
-_HEADER_START: Final = b'{"schema"'
-#: bytes that are looked at together
-_PIECE_BYTES: Final = 65_536
+HEADER_START: Final = b'{"schema"'
 #: JSON has no infinity
 _INFINITE: Final = sys.float_info.max
 
@@ -101,34 +99,7 @@ def read_lines(path: Path) -> Iterator[ShardLine | BadLine]:
                 return
             _check_header(first, path)
             for number, line in enumerate(stream, 2):
-                yield _decode(line, number, path)
-
-
-def decode_lines(data: bytes, path: Path, start: int = 0) -> Iterator[ShardLine | BadLine]:
-    """Yield what a piece of a file holds; it begins with a line, and a header at its beginning is left out.
-
-    :param path: for messages.
-    :param start: bytes of the file before the piece.
-    """
-    before: int | None = None
-    for number, line in enumerate(data.splitlines(keepends=True), 1):
-        if number == 1 and line.startswith(_HEADER_START):
-            continue
-        decoded = _decode(line, number, path)
-        if isinstance(decoded, BadLine):
-            if before is None:
-                before = _lines_before(path, start)
-            decoded = msgspec.structs.replace(decoded, line=before + number)
-        yield decoded
-
-
-def _lines_before(path: Path, start: int) -> int:
-    """Return how many lines end before a byte of a file, which is only asked where a line is bad."""
-    left, lines = start, 0
-    with suppress(OSError), path.open("rb") as stream:
-        while left > 0 and (data := stream.read(min(left, _PIECE_BYTES))):
-            lines, left = lines + data.count(b"\n"), left - len(data)
-    return lines
+                yield decode_line(line, number, path)
 
 
 def _check_header(line: bytes, path: Path) -> None:
@@ -146,7 +117,11 @@ def _check_header(line: bytes, path: Path) -> None:
         )
 
 
-def _decode(line: bytes, number: int, path: Path) -> ShardLine | BadLine:
+def decode_line(line: bytes, number: int, path: Path) -> ShardLine | BadLine:
+    """Return what a line holds.
+
+    :param path: for messages.
+    """
     if not line.endswith(b"\n"):
         return BadLine(
             path=str(path), line=number, reason="incomplete: its writer ended while it was written", torn=True

@@ -182,7 +182,7 @@ class Sweep(RoundsLoop):
         timing, ranking = timing_of(sample.outcome), id(sample.group.ranking)
         best = self._best.get(ranking)
         if timing is not None and (best is None or timing.time_ms < best[1]):
-            self._best[ranking] = best = attempt.kernel.name, timing.time_ms
+            self._best[ranking] = best = attempt.kernel.shown, timing.time_ms
         if attempt.status.is_failure:
             text = f"{attempt.status.value}: {attempt.kernel.name} {attempt.reason}".rstrip()
             self._watch.tell(Message(text, Level.DETAIL))

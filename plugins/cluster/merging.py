@@ -13,8 +13,9 @@ from ckprof.errors import system_errors
 from ckprof.files import write_atomically
 from ckprof.store.attempt import Mark
 from ckprof.store.errors import StoreError
-from ckprof.store.shard import SUFFIX, add_lines, decode_lines
+from ckprof.store.shard import SUFFIX, add_lines
 from ckprof_plugins.cluster.partial import Merged, MergePool, absorb
+from ckprof_plugins.cluster.pieces import decode_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

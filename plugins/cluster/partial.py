@@ -25,13 +25,14 @@ from ckprof.private_folders import checked, private_folder
 from ckprof.store.attempt import Mark
 from ckprof.store.baselines import add_baseline
 from ckprof.store.errors import StoreError, store_errors
-from ckprof.store.row_types import AttemptRow, BaselineRow, last_rows, store_digests
+from ckprof.store.row_types import ROW_TYPES, AttemptRow, BaselineRow, columns_of, store_digests
 from ckprof.store.schema import PART_TABLES, create_tables, transaction
-from ckprof.store.shard import BadLine, decode_lines
+from ckprof.store.shard import BadLine
 from ckprof.store.writer import AttemptRows
 from ckprof_plugins.cluster.engines import Pool, Slot
 from ckprof_plugins.cluster.local import LocalSession
 from ckprof_plugins.cluster.messages import Loaded
+from ckprof_plugins.cluster.pieces import decode_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -98,7 +99,7 @@ def _copy_rows(connection: sqlite3.Connection) -> tuple[Counter[str], int, set[i
     :returns: what is new, how many attempts are not, and the measurements whose figures are not those of
         their attempts any more.
     """
-    last = last_rows(connection)
+    last = _last_rows(connection)
     before = last["measurements"]
     for table, name in _KNOWN_BY.items():
         _copy_table(connection, table, (name,), {})
@@ -406,3 +407,12 @@ class MergePool:
             loaded=self._loaded,
         )
         self._reading[self._session.submit(Pool.RUN, msgspec.json.encode(task))] = task
+
+
+def _last_rows(connection: sqlite3.Connection) -> dict[str, int]:
+    """Return the number of the last row of each table, 0 for an empty one."""
+    texts = {
+        table: f"SELECT ifnull(max({columns_of(table)[0]}), 0) FROM main.{table}"  # noqa: S608
+        for table in ROW_TYPES
+    }
+    return {table: int(connection.execute(text).fetchone()[0]) for table, text in texts.items()}

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.compare.side import side_of
 from ckprof.model.ranking import TIE, Field, shares_first_place
 from ckprof.report.figures import display_name, name_column, number_column, problem_column
-from ckprof.report.short_names import ShortNames, shortened
+from ckprof.report.short_names import ShortNames
 from ckprof.report.table import Column
+from ckprof.report.text_width import shortened
 from ckprof.report.totals import slower
 from ckprof.store.attempt import PLANNED
 from ckprof.wording import agreeing

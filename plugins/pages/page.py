@@ -22,8 +22,9 @@ from ckprof.report.comparison_text import (
 )
 from ckprof.report.escape import html_text
 from ckprof.report.figures import display_name
-from ckprof.report.short_names import ShortNames, shortened
+from ckprof.report.short_names import ShortNames
 from ckprof.report.table import Column
+from ckprof.report.text_width import shortened
 from ckprof.wording import change, percent
 from ckprof_plugins.pages.charts import best_points, box_chart, coverage_chart, roofline_chart
 from ckprof_plugins.pages.heat import BANDS, heat_chart, status_class, statuses_of

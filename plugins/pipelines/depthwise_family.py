@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from ckprof.errors import InputError
 from ckprof.model.gemm_work import KernelTraits, Schedule
 from ckprof.model.instance import Instance
+from ckprof.model.kernel import KEPT
 from ckprof.model.strings.rendering import render
 from ckprof.version import __version__
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.directions._convolution.string_kinds import DEPTHWISE
 from ckprof_plugins.pipelines.family import KernelFamily, KernelHeader, includes, split_k_requirements
+from ckprof_plugins.pipelines.kernel_name import HEAD, OTHER, joined, parts_of
 from ckprof_plugins.pipelines.rules import (
     Rules,
     RuleSubject,
@@ -25,9 +27,10 @@ from ckprof_plugins.pipelines.rules import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ckprof.model.catalog import Catalog
+    from ckprof.model.kernel import NamePart
     from ckprof_converters.records import DepthwiseRecord
     from ckprof_plugins.directions._convolution.convolution import Convolution
     from ckprof_plugins.directions._convolution.kernel import ConvOperation
@@ -274,11 +277,24 @@ class DepthwisePipeline(KernelFamily):
 
     def kernel_name(self, instance: DepthwiseInstance) -> str:
         """Return the name of the instance's kernel. Every part is always present."""
+        return joined(self.name_parts(instance))
+
+    def name_parts(self, instance: DepthwiseInstance) -> Sequence[NamePart]:
+        """Return the parts of the name."""
         i = instance
         return (
-            f"grouped_conv_{i.direction}_depthwise_{i.dtype.value}_{i.layout.name}_{i.ndim}d_{i.tile_h}x{i.tile_w}"
-            f"_f{i.filt}_s{i.str_h}x{i.str_w}_p{i.pad_h}x{i.pad_w}_nb{i.nbatch}_sub{i.sub_h}x{i.sub_w}"
-            f"_vec{i.in_vec}_{i.out_vec}"
+            *parts_of(HEAD, direction=f"grouped_conv_{i.direction}", family="depthwise", dtype=i.dtype.value),
+            *parts_of(HEAD, layout=i.layout.name, ndim=f"{i.ndim}d"),
+            (KEPT, "tile", f"{i.tile_h}x{i.tile_w}"),
+            *parts_of(
+                OTHER,
+                filt=f"f{i.filt}",
+                str=f"s{i.str_h}x{i.str_w}",
+                pad=f"p{i.pad_h}x{i.pad_w}",
+                nbatch=f"nb{i.nbatch}",
+                sub=f"sub{i.sub_h}x{i.sub_w}",
+                vec=f"vec{i.in_vec}_{i.out_vec}",
+            ),
         )
 
     def traits(self, fields: Mapping[str, Any]) -> KernelTraits:

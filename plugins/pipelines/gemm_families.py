@@ -20,16 +20,17 @@ from ckprof_plugins.pipelines.fixed_tails import (
 )
 from ckprof_plugins.pipelines.gemm_family import GemmFamily
 from ckprof_plugins.pipelines.gemm_instance import GemmInstance
-from ckprof_plugins.pipelines.kernel_name import fields_of_name, gemm_kernel_name, traits_of_name
+from ckprof_plugins.pipelines.kernel_name import fields_of_name, gemm_name_parts, traits_of_name
 from ckprof_plugins.pipelines.rules import wide_waves
 from ckprof_plugins.pipelines.template_values import ZEROING_COMMENTS, GemmHeader, gemm_values
 from ckprof_plugins.pipelines.validity import GEMM_RULES
 from ckprof_plugins.pipelines.vocabulary import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ckprof.model.gemm_work import KernelTraits
+    from ckprof.model.kernel import NamePart
     from ckprof_converters.records import GemmRecord
     from ckprof_plugins.directions._convolution.kernel import ConvOperation
     from ckprof_plugins.pipelines.rules import RuleSubject, Violation
@@ -191,10 +192,10 @@ class StreamKPipeline(GemmFamily):
             "two_stage": record.two_stage,
         }
 
-    def kernel_name(self, instance: StreamKInstance) -> str:
-        """Return the name of the instance's kernel."""
+    def name_parts(self, instance: StreamKInstance) -> Sequence[NamePart]:
+        """Return the parts of the kernel's name."""
         reduction = instance.strategy.word + ("_persistent" if instance.persistent else "")
-        return gemm_kernel_name(instance, two_stage=instance.two_stage, stream_k=reduction)
+        return gemm_name_parts(instance, two_stage=instance.two_stage, stream_k=reduction)
 
     def stream_k_fields(self, instance: StreamKInstance) -> Mapping[str, object]:
         """Return reduction strategy and persistence as texts name them."""

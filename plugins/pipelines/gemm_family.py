@@ -26,16 +26,17 @@ from ckprof_plugins.elementwise.operation import DExtent
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.pipelines.family import KernelFamily
 from ckprof_plugins.pipelines.gemm_instance import GemmInstance, per_channel, tiled_fields
-from ckprof_plugins.pipelines.kernel_name import gemm_kernel_name, gemm_traits
+from ckprof_plugins.pipelines.kernel_name import gemm_name_parts, gemm_traits, joined
 from ckprof_plugins.pipelines.rules import Rules, wide_waves
 from ckprof_plugins.pipelines.validity import GEMM_RULES
 from ckprof_plugins.pipelines.vocabulary import ChannelPadding, Specialization, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ckprof.model.catalog import Catalog
     from ckprof.model.gemm_work import KernelTraits
+    from ckprof.model.kernel import NamePart
     from ckprof_converters.records import GemmRecord
     from ckprof_plugins.directions._convolution.convolution import Convolution
     from ckprof_plugins.directions._convolution.layout import ConvLayout
@@ -102,7 +103,11 @@ class GemmFamily(KernelFamily):
 
     def kernel_name(self, instance: Any) -> str:
         """Return the name of the instance's kernel."""
-        return gemm_kernel_name(instance, two_stage=self.two_stage)
+        return joined(self.name_parts(instance))
+
+    def name_parts(self, instance: Any) -> Sequence[NamePart]:
+        """Return the parts of the name."""
+        return gemm_name_parts(instance, two_stage=self.two_stage)
 
     def default_problem(self, instance: GemmInstance, usual: Convolution) -> Convolution:
         """Return the direction's problem, with what the kernel does besides and its usual parameters."""

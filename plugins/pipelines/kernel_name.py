@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.gemm_work import KernelTraits, Reduction, Schedule
+from ckprof.model.kernel import KEPT
 from ckprof_plugins.pipelines.vocabulary import (
     GEMM_PIPELINE_ALIASES,
     ChannelPadding,
@@ -24,6 +25,7 @@ from ckprof_plugins.pipelines.vocabulary import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from ckprof.model.kernel import NamePart
     from ckprof_plugins.pipelines.gemm_instance import GemmInstance
 
 
@@ -31,42 +33,77 @@ if TYPE_CHECKING:
 DEFAULT_VECTOR_SIZES = (4, 8, 8)
 
 
-def gemm_kernel_name(instance: GemmInstance, *, two_stage: bool = False, stream_k: str = "") -> str:
-    """Return the name of an instance's kernel, a C++ identifier.
+#: how much parts of names tell (see :meth:`ckprof.plugin.protocols.Pipeline.name_parts`): what is computed,
+#: and whatever the next ones do not name
+HEAD, OTHER = 5, 6
+#: the same of fields of all kernels of matrix products
+_TELLING: Final = {
+    **{"epilogue": 1, "scheduler": 2, "mma_tile": 3, "wave_grid": 4},
+    **{"gemm_pipeline": KEPT, "tile": KEPT + 1},
+}
 
-    Every value that distinguishes two kernels is in the name; those that have their usual value are left out.
+
+def parts_of(rank: int, **texts: str) -> list[NamePart]:
+    """Return parts that tell equally much; without those that are empty.
+
+    :param texts: field -> text.
+    """
+    return [(rank, field, text) for field, text in texts.items() if text]
+
+
+def field_parts(instance: Any, *fields: str) -> list[NamePart]:
+    """Return the parts that are fields of kernels of matrix products."""
+    values = ((field, getattr(instance, field)) for field in fields)
+    return [(_TELLING[name], name, str(getattr(value, "value", value))) for name, value in values]
+
+
+def joined(parts: Iterable[NamePart]) -> str:
+    """Return the name that has these parts."""
+    return "_".join(text for *_, text in parts)
+
+
+def gemm_name_parts(
+    instance: GemmInstance, *, two_stage: bool = False, stream_k: str = ""
+) -> tuple[NamePart, ...]:
+    """Return the parts of the name of an instance's kernel, a C++ identifier.
+
+    Every value that distinguishes two kernels is in the name; those that have their usual value are omitted.
     All families are named by the same rule.
 
     :param two_stage: a second kernel converts the sums.
     :param stream_k: how a stream-K kernel reduces, e.g. ``tree`` or ``tree_persistent``; empty for others.
     """
     i = instance
-    sizes = (i.tile, i.wave_grid, i.mma_tile)
-    parts = (
-        f"grouped_conv_{i.direction}_{i.dtype.value}_{i.layout.name.lower()}_{i.ndim}d",
-        f"_{i.gemm_pipeline.value}_{i.epilogue.value}_{i.scheduler.value}",
-        *(f"_{extent}" for extent in sizes),
-        "_vec{}_{}_{}".format(*i.vector_sizes) if i.vector_sizes != DEFAULT_VECTOR_SIZES else "",
-        f"_wg{i.num_wave_groups}" if i.num_wave_groups != 1 else "",
-        f"_gm{i.num_groups_to_merge}" if i.num_groups_to_merge != 1 else "",
-        "_dsb" if i.double_smem_buffer else "",
-        "_si" if i.store_immediate else "",
-        "_2stage" if two_stage else "",
-        f"_{i.specialization.value}" if i.specialization is not Specialization.DEFAULT else "",
-        "_explicit_gemm" if i.explicit_gemm else "",
-        f"_streamk_{stream_k}" if stream_k else "",
-        "_large_tensor" if i.split_image else "",
-        "_folded" if i.fold_stride else "",
-        f"_padded_{i.channel_padding.value}" if i.channel_padding else "",
-        f"_{i.compute_type.value}" if i.compute_type else "",
-        f"_{i.elementwise_op.value}" if i.elementwise_op else "",
-        f"_d{i.d_layouts.replace(',', '_')}" if i.d_layouts else "",
-        f"_b{i.dtype_b.value}" if i.dtype_b else "",
-        f"_c{i.dtype_result.value}" if i.dtype_result else "",
-        f"_d{i.d_dtypes.replace(',', '_')}" if i.d_dtypes else "",
-        "" if all(i.pads) else "_pad" + "".join(str(int(pad)) for pad in i.pads),
+    vectors = "vec{}_{}_{}".format(*i.vector_sizes) if i.vector_sizes != DEFAULT_VECTOR_SIZES else ""
+    words = i.specialization.value.split("_") if i.specialization is not Specialization.DEFAULT else ()
+    specialization = {f"specialization_{number}": word for number, word in enumerate(words)}
+    return (
+        *parts_of(HEAD, direction=f"grouped_conv_{i.direction}", dtype=i.dtype.value),
+        *parts_of(HEAD, layout=i.layout.name.lower(), ndim=f"{i.ndim}d"),
+        *field_parts(i, "gemm_pipeline", "epilogue", "scheduler", "tile", "wave_grid", "mma_tile"),
+        *parts_of(
+            OTHER,
+            vector_size=vectors,
+            num_wave_groups=f"wg{i.num_wave_groups}" if i.num_wave_groups != 1 else "",
+            num_groups_to_merge=f"gm{i.num_groups_to_merge}" if i.num_groups_to_merge != 1 else "",
+            double_smem_buffer=DOUBLE_BUFFER_MARK if i.double_smem_buffer else "",
+            store_immediate="si" if i.store_immediate else "",
+            two_stage=TWO_STAGE_MARK if two_stage else "",
+            **specialization,
+            explicit_gemm="explicit_gemm" if i.explicit_gemm else "",
+            strategy=f"streamk_{stream_k}" if stream_k else "",
+            split_image="large_tensor" if i.split_image else "",
+            fold_stride="folded" if i.fold_stride else "",
+            channel_padding=f"padded_{i.channel_padding.value}" if i.channel_padding else "",
+            compute_type=i.compute_type.value if i.compute_type else "",
+            elementwise_op=i.elementwise_op.value if i.elementwise_op else "",
+            d_layouts=f"d{i.d_layouts.replace(',', '_')}" if i.d_layouts else "",
+            dtype_b=f"b{i.dtype_b.value}" if i.dtype_b else "",
+            dtype_result=f"c{i.dtype_result.value}" if i.dtype_result else "",
+            d_dtypes=f"d{i.d_dtypes.replace(',', '_')}" if i.d_dtypes else "",
+            pad="" if all(i.pads) else "pad" + "".join(str(int(pad)) for pad in i.pads),
+        ),
     )
-    return "".join(parts)
 
 
 #: Three sizes, as kernel names write tiles, wave grids and MMA tiles.

@@ -173,7 +173,7 @@ def _table(kernels: Sequence[KernelPrediction]) -> Table[tuple[int, KernelPredic
 
     columns: list[Column[tuple[int, KernelPrediction]]] = [
         Column("rank", lambda row: row[0] if row[1].time is not None else None, align="right"),
-        Column("instance", lambda row: row[1].kernel.name, names=lambda row: row[1].kernel.name),
+        Column("instance", lambda row: row[1].kernel.name, names=lambda row: row[1].kernel.shown),
         Column("split_k", lambda row: row[1].split_k, priority=2, align="right"),
         Column("predicted", figure("time_us"), unit="us", form=".2f", align="right"),
         Column("of the roofline ceiling", figure("roof_share"), form=".1%", align="right"),

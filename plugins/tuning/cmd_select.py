@@ -113,7 +113,7 @@ def _document(choice: KernelChoice) -> Document:
     measured = any(chosen.status for chosen in choice.kernels)
     columns: list[Column[tuple[int, ChosenKernel]]] = [
         Column("", lambda row: row[0]),
-        Column("kernel", lambda row: row[1].kernel.name, names=lambda row: row[1].kernel.name),
+        Column("kernel", lambda row: row[1].kernel.name, names=lambda row: row[1].kernel.shown),
         Column("SplitK", lambda row: row[1].prediction.splits),
         number_column("predicted us", lambda row: row[1].prediction.time_us),
         Column(

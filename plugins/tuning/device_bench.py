@@ -423,7 +423,7 @@ def _space(
         problems=tuple(case.problem for case in cases),
         counts=tuple(case.count for case in cases),
         kernels=tuple(
-            SearchKernel(key=one.instance.key, name=one.name, traits=traits.get(one.name))
+            SearchKernel(key=one.instance.key, name=one.shown, traits=traits.get(one.name))
             for one in candidates
         ),
         choices=tuple((kernel, split) for kernel in range(len(candidates)) for split in splits),

@@ -275,7 +275,7 @@ def _answered(
         found = []
         for (kernel, split), (time, answer) in zip(asked, answers, strict=False):
             done += 1
-            session.tell(Progress(what="predict", done=done, total=total, name=kernel.name))
+            session.tell(Progress(what="predict", done=done, total=total, name=kernel.shown))
             found.append(KernelPrediction(kernel=kernel, split_k=split, time=time, answer=answer))
         yield case, found
 

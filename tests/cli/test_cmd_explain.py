@@ -21,7 +21,9 @@ def conf(tmp_path):
     return path
 
 
-def test_a_line(ckprof):
+def test_a_line(ckprof, tmp_path):
+    conf = tmp_path / "one.conf"
+    conf.write_text(f"{FORWARD}\n")
     called = ckprof("explain", FORWARD).ok()
     rows = [row.split() for row in called.out.splitlines()]
     assert [
@@ -36,7 +38,16 @@ def test_a_line(ckprof):
     ] in rows
     assert ["warp_tile_k", "16", "mma-k"] in rows
     assert ["tile_m", "64", "argument", "19"] in rows
-    assert called.out.endswith("gives an instance of variant forward\n")
+    listed = ckprof("list", "instances", "--conf", conf, "--format", "json").ok()
+    first = json.loads(listed.out)[0]
+    assert called.out.rstrip().split("\n")[-5:] == [
+        *("gives an instance of variant forward", ""),
+        f"kernel: {first['name']}",
+        f"instance string: {first['instance string']}",
+        "all rules hold on gfx950",
+    ]
+    large = ckprof("explain", change(FORWARD, 21, "4096")).ok()
+    assert "\nfails on gfx950: the tiles of both operands need" in large.out and "all rules" not in large.out
 
 
 def test_places_in_a_file(ckprof, conf):
@@ -64,7 +75,12 @@ def test_lines_are_explained_as_their_list_has_them(ckprof, tmp_path):
     assert (called.code, "dropped by log-text: names no instance" in called.out) == (0, True)
     path = tmp_path / "short.conf"
     path.write_text(f"{FORWARD}\n{line('short_forward')}\n")
-    assert ckprof("explain", f"{path}:2").out.endswith("gives an instance of variant forward\n")
+    assert "gives an instance of variant forward\n" in ckprof("explain", f"{path}:2").out
+    path.write_text(f"name: {FORWARD}\n")
+    for asked in (f"{path}:1", f"name: {FORWARD}", f"{FORWARD},"):
+        assert "gives an instance of variant forward\n" in ckprof("explain", asked).ok().out
+    path.write_text(f"{'a' * 100_001}\n")
+    assert f"{path}:1:1: the line is longer than 100000 characters" in ckprof("explain", f"{path}:1").err
 
 
 def test_shipped_lists_and_several_lines(ckprof):
@@ -88,7 +104,7 @@ def test_as_json(ckprof, conf):
         ("no.conf:1", ExitCode.INPUT, "no.conf: no such file"),
         ("x.json:1", ExitCode.INPUT, "is a JSON catalog"),
         (".:1", ExitCode.INPUT, "is a directory"),
-        ("binary:1", ExitCode.INPUT, "not UTF-8 text"),
+        ("binary:1", ExitCode.INPUT, "binary:1:1: UTF-16 text"),
         ("my.conf:99999999999999999999999", ExitCode.INPUT, "there is no line"),
     ],
 )

@@ -13,8 +13,12 @@ from ckprof.cli import console
 from ckprof.cli.console import Console, ProgressLine
 from ckprof.errors import InputError
 from ckprof.report.table import Column, Table
+from tests.kernel_names import kernel_name
 
-NAME = "grouped_conv_fwd_fp16_nhwgc_2d_compv3_cshuffle_intrawave_256x256x32_filter1x1_stride1_pad0"
+NAME = kernel_name(
+    *("grouped_conv_fwd", "fp16", "nhwgc", "2d", "compv3", "cshuffle", "intrawave", "256x256x32"),
+    *("2x2x1", "32x32x16", "filter1x1_stride1_pad0"),
+)
 
 
 class Clock:

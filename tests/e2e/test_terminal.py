@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from ckprof.report.short_names import display_width
+from ckprof.report.text_width import display_width
 from tests.called import Ckprof
 
 pytestmark = pytest.mark.thorough

@@ -95,11 +95,12 @@ def test_each_line_keeps_its_own_splits(opened):
     assert [problem.splits for problem in plan.problems] == [(), ()] and plan.options.splits == (1, 8)
 
 
-def test_no_instance_of_the_dimensions_is_no_misfit(opened):
+def test_dimensions_that_no_instance_has_are_a_misfit(opened):
     profiler, _ = opened
     selection = profiler.instances(ckprof.InstanceQuery(conf=BOTH[0]))
     (parsed,) = profiler.problems("fwd", ["3 1 1 8 8 1 1 1 4 4 4 1 1 1 1 1 1 0 0 0 0 0 0"])
-    assert Fitting(selection.candidates).misfit_of(parsed) == ""
+    said = "the problem is 3D, the list has 2D instances"
+    assert Fitting(selection.candidates).misfit_of(parsed) == said
 
 
 def test_the_direction_comes_from_the_list(tmp_path, capsys, monkeypatch):

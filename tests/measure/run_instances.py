@@ -151,7 +151,8 @@ def built(path, kernels, refused=()):
 
     :param refused: kernels that no rule allows.
     """
-    pipeline = SimpleNamespace(id="fake", instance_string=lambda instance: f"Fake<{instance.kernel}>")
+    texts = {"instance_string": lambda one: f"Fake<{one.kernel}>", "name_parts": lambda one: ()}
+    pipeline = SimpleNamespace(id="fake", **texts)
     candidates = tuple(
         Candidate(index=n, instance=make_instance(one), pipeline=pipeline, name=f"fake_{one}", source="list")
         for n, one in enumerate((*kernels, *refused))

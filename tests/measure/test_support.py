@@ -158,7 +158,8 @@ def made(library, tmp_path, monkeypatch):
     path.write_bytes(library.read_bytes())
 
     def call(texts, target="cpu"):
-        pipeline = SimpleNamespace(id="implicit_gemm", instance_string=lambda one: texts[one.kernel])
+        methods = {"instance_string": lambda one: texts[one.kernel], "name_parts": lambda one: ()}
+        pipeline = SimpleNamespace(id="implicit_gemm", **methods)
         whole = built(path, list(texts))
         candidates = tuple(replace(one, pipeline=pipeline) for one in whole.built)
         candidates = tuple(

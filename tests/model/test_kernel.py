@@ -36,7 +36,7 @@ def test_a_store_keeps_what_every_kernel_has() -> None:
     kernel = SelectedKernel(**common, dtype=DataType.FP32, ndim=2, types=types, index=3)
     assert kernel.compute_type is ComputeType.TF32
     assert kernel.ref == KernelRef(**common, dtype=DataType.FP32)
-    assert type(kernel.ref) is KernelRef and len(fields(kernel.ref)) == 8
+    assert type(kernel.ref) is KernelRef and len(fields(kernel.ref)) == 9
 
 
 def test_kernels_that_are_the_same_are_named_with_their_reasons() -> None:

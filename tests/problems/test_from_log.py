@@ -37,7 +37,6 @@ def test_a_log_with_everything(read) -> None:
         ("fwd", "fp16", 1, "line 5"),
         ("bwd_weight", None, 1, "line 6"),
     ]
-    assert log.directions() == ["fwd", "bwd_weight"]
     assert (log.commands, log.other_lines, log.other_commands) == (5, 1, {"MIOpenDriver bnormfp16": 1})
     assert not log.errors
 
@@ -51,6 +50,8 @@ def test_a_log_with_everything(read) -> None:
         f'"$ROCM/bin/MIOpenDriver" {CONV} -F 1; sleep 1',
         f"{CONV} -F 1",
         f"ckProfiler {POSITIONAL}",
+        f"ckProfiler --raw-invocation {POSITIONAL}",
+        f"MIOpenDriver: {CONV} -F 1",
         f"  build/bin/ckProfiler {POSITIONAL} && echo done",
         POSITIONAL,
     ],
@@ -75,7 +76,8 @@ def test_a_command_for_all_directions_has_none(read) -> None:
 
 
 def test_a_command_for_two_directions_counts_for_both(read) -> None:
-    assert read(f"MIOpenDriver {CONV} -F 5").directions() == ["bwd_weight", "fwd"]
+    log = read(f"MIOpenDriver {CONV} -F 5")
+    assert [one.direction for one in log.problems] == ["bwd_weight", "fwd"]
 
 
 def test_bad_commands_are_reported_with_their_place_and_the_others_kept(read) -> None:

@@ -120,9 +120,10 @@ def test_what_ckprofiler_has_no_code_for_has_no_line(directions: tuple[Direction
 
 
 def test_a_type_without_a_miopen_line_is_reported(directions: tuple[Direction, ...]) -> None:
-    one = replace(DRAWN[-1], dtype=DataType.INT8, layout=None)
+    one = replace(DRAWN[-1], dtype=DataType.INT32, layout=None)
     ((_, why),) = render_problems([one], "miopen", directions)[1]
-    assert why == "MIOpenDriver lines of type int8 are not supported (conv, convfp16, convbfp16)"
+    bases = "conv, convfp16, convbfp16, convint8, convfp8, convbfp8"
+    assert why == f"MIOpenDriver lines of type int32 are not supported ({bases})"
 
 
 def test_unequal_pads_are_reported_not_dropped_in_silence(directions: tuple[Direction, ...]) -> None:
@@ -185,13 +186,25 @@ def parse(text: str, direction: Direction) -> ProblemCase:
     return parse_problem(ProblemLine(text=text, path="p.txt", line=7), direction, [direction])
 
 
-@pytest.mark.parametrize("text", [MIOPEN, f"./bin/MIOpenDriver {MIOPEN}", f"  {MIOPEN}  "])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(MIOPEN, f"./bin/MIOpenDriver {MIOPEN}", f"  {MIOPEN}  ", f"MIOpenDriver: {MIOPEN}"),
+        *(f"{MIOPEN} # layer 3", f"{MIOPEN}  #-n 5"),
+    ],
+)
 def test_miopen_lines(text: str, direction: Direction) -> None:
     assert parse(text, direction).problem == SAME
 
 
 @pytest.mark.parametrize(
-    "text", [POSITIONAL, f"ckProfiler {POSITIONAL}", "2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1"]
+    "text",
+    [
+        *(POSITIONAL, f"ckProfiler {POSITIONAL}", "2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1 # alone"),
+        *(f"ckProfiler --raw-invocation {POSITIONAL}", f"ckProfiler --instance 7 {POSITIONAL}"),
+        POSITIONAL.replace("fwd ", "fwd --list-instances --instance 3 "),
+        f"{POSITIONAL} --raw-invocation --instance 3",
+    ],
 )
 def test_positional_lines(text: str, direction: Direction) -> None:
     assert parse(text, direction).problem == SAME
@@ -256,9 +269,8 @@ def test_parts_without_meaning_are_reported(direction: Direction) -> None:
     [
         ("", "p.txt:7: the problem is empty"),
         ("conv -n 4 -c", "p.txt:7:11: -c needs a value; form: conv -n N"),
-        ("convint8 -n 4", "p.txt:7:1: no kernel has the type of convint8"),
         (f"{MIOPEN} -z reflect", "p.txt:7:88: -z reflect is not supported, only default, same and valid"),
-        (f"{MIOPEN} --trans_output_pad_h 1", "--trans_output_pad_h 1 is not supported, only 0"),
+        (f"{MIOPEN} --trans_output_pad_h 1", "p.txt:7: pads of the output, -% -Y -X, go with -m trans"),
         (f"{MIOPEN} -I CHWN", "p.txt:7:88: unknown layout CHWN"),
         (f"{MIOPEN} -I NCHW -O NHWC", "p.txt:7:96: input and output have different layouts: NCHW and NHWC"),
         (MIOPEN.replace("-k 64", "-k 6_4"), "p.txt:7:32: expected an integer for out_channels, got '6_4'"),
@@ -273,7 +285,28 @@ def test_parts_without_meaning_are_reported(direction: Direction) -> None:
             "p.txt:7:14: -c 64 (in_channels of all groups) is not a multiple of -g 3",
         ),
         (MIOPEN.replace("-g 1", "-g 0"), "is not a multiple of -g 0"),
-        (MIOPEN + " -m trans", "p.txt:7:88: -m trans is not supported, only conv"),
+        (MIOPEN + " -m deep", "p.txt:7:88: -m deep is not supported, only conv and trans"),
+        (MIOPEN + " -b 2", "p.txt:7:88: -b 2 is not supported, only 0 and 1"),
+        (
+            MIOPEN + " -m trans",
+            "p.txt:7:83: -F 1 of -m trans does not ask for fwd (that is 2; 0 asks for all)",
+        ),
+        (
+            MIOPEN.replace("-F 1", "-F 2 -m trans -Y 1"),
+            "an output pad of -m trans is 1, expected less than the stride, 1",
+        ),
+        (
+            "depthwise_conv_fwd 1 1",
+            "p.txt:7:1: a depthwise convolution is grouped_conv_fwd with G channels, K = 1 and C = 1;",
+        ),
+        (
+            "conv2d_bwd_data 1",
+            "a convolution of two dimensions is grouped_conv_bwd_data with NDIM = 2; expected",
+        ),
+        (
+            "conv_fwd 1",
+            "a convolution without groups is grouped_conv_fwd with G = 1; expected grouped_conv_fwd",
+        ),
         (MIOPEN.replace("-n 4", "-n 0"), "p.txt:7: batch is 0, expected 1 to 2147483647"),
         (MIOPEN.replace("-H 28", "-H -28"), "p.txt:7: input along H is -28, expected 1"),
         (MIOPEN.replace("-p 1", "-p -1"), "p.txt:7: left_pads along H is -1, expected 0"),
@@ -281,7 +314,7 @@ def test_parts_without_meaning_are_reported(direction: Direction) -> None:
         (MIOPEN.replace("-y 3", "-y 33"), "the output is empty along H"),
         (
             "MIOpenDriver pool -n 1",
-            "expected one of conv, convfp16, convbfp16, CBAInfer, CBAInferfp16 after MIOpenDriver",
+            "expected one of conv, convfp16, convbfp16, convint8, convfp8, convbfp8, CBAInfer, CBAInferfp16",
         ),
         ("hello world", "p.txt:7:1: expected a MIOpenDriver conv line or grouped_conv_fwd"),
         ("2 1 4 64 64 3 3 28", "input W is missing: 7 of 16 convolution parameters of a 2D problem"),
@@ -356,6 +389,35 @@ def test_all_wrong_lines_are_reported(tmp_path: Path, direction: Direction) -> N
         read_problem_file(path, direction, [direction])
     assert [one.line for one in caught.value.diagnostics] == [1, 3, 4]
     assert [one.column for one in caught.value.diagnostics] == [85, 1, None]
+    assert caught.value.advice == f"'ckprof problems from-log {path}' writes the problems that can be read"
+    problems, skipped = read_problem_file(path, direction, [direction], lenient=True)
+    assert [one.problem for one in problems] == [SAME]
+    assert sorted(skipped) == sorted(map(str, caught.value.diagnostics)), "counted with what is wrong"
+
+
+def test_a_transposed_convolution_is_the_gradient_of_one(directions: tuple[Direction, ...]) -> None:
+    """The lengths are those of torch.nn.ConvTranspose2d."""
+    line = "conv -n 4 -c 64 -H {} -W {} -k 32 -y 3 -x 5 -u 2 -v 3 -p 1 -l 2 -Y 1 -X 2 -m trans -F {}"
+    for flag, number in ((1, "bwd_data"), (2, "fwd"), (4, "bwd_weight")):
+        (one,) = (one for one in directions if one.id == number)
+        case = parsed(line.format(7, 9, flag), one, directions)
+        assert (case.problem.in_channels, case.problem.out_channels, case.direction) == (32, 64, number)
+        assert case.problem.input == (2 * 6 + 2 * 2 + 1 - 2 + 1, 3 * 8 + 4 + 1 + 2)
+        assert case.problem.output == (7, 9), "what the line calls its input"
+        assert case.notes == (f"-m trans is computed as {number} of the convolution that is transposed",)
+    assert parsed(line.format(7, 9, 0), directions[0], directions).direction is None
+
+
+def test_a_bias_is_that_of_the_fused_forward_convolution(directions: tuple[Direction, ...]) -> None:
+    for one in directions:
+        line = MIOPEN.replace("-F 1", "-F 0 -b 1")
+        case = parsed(line, one, directions)
+        assert case.direction == one.id, "not all directions alike"
+        _, _, fused = case.problem.describe().partition("pad 1x1")
+        assert fused == (" AddClamp,floor=-max,ceiling=max,bias=channel" if one.id == "fwd" else "")
+    data = next(one for one in directions if one.id == "bwd_data")
+    case = parsed(f"{MIOPEN} -b 1 -m trans", data, directions)
+    assert case.unsupported == "it asks for a bias behind a transposed convolution, which no kernel has"
 
 
 def test_a_pipe_that_never_ends_is_bounded(direction: Direction) -> None:
@@ -367,6 +429,25 @@ def test_the_drivers_defaults(direction: Direction) -> None:
     parsed = parse("MIOpenDriver conv", direction)
     assert parsed.problem == convolution("2 1 100 32 3 3 3 32 32 1 1 1 1 0 0 0 0")
     assert parsed.usual_dtype is DataType.FP32 and parsed.dtype is None
+    said = "MIOpenDriver's defaults are used for what the line does not say: "
+    assert parsed.notes == (f"{said}-n 100, -c 3, -k 32, -H 32, -W 32, -y 3, -x 3",)
+    assert parse(MIOPEN.replace("-W 28 ", ""), direction).notes == (f"{said}-W 32",)
+    assert not parse(MIOPEN, direction).notes
+
+
+@pytest.mark.parametrize(
+    ("base", "dtype", "note"),
+    [
+        ("convint8", DataType.INT8, "MIOpenDriver's convint8 has results of int32"),
+        ("convfp8", DataType.FP8, ""),
+        ("convbfp8", DataType.BF8, ""),
+    ],
+)
+def test_types_of_8_bits(base: str, dtype: DataType, note: str, direction: Direction) -> None:
+    case = parse(MIOPEN.replace("conv", base), direction)
+    assert (case.problem, case.dtype, len(case.notes)) == (SAME, dtype, bool(note))
+    assert all(text.startswith(note) for text in case.notes)
+    assert render_problems([case], "miopen", [direction])[0].startswith(f"{base} -n 4 -c 64")
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from ckprof.report.run_table import run_document
 from ckprof.report.table import Terminal
 from ckprof.report.totals import networks_of_run
 from ckprof.results import Results
+from tests.kernel_names import kernel_name
 
 from .conftest import PASSED, measured
 
@@ -124,11 +125,15 @@ def test_a_reason_of_a_baseline_is_shown(results):
 
 
 def test_the_terminal_table_shortens_the_names_of_kernels_alone(results):
-    named = tuple(replace(one, name=f"a_long_common_prefix_{one.index}") for one in results.instances)
+    named = tuple(
+        replace(one, name=str(name), parts=name.parts)
+        for one in results.instances
+        for name in (kernel_name("a_long_common", "prefix", str(one.index)),)
+    )
     text = terminal_document(with_baselines(replace(results, instances=named), baseline())).text(
         Terminal(width=120)
     )
-    assert "common to all names: a_long_common" in text
+    assert "common to all names: a_long_common_prefix" in text
     assert "baseline vendor: vendor 1.2" in text
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from ckprof.model.kernel import KernelRef
 from ckprof.model.ranking import Order, Standing
 from ckprof.report.figures import (
     checked_text,
@@ -16,6 +17,7 @@ from ckprof.report.figures import (
     standing_text,
 )
 from ckprof.report.short_names import ShortNames
+from tests.kernel_names import kernel_name
 from tests.report.conftest import PROBLEM
 
 
@@ -52,7 +54,7 @@ def test_a_standing_says_what_it_would_take_to_know():
 
 def test_kernels_are_called_by_name_string_or_key_and_splits():
     def row(name, string, split_k):
-        kernel = SimpleNamespace(name=name, instance_string=string)
+        kernel = KernelRef(name=name, instance_string=string)
         return SimpleNamespace(
             kernel=kernel, key=SimpleNamespace(split_k=split_k, instance="0123456789abcdef")
         )
@@ -72,7 +74,7 @@ def test_problems_are_short_and_whole_ones_hints_or_where_there_is_room():
 
 
 def test_names_are_shortened_alike_in_cells_and_whole_in_hints():
-    names = ["grouped_conv_fwd_a", "grouped_conv_fwd_b"]
+    names = [kernel_name("grouped_conv_fwd", word) for word in "ab"]
     column = name_column("kernel", lambda row: row, ShortNames(names))
     assert [column.shown(name) for name in names] == [column.names(name) for name in names] == ["a", "b"]
     assert column.hint(names[0]) == column.value(names[0]) == names[0]

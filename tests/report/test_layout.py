@@ -9,6 +9,7 @@ import pytest
 from ckprof.cli.console import Console
 from ckprof.report.layout import wrapped, wrapped_text
 from ckprof.report.table import Column, Table, Terminal
+from tests.kernel_names import kernel_name
 from tests.report.test_table import Kernel, table
 
 WORDS = "the list has instances of several types and this sentence has no end that would fit a line"
@@ -76,7 +77,7 @@ NAMED = [
 
 
 def test_names_lose_what_they_share_where_there_is_no_room() -> None:
-    rows = [Kernel(f"grouped_conv_fwd_{n}x{n}_vector_8_8", 1.0) for n in (16, 32)]
+    rows = [Kernel(kernel_name("grouped_conv_fwd", f"{n}x{n}", "vector_8_8"), 1.0) for n in (16, 32)]
     assert "grouped_conv_fwd_16x16_vector_8_8>" in Table(NAMED, rows).text(Terminal(width=60))
     narrow = Table(NAMED, rows).text(Terminal(width=40)).split("\n")
     assert " ".join(narrow[:2]) == "common to all names: grouped_conv_fwd, vector_8_8"

@@ -17,6 +17,7 @@ from ckprof.model.results import RunResults
 from ckprof.report.run_summary import problems_without_best, render_best, terminal_document
 from ckprof.report.run_table import run_document
 from ckprof.report.table import Terminal
+from tests.kernel_names import kernel_name
 
 WIDE = Terminal(width=300)
 
@@ -88,7 +89,9 @@ def test_ties_are_said_even_without_room_for_the_column(results: RunResults) -> 
 
 def test_the_common_beginning_of_names_is_said_once(results: RunResults) -> None:
     named = tuple(
-        dataclasses.replace(one, name=f"grouped_conv_fwd_fp16_{one.index}") for one in results.instances
+        dataclasses.replace(one, name=str(name), parts=name.parts)
+        for one in results.instances
+        for name in (kernel_name("grouped_conv_fwd", f"fp16_{one.index}"),)
     )
     run = dataclasses.replace(results, instances=named)
     text = terminal_document(run).text(Terminal(width=80))

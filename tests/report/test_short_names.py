@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -14,26 +15,43 @@ from ckprof.cli.console import ProgressLine
 from ckprof.compare.compare import compare
 from ckprof.compare.side import side_of
 from ckprof.kernels.requests import InstanceQuery
+from ckprof.model.kernel import KernelName
 from ckprof.model.results import RunResults
 from ckprof.paths import conf_root
 from ckprof.profiler import Profiler
 from ckprof.report.comparison_text import comparison_document
 from ckprof.report.run_summary import best_table, terminal_document
-from ckprof.report.short_names import CUT, WHOLE_NAMES, ShortNames, display_width
+from ckprof.report.short_names import WHOLE_NAMES, ShortNames
 from ckprof.report.table import Column, Table, Terminal
+from ckprof.report.text_width import CUT, display_width
 from ckprof.results import Results
+from ckprof.store.attempt import Attempt
+from tests.kernel_names import FIELDS, kernel_name
 from tests.measured import Made, attempts, later
 
-START, END = "grouped_conv_fwd_fp16_nhwgc_2d_", "_2x2x1_16x16x16_vec8_8_8"
+START, END = ("grouped_conv_fwd", "fp16", "nhwgc", "2d"), ("2x2x1", "16x16x16", "vec8_8_8")
 MIDDLES = [f"compv{number}_{16 << number}x64x64" for number in range(8)]
-NAMES = [f"{START}{middle.replace('_', '_cshuffle_intrawave_')}{END}" for middle in MIDDLES]
+
+
+def long_name(middle: str) -> KernelName:
+    pipeline, tile = middle.split("_")
+    return kernel_name(*START, pipeline, "cshuffle", "intrawave", tile, *END)
+
+
+NAMES = [*map(long_name, MIDDLES)]
 
 
 @pytest.fixture
 def named(results: RunResults) -> RunResults:
     """A run whose kernels have long names."""
     pairs = zip(results.instances, NAMES * len(results.instances), strict=False)
-    return replace(results, instances=tuple(replace(instance, name=name) for instance, name in pairs))
+    instances = (replace(instance, name=str(name), parts=name.parts) for instance, name in pairs)
+    return replace(results, instances=tuple(instances))
+
+
+def renamed(attempt: Attempt, names: Sequence[KernelName]) -> Attempt:
+    name = names[int(attempt.key.kernel.instance, 16)]
+    return replace(attempt, kernel=replace(attempt.kernel, name=str(name), parts=name.parts))
 
 
 def test_a_name_loses_what_all_have_then_what_tells_least() -> None:
@@ -53,11 +71,14 @@ def test_a_name_loses_what_all_have_then_what_tells_least() -> None:
 
 def test_what_tells_two_names_apart_stays() -> None:
     names = [
-        "conv_mem_cshuffle_intrawave_32x64x64_1x2x1_16x16x32",
-        "conv_mem_cshuffle_interwave_32x64x64_1x2x1_16x16x32",
-        "conv_mem_cshuffle_interwave_32x32x64_2x1x1_16x16x32",
-        "conv_mem_cshuffle_interwave_32x32x64_1x2x1_16x16x32",
-        "conv_basic_async_v1_cshuffle_interwave_64x64x64_1x2x1_16x16x32_filter1x1_pad0",
+        kernel_name("conv", *text.split(), fields=(FIELDS[0], *FIELDS[4:10], "filter", "pad"))
+        for text in (
+            "mem cshuffle intrawave 32x64x64 1x2x1 16x16x32",
+            "mem cshuffle interwave 32x64x64 1x2x1 16x16x32",
+            "mem cshuffle interwave 32x32x64 2x1x1 16x16x32",
+            "mem cshuffle interwave 32x32x64 1x2x1 16x16x32",
+            "basic_async_v1 cshuffle interwave 64x64x64 1x2x1 16x16x32 filter1x1 pad0",
+        )
     ]
     common = ShortNames(names)
     assert [common.short(name, 28) for name in names] == [
@@ -85,7 +106,7 @@ def test_names_of_all_shipped_lists_differ_at_80_columns() -> None:
         table = Table(
             [
                 Column("rank", lambda one: one.index),
-                Column("instance", lambda one: f"[{one.index}] {one.name}", names=lambda one: one.name),
+                Column("instance", lambda one: f"[{one.index}] {one.name}", names=lambda one: one.shown),
                 Column("time [ms]", lambda one: "10.2975 ± 2.7312"),
                 Column("GFLOP/s", lambda one: "26.42", priority=3),
             ],
@@ -96,8 +117,11 @@ def test_names_of_all_shipped_lists_differ_at_80_columns() -> None:
         shown = [line.split()[2] for line in lines if line.strip()[:1].isdigit() and "[" in line]
         assert len({*shown}) == len(chosen), path
         for text, one in zip(shown, chosen, strict=True):
-            tile = re.search(r"\d+x\d+x\d+", one.name)
-            assert CUT not in text and (tile is None or tile[0] in text), one.name
+            tile = next(word for rank, field, word in one.shown.parts if field == "tile")
+            assert CUT not in text and tile in text, one.name
+            assert one.name == "_".join(word for *_, word in one.shown.parts if word), (
+                "what the name is made of"
+            )
 
 
 def test_tables_best_and_printed_results_have_the_same_names(
@@ -121,11 +145,7 @@ def test_tables_best_and_printed_results_have_the_same_names(
 
 def test_comparisons_have_the_same_names() -> None:
     def side(made: Made) -> list:
-        found = attempts(made)
-        return [
-            replace(one, kernel=replace(one.kernel, name=NAMES[int(one.key.kernel.instance, 16)]))
-            for one in found
-        ]
+        return [renamed(one, NAMES) for one in attempts(made)]
 
     slower = Made(seed=2, session=later(), factor=lambda p, i: 1.5 if (p, i) in ((0, 0), (1, 1)) else 1.0)
     found = compare(side_of("old.db", side(Made(seed=1))), side_of("new.db", side(slower)))

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckprof.report.short_names import display_width
 from ckprof.report.table import ESSENTIAL, Column, Table, Terminal, csv_text
+from ckprof.report.text_width import display_width
 
 COLOUR = re.compile(r"\x1b\[\d+m")
 

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from ckprof.errors import InputError
 from ckprof.model.outcome import Status
 from ckprof.plugin.protocols.converters import ImportHints
-from ckprof.store import shard as shard_module
 from ckprof.store.attempt import Mark
 from ckprof.store.errors import NewerStoreError, NotAStoreError, StoreError, StoreFullError
 from ckprof.store.maintenance import check
@@ -27,9 +26,7 @@ from ckprof.store.shard import (
     ShardWriter,
     attempt_line,
     decode_attempt,
-    decode_lines,
     find_shards,
-    header_line,
     merge,
     read_lines,
 )
@@ -198,23 +195,6 @@ def test_what_became_of_baselines_is_merged(tmp_path):
             assert merge(writer, [shard.path]) == (0, 0, [])
         assert list(writer.reader.baselines()) == baselines, "an infinite error among them"
     assert check(tmp_path / "r.db") == []
-
-
-def test_pieces_of_a_shard_are_read_as_all_of_it(tmp_path, monkeypatch):
-    """From any line on, with the numbers of bad lines; as in turns, while others append."""
-    monkeypatch.setattr(shard_module, "_PIECE_BYTES", 64)
-    path = write_shard(tmp_path, *(make_attempt(n, n) for n in range(3)))
-    lines = path.read_bytes().splitlines(keepends=True)
-    assert lines[0] == header_line() == b'{"schema":"ckprof.attempts","version":1}\n'
-    assert lines[1] == attempt_line(make_attempt(0, 0)) and [*json.loads(lines[1])] == ["attempt"]
-    lines[2:2] = [b"{}x\n"]
-    path.write_bytes(b"".join(lines) + b"torn")
-    expected = list(read_lines(path))
-    assert [(one.line, one.torn) for one in expected if isinstance(one, BadLine)] == [(3, False), (6, True)]
-    data = path.read_bytes()
-    for number in range(len(lines)):
-        start = sum(map(len, lines[:number]))
-        assert list(decode_lines(data[start:], path, start)) == expected[max(0, number - 1) :], number
 
 
 def test_a_shard_is_on_the_disk_when_it_was_asked_to_be(tmp_path, monkeypatch):

@@ -128,11 +128,12 @@ class Converter(ListReader, Protocol):
 
         A line that looks like one but is wrong is explained, with its errors.
 
-        :param text: the line as it stands in the file.
+        :param text: a line that stands in no list.
         :param request: how the list is read, and the list that the line stands in. Of a line that stands in
             none, the path may say layout and data type, and there is no data.
         :param number: one-based number of the line in its list; ``None`` for one that stands in none.
-        :raises InputError: the file of the request says something that contradicts its options.
+        :raises InputError: there is no such line, or the file of the request says something that contradicts
+            its options.
         """
         return None
 

@@ -65,6 +65,15 @@ class Pipeline(Protocol):
     def kernel_name(self, instance: Any) -> str:
         """Return the kernel's file stem and registry name."""
 
+    @optional
+    def name_parts(self, instance: Any) -> Sequence[tuple[int, str, str]]:
+        """Return what :meth:`kernel_name` joins by underscores, so that names can be shortened.
+
+        Each part has the fields of the instance that it shows, and a number: the least is omitted first, and
+        those from :data:`~ckprof.model.kernel.KEPT` on stay where names stand together.
+        """
+        return ()
+
     def instance_string(self, instance: Any) -> str:
         """Return CK Builder's text for the instance.
 

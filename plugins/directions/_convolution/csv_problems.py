@@ -19,7 +19,7 @@ from ckprof.files import write_output
 from ckprof.model.kernel import KernelRef
 from ckprof.model.outcome import Conditions, Measurement, Status
 from ckprof.model.problem_case import AUTO, ProblemCase
-from ckprof.model.problem_types import OPERATION_COLUMN, cells_of_problem, problem_of_cells
+from ckprof.model.problem_types import OPERATION_COLUMN, problem_of_cells, sizes
 from ckprof.model.types import DataType
 from ckprof.plugin.protocols import StoreFormat
 from ckprof.plugin.protocols.converters import ExportResult, ImportHints
@@ -369,3 +369,13 @@ FORMAT = StoreFormat(
     write=write,
     recognises=lambda head: head.lstrip(b"\xef\xbb\xbf").startswith(b"kernel,problem_idx,"),
 )
+
+
+def cells_of_problem(problem: Problem) -> dict[str, object]:
+    """Return the fields of a problem as they are written."""
+    import msgspec
+
+    return {
+        name: msgspec.json.encode(value).decode() if isinstance(value, (list, tuple, dict)) else value
+        for name, value in sizes(problem).items()
+    }

@@ -93,7 +93,7 @@ def _numbers(values: Iterable[int]) -> str:
 
 
 #: how first arguments begin that ask for convolutions, be they misspelt or shell variables
-_BEGINNINGS = ("conv", "grouped_conv", "$")
+_BEGINNINGS = ("conv", "grouped_conv", "depthwise_conv", "$")
 #: numbers of dimensions, with which convolution parameters alone begin
 _DIMENSIONS = ("1", "2", "3")
 

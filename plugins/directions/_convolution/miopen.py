@@ -12,6 +12,7 @@ from ckprof.model.problem_case import ProblemCase
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
 from ckprof_plugins.directions._convolution.miopen_fusion import (
+    BIAS,
     DEFAULT_BATCH,
     FUSION_BASES,
     fused,
@@ -22,6 +23,8 @@ from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.elementwise.combination import Combination
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ckprof.model.problem_case import ProblemLine, Token
     from ckprof_plugins.directions._convolution.convolution import Convolution
     from ckprof_plugins.directions._convolution.direction import Direction
@@ -70,7 +73,15 @@ SIZES: Final = {
         Flag(short="-l", long="--dilation_h", default=1),
         Flag(short="-j", long="--dilation_w", default=1),
     ),
+    "output_pads": (
+        Flag(short="-%", long="--trans_output_pad_d", default=0),
+        Flag(short="-Y", long="--trans_output_pad_h", default=0),
+        Flag(short="-X", long="--trans_output_pad_w", default=0),
+    ),
 }
+
+#: those whose default is no size that anyone means who does not say it
+_SAID: Final = ("batch", "in_channels", "out_channels", "input", "filter")
 
 #: short and long name -> flag
 INTEGER_FLAGS: Final = {
@@ -83,15 +94,13 @@ def _named(*rows: tuple[str, str, str]) -> dict[str, str]:
 
 
 #: Flags whose value must be this one: anything else is another computation.
-FIXED: Final = _named(
-    ("-m", "--mode", "conv"),
-    ("-b", "--bias", "0"),
-    ("-%", "--trans_output_pad_d", "0"),
-    ("-Y", "--trans_output_pad_h", "0"),
-    ("-X", "--trans_output_pad_w", "0"),
-    ("-r", "--pad_val", "0"),
-    ("-Z", "--tensor_vect", "0"),
-)
+FIXED: Final = _named(("-r", "--pad_val", "0"), ("-Z", "--tensor_vect", "0"))
+
+#: Flags that choose between computations, and the values that are known.
+CHOICES: Final = {
+    **dict.fromkeys(("-m", "--mode"), ("conv", "trans")),
+    **dict.fromkeys(("-b", "--bias"), ("0", "1")),
+}
 
 #: How pads are meant.
 PAD_MODE_FLAGS: Final = ("-z", "--pad_mode")
@@ -113,6 +122,10 @@ LAYOUTS: Final = {
     "NCDHW": "ngcdhw",
 }
 
+#: bit of ``-F``: forward; and the bits that transposing exchanges
+FORWARD_FLAG: Final = 1
+_TRANSPOSED: Final = {1: 2, 2: 1}
+
 #: Flags with a value that do not change what is computed; reported as ignored.
 IGNORED: Final = frozenset(
     "-i --iter -V --verify -C --verification_cache -t --time -w --wall -s --search -P --printconv "
@@ -127,13 +140,13 @@ BASES: Final[dict[str, DataType | None]] = {
     "conv": None,
     "convfp16": DataType.FP16,
     "convbfp16": DataType.BF16,
+    "convint8": DataType.INT8,
+    "convfp8": DataType.FP8,
+    "convbfp8": DataType.BF8,
 }
 USUAL_DTYPE: Final = DataType.FP32
 
-#: Base arguments of types that no kernel here has.
-UNSUPPORTED_BASES: Final = frozenset({"convint8", "convfp8", "convbfp8"})
-_ALL_BASES: Final = UNSUPPORTED_BASES.union(BASES, FUSION_BASES)
-
+_ALL_BASES: Final = {*BASES, *FUSION_BASES}
 
 #: What a correct line looks like, for messages.
 FORM: Final = (
@@ -142,7 +155,7 @@ FORM: Final = (
 )
 
 #: the program, with any folder in front
-_PROGRAM: Final = re.compile(r"(?:.*[/\\])?MIOpenDriver(?:\.exe)?")
+_PROGRAM: Final = re.compile(r"(?:.*[/\\])?MIOpenDriver(?:\.exe)?:?")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -152,6 +165,10 @@ class _Given:
     #: short flag -> value and its token
     numbers: dict[str, tuple[int, Token]] = field(default_factory=dict)
     pad_mode: str = "default"
+    #: the convolution is transposed
+    transposed: bool = False
+    #: a bias is added to the results
+    biased: bool = False
     #: memory orders of input and output, with the token of the first
     layouts: dict[str, Token] = field(default_factory=dict)
     #: of a fusion, see :mod:`.miopen_fusion`; ``None`` for a convolution alone
@@ -172,6 +189,9 @@ def parse_miopen(line: ProblemLine, direction: Direction) -> ProblemCase:
     What is not given has the driver's own default. In the pad mode ``same`` the output has
     ``ceil(input / stride)`` elements along each axis; an odd pad is larger at the end.
 
+    ``-m trans`` transposes a convolution: what the driver calls forward is the backward-data pass of a
+    convolution from ``-k`` to ``-c`` channels whose output is the line's input, and the other way round.
+
     :raises InputError: a flag is unknown, lacks its value, or asks for something that is not computed here.
     :raises OtherOperationError: it asks for another direction.
     """
@@ -185,11 +205,6 @@ def parse_miopen(line: ProblemLine, direction: Direction) -> ProblemCase:
             raise line.other_operation(
                 f"{tokens[0].text} asks for a forward convolution, not for {direction.id}", tokens[0].column
             )
-        if tokens and tokens[0].text in UNSUPPORTED_BASES:
-            raise line.error(
-                f"no kernel has the type of {tokens[0].text}; supported are {', '.join(BASES)}",
-                tokens[0].column,
-            )
         column = tokens[0].column if tokens else None
         raise line.error(f"expected one of {', '.join(bases)} after MIOpenDriver; form: {FORM}", column)
     is_fusion = tokens[0].text in FUSION_BASES
@@ -197,18 +212,48 @@ def parse_miopen(line: ProblemLine, direction: Direction) -> ProblemCase:
     _check_direction(line, given, direction)
     problem: Convolution = _problem(line, given)
     base = bases[tokens[0].text]
-    combination = fused(line, given.fusion) if given.fusion is not None else None
+    combination = _combination(line, given, direction)
     if isinstance(combination, Combination):
         problem = FusedConvProblem.of(problem, combination)
+    named = is_fusion or given.biased or _value(given, SIZES["forw"][0])
     return ProblemCase(
         problem=problem,
-        direction=direction.id if is_fusion or _value(given, SIZES["forw"][0]) else None,
+        direction=direction.id if named else None,
         unsupported=combination if isinstance(combination, str) else "",
         dtype=base,
         usual_dtype=USUAL_DTYPE if base is None else None,
         layout=_layout(line, given),
         ignored=tuple(given.ignored),
+        notes=tuple(_notes(given, problem.ndim, direction, base)),
     )
+
+
+def _combination(line: ProblemLine, given: _Given, direction: Direction) -> Combination | str | None:
+    """Return what the line asks for beside the convolution, or why no kernel computes it."""
+    if given.fusion is not None:
+        return fused(line, given.fusion)
+    if not given.biased or _flag_of(given, direction) != FORWARD_FLAG:
+        # the gradient of a bias has a kernel of its own
+        return None
+    if not direction.has_fusions:
+        return "it asks for a bias behind a transposed convolution, which no kernel has"
+    return fused(line, BIAS)
+
+
+def _notes(given: _Given, ndim: int, direction: Direction, dtype: DataType | None) -> Iterator[str]:
+    """Yield what the line does not say of its problem."""
+    flags = (flag for name in _SAID for flag in SIZES[name][-ndim:])
+    defaults = [
+        f"{flag.short} {_batch(given) if flag.short == '-n' else flag.default}"
+        for flag in flags
+        if flag.short not in given.numbers
+    ]
+    if defaults:
+        yield f"MIOpenDriver's defaults are used for what the line does not say: {', '.join(defaults)}"
+    if given.transposed:
+        yield f"-m trans is computed as {direction.id} of the convolution that is transposed"
+    if dtype is DataType.INT8:
+        yield "MIOpenDriver's convint8 has results of int32, the usual kernels of int8 those of int8"
 
 
 def _program(tokens: list[Token]) -> int | None:
@@ -232,11 +277,18 @@ def _batch(given: _Given) -> int:
     return DEFAULT_BATCH if is_default else _value(given, flag)
 
 
+def _flag_of(given: _Given, direction: Direction) -> int:
+    """Return the bit of ``-F`` that asks for a direction: transposing exchanges two of them."""
+    flag = direction.miopen_flag
+    return _TRANSPOSED.get(flag, flag) if given.transposed else flag
+
+
 def _check_direction(line: ProblemLine, given: _Given, direction: Direction) -> None:
-    forw = _value(given, SIZES["forw"][0])
-    if forw and not forw & direction.miopen_flag:
+    forw, flag = _value(given, SIZES["forw"][0]), _flag_of(given, direction)
+    if forw and not forw & flag:
+        mode = " of -m trans" if given.transposed else ""
         raise line.other_operation(
-            f"-F {forw} does not ask for {direction.id} (that is {direction.miopen_flag}; 0 asks for all)",
+            f"-F {forw}{mode} does not ask for {direction.id} (that is {flag}; 0 asks for all)",
             given.numbers["-F"][1].column,
         )
 
@@ -263,19 +315,45 @@ def _problem(line: ProblemLine, given: _Given) -> ConvProblem:
             )
         channels[name] = total // groups
     left, right = _pads(given, axes("pads"), axes("input"), axes("filter"), axes("strides"))
+    lengths = axes("input")
+    if given.transposed:
+        channels = dict(zip(channels, reversed(channels.values()), strict=True))
+        lengths = _transposed(line, given, *map(axes, (*_LENGTHS, "output_pads")))
+    elif any(axes("output_pads")):
+        raise line.error("pads of the output, -% -Y -X, go with -m trans")
     with line.at():
         return ConvProblem(
             groups=groups,
             batch=_batch(given),
-            in_channels=channels["in_channels"],
-            out_channels=channels["out_channels"],
+            **channels,
             filter=axes("filter"),
-            input=axes("input"),
+            input=lengths,
             strides=axes("strides"),
             dilations=axes("dilations"),
             left_pads=left,
             right_pads=right,
         )
+
+
+#: what the lengths of an output depend on
+_LENGTHS: Final = ("input", "filter", "strides", "dilations", "pads")
+
+
+def _transposed(line: ProblemLine, given: _Given, *sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the lengths of a transposed convolution's output.
+
+    They are ``stride (input - 1) + dilation (filter - 1) + 1 - 2 pad + output pad``; further elements than
+    the stride allows are of no convolution with that input as its output.
+
+    :param sizes: those of :data:`_LENGTHS` and the output's pads, with a value for each axis.
+    """
+    lengths = []
+    for axis in zip(*sizes, strict=True):
+        length, size, stride, dilation, pad, more = axis
+        if not 0 <= more < max(stride, 1):
+            raise line.error(f"an output pad of -m trans is {more}, expected less than the stride, {stride}")
+        lengths.append(stride * (length - 1) + dilation * (size - 1) + 1 - 2 * pad + more)
+    return tuple(lengths)
 
 
 def _pads(
@@ -285,7 +363,9 @@ def _pads(
     filters: tuple[int, ...],
     strides: tuple[int, ...],
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return left and right pads in the line's pad mode."""
+    """Return left and right pads in the line's pad mode, which transposed convolutions do not have."""
+    if given.transposed:
+        return explicit, explicit
     if given.pad_mode == NO_PADS:
         zeros = (0,) * len(explicit)
         return zeros, zeros
@@ -329,7 +409,7 @@ def _read_flags(line: ProblemLine, base: int, is_fusion: bool) -> _Given:
     return given
 
 
-_KNOWN: Final = frozenset({*INTEGER_FLAGS, *FIXED, *IGNORED, *PAD_MODE_FLAGS, *LAYOUT_FLAGS})
+_KNOWN: Final = frozenset({*INTEGER_FLAGS, *FIXED, *CHOICES, *IGNORED, *PAD_MODE_FLAGS, *LAYOUT_FLAGS})
 
 
 def _read_flag(line: ProblemLine, given: _Given, flag: Token, value: Token) -> None:
@@ -346,6 +426,12 @@ def _read_flag(line: ProblemLine, given: _Given, flag: Token, value: Token) -> N
             raise line.error(
                 f"{flag.text} {value.text} is not supported, only {FIXED[flag.text]}", value.column
             )
+    elif flag.text in CHOICES:
+        if value.text not in CHOICES[flag.text]:
+            known = " and ".join(CHOICES[flag.text])
+            raise line.error(f"{flag.text} {value.text} is not supported, only {known}", value.column)
+        given.transposed |= value.text == "trans"
+        given.biased |= value.text == "1"
     elif flag.text in PAD_MODE_FLAGS:
         mode = value.text.lower()
         if mode not in {*EXPLICIT_PADS, SAME_PADS, NO_PADS}:

@@ -6,6 +6,7 @@ Facts are those of MIOpen's ``driver/CBAInferFusion_driver.hpp``: the flags of `
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from ckprof.model.types import DataType
@@ -44,6 +45,8 @@ _FUSIONS: Final = {
     5: (False, False, True),
     6: (True, False, False),
 }
+#: what ``-b 1`` of a convolution asks for
+BIAS: Final[Mapping[str, float]] = MappingProxyType({"fusion": 6})
 _SPATIAL: Final = 1
 #: what the driver adds to variances
 _EPSILON: Final = 1e-6
@@ -118,8 +121,6 @@ def _combination(
             parameters=(*limits, _EPSILON),
             extents=(DExtent.CHANNEL,) * 5,
         )
-    if bias and activation == "passthru":
-        return Combination(operation=ElementwiseOp.ADD, parameters=(), extents=(DExtent.CHANNEL,))
     if bias:
         if limits is None:
             return f"it asks for a bias and {activation}; kernels clamp after a bias"

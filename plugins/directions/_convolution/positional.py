@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from ckprof.errors import InputError
 from ckprof.model.problem_case import AUTO, ProblemCase
 from ckprof.model.types import DataType
+from ckprof_plugins.directions._convolution.ckprofiler_forms import BACKWARD_DATA, BACKWARD_WEIGHT, FORWARD
 from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
 from ckprof_plugins.directions._convolution.layout import name_of_tags
 from ckprof_plugins.directions._convolution.miopen import BASES, LAYOUTS
@@ -40,6 +41,15 @@ _PARAMETERS: Final = (
 #: ckProfiler reads the arguments in front of the convolution's as C++'s ``int``
 _LARGEST: Final = 2**31 - 1
 
+#: how a word begins -> what it is
+_UNGROUPED: Final = {
+    "depthwise": "a depthwise convolution is {} with G channels, K = 1 and C = 1",
+    "conv1d": "a convolution of one dimension is {} with NDIM = 1",
+    "conv2d": "a convolution of two dimensions is {} with NDIM = 2",
+    "conv3d": "a convolution of three dimensions is {} with NDIM = 3",
+    "conv_": "a convolution without groups is {} with G = 1",
+}
+
 _Value = TypeVar("_Value", str, "LineTypes")
 
 
@@ -66,14 +76,23 @@ def parse_positional(line: ProblemLine, direction: Direction) -> ProblemCase:
         if tokens[0].text in form.operations:
             case = _CallArguments(line, tokens, direction, form).case()
             return replace(case, ignored=(*case.ignored, *named))
-    if not tokens[0].text.lstrip("+-").isdecimal():
-        raise line.error(
-            f"expected a MIOpenDriver conv line or {form_of(direction)}, got {tokens[0].text!r}",
-            tokens[0].column,
-        )
+    word = tokens[0].text
+    if not word.lstrip("+-").isdecimal():
+        expected = _meaning(word, direction) or f"expected a MIOpenDriver conv line or {form_of(direction)}"
+        raise line.error(f"{expected}, got {word!r}", tokens[0].column)
     ndim = _ndim(line, tokens[0])
     problem = _parse_parameters(line, tokens[1:], ndim, form_of(direction))
     return ProblemCase(problem=problem)
+
+
+def _meaning(word: str, direction: Direction) -> str:
+    """Return what computes the same as an operation without groups; empty for other words."""
+    what = next((text for part, text in _UNGROUPED.items() if word.startswith(part)), "")
+    for form in (FORWARD, BACKWARD_DATA, BACKWARD_WEIGHT):
+        operation = form.operations[0]
+        if what and operation.removeprefix("grouped_conv") in word:
+            return f"{what.format(operation)}; expected {form_of(direction, form)}"
+    return ""
 
 
 def _without_options(tokens: list[Token]) -> tuple[list[Token], list[str]]:

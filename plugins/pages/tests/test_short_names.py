@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ckprof.compare.side import Side, side_of
@@ -16,21 +14,17 @@ from ckprof_plugins.pages.heat import heat_chart, heat_map
 from ckprof_plugins.pages.options import ReportOptions
 from ckprof_plugins.pages.page import render_html
 from tests.measured import Made, attempts
-from tests.report.test_short_names import END, MIDDLES, NAMES, START
+from tests.report.test_short_names import MIDDLES, NAMES, long_name, renamed
 
 #: a name whose middle is too long for any chart
-LONG = f"{START}compv9_cshuffle_intrawave_{'x'.join(map(str, range(40)))}{END}"
+LONG = long_name(f"compv9_{'x'.join(map(str, range(40)))}")
 TEXT = ("chart", "Chart", "A chart")
 
 
 @pytest.fixture(scope="module")
 def named() -> list:
     """Measurements of kernels with long names, the last of which is very long."""
-    names = [*NAMES[:3], LONG]
-    return [
-        replace(one, kernel=replace(one.kernel, name=names[int(one.key.kernel.instance, 16)]))
-        for one in attempts(Made())
-    ]
+    return [renamed(one, [*NAMES[:3], LONG]) for one in attempts(Made())]
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,13 @@ from ckprof.model.instance import Instance
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.problem import check_d_tensors, types_of
 from ckprof_plugins.pipelines.gemm_instance import UPSTREAM_NAMES
+from ckprof_plugins.pipelines.kernel_name import HEAD, OTHER, field_parts, parts_of
 from ckprof_plugins.pipelines.vocabulary import Epilogue, GemmPipeline, Scheduler, SmemBuffering
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ckprof.model.kernel import NamePart
     from ckprof.model.types import TypeSet
     from ckprof_plugins.operations.gemm.problem import MatrixLayout
     from ckprof_plugins.pipelines.gemm_instance import Extent
@@ -120,29 +122,25 @@ class BatchedGemmInstance(UniversalGemmInstance):
     batched: bool = True
 
 
-def kernel_name(instance: UniversalGemmInstance) -> str:
-    """Return the name, in which every field of the instance has a place.
+def name_parts(instance: UniversalGemmInstance) -> tuple[NamePart, ...]:
+    """Return the parts of the name, in which every field of the instance has a place.
 
     The dispatcher's generator has no batched kernels: ``_batched`` stands where it says what else is special.
     """
-    layout, variant = instance.layout.name, ""
-    if isinstance(instance, MultiDGemmInstance):
+    i = instance
+    layout, variant = i.layout.name, ""
+    if isinstance(i, MultiDGemmInstance):
         # the letter of D, which lies as E does
         layout += layout[-1]
-        variant = f"_multid_{instance.elementwise_op.value}_d{instance.num_d_tensors}"
-    elif isinstance(instance, BatchedGemmInstance):
-        variant = "_batched"
-    words = (
-        "gemm",
-        instance.dtype.value,
-        layout,
-        instance.gemm_pipeline.value,
-        instance.epilogue.value,
-        instance.scheduler.value,
-        *(str(flag) for flag in (*instance.pads, instance.persistent)),
-        *(str(sizes) for sizes in (instance.tile, instance.wave_grid, instance.mma_tile)),
+        variant = f"multid_{i.elementwise_op.value}_d{i.num_d_tensors}"
+    elif isinstance(i, BatchedGemmInstance):
+        variant = "batched"
+    pads = dict(zip(("pad_m", "pad_n", "pad_k"), map(str, i.pads), strict=True))
+    vectors = f"vec{'_'.join(map(str, i.vector_sizes))}" if i.imposes_vectors else ""
+    return (
+        *parts_of(HEAD, direction="gemm", dtype=i.dtype.value, layout=layout),
+        *field_parts(i, "gemm_pipeline", "epilogue", "scheduler"),
+        *parts_of(OTHER, **pads, persistent=str(i.persistent)),
+        *field_parts(i, "tile", "wave_grid", "mma_tile"),
+        *parts_of(OTHER, vector_size=vectors, variant=variant),
     )
-    name = "_".join(words)
-    if instance.imposes_vectors:
-        name = f"{name}_vec{'_'.join(map(str, instance.vector_sizes))}"
-    return f"{name}{variant}"

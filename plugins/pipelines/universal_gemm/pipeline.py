@@ -10,13 +10,13 @@ from ckprof.model.architecture import find_architecture
 from ckprof.model.gemm_work import GemmWork
 from ckprof.plugin.protocols import KernelSource
 from ckprof_plugins.operations.gemm.problem import GemmProblem, MultiDProblem
-from ckprof_plugins.pipelines.kernel_name import product_traits
+from ckprof_plugins.pipelines.kernel_name import joined, product_traits
 from ckprof_plugins.pipelines.rules import broken_rules
 from ckprof_plugins.pipelines.universal_gemm.instance import (
     BatchedGemmInstance,
     MultiDGemmInstance,
     UniversalGemmInstance,
-    kernel_name,
+    name_parts,
 )
 from ckprof_plugins.pipelines.universal_gemm.reading import instance_of, record_of
 from ckprof_plugins.pipelines.universal_gemm.validity import RULES
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ckprof.model.catalog import Catalog
     from ckprof.model.gemm_work import KernelTraits
     from ckprof.model.instance import Instance
+    from ckprof.model.kernel import NamePart
     from ckprof.model.problem import Problem
     from ckprof.model.requirement import UnmetRequirement
     from ckprof_plugins.pipelines.universal_gemm.reading import UniversalGemmRecord
@@ -61,11 +62,15 @@ class UniversalGemmPipeline:
 
     def kernel_name(self, instance: UniversalGemmInstance) -> str:
         """Return the kernel's file stem and registry name."""
-        return kernel_name(instance)
+        return joined(name_parts(instance))
+
+    def name_parts(self, instance: UniversalGemmInstance) -> Sequence[NamePart]:
+        """Return the parts of the name."""
+        return name_parts(instance)
 
     def instance_string(self, instance: UniversalGemmInstance) -> str:
         """Return what tells instances apart in tables: matrix products have no other text than their name."""
-        return kernel_name(instance)
+        return self.kernel_name(instance)
 
     def unmet_requirements(
         self, instance: UniversalGemmInstance, arch: str, api_level: str

@@ -17,7 +17,6 @@ from ckprof.measure.verify.operands import InitKind, OperandValues, make_operand
 from ckprof.measure.verify.storage import decode
 from ckprof.model.problem_case import OtherOperationError, ProblemLine
 from ckprof.model.problem_types import (
-    cells_of_problem,
     exact_problem,
     know_problem_type,
     problem_from,
@@ -26,6 +25,7 @@ from ckprof.model.problem_types import (
 )
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.convolution import sizes_of
+from ckprof_plugins.directions._convolution.csv_problems import cells_of_problem
 from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem, FusedGradientProblem
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 from ckprof_plugins.directions._convolution.problem import ConvProblem
@@ -347,8 +347,8 @@ FUSION = "CBAInfer -n 2 -c 16 -k 8 -H 10 -W 10"
         ("-J 4", "AddClamp,ceiling=max,bias=channel"),
         ("-J 4 -m 7 -A 6", "AddClamp,ceiling=6,bias=channel"),
         ("--fusion_mode 4 --activMode 10 --alpha -1 --beta 2", "AddClamp,floor=-1,ceiling=2,bias=channel"),
-        ("-J 4 -m 0", "Add,bias=channel"),
-        ("-J 6", "Add,bias=channel"),
+        ("-J 4 -m 0", "AddClamp,floor=-max,ceiling=max,bias=channel"),
+        ("-J 6", "AddClamp,floor=-max,ceiling=max,bias=channel"),
         ("-J 5", "Clamp,ceiling=max"),
         ("-J 5 -m 1", "DynamicUnaryOp,function=Sigmoid"),
         ("-J 5 -m 9 -A 2", "DynamicUnaryOp,function=Elu,alpha=2"),

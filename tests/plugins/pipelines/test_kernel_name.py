@@ -11,7 +11,7 @@ from ckprof_plugins.directions._convolution.layout import find_layout
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.pipelines.gemm_families import ImplicitGemmInstance
 from ckprof_plugins.pipelines.gemm_instance import Extent
-from ckprof_plugins.pipelines.kernel_name import gemm_kernel_name
+from ckprof_plugins.pipelines.kernel_name import gemm_name_parts, joined
 from ckprof_plugins.pipelines.vocabulary import (
     ChannelPadding,
     Epilogue,
@@ -19,6 +19,11 @@ from ckprof_plugins.pipelines.vocabulary import (
     Scheduler,
     Specialization,
 )
+
+
+def gemm_kernel_name(instance, **marks):
+    return joined(gemm_name_parts(instance, **marks))
+
 
 BASE = ImplicitGemmInstance(
     id=0,
