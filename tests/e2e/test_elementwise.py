@@ -19,12 +19,6 @@ pytestmark = [pytest.mark.compiler, pytest.mark.timeout(900)]
 TILE = ("--instance-spec", "tile=16x16x32,waves=1x1x1,mma=16x16x16,vectors=4,4,4")
 #: several groups, images and tiles; strides, dilations and pads
 SIZES = "2 3 2 24 8 3 2 6 7 2 1 1 2 1 0 0 1"
-#: of fp16, in the fast suite those without and with most tensors
-FEW = (
-    *("Clamp", "ScaleAddScaleAddRelu"),
-    *(pytest.param(name, marks=pytest.mark.thorough) for name in ("AddClamp", "ScaleAdd")),
-)
-
 
 #: of gradients; the weight has no channels of its own
 GRADIENTS = ("bwd_data", "bwd_weight")
@@ -58,7 +52,8 @@ def run(ckprof, operation, *more, direction="fwd"):
         assert outcome["status"] == "ok", outcome
 
 
-@pytest.mark.parametrize("name", FEW)
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["Clamp", "ScaleAddScaleAddRelu", "AddClamp", "ScaleAdd"])
 def test_a_few_operations(ckprof, name):
     run(ckprof, ElementwiseOp.parse(name), "--dtype", "fp16", "--instance-spec", "gemm_pipeline=compv3")
 
@@ -71,16 +66,13 @@ def test_all_operations(ckprof, operation, dtype):
     run(ckprof, operation, "--dtype", dtype, "--instance-spec", "gemm_pipeline=compv4", *mma)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("direction", "name", "more"),
-    [
-        pytest.param("bwd_data", "Bilinear", (), marks=pytest.mark.thorough),
-        ("bwd_weight", "Bilinear", ("--instance-spec", "two_stage=true")),
-    ],
+    ("direction", "more"), [("bwd_data", ()), ("bwd_weight", ("--instance-spec", "two_stage=true"))]
 )
-def test_a_few_operations_on_gradients(ckprof, direction, name, more):
+def test_bilinear_gradients(ckprof, direction, more):
     few = ("--dtype", "fp16", "--instance-spec", "gemm_pipeline=compv3", *more)
-    run(ckprof, ElementwiseOp.parse(name), *few, direction=direction)
+    run(ckprof, ElementwiseOp.parse("Bilinear"), *few, direction=direction)
 
 
 @pytest.mark.thorough
