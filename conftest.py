@@ -44,8 +44,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # measured means nothing here. test_host.py has the machine's own, test_main_job.py a whole command with them.
 os.environ.setdefault("CKPROF_LAST_LEVEL_CACHE", "8M")
 
-# How long an example takes says nothing on a busy machine.
-settings.register_profile("ckprof", deadline=None)
+# How long an example takes says nothing on a busy machine; other runs draw other examples.
+settings.register_profile("ckprof", deadline=None, max_examples=50)
 settings.load_profile("ckprof")
 
 #: A compiler whose kernels are slow, which small matrices do not show.
