@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ckprof.errors import InputError, input_errors, system_errors
+from ckprof.plain_text import encodable
 from ckprof.private_folders import checked, temporary_folder
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def write_output(path: Path, content: str | bytes | Iterable[bytes]) -> bool:
     import filecmp
 
     if isinstance(content, str):
-        content = content.encode()
+        content = encodable(content).encode()
     pieces = (content,) if isinstance(content, bytes) else content
     try:
         target = checked(resolved(checked(path)))

@@ -32,6 +32,11 @@ def visible(text: str) -> str:
     return _CONTROL.sub(_spelled, text)
 
 
+def encodable(text: str) -> str:
+    """Return a text that has an encoding: bytes of names that are not UTF-8 are spelled out."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def one_line(text: str) -> str:
     """Return a text as :func:`plain` does, in one line."""
     return plain(text.replace("\r\n", "\n").replace("\n", "\\n").replace("\t", "\\t"))

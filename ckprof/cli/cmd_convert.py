@@ -131,7 +131,7 @@ def _convert_list(conversion: Conversion, arguments: argparse.Namespace, session
         return ExitCode.OK
     outputs = [
         CatalogFile(path=path, catalog=catalog, sources=(conversion.path,))
-        for path, catalog in _targets(arguments.output, conversion, ".json")
+        for path, catalog in _targets(arguments, conversion, ".json")
     ]
     converted = TreeList(path=conversion.path, state=ListState.CONVERTED, conversion=conversion)
     report = ConvertReport([converted], _written_or_checked(outputs, arguments, None))
@@ -201,7 +201,7 @@ def _write_native(conversion: Conversion, arguments: argparse.Namespace, session
         _only_catalog(conversion)
         session.console.exact(texts[0])
         return ExitCode.OK
-    targets = _targets(arguments.output, conversion, ".conf")
+    targets = _targets(arguments, conversion, ".conf")
     for (path, catalog), text in zip(targets, texts, strict=True):
         written = write_output(path, text)
         session.console.info(
@@ -216,16 +216,16 @@ def _only_catalog(conversion: Conversion) -> Catalog:
     return conversion.catalogs[0]
 
 
-def _targets(output: str, conversion: Conversion, suffix: str) -> list[tuple[Path, Catalog]]:
+def _targets(call: argparse.Namespace, conversion: Conversion, suffix: str) -> list[tuple[Path, Catalog]]:
     """Return where each catalog goes: the file itself, or into the folder.
 
     There it is named after the list, or ``<layout>_<dtype>`` if the list gives several.
     """
-    catalogs, path = conversion.catalogs, Path(output)
-    if path.is_file() and path.samefile(conversion.path):
+    catalogs, path = conversion.catalogs, Path(call.output)
+    if path.is_file() and path.samefile(find_list(call.conf)):
         raise UsageError(f"-o {path} is the list itself, which would be lost")
     if len(catalogs) == 1:
-        folder = path.is_dir() or output.endswith("/")
+        folder = path.is_dir() or call.output.endswith("/")
         return [(path / f"{conversion.path.stem}{suffix}" if folder else path, catalogs[0])]
     if path.is_file() or (path.suffix == suffix and not path.is_dir()):
         raise _several(conversion)

@@ -258,8 +258,8 @@ def _merge(arguments: argparse.Namespace, session: Session) -> ExitCode:
     from ckprof.store.writer import StoreWriter
 
     wait_s = None if arguments.wait else 0
-    with StoreWriter(_target_store(arguments), wait_s=wait_s, on_wait=session.console.info) as writer:
-        shards = find_shards(arguments.paths)
+    target, shards = _target_store(arguments), find_shards(arguments.paths)
+    with StoreWriter(target, wait_s=wait_s, on_wait=session.console.info) as writer:
         added, known, bad = merge(writer, shards)
     session.console.result(
         f"{counted(len(shards), 'shard')}: {counted(added, 'outcome')} added, {known} were there already"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import gc
 import os
 import signal
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.cli.commands import command_table
 from ckprof.cli.parser import CommandParser, complete, completion_is_asked, typed_words
 from ckprof.errors import CkprofError, ExitCode, Interrupted, ListError, PluginError
-from ckprof.plain_text import plain
+from ckprof.plain_text import encodable, plain
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ckprof.plugin.hookspecs import Command
 
 
+_NOT_OF_PLUGINS: Final = {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENAMETOOLONG}
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -160,6 +162,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         gc.set_threshold(*GARBAGE_THRESHOLDS)
         _open_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
+    # results and locks say which command it was
+    sys.argv[1:] = map(encodable, sys.argv[1:])
     if completion_is_asked():
         arguments = typed_words()
     # Until the last word is said: a terminal that is closed sends several signals.
@@ -182,9 +186,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return ExitCode.OK
         except OSError as exc:
             # a name that no file can have, a folder that may not be read, a full disk
-            _print_error(
-                ": ".join(str(part) for part in (exc.filename, exc.strerror or exc) if part is not None)
-            )
+            where = "" if exc.filename is None else f"{exc.filename}: "
+            _print_error(f"{where}{exc.strerror or exc}")
             return ExitCode.INPUT
 
 
@@ -228,8 +231,7 @@ def _print_traceback(error: CkprofError, arguments: Sequence[str]) -> None:
     if getattr(options, "verbose", None):
         from ckprof.plugin.boundary import traceback_lines
 
-        for line in traceback_lines(error):
-            print(plain(line), file=sys.stderr)
+        print(plain("\n".join(traceback_lines(error))), file=sys.stderr)
 
 
 def _dispatch(arguments: list[str], signals: StopSignals) -> int:
@@ -298,8 +300,8 @@ def _run(command: Command, parsed: argparse.Namespace, session: Session) -> int:
         with session.manager.blaming(f"'ckprof {command.name}'"), to_output_file(parsed, session):
             code: int = command.run(parsed, session)
     except PluginError as exc:
-        # it is not the plugin's fault if the reader of its output has gone
-        if isinstance(exc.__cause__, BrokenPipeError):
+        # neither a reader that has gone nor a full disk is the plugin's fault
+        if isinstance(exc.__cause__, OSError) and exc.__cause__.errno in _NOT_OF_PLUGINS:
             raise exc.__cause__ from None
         raise
     session.manager.call("ckprof_after_report", command=command.name, exit_code=int(code))
@@ -348,12 +350,11 @@ def _tasks(table: CommandTable) -> str:
 
 
 def _print_version(*, verbose: bool) -> None:
-    lines = [f"ckprof {__version__}"]
+    print(f"ckprof {__version__}")
     if verbose:
         from ckprof.cli.commands import schema_lines
 
-        lines.append(schema_lines())
-    print("\n".join(lines))
+        print(schema_lines())
 
 
 def _shared_options() -> CommandParser:

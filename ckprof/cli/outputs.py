@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ckprof.errors import CkprofError, InputError, PluginError, UsageError, system_errors
-from ckprof.files import write_output
+from ckprof.files import resolved, write_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -45,7 +45,7 @@ def check_report(path: Path | None) -> None:
     if path.exists() and not path.is_file():
         # a device or a pipe
         return
-    folder = path.resolve().parent
+    folder = resolved(path).parent
     if not folder.is_dir():
         raise InputError(f"cannot write the report: there is no folder {folder}; make it first", path)
     with system_errors(InputError, "cannot write the report", path):

@@ -14,6 +14,7 @@ from ckprof.kernels.manifest import chunk_size_of, direction_of
 from ckprof.kernels.requests import DEFAULT_CHUNK_SIZE
 from ckprof.model.recipe import BuildRequest, Product
 from ckprof.paths import work_dir
+from ckprof.plain_text import encodable
 from ckprof.private_folders import lock_file, private_folder
 
 if TYPE_CHECKING:
@@ -136,6 +137,8 @@ def _make(root: Path, direction: Operation, *, is_named: bool) -> None:
     """
     if is_named and not root.parent.is_dir():
         raise InputError(f"there is no folder {root.parent}; make it first", root)
+    if encodable(str(root)) != str(root):
+        raise InputError("the name is not UTF-8, as build files are; choose another folder", root)
     with system_errors(InputError, "cannot make the folder", root):
         private_folder(root)
     with system_errors(InputError, "cannot write into the folder", root):

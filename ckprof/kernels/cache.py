@@ -110,10 +110,8 @@ class ObjectCache:
         folder = self.prefix_entry(key)
         if self._matches(folder, file_name):
             return folder / file_name
-        try:
+        with self.writing():
             (folder / file_name).unlink(missing_ok=True)
-        except OSError as exc:
-            raise self.unwritable(exc.strerror or str(exc)) from exc
         return None
 
     def _matches(self, entry: Path, file_name: str) -> bool:
@@ -149,15 +147,22 @@ class ObjectCache:
         """
         parent = self.root / "staging"
         with ExitStack() as stack:
-            try:
+            with self.writing():
                 parent.mkdir(parents=True, exist_ok=True)
                 folder = stack.enter_context(scratch_folder(parent))
-            except OSError as exc:
-                raise self.unwritable(exc.strerror or str(exc)) from exc
-            except InputError as exc:
-                cause = exc.__context__
-                raise self.unwritable(getattr(cause, "strerror", None) or str(exc)) from exc
             yield folder
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Raise the error of :meth:`unwritable` where the system refuses something.
+
+        :raises ToolchainError: so it is.
+        """
+        try:
+            yield
+        except (OSError, InputError) as exc:
+            cause = exc if isinstance(exc, OSError) else exc.__context__
+            raise self.unwritable(getattr(cause, "strerror", None) or str(exc)) from exc
 
     def unwritable(self, why: str) -> ToolchainError:
         """Return the error for a cache that cannot take what was compiled.

@@ -21,6 +21,7 @@ from ckprof.model.architecture import LATEST_API_LEVEL, find_architecture
 from ckprof.model.instance import Instance
 from ckprof.model.types import DataType
 from ckprof.paths import conf_root
+from ckprof.plain_text import encodable
 from ckprof.plugin.protocols import RuleSetEntry, RuleSetRequest
 from ckprof.wording import counted
 
@@ -200,7 +201,7 @@ def choose_from_lists(session: Session, query: InstanceQuery, conversions: Seque
     :raises PluginError: a plugin's answer is of no use.
     """
     candidates = list_candidates(conversions, session.registry, as_tuple(query.pipelines))
-    source = ", ".join(str(name) for name in as_tuple(query.conf))
+    source = encodable(", ".join(str(name) for name in as_tuple(query.conf)))
     checked: Checked = tuple(candidates), ()
     if query.arch:
         # a misspelt name is an error also where nothing depends on it

@@ -67,10 +67,8 @@ class PrefixHeader:
 
         :raises ToolchainError: the cache cannot be written.
         """
-        try:
+        with self._cache.writing():
             write_if_changed(self.header, self._recipe.prefix_header)
-        except OSError as exc:
-            raise self._cache.unwritable(exc.strerror or str(exc)) from exc
 
     def step(self, staging: Path) -> Step:
         """Return the step that precompiles it.

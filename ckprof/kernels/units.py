@@ -82,10 +82,8 @@ def plain_unit(source: Path, keys: Keys, *, generated: bool = False) -> Unit:
     :param generated: the source needs nothing beside it.
     :raises ToolchainError: it cannot be read.
     """
-    try:
+    with system_errors(ToolchainError, "cannot be read", source):
         key = keys.plain(source, generated=generated)
-    except OSError as exc:
-        raise ToolchainError(f"{source}: cannot be read ({exc.strerror})") from exc
     return Unit(key=key, name=source.name, source=source, root=source.parent)
 
 

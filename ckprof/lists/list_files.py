@@ -11,7 +11,7 @@ from ckprof.errors import InputError, UsageError, system_errors
 from ckprof.lists.catalogs import read_catalog
 from ckprof.model.conversion import Conversion, ConversionRequest, ListReading
 from ckprof.paths import conf_root
-from ckprof.plain_text import suggestion
+from ckprof.plain_text import encodable, suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,7 +128,8 @@ def list_request(
     :raises InputError: the file cannot be read, or does not fit into the memory.
     """
     data, stream = _content(path)
-    request = reading.request(path, data, direction, stream)
+    # what it is called in results, whatever the bytes of its name are
+    request = reading.request(Path(encodable(str(path))), data, direction, stream)
     return _whole(request) if whole else request
 
 
@@ -155,10 +156,8 @@ def _whole(request: ConversionRequest) -> ConversionRequest:
     if request.stream is None:
         return request
     try:
-        with request.stream() as stream:
+        with system_errors(InputError, "cannot read", request.path), request.stream() as stream:
             return replace(request, data=stream.read(), stream=None)
-    except OSError as exc:
-        raise InputError(f"cannot read: {exc.strerror}", request.path) from None
     except MemoryError:
         raise InputError("too large for the memory of this machine", request.path) from None
 

@@ -93,23 +93,24 @@ def compare_files(
     direction = registry.operation(direction).id if direction else None
     paths = [path if (path := Path(name)).is_file() else find_list(name) for name in names]
     requests = [list_request(path, reading, direction, whole=True) for path in paths]
-    first, second = against_each_other(*(_side_of(request, registry, insisted) for request in requests))
+    named = zip(paths, requests, strict=True)
+    first, second = against_each_other(*(_side(*one, registry, insisted) for one in named))
     comparison = compare(first, second, registry.strings, f"{names[0]} and {names[1]}")
     comparison = replace(comparison, title_of_checkout=" and ".join(map(lasting_name, paths)))
     return ParityReport(revision=expected.name, fail_on=fail_on, comparisons=(comparison,))
 
 
-def _side_of(request: ConversionRequest, registry: Registry, revision: Revision | None) -> StringSide:
+def _side(path: Path, file: ConversionRequest, registry: Registry, revision: Revision | None) -> StringSide:
     """Return the side of any file: list, log, catalog or library.
 
     :raises InputError: the file is wrong or of no known kind.
     """
-    name = str(request.path)
-    if is_library(request.data):
-        return replace(library_side(request.path, (), registry), name=name)
-    if is_json(request.data):
-        return catalog_side([read_request(request, registry)], registry, name)
-    return builder_side([read_builder(request, registry, revision)], registry.strings, name)
+    name = str(file.path)
+    if is_library(file.data):
+        return replace(library_side(path, (), registry), name=name)
+    if is_json(file.data):
+        return catalog_side([read_request(file, registry)], registry, name)
+    return builder_side([read_builder(file, registry, revision)], registry.strings, name)
 
 
 def _shown(path: Path) -> str:

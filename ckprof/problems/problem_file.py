@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import msgspec
 
-from ckprof.errors import Diagnostic, InputError, ListError, UsageError, input_errors
+from ckprof.errors import Diagnostic, InputError, ListError, UsageError, input_errors, system_errors
 from ckprof.files import content_of
 from ckprof.model.problem_case import OtherOperationError, ProblemCase, ProblemLine
 from ckprof.model.problem_types import exact_problem, sizes
@@ -126,7 +126,7 @@ def _lines(path: Path) -> Iterator[ProblemLine]:
 
     :raises InputError: the file cannot be read, is not text, or does not end.
     """
-    try:
+    with system_errors(InputError, "cannot read", path), input_errors(UnicodeDecodeError, "not text", path):
         endless = not path.is_file()
         read = 0
         with path.open(encoding="utf-8-sig") as stream:
@@ -142,10 +142,6 @@ def _lines(path: Path) -> Iterator[ProblemLine]:
                     )
                 if text.strip() and not text.lstrip().startswith("#"):
                     yield ProblemLine(text=text.rstrip("\n"), path=path, line=number)
-    except OSError as exc:
-        raise InputError(f"cannot read: {exc.strerror}", path) from None
-    except UnicodeDecodeError as exc:
-        raise InputError(f"not a text file: byte {exc.start} is not valid UTF-8", path) from None
 
 
 def holds_json(path: Path) -> bool:

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 from ckprof.model.kernel import KernelRef
 from ckprof.model.outcome import Conditions, KernelResult, Outcome, RoundTime
+from ckprof.plain_text import encodable
 from ckprof.store.key import MeasurementKey
 
 T = TypeVar("T")
@@ -133,7 +134,7 @@ class Session:
             uid=hashlib.blake2b(data, digest_size=16, person=b"ckprof import").hexdigest(),
             started=path.stat().st_mtime if started is None else started,
             tags=tags,
-            origin=f"{kind} {path.name}",
+            origin=encodable(f"{kind} {path.name}"),
         )
 
     @property

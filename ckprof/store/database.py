@@ -171,7 +171,7 @@ def _is_cut(store: Path, size: int, page_bytes: int, frames: int, salt: tuple[in
 
 
 def _path(store: Path, kind: str = "wal") -> Path:
-    return store.with_name(f"{store.name}-{kind}")
+    return Path(f"{store}-{kind}")
 
 
 #: seconds that a reader waits for the moment in which a writer reorganises the file
@@ -270,7 +270,7 @@ def _reject_views(connection: sqlite3.Connection, path: Path) -> None:
 @contextmanager
 def _connected(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
     """Open a file; it is closed if the block raises."""
-    uri = f"file:{quote(str(path.absolute()))}?mode={mode}"
+    uri = f"file:{quote(os.fsencode(path.absolute()))}?mode={mode}"
     connection = sqlite3.connect(
         uri, uri=True, isolation_level=None, timeout=_BUSY_S, check_same_thread=False
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.outputs import Outputs, add_outputs
@@ -237,7 +239,7 @@ def render_sarif(report: AuditReport) -> str:
 
 
 def _sarif_result(path: Path, finding: AuditFinding) -> dict[str, Any]:
-    location: dict[str, Any] = {"artifactLocation": {"uri": (checkout_path(path) or path).as_posix()}}
+    location: dict[str, Any] = {"artifactLocation": {"uri": quote(os.fsencode(checkout_path(path) or path))}}
     if finding.line:
         location["region"] = {"startLine": finding.line}
     return {

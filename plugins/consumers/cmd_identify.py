@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.cli.fields import add_fields, add_format
-from ckprof.cli.outputs import to_output_file
 from ckprof.errors import CkprofError, ExitCode, InputError
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.strings.rendering import StringError
@@ -326,9 +325,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
                 found.append(one)
             else:
                 unknown += 1
-    with to_output_file(arguments, session):
-        shown = Document([_text(one) for one in found])
-        session.console.result_in(arguments.format, [asdict(one) for one in found], shown)
+    shown = Document([_text(one) for one in found])
+    session.console.result_in(arguments.format, [asdict(one) for one in found], shown)
     if unknown:
         session.console.info(f"{counted(unknown, 'text')} of files say nothing of a known kernel")
     return ExitCode.OK if any(one.what for one in found) else ExitCode.FAILED

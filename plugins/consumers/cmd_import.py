@@ -10,6 +10,7 @@ from ckprof.cli.fields import add_fields, chosen
 from ckprof.errors import ExitCode, PluginError, UsageError
 from ckprof.model.outcome import Status, Verification
 from ckprof.model.types import DataType
+from ckprof.plain_text import encodable
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols.converters import ImportHints
 from ckprof.store.attempt import Attempt
@@ -43,8 +44,9 @@ def attempts_of(
     if not offers(owner, Consumer.measurements):
         readers = ids_with(registry, Consumer.measurements)
         raise UsageError(f"{path}: files of {owner.id} hold no times of kernels; those of {readers} do")
+    reference = encodable(f"{TRUSTED} {path.name}")
     trusted = Verification(
-        max_error=0.0, wrong_elements=0, elements=0, rtol=0.0, atol=0.0, reference=f"{TRUSTED} {path.name}"
+        max_error=0.0, wrong_elements=0, elements=0, rtol=0.0, atol=0.0, reference=reference
     )
     for attempt in owner.measurements(path, hints):
         if not isinstance(attempt, Attempt):

@@ -1,18 +1,34 @@
-"""What the system does to a command: streams that are closed or narrow, names that few files have."""
+"""What the system does to a command: closed and narrow streams, names that few files have, full disks.
+
+Each row of a table is a case: what is called, the exit code, and what is said.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 
 import pytest
 
+from ckprof.cli.main import main
+from ckprof.store.shard import ShardWriter
+from ckprof.store.writer import StoreWriter
 from tests.places import TESTS
+from tests.store.samples import make_attempt
 
 LIST = TESTS.parent / "conf/forward/tests/ngchw_depthwise.conf"
-COMMAND = (sys.executable, "-m", "ckprof", "list", "instances", "--conf")
+CKPROF = (sys.executable, "-m", "ckprof")
+COMMAND = (*CKPROF, "list", "instances", "--conf")
 LONG = "n" * 320
+#: a name whose bytes are not UTF-8, as Python has it, and as messages and results have it
+ODD, SHOWN = os.fsdecode(b"caf\xe9"), r"caf\udce9"
+PROBLEM = "'conv -n 1 -c 8 -g 8 -k 8 -H 8 -W 8 -y 3 -x 3 -p 1 -q 1 -F 1'"
+FIND = "64-28-28-1x1-64-28-28-8-0x0-1x1-1x1-0-NCHW-FP16-F=GemmFwd1x1_0_1:0.5,0,miopenConvolutionFwdAlgoGEMM\n"
+RUN = f"fwd --conf list.conf --instance 0 --problem {PROBLEM}"
 
 
 def run(conf, *more, redirect="", **variables):
@@ -23,6 +39,24 @@ def run(conf, *more, redirect="", **variables):
         env={**os.environ, **variables},
         cwd=more[-1].parent if more else None,
     )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A list, a store, a shard, a table of AITER and a log, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", sys.argv.copy())
+    (tmp_path / "list.conf").write_bytes(LIST.read_bytes())
+    (tmp_path / "find.txt").write_text(FIND)
+    (tmp_path / "table.csv").write_text("cu_num,M,N,K,kernelId,splitK,us,kernelName\n")
+    (tmp_path / "driver.log").write_text(f"MIOpenDriver {PROBLEM.strip(chr(39))}\n")
+    attempts = [make_attempt(sequence) for sequence in range(3)]
+    with StoreWriter(tmp_path / "results.db") as writer, ShardWriter(tmp_path / "shards") as shard:
+        for attempt in attempts:
+            writer.append(attempt)
+            shard.append(attempt)
+    shard.path.rename(tmp_path / "shard.ndjson")
+    return tmp_path
 
 
 @pytest.mark.parametrize(
@@ -44,16 +78,124 @@ def test_files_are_written_whatever_the_streams_are(tmp_path, redirect, variable
     assert said in done.stdout
 
 
-def test_a_name_that_is_no_text_is_that_of_a_list(tmp_path):
-    conf = os.fsencode(tmp_path / "list") + b"\xe9.conf"
-    with open(conf, "wb") as stream:  # noqa: PTH123
-        stream.write(LIST.read_bytes())
-    done = run(conf)
-    assert done.returncode == 0 and rb"list\udce9.conf" in done.stderr
+#: where a command takes the name "@" of a file or a folder
+NAMES = [
+    "list instances --conf @",
+    "list instances --conf list.conf --export-json @",
+    "list instances --conf list.conf -o @",
+    "explain @:1",
+    "convert @",
+    "convert list.conf -o @",
+    "run fwd --dry-run --conf @",
+    "run fwd --dry-run --conf list.conf --problems @",
+    "run fwd --dry-run --tree @",
+    f"run {RUN} --json @",
+    f"run {RUN} --build-dir @",
+    f"run {RUN} --target hip --ck-root @",
+    "list lists --config @",
+    f"sweep {RUN} --store x.db --cluster @",
+    *(f"results {action} @" for action in ("show", "check", "export -o x.csv", "prune --tag x")),
+    "results import --store x.db @",
+    "results merge --store x.db @",
+    "results recover -o x.db @",
+    *(f"results {action} results.db -o @" for action in ("show", "recover")),
+    *(f"results {action} shard.ndjson --store @" for action in ("import", "merge")),
+    "compare @ results.db",
+    "compare results.db @",
+    "compare results.db results.db -o @",
+    "report @ -o x.html",
+    "report results.db --format html -o @",
+    "parity --conf @",
+    "parity --conf list.conf -o @",
+    "diff @ list.conf",
+    "diff list.conf @",
+    "diff list.conf list.conf -o @",
+    "audit @",
+    "audit table.csv --conf @",
+    "audit table.csv --tree @",
+    "audit table.csv -o @",
+    "identify text -o @",
+    "identify text --conf @",
+    "import @ --store x.db",
+    "generate fwd --conf @ --build-dir x",
+    "generate fwd --conf list.conf --build-dir @",
+    "build fwd --conf list.conf --instance 0 --build-dir @",
+    f"check-support fwd --conf @ --problem {PROBLEM}",
+    "inspect @",
+    "problems from-log @",
+    "problems convert @",
+    "doctor -o @",
+    "validate @ results.db",
+]
 
 
-@pytest.mark.parametrize("is_output", [False, True])
-def test_a_name_that_no_file_can_have_is_said(tmp_path, is_output):
-    done = run(LIST, "--export-json", tmp_path / LONG) if is_output else run(tmp_path / LONG)
-    assert done.returncode == 3 and LONG.encode() in done.stderr
-    assert done.stderr.strip().endswith(b"File name too long")
+@pytest.mark.parametrize("command", NAMES)
+def test_a_name_that_no_file_can_have(folder, capsys, command):
+    assert main([word.replace("@", LONG) for word in shlex.split(command)]) == 3
+    said = capsys.readouterr().err.strip()
+    assert LONG in said and said.endswith("File name too long")
+    assert not [path.name for path in folder.iterdir() if path.name.startswith(("x", "n"))]
+
+
+#: what reads "@", and what of it is written: messages and results spell its bytes out
+READ = [
+    "list instances --conf @.conf",
+    "list instances --conf @.conf --format json -o @.out",
+    "list instances --conf @.conf --format csv -o @.out",
+    "list instances --conf @.conf --export-json @.out",
+    "explain @.conf:3",
+    "convert @.conf -o @/",
+    "run fwd --dry-run --conf @.conf --problems @.log",
+    "parity --conf @.conf --format json -o @.out",
+    "diff @.conf list.conf --format json -o @.out",
+    "generate fwd --conf @.conf --build-dir x",
+    "results show @.db",
+    "results check @.db",
+    "results export @.db -o @.csv",
+    "results recover @.db -o @2.db",
+    "results prune @.db --tag x",
+    "results import @.ndjson --store @2.db",
+    "import @.txt --consumer miopen --arch gfx942 --store @2.db --trust",
+    "results merge @.ndjson --store @2.db",
+    "compare @.db @.db --format json -o @.out",
+    "compare @.db @.db --format junit -o @.out",
+    "report @.db -o @.html",
+    "audit @.csv --format sarif -o @.out",
+    "audit @.csv --format json -o @.out",
+    "identify @.conf --format json -o @.out",
+    "problems convert @.log -o @.out",
+]
+
+
+@pytest.mark.parametrize("command", READ)
+def test_a_name_that_is_not_utf_8_is_as_good_as_any(folder, capsys, command):
+    for path in [*folder.iterdir()]:
+        if path.suffix and path.is_file():
+            shutil.copy(path, folder / f"{ODD}{path.suffix}")
+    (folder / ODD).mkdir()
+    words = [word.replace("@", ODD) for word in shlex.split(command)]
+    assert main(words) == 0, capsys.readouterr().err
+    if "-o @.out" in command:
+        text = (folder / f"{ODD}.out").read_text(encoding="utf-8")
+        assert text and ("json" not in command or json.loads(text))
+
+
+def test_a_build_folder_is_named_in_utf_8(folder, capsys):
+    assert main(["generate", "fwd", "--conf", "list.conf", "--build-dir", ODD]) == 3
+    assert f"{SHOWN}: the name is not UTF-8" in capsys.readouterr().err
+    assert not (folder / ODD).exists()
+
+
+def test_a_list_with_an_odd_name_is_not_written_over(folder, capsys):
+    odd = folder / f"{ODD}.conf"
+    shutil.copy("list.conf", odd)
+    assert main(["convert", str(odd), "--dtype", "fp32", "-o", str(odd)]) == 2
+    assert "is the list itself" in capsys.readouterr().err
+    assert odd.read_bytes() == LIST.read_bytes()
+
+
+@pytest.mark.parametrize("command", ["list instances --conf list.conf -o @", "results show results.db -o @"])
+def test_links_that_go_round_are_said(folder, capsys, command):
+    (folder / "round").symlink_to("round")
+    assert main([word.replace("@", "round") for word in shlex.split(command)]) == 3
+    assert "round: cannot follow: the symbolic links go round in a circle" in capsys.readouterr().err
