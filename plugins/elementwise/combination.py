@@ -5,13 +5,14 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from functools import cached_property
+from math import frexp
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof.kernels.c_interface import string_literal
 from ckprof.model.types import spellings
-from ckprof_plugins.elementwise.operation import STORED_AS_IT_IS, DExtent
+from ckprof_plugins.elementwise.operation import BOUNDS, STORED_AS_IT_IS, DExtent
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 
 if TYPE_CHECKING:
@@ -146,7 +147,8 @@ class Combination:
     @property
     def is_exact(self) -> bool:
         """Whether results of integers are what double precision gives, rounded once."""
-        return self.operation.properties.exact
+        factors = (value for name, value in self.values.items() if name not in BOUNDS)
+        return self.operation.properties.exact and all(abs(frexp(factor)[0]) == 0.5 for factor in factors)
 
     @property
     def text(self) -> str:

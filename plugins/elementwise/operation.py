@@ -28,6 +28,9 @@ LARGEST: Final = (2 - 2.0**-23) * 2.0**127
 #: words for numbers in problem lines
 LIMITS: Final = {"max": LARGEST, "-max": -LARGEST}
 
+#: parameters that are no factors
+BOUNDS: Final = frozenset({"floor", "ceiling"})
+
 #: name of a parameter -> value
 Values: TypeAlias = Mapping[str, float]
 
@@ -139,7 +142,7 @@ class OperationProperties:
     formula: Callable[[NDArray[np.float64], tuple[NDArray[np.float64], ...], Values], NDArray[np.float64]]
     #: variance of a result: of the variance of sums, of the mean squares of D tensors
     variance: Callable[[float, tuple[float, ...], Values], float]
-    #: results of integers are what double precision gives, rounded once
+    #: results of integers are what double precision gives, rounded once, where all factors are powers of two
     exact: bool = False
     #: what the values of parameters must obey together: returns what is wrong
     constraint: Callable[[Values], str] = lambda _: ""

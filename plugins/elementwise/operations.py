@@ -2,8 +2,9 @@
 
 Instance strings spell them in words of their own.
 
-Defaults of parameters are those of ckProfiler where it has the operation, else those of the library's
-functors.
+Defaults of parameters are such that a kernel shows whether it uses them: all of an operation differ, none is
+1 as in the library's functors, one is negative. Factors are powers of two, with which results of integers are
+exact; sums of most layers are below, between and above the bounds of a clamp.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ if TYPE_CHECKING:
     Arrays = tuple[Array, ...]
 
 
-_CLAMP: Final = (OperationParameter("floor", 0.0), OperationParameter("ceiling", 256.0))
+_CLAMP: Final = (OperationParameter("floor", -2.0), OperationParameter("ceiling", 6.0))
 _CLAMPED: Final = ("return ck_tile::min(ck_tile::max(y, floor), ceiling);",)
-_OPERAND_SCALES: Final = ("scale_in", "scale_wei")
 #: of variances that are drawn: what is divided by the root of less shows how sums are rounded, little else
 _LEAST_VARIANCE: Final = 2.0**-4
-_SCALES: Final = tuple(OperationParameter(name, 1.0) for name in (*_OPERAND_SCALES, "scale_out"))
+_OPERAND_FACTORS: Final = (OperationParameter("scale_in", 2.0), OperationParameter("scale_wei", -0.5))
+_SCALES: Final = (*_OPERAND_FACTORS, OperationParameter("scale_out", 4.0))
 
 
 class ElementwiseOp(Enum):
@@ -216,29 +217,32 @@ _TABLE: Final = {
     ),
     ElementwiseOp.SCALE: OperationProperties(
         aliases=("scale",),
-        parameters=(OperationParameter("scale", 1.0),),
+        parameters=(OperationParameter("scale", -0.5),),
         flop=1,
         cpp=("return scale * x;",),
         formula=lambda x, d, p: p["scale"] * x,
         variance=lambda x, d, p: p["scale"] ** 2 * x,
+        exact=True,
     ),
     ElementwiseOp.BILINEAR: OperationProperties(
         aliases=("bilinear",),
-        parameters=(OperationParameter("alpha", 1.0), OperationParameter("beta", 1.0)),
+        parameters=(OperationParameter("alpha", 2.0), OperationParameter("beta", -0.5)),
         d_tensors=(DTensor("d0"),),
         flop=3,
         cpp=("return alpha * x + beta * d0;",),
         formula=lambda x, d, p: p["alpha"] * x + p["beta"] * d[0],
         variance=lambda x, d, p: p["alpha"] ** 2 * x + p["beta"] ** 2 * d[0],
+        exact=True,
     ),
     ElementwiseOp.SCALE_ADD_SCALE_ADD_RELU: OperationProperties(
         aliases=("scaleadd_scaleadd_relu",),
-        parameters=(OperationParameter("alpha1", 1.0), OperationParameter("alpha2", 1.0)),
+        parameters=(OperationParameter("alpha1", 2.0), OperationParameter("alpha2", -0.5)),
         d_tensors=(DTensor("d0"), DTensor("bias", DExtent.CHANNEL)),
         flop=5,
         cpp=("const float y = alpha1 * x + alpha2 * d0 + d1;", "return y > 0 ? y : 0;"),
         formula=lambda x, d, p: _relu(p["alpha1"] * x + p["alpha2"] * d[0] + d[1]),
         variance=lambda x, d, p: p["alpha1"] ** 2 * x + p["alpha2"] ** 2 * d[0] + d[1],
+        exact=True,
     ),
     ElementwiseOp.CONV_SCALE: OperationProperties(
         aliases=("convscale",),
@@ -247,6 +251,7 @@ _TABLE: Final = {
         cpp=("return x * scale_in * scale_wei * scale_out;",),
         formula=lambda x, d, p: x * _scales(p),
         variance=lambda x, d, p: x * _scales(p) ** 2,
+        exact=True,
     ),
     ElementwiseOp.CONV_SCALE_RELU: OperationProperties(
         aliases=("convscale_relu",),
@@ -255,6 +260,7 @@ _TABLE: Final = {
         cpp=("const float y = x * scale_in * scale_wei;", "return (y > 0 ? y : 0) * scale_out;"),
         formula=lambda x, d, p: _relu(x * p["scale_in"] * p["scale_wei"]) * p["scale_out"],
         variance=lambda x, d, p: x * _scales(p) ** 2,
+        exact=True,
     ),
     ElementwiseOp.CONV_SCALE_ADD: OperationProperties(
         aliases=("convscale_add",),
@@ -264,6 +270,7 @@ _TABLE: Final = {
         cpp=("return (x * scale_in * scale_wei + d0) * scale_out;",),
         formula=lambda x, d, p: (x * p["scale_in"] * p["scale_wei"] + d[0]) * p["scale_out"],
         variance=lambda x, d, p: x * _scales(p) ** 2 + d[0] * p["scale_out"] ** 2,
+        exact=True,
     ),
     ElementwiseOp.CONV_INVSCALE: OperationProperties(
         aliases=("convinvscale",),
@@ -272,6 +279,7 @@ _TABLE: Final = {
         cpp=("return x / scale_in / scale_wei / scale_out;",),
         formula=lambda x, d, p: x / _scales(p),
         variance=lambda x, d, p: x / _scales(p) ** 2,
+        exact=True,
         constraint=_no_zero,
     ),
     ElementwiseOp.DYNAMIC_UNARY_OP: OperationProperties(
@@ -279,8 +287,8 @@ _TABLE: Final = {
         parameters=(
             OperationParameter("function", 0.0, choices=tuple(UNARY)),
             *(
-                OperationParameter("alpha", 1.0),
-                OperationParameter("beta", 1.0),
+                OperationParameter("alpha", 0.25),
+                OperationParameter("beta", 2.0),
                 OperationParameter("gamma", 2.0),
             ),
         ),
@@ -292,8 +300,8 @@ _TABLE: Final = {
     ),
     ElementwiseOp.SCALE_ADD: OperationProperties(
         aliases=("scaleadd_ab",),
-        parameters=tuple(OperationParameter(name, 1.0) for name in _OPERAND_SCALES),
-        operands=tuple(map(_scale_add, _OPERAND_SCALES)),
+        parameters=_OPERAND_FACTORS,
+        operands=tuple(_scale_add(factor.name) for factor in _OPERAND_FACTORS),
         flop=0,
         cpp=(),
         formula=lambda x, d, p: x,

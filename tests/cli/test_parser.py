@@ -103,7 +103,7 @@ def test_words_in_front_of_the_one_to_be_completed(monkeypatch, line, words):
     [
         ("ckprof run bwd_", "direction", "bwd_", ["bwd_data", "bwd_weight"]),
         ("ckprof build fwd --target cp", "target", "cp", ["cpu"]),
-        ("ckprof -v generate fwd --rule-set ti", "rule_set", "ti", ["tiny"]),
+        ("ckprof -v generate fwd --rule-set ti", "rule_set", "ti", ["tile-engine", "tiny"]),
         ("ckprof generate fwd --arch gfx94", "arch", "gfx94", ["gfx942"]),
     ],
 )

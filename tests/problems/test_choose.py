@@ -60,10 +60,10 @@ def test_programs_get_an_error_as_well(profiler):
 
 
 def test_a_convolution_alone_cannot_hold_more(profiler):
-    with pytest.raises(InputError, match="Clamp,ceiling=max: it asks for more than a convolution"):
+    with pytest.raises(InputError, match="Clamp,floor=0,ceiling=max: it asks for more than a convolution"):
         Problem.parse(CLAMPED)
     (problem,) = profiler.problems("fwd", [CLAMPED])
-    assert problem.problem.elementwise.text == "Clamp,ceiling=max"
+    assert problem.problem.elementwise.text == "Clamp,floor=0,ceiling=max"
 
 
 def test_random_sizes_that_do_not_fit_together_are_drawn_again():

@@ -56,8 +56,8 @@ def multiplied(word: str, types) -> str:
 @pytest.mark.parametrize(
     ("line", "asked"),
     [
-        (f"grouped_conv_fwd_clamp 1 1 0 1 2 0 1 {SIZES}", "Clamp,ceiling=max"),
-        (f"ckProfiler grouped_conv_fwd_bias_clamp 1 1 0 1 2 0 1 {SIZES}", "AddClamp"),
+        (f"grouped_conv_fwd_clamp 1 1 0 1 2 0 1 {SIZES}", "Clamp,floor=0,ceiling=max"),
+        (f"ckProfiler grouped_conv_fwd_bias_clamp 1 1 0 1 2 0 1 {SIZES}", "AddClamp,floor=0,ceiling=256"),
         ("grouped_conv_fwd_outelementop 0 1 1 1 2 0 1 3 1 4 64 64 3 3 3 9 9 9 " + "1 " * 12, "ConvInvscale"),
     ],
 )

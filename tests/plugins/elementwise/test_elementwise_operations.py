@@ -174,9 +174,9 @@ def test_every_parameter_and_tensor_is_said_in_lines():
 
 
 def test_what_lines_can_say():
-    clamped = Combination.parse("bias_clamp,floor=-max,ceiling=6,bias=channel")
-    assert clamped.parameters == (-LARGEST, 6.0) and clamped.extents == (DExtent.CHANNEL,)
-    assert clamped.text == "AddClamp,floor=-max,ceiling=6,bias=channel"
+    clamped = Combination.parse("bias_clamp,floor=-max,ceiling=7,bias=channel")
+    assert clamped.parameters == (-LARGEST, 7.0) and clamped.extents == (DExtent.CHANNEL,)
+    assert clamped.text == "AddClamp,floor=-max,ceiling=7,bias=channel"
     relu = Combination.parse("scaleadd_scaleadd_relu")
     assert relu.extents == (DExtent.FULL, DExtent.CHANNEL)
     assert Combination.parse("dynamic_op,function=TanH").values["function"] == 4
@@ -208,9 +208,9 @@ def test_what_is_wrong(text, message):
 
 
 def test_libraries_are_told_by_numbers():
-    number, tensors, channels, *bits = Combination.parse("AddClamp,ceiling=6,bias=channel").numbers()
+    number, tensors, channels, *bits = Combination.parse("AddClamp,ceiling=7,bias=channel").numbers()
     assert (number, tensors, channels) == (list(ElementwiseOp).index(ElementwiseOp.ADD_CLAMP) + 1, 1, 1)
-    assert [struct.unpack("d", struct.pack("q", one))[0] for one in bits] == [0.0, 6.0]
+    assert [struct.unpack("d", struct.pack("q", one))[0] for one in bits] == [-2.0, 7.0]
     # one further tensor for each operand
     assert Combination.parse("scaleadd_ab").numbers()[1:3] == (2, 0)
 
@@ -261,3 +261,34 @@ def test_tests_set_every_parameter_of_what_has_some(operation):
     values = Combination.parse(with_settings(operation.value)).parameters
     defaults = Combination.parse(operation.value).parameters
     assert values != defaults or not values
+
+
+@pytest.mark.parametrize("operation", [one for one in ElementwiseOp if one.properties.parameters])
+def test_defaults_show_whether_they_are_used(operation):
+    properties, values = operation.properties, Combination.usual(operation).values
+    free = {one.name: one.default for one in properties.parameters if not one.choices}
+    assert 1.0 not in free.values()
+    assert len(set(free.values())) == len(free) or operation is ElementwiseOp.DYNAMIC_UNARY_OP
+    sums, *further = np.random.default_rng(1).normal(0, 4, (6, 64)) ** 2 * [[1], *[[0.1]] * 5]
+    sums[::2] *= -1
+
+    def result(values):
+        operands = [change.formula(sums, further[0], values).sum() for change in properties.operands]
+        return [*operands, *properties.formula(sums, tuple(further[: len(properties.d_tensors)]), values)]
+
+    # a function that is chosen when it runs need not use all of them
+    for name in () if operation is ElementwiseOp.DYNAMIC_UNARY_OP else free:
+        assert result({**values, name: free[name] + 1}) != result(dict(values)), name
+
+
+def test_only_powers_of_two_are_exact():
+    texts = ("Scale", "Scale,scale=0.25", "ConvScale", "ConvInvscale,scale_out=-8", "Clamp,floor=0.3")
+    assert all(Combination.parse(text).is_exact for text in texts)
+    for text in (
+        "Scale,scale=3",
+        "ConvScaleAdd,scale_out=0.3",
+        "Bilinear,beta=0",
+        "ScaleAdd",
+        "DynamicUnaryOp",
+    ):
+        assert not Combination.parse(text).is_exact
