@@ -11,10 +11,10 @@ of them; the parent does not rely on that.
 from __future__ import annotations
 
 import os
-import queue
+import resource
 import signal
 import sys
-import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ckprof.measure.worker.guards import memory_of
@@ -23,29 +23,6 @@ from ckprof.orphans import take_standard_streams, watch
 
 if TYPE_CHECKING:
     from typing import BinaryIO
-
-
-def _lines(requests: BinaryIO) -> queue.SimpleQueue[bytes]:
-    """Return what gets the lines of a stream.
-
-    A thread reads them: it notices at once when the parent is gone, even while a kernel hangs, and ends the
-    process then.
-    """
-    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-
-    def read() -> None:
-        try:
-            for line in requests:
-                lines.put(line)
-        finally:
-            # Also when a kernel has closed the descriptor: nobody can be served any more.
-            if os.getpgrp() == os.getpid():
-                # As the parent starts it: the group is this process and whatever its library has started.
-                os.killpg(os.getpgrp(), signal.SIGKILL)
-            os._exit(1)
-
-    threading.Thread(target=read, name="requests", daemon=True).start()
-    return lines
 
 
 def main() -> int:
@@ -61,28 +38,27 @@ def main() -> int:
         replies: BinaryIO = os.fdopen(answered, "wb")
     else:
         requests, replies = take_standard_streams()
-    lines = _lines(requests)
-    _forbid_core_dumps()
+    # A crash of a kernel is an expected outcome; writing gigabytes about it would only take time.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     session = KernelSession(shared)
-    while True:
-        nonce, _, request = lines.get().rstrip(b"\n").partition(b" ")
-        if not request:
-            return 0
-        replies.write(b"%b %b\n" % (nonce, session.answer(request)))
-        replies.flush()
+    # a kernel may have closed the descriptor
+    with suppress(OSError):
+        for line in requests:
+            nonce, _, request = line.rstrip(b"\n").partition(b" ")
+            if not request:
+                return 0
+            replies.write(b"%b %b\n" % (nonce, session.answer(request)))
+            replies.flush()
+    # Nobody can be served any more.
+    if os.getpgrp() == os.getpid():
+        # As the parent starts it: the group is this process and whatever its library has started.
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+    return 1
 
 
 def _descriptor(text: str, access: int) -> int:
     """Return an inherited descriptor, or that of a path, which this process alone is to have."""
     return int(text) if text.isdecimal() else os.open(text, access | os.O_CLOEXEC)
-
-
-def _forbid_core_dumps() -> None:
-    """A crash of a kernel is an expected outcome; writing gigabytes about it would only take time."""
-    import resource
-
-    _, hard = resource.getrlimit(resource.RLIMIT_CORE)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import resource
 import signal
-import threading
 
 import msgspec
 import pytest
@@ -15,33 +14,24 @@ from ckprof.measure.worker.guards import CHUNK_BYTES, new_memory
 
 
 @pytest.fixture
-def ended(monkeypatch):
-    """Note how the process would end instead of ending it; set when it does."""
-    codes, files, over = [], [], threading.Event()
-
-    def end(code):
-        codes.append(code)
-        over.set()
+def killed(monkeypatch):
+    """Note which signals the process would send to its group instead of sending them."""
+    numbers, files = [], []
 
     def kept(descriptor, mode, fdopen=os.fdopen):
         files.append(fdopen(descriptor, mode))
         return files[-1]
 
-    monkeypatch.setattr(child.os, "_exit", end)
     # the end of a process closes them
     monkeypatch.setattr(child.os, "fdopen", kept)
-    monkeypatch.setattr(child.os, "killpg", lambda group, number: codes.append(number))
-    yield codes, over
-    for thread in threading.enumerate():
-        if thread.name == "requests":
-            thread.join(10)
+    monkeypatch.setattr(child.os, "killpg", lambda group, number: numbers.append(number))
+    yield numbers
     for file in files:
         file.close()
-    assert over.is_set(), "the thread that reads requests has ended the process"
 
 
 @pytest.fixture
-def worker(monkeypatch, ended):
+def worker(monkeypatch, killed):
     """Return a function that has requests served, as by a worker that a launcher has started."""
     limits = resource.getrlimit(resource.RLIMIT_CORE)
     memory, (asked, ask), (answer, answered) = new_memory(), os.pipe(), os.pipe()
@@ -58,9 +48,10 @@ def worker(monkeypatch, ended):
 
     def serve(*lines):
         os.write(ask, b"".join(lines))
+        os.close(ask)
         code = child.main()
         replies = os.read(answer, CHUNK_BYTES).splitlines()
-        for descriptor in (ask, asked, answer, answered):
+        for descriptor in (asked, answer, answered):
             os.close(descriptor)
         return code, replies
 
@@ -81,16 +72,11 @@ def test_each_line_is_answered_with_its_nonce_until_an_empty_one_comes(worker):
 
 
 @pytest.mark.parametrize("leads", [True, False])
-def test_where_requests_end_the_worker_and_its_group_end(ended, monkeypatch, leads):
+def test_where_requests_end_the_worker_and_its_group_end(worker, killed, monkeypatch, leads):
     monkeypatch.setattr(child.os, "getpgrp", lambda: os.getpid() if leads else os.getpid() + 1)
-    asked, ask = os.pipe()
-    os.write(ask, b"a 1\nb 2\n")
-    os.close(ask)
-    lines = child._lines(os.fdopen(asked, "rb"))
-    assert [lines.get(), lines.get()] == [b"a 1\n", b"b 2\n"]
-    codes, over = ended
-    assert over.wait(10)
-    assert codes == ([signal.SIGKILL, 1] if leads else [1])
+    code, replies = worker(b'n0 {"method":"describe","arguments":[]}\n')
+    assert code == 1 and len(replies) == 1
+    assert killed == ([signal.SIGKILL] if leads else [])
 
 
 def test_descriptors_are_numbers_or_paths(tmp_path):
