@@ -48,8 +48,10 @@ Given = TypeVar("Given")
 _NAMED_CONDITION: Final = re.compile(r"(?P<rule>[a-z][a-z0-9]*(?:-[a-z0-9]+)+): (?P<message>.+)", re.DOTALL)
 #: share of the time of sampling that looking at launches may take
 AUDIT_SHARE: Final = 0.03
-#: seconds that it may take in any case, and that launches may take which are made for that alone
+#: seconds that it may take in any case, and that launches may take which are made for that alone; on a device
+#: as many launches take less
 AUDIT_LEAST_S: Final = 0.01
+DEVICE_AUDIT_LEAST_S: Final = 0.006
 _TIMING: Final = "while it was timed"
 _VERIFYING: Final = "while its result was verified"
 #: in place of the number of a result that was kept
@@ -61,7 +63,7 @@ class Verified:
     """What a measurement has found right, which the next one of the kernel on the problem need not ask."""
 
     #: of all bytes of a result that was compared: the same bytes need no second look
-    digest: bytes
+    digest: str
     #: what was found
     verification: Verification
     support: Support
@@ -129,7 +131,8 @@ class KernelMeasurement:
         #: the last result that was found right
         self.verified = request.verified
         self._support = Support(status=AbiStatus.OK, split_k=request.split_k)
-        self._digest = blake2b()
+        #: of the last result that was read, or that the device has compared
+        self._digest = ""
         #: what is going on, as reasons say it
         self.stage = "in the support test"
         #: why the kernel does not run on exact operands, though it should; empty where it does
@@ -315,10 +318,10 @@ class KernelMeasurement:
             return None
         return AuditRequest(
             tolerance=self._tolerance(),
-            verified="" if self.verified is None else self.verified.digest.hex(),
+            verified="" if self.verified is None else self.verified.digest,
             fresh=fresh,
             share=1.0 if self._request.suspected else AUDIT_SHARE,
-            least_s=AUDIT_LEAST_S,
+            least_s=DEVICE_AUDIT_LEAST_S if self._prepared.on_device else AUDIT_LEAST_S,
             is_brief=is_brief,
         )
 
@@ -360,7 +363,7 @@ class KernelMeasurement:
             return self._request.outcome(Status.OK, verification=verification)
         return self._judge(partial(self._compared, _LAST, prepared.reference))
 
-    def _right_results(self) -> dict[bytes, Verification]:
+    def _right_results(self) -> dict[str, Verification]:
         """Return results that are known to be right, by the digests of their bytes."""
         prepared = self._prepared
         if prepared.expected is None:
@@ -379,32 +382,30 @@ class KernelMeasurement:
     def _verify_on_device(self) -> Outcome:
         """Have the device compare, and look at what it says of guards and of what must stay as it was."""
         prepared, request, tolerance = self._prepared, self._request, self._tolerance()
-        damages = []
+        roundings = self._possible_roundings()
+        seen = self._library.check(request.own_limit_s, tolerance, roundings)
+        self._digest = seen.result
+        judged = self._judge(dict(zip(roundings, seen.findings, strict=False)).__getitem__)
+        damage = guards.reported_writes(seen, [tensor.name for tensor in prepared.tensors], prepared.digests)
+        return self._tainted(Status.WRONG_RESULT, damage) if damage else judged
 
-        def compared(rounding: Rounding) -> Findings:
-            seen = self._library.check(request.own_limit_s, tolerance, rounding)
-            names = [tensor.name for tensor in prepared.tensors]
-            damages.append(guards.reported_writes(seen, names, prepared.digests))
-            return seen.findings
-
-        judged = self._judge(compared)
-        damage = next(filter(None, damages), "")
-        if damage:
-            return self._tainted(Status.WRONG_RESULT, damage)
-        return judged
+    def _possible_roundings(self) -> tuple[Rounding, ...]:
+        """Return how the kernel may have rounded sums that are exact, one of them for all elements."""
+        prepared = self._prepared
+        rounds_once = prepared.exact and prepared.types.compute_type is None
+        return roundings_of(prepared.types.result) if rounds_once else (Rounding.NONE,)
 
     def _judge(self, compared: Callable[[Rounding], Findings]) -> Outcome:
         """Return what becomes of the result, rounded in the way in which it is least wrong."""
         prepared, tolerance = self._prepared, self._tolerance()
         place = DEVICE_REFERENCE if prepared.on_device else HOST_REFERENCE
-        rounds_once = prepared.exact and prepared.types.compute_type is None
         seen = []
-        for rounding in roundings_of(prepared.types.result) if rounds_once else (Rounding.NONE,):
+        for rounding in self._possible_roundings():
             found = compared(rounding)
             verification = verification_of(found, prepared.result.elements, tolerance, place)
             if verification.passed:
                 self.verified = Verified(
-                    digest=self._digest.digest(), verification=verification, support=self._support
+                    digest=self._digest, verification=verification, support=self._support
                 )
                 return self._request.outcome(Status.OK, verification=verification)
             seen.append((found, verification))
@@ -424,17 +425,16 @@ class KernelMeasurement:
 
     def _result(self, read: guards.Reader) -> Iterator[NDArray[np.generic]]:
         """Yield the stored values of the result, and take their digest."""
-        storage = storage_type(self._prepared.types.result)
-        self._digest = blake2b()
+        storage, digest = storage_type(self._prepared.types.result), blake2b()
         for raw in guards.read_tensor(read, self._prepared.tensors[-1]):
-            self._digest.update(raw.data)
-            yield raw.view(storage)
-
-    def _read_digest(self) -> bytes:
-        digest = blake2b()
-        for raw in guards.read_tensor(self._read, self._prepared.tensors[-1]):
             digest.update(raw.data)
-        return digest.digest()
+            yield raw.view(storage)
+        self._digest = digest.hexdigest()
+
+    def _read_digest(self) -> str:
+        for _ in self._result(self._read):
+            pass
+        return self._digest
 
     def _charged(self, ask: Callable[[float], Given]) -> tuple[Given, float]:
         """Return what a worker says within what is left of the kernel's time, and the seconds it took."""

@@ -18,6 +18,8 @@ namespace ckprof::checks {
 constexpr int threads = 256;
 // Blocks of a pass over a tensor at most: each leaves one value, and they are combined in order.
 constexpr int64_t most_blocks = 1024;
+// Blocks that share a piece of memory at most: what a device with 132 multiprocessors runs at once.
+constexpr int64_t most_blocks_of_piece = 4 * 132;
 
 // A phase: each thread does its part, and nobody goes on before all are done.
 template <typename Part>
@@ -109,32 +111,34 @@ struct pass_block
     }
 };
 
-struct count_pass
+// Combines what the blocks of a pass have left, in their order, into the first of them.
+template <typename Value, typename Pass>
+struct combine_block
 {
-    const uint8_t* memory;
-    uint8_t value;
+    using value_type = Value;
+    Pass pass;
+    int64_t blocks;
+    Value* of_blocks;
 
-    CKPROF_EVERYWHERE void start(total&) const {}
-    CKPROF_DEVICE void visit(int64_t at, total& found) const { found.value += memory[at] != value; }
-};
-
-// Words of eight bytes; the last one may have fewer.
-struct digest_pass
-{
-    const uint8_t* memory;
-    int64_t bytes;
-
-    CKPROF_EVERYWHERE void start(total&) const {}
-    CKPROF_DEVICE void visit(int64_t at, total& found) const
+    CKPROF_DEVICE void operator()(int64_t) const
     {
-        uint64_t word = 0;
-        if(at * 8 + 8 <= bytes)
-            word = reinterpret_cast<const uint64_t*>(memory)[at];
-        else
-            for(int64_t byte = at * 8; byte < bytes; ++byte) word = word << 8 | memory[byte];
-        found.value += mixed(word ^ numbered(0, static_cast<uint64_t>(at)));
+        of_threads<Value> found;
+        each_thread([&](int thread) {
+            Value& mine = found[thread];
+            mine        = Value{};
+            pass.start(mine);
+            for(int64_t at = thread; at < blocks; at += threads) mine.add(of_blocks[at]);
+        });
+        combine(found, of_blocks);
     }
 };
+
+// Numbers that need less than 33 bits are divided several times as fast.
+CKPROF_DEVICE inline int64_t quotient(int64_t number, int64_t divisor)
+{
+    if(((number | divisor) >> 32) != 0) return number / divisor;
+    return static_cast<uint32_t>(number) / static_cast<uint32_t>(divisor);
+}
 
 struct operand_pass
 {
@@ -145,13 +149,13 @@ struct operand_pass
     CKPROF_DEVICE void visit(int64_t at, double_total& found) const
     {
         const int last       = operand.axes - 1;
-        int64_t left         = at / operand.line;
+        int64_t left         = quotient(at, operand.line);
         const int64_t column = at - left * operand.line;
         if(column >= operand.lengths[last]) return;
         int64_t number = column * operand.numbers[last];
         for(int axis = last - 1; axis >= 0; --axis)
         {
-            const int64_t outer = left / operand.lengths[axis];
+            const int64_t outer = quotient(left, operand.lengths[axis]);
             number += (left - outer * operand.lengths[axis]) * operand.numbers[axis];
             left = outer;
         }
@@ -181,31 +185,15 @@ struct operand_pass
         const auto count           = static_cast<uint64_t>(how.count);
         const auto drawn = static_cast<int32_t>((random >> 32) * count >> 32) + how.lowest;
         if(drawn == 0 || (random & 0xffffffffu) >= how.kept) return 0.f;
-        const auto index  = static_cast<int64_t>(number) / how.step % how.length % how.period;
+        int64_t index = quotient(static_cast<int64_t>(number), how.step);
+        index -= quotient(index, how.length) * how.length;
+        index -= quotient(index, how.period) * how.period;
         const int power   = how.exponent + how.direction * static_cast<int32_t>(index);
         const float scale = bits_as<float>(static_cast<uint32_t>(power + 127) << 23);
         float value       = static_cast<float>(drawn) * scale;
         if(value > how.largest) value = how.largest;
         if(value < -how.largest) value = -how.largest;
         return how.less ? bits_as<float>(bits_as<uint32_t>(value) - 1) : value;
-    }
-};
-
-struct negate_pass
-{
-    void* memory;
-    int32_t element;
-    int64_t length;
-    int64_t step;
-    const uint8_t* signs;
-
-    CKPROF_EVERYWHERE void start(total&) const {}
-    CKPROF_DEVICE void visit(int64_t at, total&) const
-    {
-        if(signs[at / step % length] == 0) return;
-        const uint32_t word = word_of(element, memory, at);
-        const uint32_t sign = 1u << (8 * bytes_of(element) - 1);
-        if((word & (sign - 1)) != 0) store(element, memory, at, word ^ sign);
     }
 };
 
@@ -299,6 +287,212 @@ struct compare_pass
     {
         if(comparison.rounding == CKPROF_NOT_ROUNDED) return reference[at];
         return rounded(comparison.element, reference[at], comparison.rounding == CKPROF_TO_NEAREST);
+    }
+};
+
+// --- pieces of memory ----------------------------------------------------------------------
+
+// What a thread works on at a time.
+struct line
+{
+    static constexpr int bytes = 16;
+    uint32_t words[4];
+};
+
+// Whether a device may read or write all bytes of a line at once.
+CKPROF_DEVICE inline bool is_whole(const uint8_t* memory, int64_t bytes)
+{ return bytes >= line::bytes && reinterpret_cast<uintptr_t>(memory) % line::bytes == 0; }
+
+// Of the next bytes; those after the last one have a value.
+CKPROF_DEVICE inline line read_line(const uint8_t* memory, int64_t bytes, uint32_t rest)
+{
+    line read;
+    if(is_whole(memory, bytes))
+    {
+#if CKPROF_CHECKS_ON_DEVICE
+        const uint4 all = *reinterpret_cast<const uint4*>(memory);
+        read            = {{all.x, all.y, all.z, all.w}};
+#else
+        memcpy(&read, memory, line::bytes);
+#endif
+        return read;
+    }
+    for(int word = 0; word < 4; ++word)
+    {
+        read.words[word] = rest;
+        for(int byte = 0; byte < 4 && word * 4 + byte < bytes; ++byte)
+        {
+            const uint32_t value = memory[word * 4 + byte];
+            read.words[word]     = (read.words[word] & ~(0xffu << 8 * byte)) | value << 8 * byte;
+        }
+    }
+    return read;
+}
+
+CKPROF_DEVICE inline void write_line(uint8_t* memory, int64_t bytes, const line& written)
+{
+    if(is_whole(memory, bytes))
+    {
+#if CKPROF_CHECKS_ON_DEVICE
+        *reinterpret_cast<uint4*>(memory) =
+            uint4{written.words[0], written.words[1], written.words[2], written.words[3]};
+#else
+        memcpy(memory, &written, line::bytes);
+#endif
+        return;
+    }
+    for(int byte = 0; byte < bytes && byte < line::bytes; ++byte)
+        memory[byte] = static_cast<uint8_t>(written.words[byte / 4] >> (8 * (byte % 4)));
+}
+
+// The highest bit of each lane of a word that has any other bit.
+CKPROF_DEVICE inline uint32_t signs_of_lanes(uint32_t word, int bytes)
+{
+    const uint32_t lower = bytes == 4 ? 0x7fffffffu : bytes == 2 ? 0x7fff7fffu : 0x7f7f7f7fu;
+    return ((word & lower) + lower) & ~lower;
+}
+
+// Blocks of threads share pieces: each piece has some in a row.
+struct pieces_block
+{
+    // Lengths of axes of which a block lists what is negated.
+    static constexpr int listed = 4096;
+
+    ckprof_piece pieces[CKPROF_MAX_PIECES];
+    int64_t first_blocks[CKPROF_MAX_PIECES + 1];
+    int32_t count;
+    // of each piece, and those of the next call, which are cleared; null: the pieces are negated
+    uint64_t* totals;
+    uint64_t* next_totals;
+
+    CKPROF_DEVICE static bool negated(const ckprof_signs& signs, int64_t index)
+    {
+        bool odd = false;
+        for(int set = 0; set < 2; ++set)
+            odd ^=
+                (numbered(signs.key[set], static_cast<uint64_t>(index)) >> 32) < signs.share[set];
+        return odd;
+    }
+
+    CKPROF_DEVICE void operator()(int64_t block) const
+    {
+        CKPROF_SHARED uint8_t lists[CKPROF_MAX_SIGNS][listed];
+        int at = 0;
+        while(block >= first_blocks[at + 1]) ++at;
+        const ckprof_piece& piece = pieces[at];
+        const int64_t blocks      = first_blocks[at + 1] - first_blocks[at];
+        const int64_t first       = (block - first_blocks[at]) * threads;
+        const int64_t lines       = (piece.bytes + line::bytes - 1) / line::bytes;
+        of_threads<total> found;
+        each_thread([&](int thread) {
+            found[thread] = total{};
+            for(int axis = 0; axis < piece.axes; ++axis)
+                for(int64_t index = thread; index < piece.signs[axis].length && index < listed;
+                    index += threads)
+                    lists[axis][index] = negated(piece.signs[axis], index) ? 0xff : 0;
+        });
+        each_thread([&](int thread) {
+            int64_t number = first + thread;
+            line next      = read(piece, number);
+            while(number < lines)
+            {
+                // on its way while the one before is worked on
+                const line values = next;
+                next              = read(piece, number + blocks * threads);
+                visit(piece, number, values, lists, found[thread]);
+                number += blocks * threads;
+            }
+        });
+        if(totals == nullptr) return;
+        CKPROF_SHARED total of_block;
+        combine(found, &of_block);
+        each_thread([&](int thread) {
+            if(thread == 0) add(&totals[at], of_block.value);
+            if(block == 0 && thread < CKPROF_MAX_PIECES) next_totals[thread] = 0;
+        });
+    }
+
+    CKPROF_DEVICE static void add(uint64_t* sum, uint64_t value)
+    {
+#if CKPROF_CHECKS_ON_DEVICE
+        atomicAdd(reinterpret_cast<unsigned long long*>(sum),
+                  static_cast<unsigned long long>(value));
+#else
+        *sum += value;
+#endif
+    }
+
+    // What a line behind the end has is not used.
+    CKPROF_DEVICE static line read(const ckprof_piece& piece, int64_t number)
+    {
+        const auto* memory = static_cast<const uint8_t*>(piece.memory) + number * line::bytes;
+        const uint32_t rest =
+            piece.others < 0 ? 0 : static_cast<uint32_t>(piece.others) * 0x01010101u;
+        return read_line(memory, piece.bytes - number * line::bytes, rest);
+    }
+
+    CKPROF_DEVICE void visit(const ckprof_piece& piece,
+                             int64_t number,
+                             line values,
+                             const uint8_t (&lists)[CKPROF_MAX_SIGNS][listed],
+                             total& found) const
+    {
+        for(int axis = 0; axis < piece.axes; ++axis)
+            negate(piece, axis, number, lists[axis], values);
+        const int64_t start = number * line::bytes;
+        if(totals == nullptr)
+            return write_line(
+                static_cast<uint8_t*>(piece.memory) + start, piece.bytes - start, values);
+        if(piece.others >= 0)
+        {
+            const uint32_t rest = static_cast<uint32_t>(piece.others) * 0x01010101u;
+            for(const uint32_t word : values.words)
+            {
+                const uint32_t bits = word ^ rest;
+                const uint32_t ones = (signs_of_lanes(bits, 1) | (bits & 0x80808080u)) >> 7;
+                found.value += ones * 0x01010101u >> 24;
+            }
+            return;
+        }
+        for(int half = 0; half < 2; ++half)
+        {
+            const uint64_t low = values.words[2 * half], high = values.words[2 * half + 1];
+            found.value +=
+                mixed((low | high << 32) ^ numbered(0, static_cast<uint64_t>(2 * number + half)));
+        }
+    }
+
+    CKPROF_DEVICE static void
+    negate(const ckprof_piece& piece, int axis, int64_t number, const uint8_t* list, line& values)
+    {
+        const ckprof_signs& signs = piece.signs[axis];
+        const int size            = bytes_of(piece.element);
+        const int lanes           = line::bytes / size;
+        const int64_t outer       = quotient(number * lanes, signs.step);
+        const int64_t inner       = number * lanes - outer * signs.step;
+        int64_t index             = outer - quotient(outer, signs.length) * signs.length;
+        if(inner + lanes <= signs.step)
+        {
+            if(index < listed ? list[index] != 0 : negated(signs, index))
+                for(uint32_t& word : values.words) word ^= signs_of_lanes(word, size);
+            return;
+        }
+        // each lane by itself
+        const uint32_t whole = 0xffffffffu >> (32 - 8 * size);
+        int64_t left         = signs.step - inner;
+        for(uint32_t& word : values.words)
+        {
+            uint32_t chosen = 0;
+            for(int bit = 0; bit < 32; bit += 8 * size)
+            {
+                const bool is_chosen = index < listed ? list[index] != 0 : negated(signs, index);
+                chosen |= is_chosen ? whole << bit : 0;
+                if(--left > 0) continue;
+                left = signs.step;
+                if(++index == signs.length) index = 0;
+            }
+            word ^= signs_of_lanes(word, size) & chosen;
+        }
     }
 };
 

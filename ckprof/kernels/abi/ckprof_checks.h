@@ -16,12 +16,15 @@ extern "C" {
 #endif
 
 /* Raised whenever anything below changes. */
-#define CKPROF_CHECKS_VERSION 2
+#define CKPROF_CHECKS_VERSION 3
 
-/* Most axes of a tensor, loops of a sum, and indices of one operand that are checked. */
+/* Most axes of a tensor, loops of a sum, and indices of one operand that are checked; most axes of
+ * a piece of memory that are negated, and pieces of one call. */
 #define CKPROF_MAX_AXES 8
 #define CKPROF_MAX_LOOPS 16
 #define CKPROF_MAX_CHECKED 3
+#define CKPROF_MAX_SIGNS 2
+#define CKPROF_MAX_PIECES 16
 
 /* Element types. fp8 has four bits of exponent, bf8 five; OCP is the open standard's variant, the
  * other has no infinity and no negative zero. */
@@ -155,15 +158,37 @@ typedef struct ckprof_findings
     double expected;
 } ckprof_findings;
 
+/* Which indices of an axis are negated: those that an odd number of two sets has. A set has an
+ * index where the upper 32 of its random bits, a function of the set's key and of the index, are
+ * less than its share. The index of an element is its number divided by step, modulo length. */
+typedef struct ckprof_signs
+{
+    int64_t length;
+    int64_t step;
+    uint64_t key[2];
+    uint32_t share[2];
+} ckprof_signs;
+
+/* Memory that is looked at, or negated. */
+typedef struct ckprof_piece
+{
+    void* memory; /* fastest at multiples of 16 bytes */
+    int64_t bytes;
+    int32_t element; /* ckprof_element, no integer; read where there are signs */
+    int32_t
+        others;   /* less than 0: a digest is asked for; or the bytes that do not have this value */
+    int32_t axes; /* that are negated, each element by each of them */
+    ckprof_signs signs[CKPROF_MAX_SIGNS];
+} ckprof_piece;
+
 typedef struct ckprof_checks
 {
     uint32_t version; /* CKPROF_CHECKS_VERSION */
     /* Sets bytes. */
     ckprof_status (*fill)(void* memory, int32_t value, size_t bytes);
-    /* Counts bytes that do not have a value. */
-    ckprof_status (*count_others)(const void* memory, int32_t value, size_t bytes, uint64_t* count);
-    /* A number that changes when a byte does. */
-    ckprof_status (*digest)(const void* memory, size_t bytes, uint64_t* digest);
+    /* For each of at most CKPROF_MAX_PIECES pieces: a number that changes when a byte does, of what
+     * the piece would be if the values that are negated were not, or the number of other bytes. */
+    ckprof_status (*survey)(const ckprof_piece* pieces, int32_t count, uint64_t* found);
     /* Fills an operand, gaps between its lines excepted, and adds up the squares of its values. */
     ckprof_status (*fill_operand)(const ckprof_operand* operand, void* memory, double* squares);
     /* Computes the reference. partial has room for slices times stored doubles, and may be the
@@ -185,15 +210,8 @@ typedef struct ckprof_checks
                              ckprof_findings* findings);
     /* Text of the device's error in the last call that failed. */
     void (*last_error)(char* text, size_t text_size);
-    /* Changes the sign of floating-point values that are not 0: of those whose index along an axis
-     * has a byte in signs that is not 0. The index of an element is its number divided by step,
-     * modulo length; signs is memory of the target's. */
-    ckprof_status (*negate)(void* memory,
-                            int32_t element,
-                            int64_t elements,
-                            int64_t length,
-                            int64_t step,
-                            const uint8_t* signs);
+    /* Changes the sign of values of pieces that are not 0, where they are to be negated. */
+    ckprof_status (*negate)(const ckprof_piece* pieces, int32_t count);
     /* Waits until the whole device is idle, whatever stream work was launched in. */
     ckprof_status (*wait)(void);
 } ckprof_checks;

@@ -70,12 +70,9 @@ struct functions
         const int64_t blocks = wanted < most_blocks ? wanted : most_blocks;
         const pass_block<Value, Pass> block{pass, count, blocks, of_blocks};
         if(device::noted(run(block, blocks)) != Api::success) return CKPROF_FAILED;
-        static Value values[most_blocks];
-        if(device::noted(Api::copy_to_host(
-               values, of_blocks, static_cast<size_t>(blocks) * sizeof(Value))) != Api::success)
-            return CKPROF_FAILED;
-        for(int64_t at = 0; at < blocks; ++at) found.add(values[at]);
-        return CKPROF_OK;
+        const combine_block<Value, Pass> all{pass, blocks, of_blocks};
+        if(device::noted(run(all, 1)) != Api::success) return CKPROF_FAILED;
+        return device::done(Api::copy_to_host(&found, of_blocks, sizeof(Value)));
     }
 
     static ckprof_status fill(void* memory, int32_t value, size_t bytes) noexcept
@@ -84,24 +81,48 @@ struct functions
         return device::done(Api::fill_async(memory, value, bytes));
     }
 
-    static ckprof_status
-    count_others(const void* memory, int32_t value, size_t bytes, uint64_t* count) noexcept
+    // Starts what is done with pieces; without totals they are negated.
+    static error_type
+    visit(const ckprof_piece* pieces, int32_t count, uint64_t* totals, uint64_t* next_totals)
     {
-        total found{};
-        const count_pass pass{static_cast<const uint8_t*>(memory), static_cast<uint8_t>(value)};
-        const auto status = pass_over(pass, static_cast<int64_t>(bytes), found);
-        *count            = found.value;
-        return status;
+        pieces_block block{};
+        block.count       = count;
+        block.totals      = totals;
+        block.next_totals = next_totals;
+        for(int32_t at = 0; at < count; ++at)
+        {
+            block.pieces[at]     = pieces[at];
+            const int64_t lines  = (pieces[at].bytes + line::bytes - 1) / line::bytes;
+            const int64_t wanted = (lines + threads - 1) / threads;
+            const int64_t most   = wanted < most_blocks_of_piece ? wanted : most_blocks_of_piece;
+            block.first_blocks[at + 1] = block.first_blocks[at] + (most < 1 ? 1 : most);
+        }
+        return count == 0 ? Api::success : run(block, block.first_blocks[count]);
     }
 
-    static ckprof_status digest(const void* memory, size_t bytes, uint64_t* digest) noexcept
+    static ckprof_status survey(const ckprof_piece* pieces, int32_t count, uint64_t* found) noexcept
     {
-        total found{};
-        const auto size = static_cast<int64_t>(bytes);
-        const digest_pass pass{static_cast<const uint8_t*>(memory), size};
-        const auto status = pass_over(pass, (size + 7) / 8, found);
-        *digest           = found.value;
-        return status;
+        // Two sets take turns, each kernel clears the other one: nothing is launched for that.
+        constexpr size_t set = CKPROF_MAX_PIECES * sizeof(uint64_t);
+        static void* memory  = nullptr;
+        static int turn      = 0;
+        if(count < 1 || count > CKPROF_MAX_PIECES) return CKPROF_REJECTED;
+        if(memory == nullptr)
+        {
+            memory = device::allocate(2 * set);
+            if(memory == nullptr || fill(memory, 0, 2 * set) != CKPROF_OK) return CKPROF_FAILED;
+        }
+        auto* totals = static_cast<uint64_t*>(memory) + turn * CKPROF_MAX_PIECES;
+        turn ^= 1;
+        auto* next = static_cast<uint64_t*>(memory) + turn * CKPROF_MAX_PIECES;
+        if(device::noted(visit(pieces, count, totals, next)) != Api::success) return CKPROF_FAILED;
+        return device::copy_to_host(found, totals, static_cast<size_t>(count) * sizeof(uint64_t));
+    }
+
+    static ckprof_status negate(const ckprof_piece* pieces, int32_t count) noexcept
+    {
+        if(count < 0 || count > CKPROF_MAX_PIECES) return CKPROF_REJECTED;
+        return device::done(visit(pieces, count, nullptr, nullptr));
     }
 
     static ckprof_status
@@ -171,24 +192,6 @@ struct functions
             slices_pass{partial, reference, work->slices, work->stored}, work->stored, nothing);
     }
 
-    static ckprof_status negate(void* memory,
-                                int32_t element,
-                                int64_t elements,
-                                int64_t length,
-                                int64_t step,
-                                const uint8_t* signs) noexcept
-    {
-        if(elements == 0) return CKPROF_OK;
-        const int64_t wanted = (elements + threads - 1) / threads;
-        const int64_t blocks = wanted < most_blocks ? wanted : most_blocks;
-        auto* of_blocks      = static_cast<total*>(scratch());
-        if(of_blocks == nullptr) return CKPROF_FAILED;
-        // Nothing is found: nobody waits for it.
-        const pass_block<total, negate_pass> block{
-            {memory, element, length, step, signs}, elements, blocks, of_blocks};
-        return device::done(run(block, blocks));
-    }
-
     static ckprof_status wait() noexcept { return device::done(Api::wait()); }
 
     static ckprof_status
@@ -244,8 +247,7 @@ constexpr ckprof_checks table()
     using own = functions<Api>;
     return {CKPROF_CHECKS_VERSION,
             &own::fill,
-            &own::count_others,
-            &own::digest,
+            &own::survey,
             &own::fill_operand,
             &own::contract,
             &own::magnitude,

@@ -119,7 +119,7 @@ class ExpectedBytes:
         self._types = types
 
     @cached_property
-    def digests(self) -> frozenset[bytes]:
+    def digests(self) -> frozenset[str]:
         """Of all bytes of the result, one for each way to round; none where more than one result is right."""
         if self._types.compute_type is not None:
             return frozenset()
@@ -133,7 +133,7 @@ class ExpectedBytes:
                 stored = encode(whole, dtype, ocp=ocp)
                 stored.view(np.uint8).reshape(values.size, -1)[gaps] = POISON_BYTE
                 digest.update(stored.data)
-        return frozenset(digest.digest() for digest in digests.values())
+        return frozenset(digest.hexdigest() for digest in digests.values())
 
 
 def _summed_axis(first: TensorSpec, second: TensorSpec, result: TensorSpec) -> str:

@@ -10,6 +10,7 @@ Chance comes from the system each time it is asked for: there is no seed that a 
 
 from __future__ import annotations
 
+import math
 import os
 import statistics
 import time
@@ -101,8 +102,10 @@ NOW_AND_THEN: Final = 0.25
 _OFTEN: Final = 0.9
 #: launches before a brief measurement that are judged with those of it: fewer tell nothing on a busy machine
 _FEW_LAUNCHES: Final = 8
-#: launches of a measurement that are enough to find what is wrong in one of fifty
-_ENOUGH_LAUNCHES: Final = 64
+#: launches of a measurement that are enough: a kernel that is wrong in this share of them is found as often
+_WRONG_SHARE: Final = 0.05
+_FOUND: Final = 0.96
+_ENOUGH_LAUNCHES: Final = math.ceil(math.log(1 - _FOUND) / math.log(1 - _WRONG_SHARE))
 #: seconds between two requests that say something of what other threads do
 _IDLE_S: Final = 5e-3
 #: how often, and for how many seconds, what seems busy is looked at again
@@ -438,7 +441,6 @@ class HostAudit:
             launches=self._launches,
             # what has other bits and was not kept is not known to be right
             checked=self.checked - self._odd + self._kept_odd,
-            odd=self._odd,
             kept=len(self.kept),
             late_bytes=self._late_bytes,
         )

@@ -1,8 +1,8 @@
 """What a worker does around launches where the device itself compares: as :mod:`ckprof.measure.worker.audit`.
 
-Every launch is looked at, or every other one of kernels that were found right before. The device negates
-operands, and the result back; a result with other bits than the verified one is compared with the reference
-as a whole.
+Every launch is looked at, or one in four of kernels that were found right before. The device negates
+operands; the digest of a result is what it would be without that. A result with another digest than the
+verified one is compared with the reference as a whole.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ import math
 import time
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-import numpy as np
-
-from ckprof.measure.worker.audit import NOW_AND_THEN, Signs, chance
+from ckprof.measure.worker.audit import NOW_AND_THEN, chance
 from ckprof.measure.worker.check_work import CContraction, COperand, element_number
+from ckprof.measure.worker.device_checks import CPiece
 from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.measure.worker.memory import GuardedTensor
 from ckprof.measure.worker.messages import Checked, ReferenceFacts
@@ -24,8 +22,6 @@ from ckprof.model.computation import Rounding
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from numpy.typing import NDArray
 
     from ckprof.measure.worker.audit import LaunchTimes
     from ckprof.measure.worker.device_checks import DeviceChecks
@@ -64,22 +60,25 @@ class DeviceReferences:
         self._target = target
         self.work = CContraction.from_buffer_copy(problem.contraction)
         self._operands = {file.name: tensors[file.name] for file in problem.operands}
-        #: type and number of an operand's elements
-        self._elements = {
-            file.name: (element, math.prod(file.shape))
-            for file, element in zip(problem.operands, self.work.elements, strict=True)
-        }
         self.result = tensors[problem.result.name]
         # results of types with variants are compared on the host
         self._result_element = element_number(problem.result.dtype, ocp=True)
-        self._kept: dict[tuple[TensorFile, ...], GuardedTensor] = {}
+        self._kept: dict[tuple[TensorFile, ...], tuple[GuardedTensor, ReferenceFacts]] = {}
         #: that of the values which the operands have
         self.current: GuardedTensor | None = None
-        self.axes = problem.signs
-        #: of each axis, where a byte per index says whether it is negated, and then one whether it changes
-        self._signs = [target.allocate(2 * axis.length) for axis in self.axes]
-        for axis, signs in zip(self.axes, self._signs, strict=True):
-            checks.fill(signs, 0, 2 * axis.length)
+        #: of the result, as long as no operand is negated
+        self.result_piece = self.result.whole
+        self.result_piece.element, self.result_piece.axes = self._result_element, len(problem.signs)
+        #: of each axis that may be negated, its operand
+        self.operand_pieces = []
+        elements = dict(zip(self._operands, self.work.elements, strict=True))
+        for number, axis in enumerate(problem.signs):
+            piece = self._operands[axis.operand].whole
+            piece.element, piece.axes = elements[axis.operand], 1
+            piece.signs[0].length, piece.signs[0].step = axis.length, axis.operand_step
+            self.operand_pieces.append(piece)
+            of_result = self.result_piece.signs[number]
+            of_result.length, of_result.step = axis.length, axis.result_step
 
     def use(self, operands: tuple[TensorFile, ...]) -> ReferenceFacts:
         """Fill the operands, and compare results with their reference from now on.
@@ -89,8 +88,7 @@ class DeviceReferences:
         """
         self.current = None
         squares = tuple(self._filled(file) for file in operands)
-        reference = self._kept.get(operands)
-        if reference is None:
+        if operands not in self._kept:
             try:
                 reference = self._computed()
             except MemoryError:
@@ -98,15 +96,14 @@ class DeviceReferences:
                     raise
                 self.release_others()
                 reference = self._computed()
-            self._kept[operands] = reference
-        self.current = reference
-        magnitude, gaps = self.checks.magnitude(reference.address, self.work.stored)
-        return ReferenceFacts(
-            magnitude=magnitude if math.isfinite(magnitude) else None,
-            gaps=gaps,
-            squares=squares,
-            digests=self._digests(),
-        )
+            magnitude, gaps = self.checks.magnitude(reference.address, self.work.stored)
+            self.current = reference
+            finite = magnitude if math.isfinite(magnitude) else None
+            facts = ReferenceFacts(magnitude=finite, gaps=gaps, squares=squares, digests=self._survey()[1])
+            self._kept[operands] = reference, facts
+        # what was found then: a kernel may have changed the reference since
+        self.current, facts = self._kept[operands]
+        return facts
 
     def _filled(self, file: TensorFile) -> float:
         """Fill an operand; return the sum of the squares of its values."""
@@ -146,7 +143,7 @@ class DeviceReferences:
 
     def release_others(self) -> None:
         """Give the memory of all but the current one back."""
-        others = {key: one for key, one in self._kept.items() if one is not self.current}
+        others = {key: one for key, (one, _) in self._kept.items() if one is not self.current}
         for key, reference in others.items():
             reference.release()
             del self._kept[key]
@@ -155,32 +152,13 @@ class DeviceReferences:
         """Give all memory back."""
         self.current = None
         self.release_others()
-        for address in self._signs:
-            self._target.release(address)
-        self._signs = []
-
-    def result_digest(self) -> int:
-        """Return a number that changes when a byte of the result does."""
-        return self.checks.digest(self.result.address, self.result.size_bytes)
-
-    def negate_operand(self, number: int, changes: NDArray[np.bool_], negated: NDArray[np.bool_]) -> None:
-        """Negate indices of an axis of an operand, and note which of them are negated by then."""
-        axis, signs = self.axes[number], np.concatenate((negated, changes))
-        self._target.copy_to_device(self._signs[number], signs.ctypes.data, signs.size)
-        address, place = self._operands[axis.operand].address, (axis.length, axis.operand_step)
-        self.checks.negate(address, *self._elements[axis.operand], place, self._signs[number] + axis.length)
-
-    def negate_result(self) -> None:
-        """Negate the result where operands are negated: it is as if they were not."""
-        for axis, signs in zip(self.axes, self._signs, strict=True):
-            place = axis.length, axis.result_step
-            self.checks.negate(self.result.address, self._result_element, self.work.stored, place, signs)
 
     def late_bytes(self) -> int:
         """Poison the result now, and return how many bytes of it are others once the device is idle."""
         self.result.poison()
         self.checks.wait()
-        return self.checks.count_others(self.result.address, POISON_BYTE, self.result.size_bytes)
+        poison = CPiece.of(self.result.address, self.result.size_bytes, others=POISON_BYTE)
+        return self.checks.survey(poison)[0]
 
     def compare(self, tolerance: Tolerance, rounding: Rounding = Rounding.NONE) -> Findings:
         """Compare the result with the current reference."""
@@ -195,19 +173,26 @@ class DeviceReferences:
             rounding,
         )
 
-    def check(self, tolerance: Tolerance, rounding: Rounding) -> Checked:
+    def check(self, tolerance: Tolerance, roundings: tuple[Rounding, ...]) -> Checked:
         """Compare the result, and look at all that kernels must leave alone."""
-        findings = self.compare(tolerance, rounding)
-        every = filter(None, (*self._operands.values(), self.result, self.current))
-        return Checked(
-            guards=tuple(tensor.changed_guards(self.checks) for tensor in every),
-            digests=self._digests(),
-            findings=findings,
-        )
+        findings: list[Findings] = []
+        for rounding in roundings:
+            findings.append(self.compare(tolerance, rounding))
+            if not findings[-1].wrong:
+                break
+        guards, digests, result = self._survey()
+        return Checked(guards=guards, digests=digests, result=result, findings=tuple(findings))
 
-    def _digests(self) -> tuple[int, ...]:
-        every = filter(None, (*self._operands.values(), self.current))
-        return tuple(self.checks.digest(tensor.address, tensor.size_bytes) for tensor in every)
+    def _survey(self) -> tuple[tuple[tuple[int, int], ...], tuple[int, ...], str]:
+        """Return the changed bytes of guards, the digests of operands and reference, and that of the result.
+
+        Guards are those of the operands, the result and the reference.
+        """
+        tensors = filter(None, (*self._operands.values(), self.result, self.current))
+        pieces = [piece for tensor in tensors for piece in (*tensor.guards, tensor.whole)]
+        found = self.checks.survey(*pieces)
+        *operands, result, reference = found[2::3]
+        return tuple(zip(found[::3], found[1::3], strict=True)), (*operands, reference), hex(result)
 
 
 #: a trial comes before one of the first so many samples
@@ -216,6 +201,11 @@ _FIRST_SAMPLES: Final = 3
 _TRIAL_MS: Final = 0.5
 #: trials at most, where the first ones are suspicious: other work of the host may have held one up
 _TRIALS: Final = 3
+#: one of so many times any share of the indices is drawn, else a few, which are so many at most
+_FEW_ELSE_ANY: Final = 3
+_FEW: Final = 4
+#: more than what is drawn before a launch needs
+_DRAWN_BITS: Final = 512
 #: milliseconds, and a share, of a trial that launchers need not report: what a launch costs the host
 _HOST_MS: Final = 0.1
 _HOST_SHARE: Final = 0.2
@@ -244,25 +234,28 @@ class DeviceAudit:
         self._tolerance, self._is_brief = request.tolerance, request.is_brief
         self.looks_always = self._looks = False
         self._checks = references.checks
-        self._signs = Signs(references.axes)
+        # nothing is negated
+        self._result = CPiece.from_buffer_copy(references.result_piece)
+        #: the last result is that of operands which are negated
+        self._is_negated = False
         self._run, self._times = run, times
         #: launches of a trial
-        self._trial = 0
-        if first_ms is not None:
-            self._trial = min(MOST_LAUNCHES, math.ceil(_TRIAL_MS / max(first_ms, 1e-3)))
+        self._trial = (
+            0 if first_ms is None else min(MOST_LAUNCHES, math.ceil(_TRIAL_MS / max(first_ms, 1e-3)))
+        )
+        #: launches, those that were compared, and bytes that were written after one
+        self._launches = self.checked = self._late = 0
         #: of the result that others are compared with; the first launch gives it where there is none yet
-        self._digest = None if request.fresh else references.result_digest()
-        self._seen = Audit()
-        self._findings = None if request.fresh else self._wrong()
+        self._digest: int | None = None
+        self._findings = None
+        if not request.fresh:
+            (self._digest,) = self._checks.survey(self._result)
+            if hex(self._digest) != request.verified:
+                self._findings = self._wrong()
         self._trial_at = chance.randrange(_FIRST_SAMPLES)
         if request.is_brief:
             self._trial_at = 0 if chance.random() < NOW_AND_THEN else -1
         self.spent_s = time.perf_counter() - start
-
-    @property
-    def checked(self) -> int:
-        """Launches that were compared."""
-        return self._seen.checked
 
     def before(self) -> None:
         """Negate and poison; try how long launches really take once."""
@@ -270,7 +263,7 @@ class DeviceAudit:
         if not self._looks:
             return
         start = time.perf_counter()
-        if self._signs.axes and chance.random() < 0.9:
+        if self._result.axes and chance.random() < 0.9:
             self._change()
         if self._trial_at == 0:
             self._try()
@@ -281,40 +274,59 @@ class DeviceAudit:
 
     def after(self, launches: int) -> bool:
         """Compare the result of the last one of some launches; say whether it is wrong."""
-        seen = self._seen
+        self._launches += launches
+        self._is_negated = True
         if not self._looks:
-            self._seen = msgspec.structs.replace(seen, launches=seen.launches + launches)
             return False
         start = time.perf_counter()
-        self._references.negate_result()
-        digest = self._references.result_digest()
-        is_first, is_odd = self._digest is None, digest != self._digest
-        if is_first:
-            self._digest, is_odd = digest, False
-        if (is_first or is_odd) and self._findings is None:
+        self.checked += 1
+        (digest,) = self._checks.survey(self._result)
+        if digest != self._digest and self._findings is None:
             self._findings = self._wrong()
-        self._seen = msgspec.structs.replace(
-            seen, launches=seen.launches + launches, checked=seen.checked + 1, odd=seen.odd + is_odd
-        )
+        if self._digest is None:
+            self._digest = digest
         self.spent_s += time.perf_counter() - start
         return self._findings is not None
 
     def _wrong(self) -> Findings | None:
+        """Compare the result as it would be if no operand were negated."""
+        if self._is_negated:
+            self._checks.negate(self._result)
+            self._is_negated = False
         findings = self._references.compare(self._tolerance)
         return findings if findings.wrong else None
 
     def _change(self) -> None:
-        """Negate half of the indices of an axis, or a few: a sample of an operand sees one or the other."""
-        for number, indices in self._signs.draw(
-            [chance.choice((1, 4, axis.length)) for axis in self._signs.axes]
-        ):
-            self._negate(number, indices)
+        """Draw a set of indices anew, a few or any share of them.
 
-    def _negate(self, number: int, indices: NDArray[np.intp]) -> None:
-        changes = np.zeros(self._signs.axes[number].length, dtype=bool)
-        changes[indices] = True
-        self._signs.negated[number][indices] ^= True
-        self._references.negate_operand(number, changes, self._signs.negated[number])
+        A kernel that compares a sample of an operand with an earlier one overlooks a few.
+        """
+        # one call of the system for all that is drawn
+        bits = chance.getrandbits(_DRAWN_BITS)
+
+        def drawn(count: int) -> int:
+            nonlocal bits
+            bits, number = divmod(bits, count)
+            return number
+
+        axes = self._result.axes
+        for number in range(axes) if drawn(2) else [drawn(axes)]:
+            few = drawn(_FEW_ELSE_ANY) > 0
+            length = self._result.signs[number].length
+            share = min((1 + drawn(_FEW)) / length, 0.5) if few else drawn(2**32) / 2**32
+            self._negate(number, int(few), share, drawn(2**64))
+
+    def _negate(self, number: int, which: int, share: float, key: int) -> None:
+        """Negate another set of indices of an axis than before.
+
+        :param which: of the two sets that an axis has.
+        """
+        signs, piece = self._result.signs[number], self._references.operand_pieces[number]
+        limit = int(share * 2**32)
+        changes = piece.signs[0]
+        changes.key[:], changes.share[:] = (signs.key[which], key), (signs.share[which], limit)
+        signs.key[which], signs.share[which] = key, limit
+        self._checks.negate(piece)
 
     def _try(self) -> None:
         """Compare what the launcher reports with what passes until the whole device is idle, and look whether
@@ -334,13 +346,16 @@ class DeviceAudit:
             _, taken_ms, reported_ms = min(trials)
             self._times.add(taken_ms, reported_ms)
         self._run(1)
-        late = self._references.late_bytes()
-        self._seen = msgspec.structs.replace(self._seen, late_bytes=late)
+        self._late = self._references.late_bytes()
 
     def finish(self) -> Audit:
-        """Give operands their signs back; the result has them already."""
-        for number, negated in enumerate(self._signs.negated):
-            indices = np.flatnonzero(negated)
-            if indices.size:
-                self._negate(number, indices)
-        return msgspec.structs.replace(self._seen, findings=self._findings)
+        """Give operands, and the result, their signs back."""
+        if self._is_negated:
+            self._checks.negate(self._result)
+        for number, signs in enumerate(self._result.signs):
+            for which, share in enumerate(signs.share):
+                if share:
+                    self._negate(number, which, 0.0, 0)
+        return Audit(
+            launches=self._launches, checked=self.checked, late_bytes=self._late, findings=self._findings
+        )

@@ -30,10 +30,14 @@ if TYPE_CHECKING:
     from ckprof.model.computation import Tolerance
 
 #: ``CKPROF_CHECKS_VERSION``
-CHECKS_VERSION: Final = 2
+CHECKS_VERSION: Final = 3
 _TEXT_BYTES: Final = 4096
 #: ``ckprof_rounding``
 _ROUNDINGS: Final = {Rounding.NONE: 0, Rounding.NEAREST: 1, Rounding.CUT_OFF: 2}
+
+
+#: of ``ckprof_findings``, as :class:`~ckprof.measure.worker.sampling.Findings` has them
+_COUNTS: Final = ("wrong", "unwritten", "non_finite", "in_gaps", "gaps", "max_error")
 
 
 class CComparison(ctypes.Structure):
@@ -65,20 +69,51 @@ class CFindings(ctypes.Structure):
     ]
 
 
+class CSigns(ctypes.Structure):
+    """``ckprof_signs``: without shares nothing is negated."""
+
+    _fields_: ClassVar = [
+        ("length", c_int64),
+        ("step", c_int64),
+        ("key", c_uint64 * 2),
+        ("share", c_uint32 * 2),
+    ]
+
+
+class CPiece(ctypes.Structure):
+    """``ckprof_piece``."""
+
+    _fields_: ClassVar = [
+        ("memory", c_void_p),
+        ("bytes", c_int64),
+        ("element", c_int32),
+        ("others", c_int32),
+        ("axes", c_int32),
+        ("signs", CSigns * 2),
+    ]
+
+    @classmethod
+    def of(cls, address: int, size_bytes: int, *, others: int = -1) -> CPiece:
+        """Return memory without signs.
+
+        :param others: the bytes that do not have this value are counted; less than 0: a digest is asked for.
+        """
+        return cls(memory=address, bytes=size_bytes, others=others)
+
+
 class CChecks(ctypes.Structure):
     """``ckprof_checks``."""
 
     _fields_: ClassVar = [
         ("version", c_uint32),
         ("fill", ctypes.CFUNCTYPE(c_int, c_void_p, c_int32, c_size_t)),
-        ("count_others", ctypes.CFUNCTYPE(c_int, c_void_p, c_int32, c_size_t, POINTER(c_uint64))),
-        ("digest", ctypes.CFUNCTYPE(c_int, c_void_p, c_size_t, POINTER(c_uint64))),
+        ("survey", ctypes.CFUNCTYPE(c_int, POINTER(CPiece), c_int32, POINTER(c_uint64))),
         ("fill_operand", ctypes.CFUNCTYPE(c_int, POINTER(COperand), c_void_p, POINTER(c_double))),
         ("contract", ctypes.CFUNCTYPE(c_int, POINTER(CContraction), c_void_p, c_void_p, c_void_p, c_void_p)),
         ("magnitude", ctypes.CFUNCTYPE(c_int, c_void_p, c_int64, POINTER(c_double), POINTER(c_uint64))),
         ("compare", ctypes.CFUNCTYPE(c_int, POINTER(CComparison), c_void_p, c_void_p, POINTER(CFindings))),
         ("last_error", ctypes.CFUNCTYPE(None, POINTER(c_char), c_size_t)),
-        ("negate", ctypes.CFUNCTYPE(c_int, c_void_p, c_int32, c_int64, c_int64, c_int64, c_void_p)),
+        ("negate", ctypes.CFUNCTYPE(c_int, POINTER(CPiece), c_int32)),
         ("wait", ctypes.CFUNCTYPE(c_int)),
     ]
 
@@ -113,18 +148,15 @@ class DeviceChecks:
         """Set bytes."""
         self._done("fill memory", self._table.fill(address, value, size_bytes))
 
-    def count_others(self, address: int, value: int, size_bytes: int) -> int:
-        """Return how many bytes do not have a value."""
-        count = c_uint64()
-        status = self._table.count_others(address, value, size_bytes, ctypes.byref(count))
-        self._done("look at guards", status)
-        return count.value
+    def survey(self, *pieces: CPiece) -> tuple[int, ...]:
+        """Return of each piece a number that changes when a byte does, or how many bytes are others.
 
-    def digest(self, address: int, size_bytes: int) -> int:
-        """Return a number that changes when a byte does."""
-        digest = c_uint64()
-        self._done("read a tensor", self._table.digest(address, size_bytes, ctypes.byref(digest)))
-        return digest.value
+        A digest is that of what the piece would be if the values that its signs negate were not.
+        """
+        found = (c_uint64 * len(pieces))()
+        status = self._table.survey((CPiece * len(pieces))(*pieces), len(pieces), found)
+        self._done("look at its memory", status)
+        return tuple(found)
 
     def fill_operand(self, operand: COperand, address: int) -> float:
         """Fill an operand but for its gaps; return the sum of the squares of its values."""
@@ -177,28 +209,13 @@ class DeviceChecks:
         seen = CFindings()
         status = self._table.compare(ctypes.byref(comparison), result, reference, ctypes.byref(seen))
         self._done("compare the result", status)
-        return Findings(
-            wrong=seen.wrong,
-            unwritten=seen.unwritten,
-            non_finite=seen.non_finite,
-            in_gaps=seen.in_gaps,
-            gaps=seen.gaps,
-            first=seen.first if seen.wrong else None,
-            max_error=seen.max_error,
-            got=repr(seen.got),
-            expected=repr(seen.expected),
-        )
+        counts = {name: getattr(seen, name) for name in _COUNTS}
+        first = seen.first if seen.wrong else None
+        return Findings(**counts, first=first, got=repr(seen.got), expected=repr(seen.expected))
 
-    def negate(self, address: int, element: int, elements: int, axis: tuple[int, int], signs: int) -> None:
-        """Change the sign of values that are not 0, at some indices of an axis; need not wait for it.
-
-        :param element: ``ckprof_element``, no integer.
-        :param axis: its length, and elements from index to index.
-        :param signs: where a byte of each index says whether it is meant.
-        """
-        length, step = axis
-        status = self._table.negate(address, element, elements, length, step, signs)
-        self._done("negate a tensor", status)
+    def negate(self, *pieces: CPiece) -> None:
+        """Change the sign of values that are not 0 where signs say it; need not wait for it."""
+        self._done("negate a tensor", self._table.negate((CPiece * len(pieces))(*pieces), len(pieces)))
 
     def wait(self) -> None:
         """Wait until the whole device is idle, whatever stream work was launched in."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ckprof.measure.worker.abi import CBuffers
+from ckprof.measure.worker.device_checks import CPiece
 from ckprof.measure.worker.guards import CHUNK_BYTES, GUARD_BYTE, GUARD_BYTES, POISON_BYTE
 
 if TYPE_CHECKING:
@@ -51,13 +52,16 @@ class GuardedTensor:
         """Fill the tensor, or some of it, with bytes that no kernel computes: what stays is unwritten."""
         self._fill(self.address + start, POISON_BYTE, self.size_bytes if size_bytes is None else size_bytes)
 
-    def changed_guards(self, checks: DeviceChecks) -> tuple[int, int]:
-        """Return how many bytes of the guards before and after it have changed, as the device counts them."""
-        before, after = (
-            checks.count_others(address, GUARD_BYTE, GUARD_BYTES)
-            for address in (self._memory, self.address + self.size_bytes)
-        )
-        return before, after
+    @property
+    def guards(self) -> tuple[CPiece, ...]:
+        """What a device looks at to count the bytes of the guards before and after it that have changed."""
+        addresses = self._memory, self.address + self.size_bytes
+        return tuple(CPiece.of(address, GUARD_BYTES, others=GUARD_BYTE) for address in addresses)
+
+    @property
+    def whole(self) -> CPiece:
+        """What a device looks at to return the digest of the tensor."""
+        return CPiece.of(self.address, self.size_bytes)
 
     def _fill(self, address: int, value: int, size_bytes: int) -> None:
         if self._checks is not None:

@@ -184,7 +184,10 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     guards: tuple[tuple[int, int], ...]
     #: of each operand and of the reference
     digests: tuple[int, ...]
-    findings: Findings
+    #: the same of the result, as text
+    result: str
+    #: of each comparison, up to the first one with which nothing is wrong
+    findings: tuple[Findings, ...]
 
 
 class WorkerMethods(Protocol):
@@ -258,8 +261,10 @@ class WorkerMethods(Protocol):
         :param kept: number of a result that the last sampling has kept; -1 for the tensor itself.
         """
 
-    def check(self, tolerance: Tolerance, rounding: Rounding) -> Checked:
+    def check(self, tolerance: Tolerance, roundings: tuple[Rounding, ...]) -> Checked:
         """Compare the result with the device's reference, and look at all guards.
+
+        :param roundings: of the reference, until nothing is wrong with one of them.
 
         An element passes as in :func:`ckprof.measure.verify.comparison.compare`.
         """

@@ -98,8 +98,6 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     launches: int = 0
     #: those whose result was compared, or waits for that
     checked: int = 0
-    #: those of them whose bits were others than before
-    odd: int = 0
     #: results that wait for a comparison
     kept: int = 0
     #: bytes of the result that were written after a launch was over

@@ -156,10 +156,10 @@ class KernelSession(WorkerMethods):
         else:
             out[...] = self._kept[kept][start : start + size]
 
-    def check(self, tolerance: Tolerance, rounding: Rounding) -> Checked:
+    def check(self, tolerance: Tolerance, roundings: tuple[Rounding, ...]) -> Checked:
         if self._references is None:
             raise ValueError("the device has no reference")
-        return self._references.check(tolerance, rounding)
+        return self._references.check(tolerance, roundings)
 
     def load(self, problem: LoadProblem) -> ReferenceFacts | UnmetRequirement | None:
         files = sorted((*problem.operands, problem.result), key=lambda file: file.position)

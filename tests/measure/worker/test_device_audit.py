@@ -22,7 +22,7 @@ from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.layout import find_layout
 from ckprof_plugins.directions.fwd import Forward
 
-from ..device_checks import ON_DEVICE, SCALE, CheckedWorker
+from ..device_checks import ON_DEVICE, SCALE, CheckedWorker, array_at
 from ..local_worker import KEY, HostTarget
 
 
@@ -246,3 +246,31 @@ def test_launches_with_other_roundings_are_right(checks, tmp_path):
     outcome = measured(checks, tmp_path, round_otherwise, tolerance=loose, min_samples=4, max_time_s=5.0)
     assert outcome.status is Status.OK, outcome.reason
     assert outcome.verification.checked == outcome.verification.launches > 4
+
+
+def test_a_result_with_the_bits_of_the_verified_one_is_not_compared_again(checks, tmp_path, monkeypatch):
+    under_way = measurement(checks, tmp_path, min_samples=4, max_time_s=5.0)
+    assert under_way.measure().status is Status.OK
+    request = replace(under_way._request, verified=under_way.verified)
+    again = KernelMeasurement(under_way._library, under_way._prepared, request)
+    monkeypatch.setattr(type(checks), "compare", lambda *_: pytest.fail("it was compared"))
+    assert again.measure().status is Status.OK
+
+
+def test_what_is_negated_has_its_signs_back_in_the_end(checks, tmp_path):
+    under_way = measurement(checks, tmp_path, min_samples=4, max_time_s=5.0)
+    worker = under_way._library._line._session
+    names = ("input", "weight", "output")
+    seen = []
+
+    def values():
+        return [array_at(worker._tensors[name], np.dtype(np.uint8)).copy() for name in names]
+
+    run = Kernel.run
+    kernel = worker._library.kernels[KEY]
+    kernel.run = lambda *given, **named: (run(kernel, *given, **named), seen.append(values()))[0]
+    assert under_way.measure().status is Status.OK
+    first, *others = seen
+    # operands were negated meanwhile
+    assert any(not np.array_equal(first[0], one[0]) for one in others)
+    assert all(map(np.array_equal, first, values()))

@@ -17,6 +17,7 @@ from ckprof.measure.verify.storage import decode, encode, rounded
 from ckprof.measure.worker import check_work, device_checks
 from ckprof.measure.worker.audit import sign_bits, word_type
 from ckprof.measure.worker.check_work import element_number
+from ckprof.measure.worker.device_checks import CPiece
 from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.model.computation import Rounding, Tolerance
 from ckprof.model.outcome import DEVICE_REFERENCE
@@ -40,8 +41,12 @@ MIRRORS = {
     "ckprof_contraction": check_work.CContraction,
     "ckprof_comparison": device_checks.CComparison,
     "ckprof_findings": device_checks.CFindings,
+    "ckprof_signs": device_checks.CSigns,
+    "ckprof_piece": device_checks.CPiece,
     "ckprof_checks": device_checks.CChecks,
 }
+#: ``CKPROF_MAX_PIECES``
+MOST_PIECES = 16
 EXACT = Tolerance(rtol=0.0, atol=0.0)
 
 ON_HOST = RunOptions(reference=ReferencePlace.HOST)
@@ -168,38 +173,89 @@ def test_an_error_as_large_as_the_tolerance_passes_and_a_larger_one_does_not(che
         assert seen.wrong == wrong and seen.first == (0 if wrong else None)
 
 
-@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 1000, 300_001])
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 17, 1000, 300_001])
 def test_digests_and_counts_see_each_byte(checks, size):
     memory = np.full(size + 16, 0xA5, dtype=np.uint8)
     address = memory.ctypes.data
-    whole = checks.digest(address, size)
-    assert checks.count_others(address, 0xA5, size) == 0
+    piece = CPiece.of(address, size)
+    others = [CPiece.of(address, size, others=value) for value in (0xA5, 0xA1)]
+    (whole,) = checks.survey(piece)
+    # as many pieces as a call takes, each by itself
+    several = [piece, *others] * (MOST_PIECES // 3)
+    assert checks.survey(*several) == (whole, 0, size) * (MOST_PIECES // 3)
     for at in {0, size // 2, size - 1} if size else ():
         memory[at] ^= 4
-        assert checks.digest(address, size) != whole
-        assert checks.count_others(address, 0xA5, size) == 1
+        digest, *counts = checks.survey(piece, *others)
+        assert digest != whole and counts == [1, size - 1]
         memory[at] ^= 4
     memory[size:] = 0
-    assert checks.digest(address, size) == whole
+    assert checks.survey(piece) == (whole,)
     checks.fill(address, 3, size)
     assert (memory[:size] == 3).all() and not memory[size:].any()
 
 
+def test_digests_depend_on_the_order(checks):
+    words = np.arange(64, dtype=np.uint64)
+    (before,) = checks.survey(CPiece.of(words.ctypes.data, words.nbytes))
+    words[[3, 40]] = words[[40, 3]]
+    assert checks.survey(CPiece.of(words.ctypes.data, words.nbytes)) != (before,)
+
+
+def random_bits(key, index):
+    """Return the upper 32 bits of what splitmix64 gives for a number of a sequence."""
+    word = (key + (index + 1) * 0x9E3779B97F4A7C15) % 2**64
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        word = (word ^ word >> shift) * factor % 2**64
+    return (word ^ word >> 31) >> 32
+
+
+def negated_by_hand(words, signs):
+    """Return a tensor with what some sets of indices of an axis negate."""
+    chosen = np.array(
+        [
+            sum(random_bits(key, index) < share for key, share in zip(signs.key, signs.share, strict=True))
+            % 2
+            for index in range(signs.length)
+        ]
+    )
+    lines = np.repeat(chosen.astype(bool), signs.step)
+    return np.where(np.resize(lines, words.size), words ^ sign_bits(words), words)
+
+
 @pytest.mark.parametrize("dtype", [*FLOATS, DataType.FP8, DataType.BF8])
-@given(outer=st.integers(1, 4), length=st.integers(1, 9), step=st.integers(1, 70), seed=st.integers(0, 99))
+@given(
+    outer=st.integers(1, 4),
+    lengths=st.lists(st.sampled_from((1, 2, 5, 9)), min_size=1, max_size=2),
+    steps=st.lists(st.sampled_from((1, 3, 8, 70)), min_size=2, max_size=2),
+    seed=st.integers(0, 99),
+)
 @FEW
-def test_negation_is_that_of_the_host(checks, dtype, outer, length, step, seed):
+def test_negation_is_that_of_the_host(checks, dtype, outer, lengths, steps, seed):
+    check_negation(checks, dtype, outer * math.lcm(*lengths) * math.lcm(*steps), lengths, steps, seed)
+
+
+def test_axes_may_be_longer_than_what_a_block_lists(checks):
+    check_negation(checks, DataType.FP16, 12_345, [5000, 3], [2, 1], 1)
+
+
+def check_negation(checks, dtype, size, lengths, steps, seed):
     random = np.random.default_rng(seed)
     words = word_type(dtype.properties.size_bytes)
-    before = random.integers(0, np.iinfo(words).max, outer * length * step, dtype=words, endpoint=True)
+    before = random.integers(0, np.iinfo(words).max, size, dtype=words, endpoint=True)
     before[:: random.integers(1, 5)] = 0
-    signs = random.integers(0, 2, length, dtype=np.uint8)
-    after = before.copy()
-    element = element_number(dtype, ocp=True)
-    checks.negate(after.ctypes.data, element, after.size, (length, step), signs.ctypes.data)
-    chosen = np.repeat(np.tile(signs, (outer, 1)), step, axis=1).reshape(-1).astype(bool)
-    expected = np.where(chosen, before ^ sign_bits(before), before)
+    after, expected = before.copy(), before
+    piece = CPiece.of(after.ctypes.data, after.nbytes)
+    piece.element, piece.axes = element_number(dtype, ocp=True), len(lengths)
+    for signs, length, step in zip(piece.signs, lengths, steps, strict=False):
+        signs.length, signs.step = length, step
+        signs.key[:] = random.integers(0, 2**63, 2)
+        signs.share[:] = random.choice([0, 2**31, 2**32 - 1], 2)
+        expected = negated_by_hand(expected, signs)
+    (digest,) = checks.survey(CPiece.of(after.ctypes.data, after.nbytes))
+    checks.negate(piece)
     assert np.array_equal(after, expected)
-    checks.negate(after.ctypes.data, element, after.size, (length, step), signs.ctypes.data)
+    # the digest is that of what it would be without signs, and looking changes nothing
+    assert checks.survey(piece) == (digest,) and np.array_equal(after, expected)
+    checks.negate(piece)
     assert np.array_equal(after, before)
     checks.wait()

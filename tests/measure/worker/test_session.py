@@ -104,7 +104,7 @@ def test_nothing_runs_without_a_problem_or_a_kernel_of_that_key(prepared):
         with pytest.raises(CallFailed, match="ValueError: no problem is loaded"):
             call()
     with pytest.raises(CallFailed, match="ValueError: the device has no reference"):
-        remote.check(1.0, Tolerance(rtol=0, atol=0), Rounding.NEAREST)
+        remote.check(1.0, Tolerance(rtol=0, atol=0), (Rounding.NEAREST,))
     assert remote.load(1.0, prepared.request) is None
     with pytest.raises(CallFailed, match="the kernel library has no kernel with key other") as failed:
         remote.run(1.0, "other", 1, 0)
