@@ -230,7 +230,7 @@ def test_what_was_written_wrong_is_found(tmp_path: Path) -> None:
 _THOROUGH = 10
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_damaged_stores(sound: Path, tmp_path: Path, seed: int) -> None:
     path = damaged(sound, tmp_path, seed)
     judge(path, tmp_path / "new.db")

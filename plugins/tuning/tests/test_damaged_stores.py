@@ -14,7 +14,7 @@ def sound(tmp_path_factory):
     return make_sound(tmp_path_factory.mktemp("sound"))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_training(sound, tmp_path, seed) -> None:
     path = damaged(sound, tmp_path, seed)
     train = ["train", "--direction", "fwd", "--dtype", "fp16", str(path), "-o", str(tmp_path / "model.json")]
