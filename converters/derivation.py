@@ -293,7 +293,7 @@ def missing(*names: str) -> Step:
         verb = "is" if len(names) == 1 else "are"
         return dropped_by(
             DropRule.MISSING_INFORMATION,
-            f"{', '.join(names)} {verb} not printed in this spelling, and follow"
+            f"{', '.join(names)} {verb} not printed in this form, and follow"
             f"{'s' * (len(names) == 1)} from nothing that is; use the full instance strings",
         )
 

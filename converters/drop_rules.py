@@ -49,7 +49,7 @@ MEANINGS: Final[Mapping[DropRule, str]] = MappingProxyType(
         DropRule.BLANK: "blank line",
         DropRule.LOG_TEXT: "names no instance",
         DropRule.DUPLICATE: "equal to an earlier line in all that a catalog holds",
-        DropRule.ERROR: "wrong, and left out by --lenient",
+        DropRule.ERROR: "wrong, and excluded by --lenient",
         DropRule.IRREGULAR_VECTOR: "a vector width is neither 1 nor even",
         DropRule.ONE_WAVE_COVERAGE: "one wave cannot load a side of the tile at once",
         DropRule.THREAD_SHARE: "a vector is wider than what a thread has to load",

@@ -56,7 +56,7 @@ def to_native(catalog: Catalog) -> list[str]:
     What CK Tile's text does not say follows in an annotation after it; ids are line numbers, so comment
     lines stand where ids are missing.
 
-    :raises InputError: the variant has no native spelling, or a record cannot be said.
+    :raises InputError: the variant has no native form, or a record cannot be said.
     """
     compiled = _family_of(catalog)
     properties = ListReading(
@@ -89,7 +89,7 @@ def _family_of(catalog: Catalog) -> CompiledFamily:
         if family.variant == catalog.variant:
             return CompiledFamily(family)
     variants = ", ".join(family.variant for family in FAMILIES)
-    raise InputError(f"catalog variant {catalog.variant!r} has no native spelling (known: {variants})")
+    raise InputError(f"catalog variant {catalog.variant!r} has no native form (known: {variants})")
 
 
 def _can_be_filled(ids: Sequence[int]) -> bool:
@@ -162,9 +162,7 @@ def _spelled(words: Mapping[str, str], record: CatalogRecord, name: str) -> str:
     value = getattr(record, name)
     if value not in words:
         spellings = ", ".join(words)
-        raise InputError(
-            f"instance {record.id}: {name} {value!r} has no native spelling (known: {spellings})"
-        )
+        raise InputError(f"instance {record.id}: {name} {value!r} has no native form (known: {spellings})")
     return words[value]
 
 

@@ -21,7 +21,7 @@ example:
   ckprof build fwd --conf legacy.conf --build-dir build/
 
 Prints the path of the library; on a target whose device is not there, of the folder with the code objects
-(see 'ckprof inspect'). Kernels that do not compile are reported one by one and left out of it.
+(see 'ckprof inspect'). Kernels that do not compile are reported one by one and excluded.
 """
 
 

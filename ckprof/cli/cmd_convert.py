@@ -195,7 +195,7 @@ def _write_native(conversion: Conversion, arguments: argparse.Namespace, session
     for catalog in conversion.catalogs:
         native = session.registry.variants.find(catalog.variant).native
         if native is None:
-            raise UsageError(f"catalogs of variant {catalog.variant} have no native spelling")
+            raise UsageError(f"catalogs of variant {catalog.variant} have no native form")
         texts.append("".join(f"{line}\n" for line in native(catalog)))
     if arguments.output is None:
         _only_catalog(conversion)

@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if arguments.export_json:
         export_json(selection, arguments.export_json)
     session.console.info(
-        f"generated {counted(len(tree.kernels), 'kernel')}, left out {len(rejected) + len(selection.invalid)}"
+        f"generated {counted(len(tree.kernels), 'kernel')}, excluded {len(rejected) + len(selection.invalid)}"
         f"; {counted(len(tree.written), 'file')} written, {len(tree.removed)} removed"
     )
     session.console.result(str(tree.root))

@@ -68,7 +68,7 @@ def _add_instance_options(parser: CommandParser, session: Session) -> None:
     group.add_argument(
         "--arch",
         metavar="NAME",
-        help="leave out what is not valid for this architecture (default for rule sets and instances given "
+        help="exclude what is not valid for this architecture (default for rule sets and instances given "
         "by their tile: that of the settings or of the target)",
     )
     group.add_argument(
@@ -79,7 +79,7 @@ def _add_instance_options(parser: CommandParser, session: Session) -> None:
     group = parser.add_argument_group("output")
     group.add_argument("--count", action="store_true", help="print the number of instances only")
     group.add_argument(
-        "--why", action="store_true", help="print what is left out instead, and the rules that it breaks"
+        "--why", action="store_true", help="print what is excluded instead, and the rules that it breaks"
     )
     group.add_argument(
         "--format",

@@ -33,7 +33,7 @@ examples:
 
 Strings are compared as multisets after normalisation: true and 1, false and 0 are the same, fields that a
 revision does not print have the value that their absence stands for. Lossy is what catalogs cannot say: it is
-listed, and fails the command with --fail-on missing,extra,duplicate,lossy. What a rule leaves out is listed
+listed, and fails the command with --fail-on missing,extra,duplicate,lossy. What a rule excludes is listed
 as skipped and never counts as a match. Exit code 0: everything asked for matches, 1: it does not.
 """
 

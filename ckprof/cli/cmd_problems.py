@@ -41,7 +41,7 @@ def add_output_options(parser: argparse.ArgumentParser, session: Session) -> Non
     group.add_argument(
         "--direction",
         metavar="ID",
-        help="write lines for this direction; problems of other directions are left out and counted",
+        help="write lines for this direction; problems of other directions are excluded and counted",
     )
     group.add_argument(
         "--dtype", metavar="TYPE", help=f"element type of lines that name none: {spellings(SHARED_TYPES)}"
@@ -111,7 +111,7 @@ def _completed(
         raise InputError(f"all {counted(len(problems), 'problem')} are of other directions than {direction}")
     if len(completed) < len(problems):
         session.console.info(
-            f"{counted(len(problems) - len(completed), 'problem')} of other directions are left out"
+            f"{counted(len(problems) - len(completed), 'problem')} of other directions are excluded"
         )
     return completed
 

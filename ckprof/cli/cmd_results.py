@@ -222,7 +222,7 @@ def _export(arguments: argparse.Namespace, session: Session) -> ExitCode:
         result = write_file(formats, chosen, store, query_of(arguments), arguments.output)
     session.console.info(f"{arguments.output}: {counted(result.rows, 'row')}")
     for why, count in result.left_out.most_common():
-        session.console.warning(f"{count} left out: {why}")
+        session.console.warning(f"{count} excluded: {why}")
     return ExitCode.OK
 
 

@@ -97,7 +97,7 @@ examples:
 Rerun the same command to resume after Ctrl-C, kill -9 or a power cut: every finished outcome is in the store
 before the next kernel is run. Each pass is a fresh process that goes once over all problems, and measures the
 kernels of each in rounds of random order. Between passes what is significantly slower than the best is
-pruned; a problem is finished when the order of its leaders is settled.
+pruned; a problem is finished when its winner is resolved.
 
 Exit codes are those of a run, by what the store has at the end: 0 when nothing failed, 1 when a kernel failed
 or no kernel supports a problem, also when nothing was left to do, 3 when the store cannot be used, 5 when the

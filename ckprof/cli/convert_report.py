@@ -154,7 +154,7 @@ def _remarks(item: TreeList) -> Iterator[Remark]:
         return
     for line, why in item.conversion.dropped.items():
         if why.rule == "error":
-            yield remark(AnnotationLevel.WARNING, "left out", why.message, item.path, line)
+            yield remark(AnnotationLevel.WARNING, "excluded", why.message, item.path, line)
     for line, what in item.conversion.lossy.items():
         yield remark(AnnotationLevel.NOTICE, "lossy", what, item.path, line)
 
@@ -232,12 +232,12 @@ def report_dropped_lines(conversion: Conversion, console: Console) -> None:
         where = f"{conversion.path}:{line}"
         if why.rule == "error" and wrong < _WARNINGS:
             wrong += 1
-            console.warning(f"{where}: left out: {why.message}")
+            console.warning(f"{where}: excluded: {why.message}")
         else:
             more += why.rule == "error"
             console.detail(f"{where}: {why.rule}: {why.message}")
     if more:
         lines = counted(more, "more wrong line", "more wrong lines")
-        console.warning(f"{conversion.path}: {lines} {agreeing(more, 'was', 'were')} left out")
+        console.warning(f"{conversion.path}: {lines} {agreeing(more, 'was', 'were')} excluded")
     if unlisted := sum(conversion.unlisted.values()):
         console.detail(f"{conversion.path}: {unlisted} more dropped lines, counted above")

@@ -213,7 +213,7 @@ def _what_to_do(error: CkprofError, arguments: Sequence[str]) -> str:
     """Return what helps with wrong lines of a list, as a line of its own."""
     if not isinstance(error, ListError) or not error.line:
         return ""
-    lenient = "" if {"--lenient", "problems"} & {*arguments} else "; --lenient leaves wrong lines out"
+    lenient = "" if {"--lenient", "problems"} & {*arguments} else "; --lenient excludes wrong lines"
     return f"\n{error.advice}{lenient}"
 
 

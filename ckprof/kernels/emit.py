@@ -52,7 +52,7 @@ class EmittedList:
         if self.unsaid:
             missing = sum(len(catalog.records) for catalog in self.unsaid)
             raise UsageError(
-                f"{path}: a list has no spelling for {missing} of the {self.kernels} kernels; "
+                f"{path}: a list cannot hold {missing} of the {self.kernels} kernels; "
                 f"name a catalog, such as {path.with_suffix('.json')}"
             )
         return self.text
@@ -143,7 +143,7 @@ def _record_of(session: Session, candidate: Candidate) -> Catalog:
         )
         if session.registry.instance_of(catalog, record)[1].key == instance.key:
             return catalog
-    raise InputError(f"{candidate.name} has no spelling in a list, nor in a catalog")
+    raise InputError(f"{candidate.name} cannot be written in a list, nor in a catalog")
 
 
 def _joined(catalogs: Iterable[Catalog]) -> tuple[Catalog, ...]:

@@ -304,7 +304,7 @@ def find_compiler(requested: str | None = None, *, store: Path | None = None) ->
             return answer
         raise ToolchainError(
             f"the compiler asked for cannot be used: {' '.join(command)}: {answer}; "
-            "leave out --compiler to take the first usable one"
+            "omit --compiler to take the first usable one"
         )
     compilers, rejections = search_compilers(store=store, first_only=True)
     for rejection in rejections:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ckprof.session import Session
 
 _TIMEOUT_S: Final = 120.0
-_LOST: Final = "comparisons cannot tell a machine that became slower from kernels that did"
+_LOST: Final = "comparisons cannot distinguish a slower machine from slower kernels"
 
 
 def find_canary(session: Session, target: str, arch: str, options: RunOptions) -> Path | None:

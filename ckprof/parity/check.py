@@ -65,7 +65,7 @@ def check_parity(session: Session, request: ParityRequest) -> tuple[ParityReport
                 session.tell(Message(f"not in the lock file, since every instance is skipped: {check.title}"))
     if not any(comparison.compared for comparison in comparisons):
         rules = ", ".join(sorted({skip.rule for item in comparisons for skip in item.skipped}))
-        raise InputError(f"nothing is compared: every instance is left out ({rules})", comparisons[0].title)
+        raise InputError(f"nothing is compared: every instance is excluded ({rules})", comparisons[0].title)
     report = ParityReport(revision=revision.name, fail_on=request.fail_on, comparisons=tuple(comparisons))
     return report, Lock(revision=revision.name, expected=tuple(frozen))
 

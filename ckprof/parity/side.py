@@ -286,9 +286,9 @@ def _spelled(texts: Iterable[str], strings: StringGrammar) -> str:
     if not distinct:
         return ""
     if common:
-        return f"spelled as CK revision {_either(each for each in all_revisions() if each in common)}"
+        return f"as printed by CK revision {_either(each for each in all_revisions() if each in common)}"
     spellings = (f"{count} as in {_either(revisions) or 'none'}" for revisions, count in distinct.items())
-    return f"spelled as several CK revisions: {'; '.join(spellings)}"
+    return f"as several CK revisions print it: {'; '.join(spellings)}"
 
 
 def _either(revisions: Iterable[Revision]) -> str:

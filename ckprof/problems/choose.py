@@ -89,7 +89,7 @@ def random_problems(operation: Operation, draw: random.Random, ndim: int) -> Ite
 def tell_of_skipped(session: Session, skipped: Counter[str]) -> None:
     """Say how many lines of files are left out, by reason."""
     for reason, count in skipped.most_common():
-        session.tell(Message(f"left out {counted(count, 'problem line')}: {reason}"))
+        session.tell(Message(f"excluded {counted(count, 'problem line')}: {reason}"))
 
 
 def _supported(case: ProblemCase, name: str) -> ProblemCase:

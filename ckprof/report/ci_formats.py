@@ -113,7 +113,7 @@ def _remarks(results: RunResults) -> Iterator[Remark]:
         for line, why in conversion.dropped.items():
             if why.rule == "error":
                 source = f"{conversion.path}:{line}"
-                yield remark_at(source, AnnotationLevel.WARNING, "left out", why.message)
+                yield remark_at(source, AnnotationLevel.WARNING, "excluded", why.message)
     for index, problem in enumerate(results.problems):
         rows = rows_of_problem(results, index)
         for row in (*rows, *baseline_rows(results, index)):

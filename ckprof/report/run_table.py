@@ -241,7 +241,9 @@ def _standing_notes(results: RunResults) -> Iterator[str]:
     unresolved = [standing for standing in found if not standing.decided]
     if unresolved:
         rounds = [standing.rounds for standing in unresolved if standing.rounds is not None]
-        what = f"{would_resolve(max(rounds), 'round')} (--rounds)" if rounds else "more --passes may tell"
+        what = (
+            f"{would_resolve(max(rounds), 'round')} (--rounds)" if rounds else "more --passes may resolve it"
+        )
         yield f"winner resolved: {len(found) - len(unresolved)} of {counted(len(found), 'problem')}; {what}"
     if any(standing.processes == 1 and standing.order is not Order.ALONE for standing in found):
         yield f"single process: {PROCESS_SIGMA:.0%} process-to-process variation assumed (see --passes)"

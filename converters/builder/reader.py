@@ -135,7 +135,7 @@ class _BuilderReading:
                     errors.setdefault((location, problem.message), []).append(diagnostic)
         if self._request.lenient:
             notes += tuple(
-                f"{each.line}:{each.column}: {each.message}: left out"
+                f"{each.line}:{each.column}: {each.message}: excluded"
                 for same in errors.values()
                 for each in same
             )
@@ -189,7 +189,7 @@ class _BuilderReading:
         if (unsaid := missing_fields(family.direction, fields)) and not family.index_ids:
             silent = dropped_by(
                 DropRule.MISSING_INFORMATION,
-                f"this short spelling does not print {', '.join(unsaid)}, which CK Builder needs",
+                f"this short form does not print {', '.join(unsaid)}, which CK Builder needs",
             )
             yield BuilderString(text=kernel.text, line=kernel.line, expected="", skipped=silent)
             return

@@ -295,7 +295,7 @@ def silent_classes(printed: Mapping[ListKey, Sequence[PrintedTuple]]) -> Counter
 def notes_on(silent: Mapping[str, int]) -> tuple[str, ...]:
     """Say which classes a tree's Builder does not describe, and how many instances it leaves out."""
     return tuple(
-        f"this tree's CK Builder has no string for {name}: {count} instances are left out"
+        f"this tree's CK Builder has no string for {name}: {count} instances are excluded"
         for name, count in sorted(silent.items())
     )
 

@@ -45,7 +45,7 @@ def steps_of(combination: Combination, dtype: Any) -> tuple[TorchStep, ...]:
     """
     make = _STEPS.get(combination.operation)
     if make is None:
-        raise NotInTorchError(f"torch is not told how to compute {combination.operation.value}")
+        raise NotInTorchError(f"there is no torch code for {combination.operation.value}")
     return tuple(make(combination, dtype))
 
 
@@ -136,7 +136,7 @@ def _unary(combination: Combination, dtype: Any) -> list[TorchStep]:
     name = tuple(UNARY)[int(values["function"])]
     make = _UNARY_STEPS.get(name)
     if make is None:
-        raise NotInTorchError(f"torch is not told how to compute the function {name}")
+        raise NotInTorchError(f"there is no torch code for the function {name}")
     return make(values, dtype)
 
 

@@ -185,7 +185,7 @@ examples:
 Of each problem, the fastest kernel is written whose results were verified. What the program cannot name, or
 what its own kernels do not support, is counted by reason, and nothing is written for it. Entries name the
 old library's kernel of a winner's list line; what was measured is the kernel that ckprof made of the line.
-Winners of another device than the one that --arch and --compute-units name are left out. Exit code 0:
+Winners of another device than the one that --arch and --compute-units name are excluded. Exit code 0:
 entries were written, 1: there was nothing to write.
 """
 
@@ -215,6 +215,6 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     for path in result.files:
         session.console.info(f"wrote {path}")
     for why, count in result.left_out.most_common():
-        session.console.warning(f"{count} left out: {why}")
+        session.console.warning(f"{count} excluded: {why}")
     session.console.result(f"{counted(result.entries, 'entry', 'entries')} for {call.consumer}")
     return ExitCode.OK if result.entries else ExitCode.FAILED

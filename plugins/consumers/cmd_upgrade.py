@@ -43,7 +43,7 @@ examples:
 
 Nothing is run. Lists are derived as by 'ckprof extract'; kernels are compiled for both sides and compared as
 by 'ckprof inspect --diff'; problems are asked about as by 'ckprof check-support'; databases are judged as by
-'ckprof audit', by the lists of either side. What a side does not have is told and not compared. Exit code 0:
+'ckprof audit', by the lists of either side. What a side does not have is named and not compared. Exit code 0:
 nothing is affected, 1: something has changed that --fail-on names, 2: wrong usage, 3: a side or a database
 that cannot be read, 5: kernels that cannot be built.
 """

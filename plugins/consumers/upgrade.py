@@ -112,8 +112,8 @@ class UpgradeCall:
     new: str = field(metadata=option("what comes: the same", metavar="PATH"))
     databases: tuple[Path, ...] = settable(
         (),
-        "database of tuned results as 'ckprof audit' takes it, or a folder of them, of which affected "
-        "rows are told (repeatable)",
+        "database of tuned results as 'ckprof audit' takes it, or a folder of them, whose affected "
+        "rows are named (repeatable)",
         flag="--database",
         metavar="PATH",
     )
@@ -192,7 +192,7 @@ def _require_alike(old: UpgradeSide, new: UpgradeSide, call: UpgradeCall) -> Non
         return
     packages = [side.name for side in (old, new) if side.headers is None]
     if call.selection is not None and packages:
-        raise UsageError(f"{packages[0]} is a package, whose headers are not compiled with: leave out --conf")
+        raise UsageError(f"{packages[0]} is a package, whose headers are not compiled with: omit --conf")
     if call.selection is not None and call.build.ck_root is not None:
         raise UsageError("--ck-root names third headers: --old and --new are trees already")
 

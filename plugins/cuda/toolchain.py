@@ -107,7 +107,7 @@ def probe(nvcc: Path) -> tuple[Compiler, Compiler, Path]:
         raise ToolchainError(f"{nvcc}: cannot be run: {exc}") from exc
     match = _VERSION.search(done.stdout)
     if done.returncode != 0 or match is None:
-        raise ToolchainError(f"{nvcc}: does not tell the version of an nvcc")
+        raise ToolchainError(f"{nvcc}: does not print the version of an nvcc")
     version = (int(match[1]), int(match[2]), int(match[3]))
     if version[:2] < MINIMUM_VERSION:
         needed = ".".join(map(str, MINIMUM_VERSION))

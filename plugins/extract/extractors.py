@@ -87,7 +87,7 @@ OPTIONS: Final = (
         name="selection",
         choices=("library", "shipped"),
         default="library",
-        help="library: what the library has; shipped: without what upstream's own lists leave out, and with "
+        help="library: what the library has; shipped: without what upstream's own lists omit, and with "
         "what they have beyond the library",
     ),
     ExtractorOption(
@@ -112,7 +112,7 @@ OPTIONS: Final = (
 
 _RECIPES: Final = (
     "no archive was read: which tuples a function uses comes from recipes, and functions that were not "
-    "compiled cannot be told"
+    "compiled cannot be identified"
 )
 
 
@@ -194,7 +194,7 @@ BUILDER_OPTIONS: Final = (
         name="arch",
         choices=("any", *ARCHS),
         default="any",
-        help="what factories that depend on the device are told it is; any: what one of them has",
+        help="the device that factories which depend on it are given; any: what one of them has",
     ),
 )
 

@@ -189,7 +189,7 @@ class TinyRuleSet:
 
     id = "tiny"
     on_demand = True
-    label = "every category of full-tests, at least ten kernels before those that are not valid are left out"
+    label = "every category of full-tests, at least ten kernels before those that are not valid are excluded"
 
     def enumerate(self, request: RuleSetRequest) -> Sequence[RuleSetEntry]:
         """Return the kernels, in the order of ``full``."""

@@ -27,7 +27,7 @@ examples:
   ckprof select fwd --model model.json --conf legacy.conf --problem "..." --measure 3 --target cpu --force
 
 The kernels are ranked by predicted times, best first; from the best one on they are compiled and asked
-whether they support the problem, until --top kernels have been found; --no-support-check leaves that out.
+whether they support the problem, until --top kernels have been found; --no-support-check skips that.
 --measure K builds, runs, verifies and times the K best and ranks these by their times. A model of another
 device is refused without --force. 95 % of measured times lie between the ends of an interval on problems and
 for kernels like those that the model was trained on; there is a warning for others. Exit code 1
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         build=shared_options.chosen_build_options(arguments),
     )
     if options.measure and not options.check_support:
-        raise UsageError("--measure runs what supports the problem: leave --no-support-check out")
+        raise UsageError("--measure runs what supports the problem: omit --no-support-check")
     from ckprof_plugins.tuning.selection import select
 
     choice = select(session.profiler, options)

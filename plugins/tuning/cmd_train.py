@@ -34,7 +34,7 @@ A store of 'ckprof sweep' needs no further options. A table has one column per k
 measurement, each after the columns of the problem: N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w, or for
 other operations than convolutions the fields of their problems, such as m,n,k. The model predicts times from
 tiles, rounds of workgroups over the compute units, iterations and traffic. Printed efficiencies are by
-cross-validation: best time divided by the time of the chosen kernel on problems left out of the fit. 'ckprof
+cross-validation: best time divided by the time of the chosen kernel on problems held out of the fit. 'ckprof
 validate' judges by further measurements. --predicted takes times that 'ckprof predict --format json' derives
 from machine code: alone, or together with few measured times. The model and all that use it say so.
 """

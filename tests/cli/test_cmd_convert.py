@@ -239,5 +239,5 @@ def test_a_wrong_line_says_what_helps(ckprof, tmp_path):
     path.write_text("Wrong<1, 2>\n")
     called = ckprof("convert", path)
     assert called.code == ExitCode.INPUT
-    assert f"see 'ckprof explain {path}:1'; --lenient leaves wrong lines out" in called.err
+    assert f"see 'ckprof explain {path}:1'; --lenient excludes wrong lines" in called.err
     assert "wrong at column 1: unknown kernel name" in ckprof("explain", f"{path}:1").out

@@ -12,7 +12,7 @@ TINY = ("generate", "fwd", "--rule-set", "tiny", "--arch", "gfx942", "--ndim", "
 def test_a_rule_set(ckprof, tmp_path):
     root, exported = tmp_path / "out", tmp_path / "instances.json"
     code, out, err = ckprof(*TINY, "--build-dir", root, "--chunk-size", "3", "--export-json", exported)
-    assert (code, out) == (0, f"{root}\n") and "generated 9 kernels, left out 1" in err
+    assert (code, out) == (0, f"{root}\n") and "generated 9 kernels, excluded 1" in err
     manifest = json.loads((root / "manifest.json").read_text())
     names = [kernel["name"] for kernel in manifest["kernels"]]
     assert [record["name"] for record in json.loads(exported.read_text())["instances"]] == names
@@ -26,7 +26,7 @@ def test_an_architecture_that_the_target_does_not_run(ckprof, tmp_path):
     code, _, err = ckprof(
         *(part.replace("gfx942", "gfx1250") for part in TINY), "--build-dir", tmp_path / "out"
     )
-    assert code == 0 and "generated 7 kernels, left out 3" in err
+    assert code == 0 and "generated 7 kernels, excluded 3" in err
 
 
 @pytest.mark.parametrize(

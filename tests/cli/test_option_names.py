@@ -22,7 +22,7 @@ from tests.cases import each
 #: commands that are not named
 WORDS_OF_THE_CORE = {
     "--arch": {
-        "list": "instances that are not valid there are left out",
+        "list": "instances that are not valid there are excluded",
         "results": "which outcomes",
     },
     "--batch": {

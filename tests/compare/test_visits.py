@@ -24,7 +24,7 @@ NONE = np.zeros((0, 1, 4))
 
 @pytest.fixture(autouse=True)
 def means_of_nothing() -> Iterator[None]:
-    """Nothing is NaN, which numpy warns of: the caller of these functions leaves that out."""
+    """Nothing is NaN, which numpy warns of: the caller of these functions skips that."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)
         yield

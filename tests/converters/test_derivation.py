@@ -287,9 +287,9 @@ def test_native_lines_of_half_types_with_single_elements_have_two_stages(changed
 def test_what_is_not_printed_drops_every_line():
     rule, reason = rule_of(derivation.missing("k1"))
     assert rule == DropRule.MISSING_INFORMATION.value
-    assert reason.startswith("k1 is not printed in this spelling, and follows from nothing")
+    assert reason.startswith("k1 is not printed in this form, and follows from nothing")
     _, reason = rule_of(derivation.missing("k1", "tile_k"))
-    assert reason.startswith("k1, tile_k are not printed in this spelling, and follow from nothing")
+    assert reason.startswith("k1, tile_k are not printed in this form, and follow from nothing")
 
 
 def test_steps_have_the_names_that_families_use():

@@ -205,7 +205,7 @@ def test_an_id_that_two_lines_have():
 def test_what_has_no_native_spelling():
     (catalog,) = convert([line("native_forward")]).catalogs
     record = msgspec.structs.replace(catalog.records[0], pipeline="fast")
-    with pytest.raises(InputError, match="instance 0: pipeline 'fast' has no native spelling"):
+    with pytest.raises(InputError, match="instance 0: pipeline 'fast' has no native form"):
         native_line(catalog, record)
     other = msgspec.structs.replace(catalog.records[0], scheduler="none")
     with pytest.raises(InputError, match="scheduler 'none'"):
@@ -213,5 +213,5 @@ def test_what_has_no_native_spelling():
     with pytest.raises(InputError, match="instance 0 cannot be said in a list: stream-K with BASIC_ASYNC_V1"):
         to_native(replace(convert([line("native_backward_weight")]).catalogs[0], dtype=DataType.FP32))
     strange = replace(catalog, variant="winograd")
-    with pytest.raises(InputError, match="'winograd' has no native spelling"):
+    with pytest.raises(InputError, match="'winograd' has no native form"):
         to_native(strange)

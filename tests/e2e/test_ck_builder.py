@@ -54,7 +54,7 @@ def test_forward_is_the_shipped_list_line_for_line(ckprof, compiler):
         *("--builder", os.environ["CK_BUILDER_ROOT"], "--compiler", compiler),
         timeout=_COMPILING_S,
     ).ok()
-    assert "spelled as CK revision 2025-11" in done.out
+    assert "as printed by CK revision 2025-11" in done.out
 
 
 @pytest.mark.parametrize(

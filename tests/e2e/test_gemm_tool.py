@@ -67,7 +67,7 @@ def test_times_are_stored_exported_and_compared(ckprof: Ckprof, listed: Path, tm
     assert "M33 N64 K64" in fine(ckprof("results", "show", "s.db")).out
     fine(ckprof("compare", "s.db", "s.db"))
     exported = fine(ckprof("results", "export", "s.db", "-o", "t.csv"))
-    assert "t.csv: 9 rows" in exported.err and "left out" not in exported.err
+    assert "t.csv: 9 rows" in exported.err and "excluded" not in exported.err
     fine(ckprof("results", "import", "t.csv", "--store", "again.db", "--target", "cpu"))
     with Store(tmp_path / "again.db") as store:
         assert {one.key.problem for one in store} == found.keys()

@@ -71,7 +71,7 @@ def test_what_no_line_says_is_written_as_a_catalog(
     chosen = [one for one in selection.candidates if one.instance.dtype is DataType.BF16][:7]
     emitted = profiler.list_text(selection, [one.name for one in chosen])
     assert (emitted.text, emitted.kernels) == ("", len(chosen))
-    with pytest.raises(UsageError, match=rf"no spelling for {len(chosen)} of the .*x\.json"):
+    with pytest.raises(UsageError, match=rf"cannot hold {len(chosen)} of the .*x\.json"):
         emitted.content(tmp_path / "x.conf")
     for asked in ("x.conf", "x.json"):
         (path, content), *others = emitted.files(tmp_path / asked).items()

@@ -75,8 +75,8 @@ def test_lines_of_a_file_are_counted_by_reason(opened, tmp_path):
     query = ckprof.InstanceQuery(conf=BOTH[0])
     assert len(profiler.plan(query, files=[path]).problems) == 2
     assert told[:2] == [
-        "left out 1 problem line: not for fwd",
-        "left out 1 problem line: the problem line says bf16, the list has fp16 instances",
+        "excluded 1 problem line: not for fwd",
+        "excluded 1 problem line: the problem line says bf16, the list has fp16 instances",
     ]
     assert told[2].startswith("not used of 3 problem lines: -t (2), -V (1)") or "-t (2)" in told[2]
     path.write_text(f"convbfp16 {MIOPEN}\n")
@@ -113,4 +113,4 @@ def test_the_direction_comes_from_the_list(tmp_path, capsys, monkeypatch):
     assert main(arguments) == ExitCode.OK
     seen = capsys.readouterr()
     assert "bwd_weight kernels" in seen.out and "and run them on 1 problem:" in seen.out
-    assert "left out 1 problem line: not for bwd_weight" in seen.err
+    assert "excluded 1 problem line: not for bwd_weight" in seen.err

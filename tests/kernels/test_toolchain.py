@@ -98,7 +98,7 @@ def test_an_explicit_request_is_final(bin_dir, store, monkeypatch):
     assert find_compiler("bin/g++ -m64 -Iinc/a", store=store).command == (str(found), "-m64", "-Iinc/a")
     gcc(bin_dir / "old", "9.4.0")
     assert find_compiler("g++ -m64", store=store).command == ("g++", "-m64")
-    with pytest.raises(ToolchainError, match=r"old: version 9\.4\.0 is too old, gcc 11 is needed; leave out"):
+    with pytest.raises(ToolchainError, match=r"old: version 9\.4\.0 is too old, gcc 11 is needed; omit"):
         find_compiler("old", store=store)
     with pytest.raises(ToolchainError, match="no-such-compiler: not found"):
         find_compiler("no-such-compiler", store=store)

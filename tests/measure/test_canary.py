@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.compiler, needs_compiler]
 
 GOOD = "*ms = which + 1; return 0;"
-LOST = "comparisons cannot tell a machine that became slower from kernels that did"
+LOST = "comparisons cannot distinguish a slower machine from slower kernels"
 
 
 @pytest.fixture(autouse=True)

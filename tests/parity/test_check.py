@@ -57,7 +57,7 @@ def test_skipped_instances_are_listed_with_their_rule(ckprof):
 def test_a_list_of_which_nothing_is_left_is_an_error(ckprof):
     done = ckprof("parity", "bwd_data", "--conf", "backward_data/typestring/nhwgc_fp16")
     assert done.code == ExitCode.INPUT
-    assert "nothing is compared: every instance is left out (missing-information)" in done.err
+    assert "nothing is compared: every instance is excluded (missing-information)" in done.err
 
 
 def test_formats_for_machines(ckprof):

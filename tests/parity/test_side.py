@@ -66,7 +66,7 @@ def test_older_strings_are_recognised_and_a_revision_insists(ckprof, tmp_path):
     file.write_text("\n".join(old))
     done = ckprof("parity", "bwd_weight", "--conf", name, "--against", file)
     assert done.code == ExitCode.OK, done.out
-    told = f"{file}: spelled as CK revision 2025-11 or 2026-01 or 2026-02"
+    told = f"{file}: as printed by CK revision 2025-11 or 2026-01 or 2026-02"
     assert told in done.out + done.err
     newer = ckprof("parity", "bwd_weight", "--conf", name, "--against", file, "--revision", "2026-06")
     assert newer.code == ExitCode.INPUT

@@ -46,7 +46,7 @@ def test_programs_are_told_of_what_is_left_out(tmp_path):
     path.write_text(f"{ROUNDED}\n{PLAIN}\n")
     assert len(Profiler(on_event=told.append).problems("fwd", files=[path])) == 1
     (event,) = told
-    assert event.text.startswith("left out 1 problem line: grouped_conv_fwd asks")
+    assert event.text.startswith("excluded 1 problem line: grouped_conv_fwd asks")
 
 
 def test_they_are_lines_of_their_direction_alone(profiler):

@@ -290,7 +290,7 @@ def _wrong_count(kind: StringKind, revisions: Sequence[Revision], fields: Sequen
     message = f"{kind.name} has {wanted} fields{where}, got {len(fields)}"
     fitting = [r.name for r in all_revisions() if r not in revisions and len(fields) in counts(kind, r)]
     if fitting:
-        message += f"; revision {fitting[-1]} prints {len(fields)}: leave out --revision to read any"
+        message += f"; revision {fitting[-1]} prints {len(fields)}: omit --revision to read any"
     return message
 
 

@@ -82,7 +82,7 @@ def render(kind: StringKind, values: Mapping[str, object], revision: Revision | 
         text = _spelled(field, value, as_word)
         if text is None:
             raise StringError(
-                f"{kind.name}: {field.name} {_plain(value)!r} has no spelling, expected {field.kind.expected}"
+                f"{kind.name}: {field.name} {_plain(value)!r} not writable, expected {field.kind.expected}"
             )
         printed.append(text)
     for name, implied in revision.absent_fields(kind).items():

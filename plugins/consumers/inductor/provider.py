@@ -185,7 +185,7 @@ def _convolution(template: Any, sizes: Sequence[int], dtype: DataType, most: int
     refusal = ""
     if problem.groups * problem.out_channels * problem.in_channels * prod(problem.filter) != prod(weight):
         refusal = (
-            f"torch tells kernels of {problem.groups} groups of {problem.out_channels} x "
+            f"torch distinguishes kernels of {problem.groups} groups of {problem.out_channels} x "
             f"{problem.in_channels} channels, but the weight is of {' x '.join(map(str, weight))}: a kernel "
             "would read beyond it"
         )

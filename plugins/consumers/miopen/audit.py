@@ -401,6 +401,6 @@ class _DatabaseJudge:
             return f"{shown!r} has blanks or a carriage return at an end; names are compared exactly"
         spaced = re.sub(r",\s*", ", ", stripped)
         if self._index.find(family, spaced):
-            return f"{shown} is spelled otherwise: {spaced}"
+            return f"{shown} is written differently: {spaced}"
         difference = self._index.difference(family, name)
         return f"no list has {shown}" + (f"; {difference}" if difference else "")

@@ -156,5 +156,5 @@ def test_times_go_into_a_store_and_none_out_of_it(ckprof, tmp_path):
         *("--arch", "gfx942", "--compute-units", "304"),
     )
     assert (done.code, done.out) == (ExitCode.FAILED, "0 entries for miopen\n")
-    assert "1 left out: imported, or not verified" in done.err
+    assert "1 excluded: imported, or not verified" in done.err
     assert not (tmp_path / "out").exists()

@@ -22,7 +22,7 @@ def extract(monkeypatch, tmp_path):
         asked = {}
 
         class Fake:
-            def __init__(self, tree, archs, macros):
+            def __init__(self, tree, archs, macros, compiler):
                 asked.update(archs=archs, macros=macros)
 
             def reflect(self, keys):
@@ -51,7 +51,7 @@ def test_lines_functions_and_what_has_no_string(extract):
         "h": "empty",
     }
     assert dict(found.counts) == {"functions": 3, "tuples": 3, "instances": 2, "silent": 2}
-    assert report.notes == ("this tree's CK Builder has no string for DeviceB: 2 instances are left out",)
+    assert report.notes == ("this tree's CK Builder has no string for DeviceB: 2 instances are excluded",)
     assert (asked["archs"], asked["macros"]) == (("gfx942", "gfx950"), ("CK_USE_XDL",))
 
 

@@ -111,7 +111,7 @@ class OldStrings:
         if (match := _OLDEST.fullmatch(text)) is not None:
             return _of_oldest(match.groupdict())
         name = text.partition("<")[0]
-        raise StringError(f"this is no string of {name}: a field is missing, too many or spelled wrong")
+        raise StringError(f"this is no string of {name}: a field is missing, too many or wrong")
 
     def write(self, values: Mapping[str, str | None]) -> str:
         """Return the name of a kernel with these fields, else the old string.

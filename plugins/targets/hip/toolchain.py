@@ -94,7 +94,7 @@ def find_hip_compiler(arch: str, requested: str | None = None) -> HipCompiler:
             return answer
         raise ToolchainError(
             f"the compiler asked for cannot be used: {' '.join(command)}: {answer}; "
-            "leave out --compiler to take the first usable one"
+            "omit --compiler to take the first usable one"
         )
     compilers, rejections = search_hip_compilers(arch, first_only=True)
     if compilers:

@@ -57,7 +57,7 @@ def test_catalogs_say_the_types_of_lines_that_do_not(printed):
     texts, without_string, notes = printed(lines, made, layouts=("nhwgc",))
     assert texts == {"forward/profiler/nhwgc_fp16.conf": "A<1>\n"}
     assert without_string == {"DeviceB"}
-    assert notes == ("this tree's CK Builder has no string for DeviceB: 2 instances are left out",)
+    assert notes == ("this tree's CK Builder has no string for DeviceB: 2 instances are excluded",)
 
 
 def test_what_an_operation_does_is_said_where_its_name_does_not(printed):

@@ -96,7 +96,7 @@ def _split(text: str) -> list[str]:
         (GOOD[:-1], "the closing '>' is missing"),
         (GOOD.replace("Weight", "Wait"), r"unknown kernel name .* did you mean GroupedConvolutionBackwardW"),
         (f"{GOOD[:-1]},0>", "has 32 or 34 fields in revision 2026-06, got 33"),
-        (f"{GOOD[:-3]}>", "got 31; revision 2026-02 prints 31: leave out --revision to read any"),
+        (f"{GOOD[:-3]}>", "got 31; revision 2026-02 prints 31: omit --revision to read any"),
         (GOOD.replace("COMPUTE_V3", "COMPUTE_V9"), r"for pipeline_name \(field 24\), got 'COMPUTE_V9'"),
         (GOOD.replace("<2,", "<two,"), r"expected an integer for ndim \(field 1\), got 'two'"),
         (GOOD.replace(",0>", ",no>"), r"expected one of 0, 1, false, true for streamk_enabled"),

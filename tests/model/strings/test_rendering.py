@@ -69,7 +69,7 @@ def test_a_field_that_a_revision_lacks_has_the_value_that_its_absence_means() ->
 def test_what_cannot_be_rendered() -> None:
     with pytest.raises(StringError, match="nothing gives a value for tile_m"):
         render(string_kinds.FORWARD, {name: v for name, v in weight().items() if name != "tile_m"})
-    with pytest.raises(StringError, match="tile_m '-1' has no spelling, expected an integer"):
+    with pytest.raises(StringError, match="tile_m '-1' not writable, expected an integer"):
         render(string_kinds.FORWARD, weight(tile_m=-1))
-    with pytest.raises(StringError, match="split_image 'yes' has no spelling"):
+    with pytest.raises(StringError, match="split_image 'yes' not writable"):
         render(string_kinds.FORWARD, weight(split_image="yes"))

@@ -83,12 +83,12 @@ def test_rows_that_cannot_be_read_cost_no_other_row(profiler, table, capsys):
         in err
     )
     for message in (
-        f":3: left out: {good}_turbo: 'turbo' is no part of a kernel's name",
-        f":5: left out: {engines}_48x64x64_mem: has no wave grid and MMA tile, and 48x64x64 is not one of",
-        ":6: left out: 'gemm_1' does not begin as names of kernels do",
-        ":7: left out: grouped_conv_up_bf16_2d_8: '8' is no part of a kernel's name",
-        ":10: left out: 1 values, expected 17 as in the header",
-        ":11: left out: 3 values, expected 17",
+        f":3: excluded: {good}_turbo: 'turbo' is no part of a kernel's name",
+        f":5: excluded: {engines}_48x64x64_mem: has no wave grid and MMA tile, and 48x64x64 is not one of",
+        ":6: excluded: 'gemm_1' does not begin as names of kernels do",
+        ":7: excluded: grouped_conv_up_bf16_2d_8: '8' is no part of a kernel's name",
+        ":10: excluded: 1 values, expected 17 as in the header",
+        ":11: excluded: 3 values, expected 17",
     ):
         assert message in err
     (read,) = profiler.instances(InstanceQuery(conf=path)).candidates
