@@ -22,8 +22,10 @@ from ckprof_plugins.tuning.search.loop import TuneLoop
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
 from ckprof_plugins.tuning.strategies import STRATEGIES, SearchStrategy
 from ckprof_plugins.tuning.time_model.measurements import Measurements
+from ckprof_plugins.tuning.time_model.model import TimeModel
 from ckprof_plugins.tuning.tuning import ReplayBench, replay_space
 from plugins.tuning.tests.sizes import forward_sizes
+from plugins.tuning.tests.time_model.conftest import fitted
 from tests.places import TESTS
 
 MEASURED = TESTS / "data" / "measured"
@@ -47,6 +49,12 @@ def table_of(name: str) -> Measurements:
 def few() -> Measurements:
     """24 problems x 30 kernels."""
     return table_of("gfx950_fwd_bf16_30kernels_even").subset(tuple(range(0, 72, 3)))
+
+
+@pytest.fixture(scope="session")
+def trained() -> TimeModel:
+    """A model of times of other problems."""
+    return fitted(table_of("gfx950_fwd_bf16_20kernels"))
 
 
 def all_strategies() -> RegistryEntries[SearchStrategy]:

@@ -92,11 +92,12 @@ def test_settled_is_within_the_tie_on_95_percent_of_the_problems(
 
 
 @pytest.mark.parametrize("change", [None, *LONGER])
-def test_a_trained_model_is_believed_as_far_as_it_is_right(strategies, dozen, untrained, change) -> None:
+def test_a_trained_model_is_believed_as_far_as_it_is_right(
+    strategies, dozen, untrained, trained, change
+) -> None:
     """One that is right saves measurements; others need not, but something is left out."""
-    model = fitted(table_of("gfx950_fwd_bf16_20kernels"))
     table = change(dozen, 1) if change else dozen
-    found = replay(strategies, table, tie=TIE, seed=1, model=model, kept=4)
+    found = replay(strategies, table, tie=TIE, seed=1, model=trained, kept=4)
     assert found.stop is TuneStop.SETTLED
     said, real = shares(found)
     assert said <= RISK and real <= 1 / 12
@@ -105,12 +106,11 @@ def test_a_trained_model_is_believed_as_far_as_it_is_right(strategies, dozen, un
 
 
 @pytest.mark.slow
-def test_a_trained_model_that_is_wrong_does_not_break_the_promise(strategies, dozen) -> None:
+def test_a_trained_model_that_is_wrong_does_not_break_the_promise(strategies, dozen, trained) -> None:
     """Of 96 problems 5 % may miss it in the mean; more than 9 of them do by chance once in 50 times."""
-    model = fitted(table_of("gfx950_fwd_bf16_20kernels"))
     missed = 0
     for seed in range(1, 9):
-        found = replay(strategies, scrambled(dozen, seed), tie=TIE, seed=seed, model=model, kept=4)
+        found = replay(strategies, scrambled(dozen, seed), tie=TIE, seed=seed, model=trained, kept=4)
         assert found.stop is TuneStop.SETTLED
         missed += int((found.efficiency < 1 / (1 + TIE)).sum())
     assert missed <= 9

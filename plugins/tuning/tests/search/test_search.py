@@ -29,7 +29,6 @@ from ckprof_plugins.tuning.tune_report import tune_values
 from ckprof_plugins.tuning.tuning import ReplayBench, replay_space
 from plugins.tuning.tests.search.conftest import counted, exhaustive_s, replay, request_for, table_of, time_of
 from plugins.tuning.tests.sizes import forward_sizes
-from plugins.tuning.tests.time_model.conftest import fitted
 from tests.measured import Made, attempts, problems
 
 
@@ -138,23 +137,21 @@ def test_the_model_needs_a_fraction(strategies, few) -> None:
     assert [one.best_us for one in again.loop.progress] == [one.best_us for one in found.loop.progress]
 
 
-def test_three_measurements_of_thirty_after_training_on_other_problems(strategies) -> None:
+def test_three_measurements_of_thirty_after_training_on_other_problems(strategies, trained) -> None:
     """The goal: 99 % of the best on the published timings, trained on the other file alone."""
-    model = fitted(table_of("gfx950_fwd_bf16_20kernels"))
     table = table_of("gfx950_fwd_bf16_30kernels_even")
     limits = {"most_measurements": 3 * len(table.problems)}
     found = replay(
-        strategies, table, model=model, limits=limits, costs=counted(build_s=0, visit_s=1), tie=0.005
+        strategies, table, model=trained, limits=limits, costs=counted(build_s=0, visit_s=1), tie=0.005
     )
     assert found.loop.observations.measured.sum() <= 3 * len(table.problems)
     assert found.efficiency.mean() >= 0.99
 
 
 @pytest.mark.thorough
-def test_few_measurements_find_no_less_than_the_first_choices_of_the_model(strategies) -> None:
-    model = fitted(table_of("gfx950_fwd_bf16_20kernels"))
+def test_few_measurements_find_no_less_than_the_first_choices_of_the_model(strategies, trained) -> None:
     table = table_of("gfx950_fwd_bf16_30kernels_even")
-    selector = Selector(model, table.kernels, forward_sizes)
+    selector = Selector(trained, table.kernels, forward_sizes)
     rows = table.rows
     ranked = [
         selector.rank(problem, supported=lambda name, splits, row=row: (name, splits) in row, distinct=True)
@@ -163,7 +160,7 @@ def test_few_measurements_find_no_less_than_the_first_choices_of_the_model(strat
     for count in (1, 2, 3, 4):
         limits = {"most_measurements": count * len(table.problems)}
         costs = counted(build_s=0, visit_s=1)
-        found = replay(strategies, table, model=model, limits=limits, costs=costs, tie=0.02)
+        found = replay(strategies, table, model=trained, limits=limits, costs=costs, tie=0.02)
         first = [
             min(row.values()) / min(row[one.kernel, one.splits] for one in best[:count])
             for row, best in zip(rows, ranked, strict=True)
