@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -17,15 +18,26 @@ OTHER = str(MEASURED / "gfx950_fwd_bf16_20kernels.csv")
 REPLAY = ("tune", "fwd", "--dtype", "bf16", "--replay", TABLE)
 
 
-def test_a_replay_reports_what_it_found(capsys) -> None:
-    options = ("--learn-from", OTHER, "--max-measurements", "172", "--replay-build-time", "0")
-    assert main([*REPLAY, *options, "--format", "json"]) == 0
+@pytest.fixture
+def replay(tmp_path) -> tuple[str, ...]:
+    """Every fourth problem of the table."""
+    path = tmp_path / Path(TABLE).name
+    comments, rows = [], []
+    for line in Path(TABLE).read_text().splitlines():
+        (comments if line.startswith("#") else rows).append(line)
+    path.write_text("\n".join([*comments, rows[0], *rows[1::4]]) + "\n")
+    return (*REPLAY[:-1], str(path))
+
+
+def test_a_replay_reports_what_it_found(replay, capsys) -> None:
+    options = ("--learn-from", OTHER, "--max-measurements", "44", "--replay-build-time", "0")
+    assert main([*replay, *options, "--format", "json"]) == 0
     done = capsys.readouterr()
     found = json.loads(done.out)
     assert (found["stop"], found["strategy"]) == ("budget", "model")
-    assert len(found["problems"]) == 86
-    assert sum(one["measured"] for one in found["problems"]) == 172
-    assert found["progress"][-1]["measured"] == 172
+    assert len(found["problems"]) == 22
+    assert sum(one["measured"] for one in found["problems"]) == 44
+    assert found["progress"][-1]["measured"] == 44
     assert found["progress"][-1]["total_us"] == pytest.approx(
         sum(one["time_us"] for one in found["problems"])
     )
@@ -37,16 +49,16 @@ def test_a_replay_reports_what_it_found(capsys) -> None:
     assert all(one["reason"] for one in found["never_built"])
     assert all(0 <= one["probability_better"] <= 1 for one in found["problems"])
     slowdowns = [one["slowdown"] for one in found["libraries"]]
-    assert slowdowns == sorted(slowdowns, reverse=True) and 1 <= slowdowns[-1] < 1.01
+    assert slowdowns == sorted(slowdowns, reverse=True) and 1 - 1e-9 < slowdowns[-1] < 1.01
     # the best on no problem, perhaps, but good on many
     assert found["chosen"] and not set(found["chosen"]) & never
 
 
-def test_a_library_of_a_size(capsys) -> None:
+def test_a_library_of_a_size(replay, capsys) -> None:
     options = ("--strategy", "exhaustive", "--replay-build-time", "1", "--kernels", "2")
-    assert main([*REPLAY, *options]) == 0
+    assert main([*replay, *options]) == 0
     text = capsys.readouterr().out
-    assert "2580 of 2580 measurements, 30 of 30 kernels built" in text
+    assert "660 of 660 measurements, 30 of 30 kernels built" in text
     assert "chosen:" in text and "exact" in text
     assert text.split("chosen:")[1].strip().count("\n") == 2
     assert "probability that an unmeasured kernel" not in text
