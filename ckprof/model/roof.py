@@ -56,10 +56,10 @@ class Roof:
         except ValueError:
             kinds = " or ".join(roof_kind.value for roof_kind in RoofKind)
             raise UsageError(
-                f"--roof {text!r} is not KIND=GFLOPS,GBYTES_PER_S with {kinds}, e.g. measured=95000,1350"
+                f"--ceiling {text!r} is not KIND=GFLOPS,GBYTES_PER_S with {kinds}, e.g. measured=95000,1350"
             ) from None
         if not min(values) > 0 or min(values) == math.inf:
-            raise UsageError(f"--roof {text!r} needs positive numbers, and one of them at least")
+            raise UsageError(f"--ceiling {text!r} needs positive numbers, and one of them at least")
         return roof
 
     def as_plain(self) -> dict[str, object]:

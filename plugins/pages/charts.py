@@ -103,7 +103,7 @@ def _roof_names(roofs: Sequence[Roof]) -> list[str]:
     """Return what the roofs are called, with the element type where one kind has several."""
     kinds = Counter(roof.kind for roof in roofs)
     return [
-        f"{roof.kind.value} roof" + (f" {roof.dtype.value}" if roof.dtype and kinds[roof.kind] > 1 else "")
+        f"{roof.kind.value} ceiling" + (f" {roof.dtype.value}" if roof.dtype and kinds[roof.kind] > 1 else "")
         for roof in roofs
     ]
 

@@ -27,7 +27,7 @@ examples:
   ckprof report results.db -o report.html --box-plots                        # with box plots
   ckprof report results.db@main --format md
   ckprof report results.db -o report.html --png report.png                   # needs the extra ckprof[report]
-  ckprof report results.db -o report.html --roof theoretical=163400,5300 --roof measured=121000,4100
+  ckprof report results.db -o report.html --ceiling theoretical=163400,5300 --ceiling measured=121000,4100
 
 With several stores, oldest first, the report is of the last one and compares it with the one before; of three
 and more it draws the history, as of a store that several commands have measured into. The page needs no

@@ -19,7 +19,7 @@ class ReportOptions:
         (),
         "a ceiling of the roofline: theoretical=95000,5300 or measured=80000,4100; - where one number is "
         "not known (repeatable)",
-        flag="--roof",
+        flag="--ceiling",
         metavar="KIND=GFLOPS,GBYTES",
         parse=Roof.parse,
     )

@@ -33,7 +33,9 @@ def ckprof_register(registry):
 """
 
 
-@pytest.mark.parametrize("wrong", [("--format", "pdf"), ("-o", "x.pdf"), ("--roof", "high"), ("--tie", "2")])
+@pytest.mark.parametrize(
+    "wrong", [("--format", "pdf"), ("-o", "x.pdf"), ("--ceiling", "high"), ("--tie", "2")]
+)
 def test_wrong_calls(ckprof, tmp_path, wrong):
     ckprof("report", "a.db", *wrong).fails_with(2)
 
@@ -47,11 +49,11 @@ def test_inputs_that_are_no_stores(ckprof, tmp_path):
 
 
 def test_a_report(ckprof, stores, tmp_path):
-    called = ckprof("report", stores / "old.db", "-o", "report.html", "--roof", "measured=100,50")
+    called = ckprof("report", stores / "old.db", "-o", "report.html", "--ceiling", "measured=100,50")
     assert called.code == 0
     assert "report.html: 3 problems, 4 instances" in called.err
     page = (tmp_path / "report.html").read_text()
-    assert "measured roof" in page
+    assert "measured ceiling" in page
     assert "Comparison" not in page
 
 

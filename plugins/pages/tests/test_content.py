@@ -199,7 +199,7 @@ def test_the_heat_map(side: Side) -> None:
     "text", ["measured", "measured=1", "measured=-,-", "guessed=1,2", "measured=0,1", "measured=a,1"]
 )
 def test_wrong_roofs(text: str) -> None:
-    with pytest.raises(UsageError, match="roof"):
+    with pytest.raises(UsageError, match="--ceiling"):
         Roof.parse(text)
 
 

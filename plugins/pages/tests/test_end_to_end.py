@@ -63,7 +63,7 @@ def test_layers_lines_and_roofs_are_shown_whatever_measures(
     assert done.code == ExitCode.OK, done.err
     page = (tmp_path / "report.html").read_text()
     assert "2 problems, which occur as 4 layers in all" in page
-    assert "P2 block" in page and ">measured roof</text>" in page
+    assert "P2 block" in page and ">measured ceiling</text>" in page
     text = ckprof("report", "r.db", "--format", "md").out
     (row,) = [line for line in text.splitlines() if "| best kernel per layer" in line]
     assert "4 of 4" in row

@@ -69,7 +69,7 @@ def test_the_drawing_has_everything(content: ReportContent) -> None:
     assert texts[0] == "A <title>"
     for heading in ("Best per problem", "Roofline", "Kernels that a library needs"):
         assert heading in texts
-    assert {"P1", "P2", "P3", "measured roof"} <= set(texts)
+    assert {"P1", "P2", "P3", "measured ceiling"} <= set(texts)
     for row in content.best:
         assert f"{row.best.time_ms:.4g}" in texts
     styles = "".join(one.text or "" for one in root.iter("{http://www.w3.org/2000/svg}style"))

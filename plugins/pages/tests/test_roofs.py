@@ -51,5 +51,5 @@ def test_both_roofs_are_drawn() -> None:
     side = side_with([roof(100, 50), roof(300, 90, kind=RoofKind.THEORETICAL)])
     drawn = str(roofline_chart(best_points(best_rows(side, ReportOptions()))))
     assert drawn.count("<polyline") == 2
-    assert ">theoretical roof<" in drawn and ">measured roof<" in drawn
-    assert "The measured roof is 100 GFLOP/s and 50 GB/s." in drawn
+    assert ">theoretical ceiling<" in drawn and ">measured ceiling<" in drawn
+    assert "The measured ceiling is 100 GFLOP/s and 50 GB/s." in drawn

@@ -46,11 +46,11 @@ def test_bars_of_what_was_not_verified_say_so(results: RunResults) -> None:
 
 def test_the_roofline_has_the_points_of_the_best(results: RunResults) -> None:
     drawn = Results(results).plot.roofline(["measured=100,50"]).svg
-    assert drawn.count('class="point"') == 1 and "measured roof" in texts(drawn)
+    assert drawn.count('class="point"') == 1 and "measured ceiling" in texts(drawn)
     (problem,) = results.problems
     gflops = problem.flop / 2.0 / 1e6
     assert f"P0: kernel_2, {gflops:.4g} GFLOP/s" in drawn
-    with pytest.raises(UsageError, match="roof"):
+    with pytest.raises(UsageError, match="--ceiling"):
         Results(results).plot.roofline(["fast"])
 
 
