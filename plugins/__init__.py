@@ -14,6 +14,7 @@ FEATURE_PACKAGES: Final = (
     "cluster",
     "consumers",
     "cuda",
+    "dispatcher",
     "emulator",
     "extract",
     "pages",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ckprof.kernels.candidates import Candidate
     from ckprof.kernels.requests import BuildOptions
     from ckprof.model.recipe import BuildRecipe, Purpose
-    from ckprof.plugin.protocols import KernelRanking, Operation, Target
+    from ckprof.plugin.protocols import Operation, SourceAddition, Target
     from ckprof.session import Session
 
 
@@ -43,8 +43,8 @@ class BuildDir:
     recipe: BuildRecipe
     #: kernels per registration source; ``None``: the sources are not made ready for another build system
     chunk_size: int | None = None
-    #: makes the library and the registry take the first supported kernel of a ranking, not of the list
-    ranking: KernelRanking | None = None
+    #: what plugins write beside the kernels
+    additions: tuple[SourceAddition, ...] = ()
 
     def __post_init__(self) -> None:
         if self.chunk_size is not None and self.chunk_size < 1:

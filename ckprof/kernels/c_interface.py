@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ckprof.kernels.source_tree import KernelFiles
-    from ckprof.plugin.protocols import KernelRanking, LibraryInterface, Operation
+    from ckprof.plugin.protocols import LibraryInterface, Operation, SourceAddition
 
 
 def boolean(value: bool) -> str:
@@ -59,7 +59,7 @@ def table_source(
     arch: str,
     kernels: Sequence[KernelFiles],
     fields: Mapping[str, Mapping[str, Any]] | None = None,
-    ranking: KernelRanking | None = None,
+    ranking: SourceAddition | None = None,
 ) -> str:
     """Return the source of the table that a library exports, and of what it says about its kernels.
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ckprof.kernels.build_dir import BuildDir
     from ckprof.kernels.source_tree import KernelFiles
     from ckprof.model.recipe import BuildRecipe
-    from ckprof.plugin.protocols import Operation
+    from ckprof.plugin.protocols import Operation, SourceAddition
 
 #: what makes code for the machine that compiles it; what a user names instead stays
 NATIVE_FLAGS: Final = frozenset({"-march=native", "-mcpu=native", "-mtune=native"})
@@ -49,12 +49,11 @@ def embedding_files(build_dir: BuildDir, kernels: Sequence[KernelFiles]) -> dict
     """
     if build_dir.chunk_size is None:
         return {}
-    direction, recipe, ranking = build_dir.direction, build_dir.recipe, build_dir.ranking
+    direction, recipe = build_dir.direction, build_dir.recipe
+    ranking = next((addition for addition in build_dir.additions if addition.rank), None)
     library = direction.interface.library
     fields = {kernel.symbol: kernel.fields() for kernel in kernels}
-    files = _registration_files(build_dir, build_dir.chunk_size, kernels, fields)
-    if ranking is not None:
-        files[f"include/{ranking.header}"] = ranking.render(kernels)
+    files = _registration_files(build_dir, build_dir.chunk_size, kernels, fields, ranking)
     registration = sorted(name for name in files if name.endswith(".cpp"))
     support, shared = _copies(recipe, direction.interface.linked, files)
     files |= {f"include/{path.name}": path.read_text() for path in _headers_of(direction)}
@@ -99,10 +98,12 @@ def _registration_files(
     chunk_size: int,
     kernels: Sequence[KernelFiles],
     fields: Mapping[str, Mapping[str, object]],
+    ranking: SourceAddition | None,
 ) -> dict[str, str]:
     """Return path -> text of what registers the kernels: chunk by chunk, and the function that calls all.
 
     :param fields: symbol of a kernel -> fields of its instance.
+    :param ranking: makes the registry take the first supported kernel of a ranking, not of the list.
     """
     direction, arch = build_dir.direction, build_dir.arch
     files: dict[str, str] = {}
@@ -121,7 +122,7 @@ def _registration_files(
             ],
         )
     shared = _shared_values(direction)
-    choice = {"select": f"select_{direction.id}_kernel", "ranking": build_dir.ranking}
+    choice = {"select": f"select_{direction.id}_kernel", "ranking": ranking}
     files[f"{_REGISTRATION}/{shared['header']}"] = render(
         __package__, "registration.hpp.j2", **shared, **choice, arch=arch, count=len(kernels)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import NothingLeftError, PluginError, ToolchainError
 from ckprof.events import Level, Message, Progress, ProgressEnded
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.recipe import BuildRecipe, MachinePart
     from ckprof.model.results import BuildSummary
-    from ckprof.plugin.protocols import KernelRanking, Operation
+    from ckprof.plugin.protocols import Operation
     from ckprof.session import Session
 
 #: kernels that a message names
@@ -90,33 +90,31 @@ def generate_sources(
     valid, invalid = selection.checked_for(build_dir.arch, build_dir.recipe.api_level)
     if not valid:
         raise NothingLeftError(f"no instance of {selection.source} is valid for {build_dir.arch}")
-    build_dir = _ranked(session, options, build_dir, valid)
+    build_dir = _extended(session, options, build_dir, valid)
     # what another build system will link with
     make_parts(session, build_dir.recipe, options.jobs or session.settings.jobs)
     with build_dir.lock:
         return generate_tree(build_dir, valid), list(invalid)
 
 
-def _ranked(
+def _extended(
     session: Session, options: BuildOptions, build_dir: BuildDir, candidates: Sequence[Candidate]
 ) -> BuildDir:
-    """Return a folder whose registry and C functions choose kernels as a plugin ranks them, if one does.
+    """Return a folder that gets what plugins add; registry and C functions choose kernels as one ranks them.
 
-    :raises PluginError: several plugins do.
+    :raises PluginError: several plugins rank them.
     """
-    rankings = session.manager.call(
-        "ckprof_rank_kernels",
+    found: list[tuple[str, Any]] = session.manager.call(
+        "ckprof_add_sources",
         arguments=options.plugin_options,
         session=session,
         build_dir=build_dir,
         candidates=candidates,
     )
-    if not rankings or build_dir.chunk_size is None:
-        return build_dir
+    rankings = [name for name, addition in found if addition.rank]
     if len(rankings) > 1:
-        names = " and ".join(name for name, _ in rankings)
-        raise PluginError(f"{names} both rank the kernels: leave the options of one of them out")
-    return replace(build_dir, ranking=cast("KernelRanking", rankings[0][1]))
+        raise PluginError(f"{' and '.join(rankings)} both rank the kernels: leave out the options of one")
+    return replace(build_dir, additions=tuple(addition for _, addition in found))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -172,5 +172,5 @@ class BuildOptions:
         f"kernels per registration source (default: {DEFAULT_CHUNK_SIZE}, or as in the folder)",
         metavar="N",
     )
-    #: values of options that plugins have added, by name; see the hook ``ckprof_rank_kernels``
+    #: values of options that plugins have added, by name; see the hook ``ckprof_add_sources``
     plugin_options: Mapping[str, object] = field(default_factory=dict)

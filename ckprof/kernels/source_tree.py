@@ -106,9 +106,9 @@ def generate_tree(build_dir: BuildDir, candidates: Sequence[Candidate]) -> Sourc
     candidates = tuple(distinct.values())
     direction, root, recipe = build_dir.direction, build_dir.root, build_dir.recipe
     asked = [direction.interface.library, direction.id, direction.host_args_type, build_dir.arch]
-    asked.append(recipe.api_level)
+    asked += [recipe.api_level, repr(build_dir.additions)]
     if build_dir.chunk_size is not None:
-        asked += [repr((recipe, build_dir.chunk_size, build_dir.ranking)), str(root)]
+        asked += [repr((recipe, build_dir.chunk_size)), str(root)]
     asked += [f"{kernel.instance.key} {kernel.instance.id} {kernel.name}" for kernel in candidates]
     writers = {id(kernel.pipeline): kernel.pipeline for kernel in candidates}.values()
     digest = manifest.request_digest(
@@ -196,6 +196,8 @@ def _texts(build_dir: BuildDir, candidates: Sequence[Candidate]) -> tuple[list[K
             interface=direction.interface,
         )
     further = embedding_files(build_dir, kernels)
+    for addition in build_dir.additions:
+        further |= addition.render(kernels)
     texts.update(further)
     # The manifest comes last: until then the old one tells which files may be removed.
     texts[manifest.FILE] = manifest.render(build_dir, records, tuple(further))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.model.types import DataType
     from ckprof.plugin.additions import Additions
-    from ckprof.plugin.protocols import KernelRanking
+    from ckprof.plugin.protocols import SourceAddition
 
 
 #: project name of the hooks and name of the entry point group
@@ -144,13 +144,13 @@ def ckprof_after_build(direction: str, failures: Sequence[Outcome]) -> None:
 
 
 @hookspec
-def ckprof_rank_kernels(
+def ckprof_add_sources(
     arguments: Mapping[str, object], session: Any, build_dir: Any, candidates: Sequence[Any]
-) -> KernelRanking | None:
-    """Return how programs choose among kernels whose sources are generated.
+) -> SourceAddition | None:
+    """Return what is written beside the sources that ``ckprof generate`` writes.
 
-    Called once for every generated tree. ``None`` if no option of the plugin asks for it: programs then take
-    the first kernel of the list that supports a problem.
+    Called once for every generated tree. ``None`` if no option of the plugin asks for it. Without an addition
+    that ranks the kernels, programs take the first one of the list that supports a problem.
 
     :param arguments: values of all options by name, as for :func:`ckprof_make_instances`.
     :param session: a :class:`ckprof.session.Session`: settings and registry.

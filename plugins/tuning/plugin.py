@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ckprof.kernels.build_dir import BuildDir
     from ckprof.kernels.candidates import Candidate
     from ckprof.plugin.additions import Additions
-    from ckprof.plugin.protocols import KernelRanking
+    from ckprof.plugin.protocols import SourceAddition
     from ckprof.session import Session
 
 
@@ -39,12 +39,12 @@ def ckprof_add_arguments(command: str, parser: argparse.ArgumentParser) -> None:
 
 
 @hookimpl
-def ckprof_rank_kernels(
+def ckprof_add_sources(
     arguments: Mapping[str, object],
     session: Session,
     build_dir: BuildDir,
     candidates: Sequence[Candidate],
-) -> KernelRanking | None:
+) -> SourceAddition | None:
     """Rank kernels by the times that a model predicts, if one is given."""
     path = arguments.get("model")
     if not isinstance(path, (str, Path)):

@@ -17,10 +17,10 @@ from tests.places import left_out
 
 _ROW = re.compile(r"^\|.*\| `((?:ckprof|python) [^`]+)` \|$", re.MULTILINE)
 COMMANDS = [shlex.split(command) for command in _ROW.findall((ROOT / "docs" / "coverage.md").read_text())]
+#: command or option -> the feature package that has it
+_PACKAGES = {**dict.fromkeys(("train", "validate", "select"), "tuning"), "--form": "dispatcher"}
 #: what compiles kernels
 _BUILDING = ("run", "check-support", "build", "call", "sweep", "results", "-c")
-#: commands of a package that may be missing
-_OF_TUNING = ("train", "validate", "select")
 #: options whose values are written
 _WRITTEN = ("-o", "--export-json", "--build-dir", "--store")
 
@@ -93,7 +93,7 @@ def done(command: list[str]) -> int:
     [
         pytest.param(c, id=" ".join(c), marks=pytest.mark.thorough if c[1] in _BUILDING else ())
         for c in COMMANDS
-        if c[1] not in _OF_TUNING or not left_out(ROOT / "plugins" / "tuning")
+        if not any(left_out(ROOT / "plugins" / _PACKAGES[word]) for word in c if word in _PACKAGES)
     ],
 )
 def test_the_command_of_a_row_works(

@@ -16,7 +16,7 @@ from ckprof.model.outcome import Status
 from ckprof.model.recipe import MachinePart, Product, Purpose
 from ckprof.model.results import BuildSummary
 from ckprof.plugin.hookspecs import hookimpl
-from ckprof.plugin.protocols import KernelRanking
+from ckprof.plugin.protocols import SourceAddition
 from ckprof.session import Session
 
 LIST = InstanceQuery(conf="forward/tests/nhwgc_fp16", indices=(0, 1, 2))
@@ -143,17 +143,17 @@ class Ranking:
     """A plugin that ranks kernels where it is asked to."""
 
     @hookimpl
-    def ckprof_rank_kernels(self, arguments, session, build_dir, candidates):
+    def ckprof_add_sources(self, arguments, session, build_dir, candidates):
         return arguments.get("ranking")
 
 
 def test_one_plugin_ranks_the_kernels_of_what_programs_embed(session, tmp_path):
     selection = choose_instances(session, LIST)
-    ranking = KernelRanking(
+    ranking = SourceAddition(
         header="my_ranking.hpp",
         rank="mine::rank",
         digest="1",
-        render=lambda kernels: f"// {len(kernels)} kernels\n",
+        render=lambda kernels: {"include/my_ranking.hpp": f"// {len(kernels)} kernels\n"},
     )
     asked = BuildOptions(build_dir=tmp_path / "own", plugin_options={"ranking": ranking})
     session.manager.register(Ranking(), "one")
@@ -161,7 +161,7 @@ def test_one_plugin_ranks_the_kernels_of_what_programs_embed(session, tmp_path):
     (header,) = tree.root.rglob("my_ranking.hpp")
     assert header.read_text() == "// 3 kernels\n"
     session.manager.register(Ranking(), "two")
-    with pytest.raises(PluginError, match="one and two both rank the kernels: leave the options of one"):
+    with pytest.raises(PluginError, match="one and two both rank the kernels: leave out the options of one"):
         generate_sources(session, selection, asked)
 
 

@@ -17,10 +17,10 @@ from ckprof.plugin.protocols.converters import ParityFormat as ParityFormat
 from ckprof.plugin.protocols.converters import ReportFormat as ReportFormat
 from ckprof.plugin.protocols.converters import ResultsView as ResultsView
 from ckprof.plugin.protocols.converters import StoreFormat as StoreFormat
-from ckprof.plugin.protocols.operations import KernelRanking as KernelRanking
 from ckprof.plugin.protocols.operations import LibraryInterface as LibraryInterface
 from ckprof.plugin.protocols.operations import Operation as Operation
 from ckprof.plugin.protocols.operations import ProblemSetFile as ProblemSetFile
+from ckprof.plugin.protocols.operations import SourceAddition as SourceAddition
 from ckprof.plugin.protocols.pipelines import KernelSource as KernelSource
 from ckprof.plugin.protocols.pipelines import Pipeline as Pipeline
 from ckprof.plugin.protocols.pipelines import RuleSet as RuleSet

@@ -59,18 +59,18 @@ class LibraryInterface:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KernelRanking:
-    """A C++ header that ranks the kernels of a library for a problem."""
+class SourceAddition:
+    """Files that a plugin adds to generated sources, one of which may rank the kernels for a problem."""
 
-    #: its file name
-    header: str
-    #: C++ name of the function that ranks the kernels
-    rank: str
     #: sources are generated again when it changes
     digest: str
-    #: writes the header for kernels in the order of the library's table, each a
+    #: returns path below the root -> text, for kernels in the order of the library's table, each a
     #: :class:`ckprof.kernels.source_tree.KernelFiles`
-    render: Callable[[Sequence[Any]], str] = field(repr=False, compare=False)
+    render: Callable[[Sequence[Any]], Mapping[str, str]] = field(repr=False, compare=False)
+    #: C++ name of the function that ranks the kernels; empty if none does
+    rank: str = ""
+    #: the header that has it, below ``include``
+    header: str = ""
 
 
 class Operation(Protocol):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ckprof.errors import UsageError
 from ckprof.events import Level, Message
 from ckprof.kernels.jinja import render
-from ckprof.plugin.protocols import KernelRanking
+from ckprof.plugin.protocols import SourceAddition
 from ckprof.version import __version__
 from ckprof_plugins.tuning.model_use import (
     KernelKind,
@@ -79,7 +79,7 @@ def render_cpp(
 
 def predicted_ranking(
     session: Session, path: Path, build_dir: BuildDir, listed: Sequence[ListedKernel], *, force: bool
-) -> KernelRanking:
+) -> SourceAddition:
     """Return a ranking of the kernels of a library by predicted times.
 
     :param path: of the model.
@@ -107,16 +107,18 @@ def predicted_ranking(
     sizes = gemm_sizes_of(session.registry, direction, model.dtype)
     known = traits_of(session.registry, KernelKind.of(model), listed)
 
-    def rendered(kernels: Sequence[KernelFiles]) -> str:
+    def rendered(kernels: Sequence[KernelFiles]) -> dict[str, str]:
         names = [kernel.name for kernel in kernels]
         traits = {name: known[name] for name in names if name in known}
         if not traits:
             raise UsageError("--model: no time of these kernel families can be predicted")
         selector = Selector(model, traits, sizes)
-        return render_cpp(selector, names, forms, by_values=operation.interface.by_values)
+        text = render_cpp(selector, names, forms, by_values=operation.interface.by_values)
+        return {f"include/{header}": text}
 
-    return KernelRanking(
-        header=f"ckprof_time_model_{direction}.hpp",
+    header = f"ckprof_time_model_{direction}.hpp"
+    return SourceAddition(
+        header=header,
         rank=f"ckprof::time_model_{direction}::rank",
         digest=hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest(),
         render=rendered,
