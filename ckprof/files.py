@@ -182,11 +182,8 @@ def text_of(path: Path) -> str:
 
     :raises InputError: it cannot be read, or is not UTF-8.
     """
-    with system_errors(InputError, "cannot read", path):
-        try:
-            return path.read_text(encoding="utf-8-sig")
-        except UnicodeDecodeError as exc:
-            raise InputError(f"not UTF-8 text: {exc.reason} at byte {exc.start}", path) from None
+    with system_errors(InputError, "cannot read", path), input_errors(UnicodeDecodeError, "not text", path):
+        return path.read_text(encoding="utf-8-sig")
 
 
 D = TypeVar("D")

@@ -113,10 +113,13 @@ class StoreWriter(AbstractContextManager["StoreWriter"]):
         check_location(self.path)
         self._lock = WriterLock(self.path)
         self._lock.acquire(wait_s=wait_s, on_wait=on_wait)
+        is_new = not self.path.exists()
         try:
             #: for maintenance; everything else goes through the methods
             self.connection = open_for_writing(self.path)
         except BaseException:
+            if is_new:
+                self.path.unlink(missing_ok=True)
             self._lock.release()
             raise
         self._rows = AttemptRows(self.connection)

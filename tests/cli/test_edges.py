@@ -50,7 +50,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "find.txt").write_text(FIND)
     (tmp_path / "table.csv").write_text("cu_num,M,N,K,kernelId,splitK,us,kernelName\n")
     (tmp_path / "driver.log").write_text(f"MIOpenDriver {PROBLEM.strip(chr(39))}\n")
-    attempts = [make_attempt(sequence) for sequence in range(3)]
+    attempts = [make_attempt(number, number) for number in range(20)]
     with StoreWriter(tmp_path / "results.db") as writer, ShardWriter(tmp_path / "shards") as shard:
         for attempt in attempts:
             writer.append(attempt)
@@ -199,3 +199,37 @@ def test_links_that_go_round_are_said(folder, capsys, command):
     (folder / "round").symlink_to("round")
     assert main([word.replace("@", "round") for word in shlex.split(command)]) == 3
     assert "round: cannot follow: the symbolic links go round in a circle" in capsys.readouterr().err
+
+
+#: what is written to a disk of so many KiB that lies at "@", and the file that is left of it
+FULL = [
+    (4, "list instances --conf list.conf --format json -o @/x.json", "cannot write: No space left", ""),
+    (4, "list instances --conf list.conf --export-json @/x.json", "cannot write: No space left", ""),
+    (4, "convert list.conf -o @/x.d", "cannot write: No space left", "x.d"),
+    (64, "generate fwd --conf list.conf --build-dir @/x", "cannot write the file: No space left", "x"),
+    (60, "results merge shard.ndjson --store @/x.db", "the disk is full", ""),
+    (60, "results recover results.db -o @/x.db", "the disk is full", ""),
+    (200, "results merge shard.ndjson --store @/x.db", "the disk is full", "x.db"),
+    (200, "results import shard.ndjson --store @/x.db", "the disk is full", "x.db"),
+    (4, "results export results.db -o @/x.ndjson", "cannot write: No space left", ""),
+    (8, "report results.db -o @/x.html", "cannot write: No space left", ""),
+]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("size", "command", "said", "left"), FULL)
+def test_a_full_disk_leaves_what_can_be_read(folder, size, command, said, left):
+    disk = folder / "disk"
+    disk.mkdir()
+    # a disk of its own, which is gone when the shell ends
+    script = f"""mount -t tmpfs -o size={size}k none disk && "$@"
+        code=$?; ls disk; [ -e disk/x.db ] && {shlex.join(CKPROF)} results check disk/x.db; exit $code"""
+    words = shlex.split(command.replace("@", "disk"))
+    shell = ["unshare", "--mount", "--map-root-user", "bash", "-c", script, "bash", *CKPROF, *words]
+    done = subprocess.run(shell, capture_output=True, text=True)
+    if "unshare: " in done.stderr or "mount: " in done.stderr:
+        pytest.skip(f"no disk of its own can be made here: {done.stderr.strip()}")
+    assert (done.returncode, said in done.stderr, "Traceback" in done.stderr) == (3, True, False), done.stderr
+    names = {line for line in done.stdout.split("\n") if line.startswith("x")} - {"x.db-shm", "x.db-wal"}
+    assert {name for name in names if not name.endswith(".lock")} == {*filter(None, [left])}
+    assert left != "x.db" or "disk/x.db: sound" in done.stdout
