@@ -429,6 +429,8 @@ def test_a_pruned_kernel_leaves_the_winner_resolved() -> None:
     assert Field([best, replace(other, pruned=True)]).standing().order is Order.CLEAR
     # measured in one process: without being pruned, the other may be faster
     assert Field([best, other]).standing().order is Order.OPEN
+    # what the best one was pruned for has failed since
+    assert not any(one.pruned for one in Field([replace(one, pruned=True) for one in (best, other)]).kernels)
 
 
 TIMES = st.lists(st.floats(0.5, 5.0), min_size=1, max_size=9)
