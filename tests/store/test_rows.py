@@ -80,6 +80,7 @@ def test_samples_are_kept_in_the_narrowest_way_that_loses_nothing():
         ([most], b"n\x08"),
         ([0.000001, most], b"n\x04"),
         ([most - 0.0005, 0.0], b"n\x04"),
+        *[([-most], b"n\x04"), ([-most - 0.000001], b"n\x08")],
         ([1 / 3], b"d\x08"),
         ([2.0**33], b"d\x08"),
         ([float("inf")], b"d\x08"),
