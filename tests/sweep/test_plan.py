@@ -249,7 +249,8 @@ def test_a_plan_without_past_knows_no_time():
 
 
 def test_what_is_not_supported_has_not_failed():
-    for status, failed in (("unsupported", False), ("run_error", True), ("wrong_result", True)):
+    failures = ("compile_error", "run_error", "wrong_result")
+    for status, failed in (("unsupported", False), *((status, True) for status in failures)):
         visits = {0: [visit(0), visit(1), visit(2, status=status, **FAILED)]}
         assert sweep_of(visits).has_failures is failed, status
         assert not sweep_of(visits, retry_failed=True).has_failures

@@ -15,6 +15,8 @@ from ckprof_plugins.pipelines.rules import latest_level, unfit_for_shuffle, wide
 PIPELINE = ImplicitGemmPipeline()
 LEVEL = LATEST_API_LEVEL
 DIRECTIONS = ("fwd", "bwd_data", "bwd_weight")
+LAYOUTS = ("NHWGC", "G_C")
+ADDED = {"direction": "bwd_data", "elementwise_op": "AddClamp"}
 EXPLICIT = {"explicit_gemm": True, "specialization": "filter1x1_stride1_pad0"}
 
 
@@ -87,6 +89,13 @@ def test_what_goes_with_some_directions_pipelines_or_architectures_alone(make_in
         ("explicit-gemm", {"specialization": "filter1x1_pad0", "num_groups_to_merge": 2}, True),
         *[("types", {"direction": name, "dtype": "fp8"}, name == "fwd") for name in DIRECTIONS],
         *[("types", {"direction": name, "dtype": "fp32"}, True) for name in DIRECTIONS],
+        # a channel of the result is another one in a kernel that folds strides
+        *[
+            ("elementwise", {**ADDED, "d_layouts": name, "fold_stride": True}, name != "G_C")
+            for name in LAYOUTS
+        ],
+        *[("elementwise", {**ADDED, "d_layouts": name}, True) for name in LAYOUTS],
+        ("elementwise", {**ADDED, "direction": "fwd", "d_layouts": "G_K", "fold_stride": True}, True),
         ("layout", {"layout": "ngchw"}, False),
         ("layout", {"layout": "ndhwgc"}, True),
     ):

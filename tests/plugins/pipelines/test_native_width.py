@@ -55,6 +55,8 @@ def test_the_widest_access_divides_axis_and_share(fast, share, element, width):
         (64, 2, 1, 4, False),
         (64, 4, 4, 4, True),
         (64, 4, 1, 8, False),
+        # one and a half
+        (12, 8, 6, 1, False),
     ],
 )
 def test_lanes_cover_whole_rows(fast, other, width, waves, does):
