@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.problem import brief
@@ -124,14 +125,23 @@ def _summary(result: TuneResult) -> str:
     return "\n".join(lines)
 
 
-def _progress(result: TuneResult) -> Table[SearchProgress]:
-    rows = result.progress
-    columns: list[Column[SearchProgress]] = [
-        Column("seconds", lambda progress: progress.seconds, form=".4g"),
-        Column("built", lambda progress: progress.built, align="right"),
-        Column("measured", lambda progress: progress.measured, align="right"),
-        Column("problems", lambda progress: progress.problems, align="right"),
-        Column("best so far, sum us", lambda progress: progress.total_us, align="decimal", form=".4g"),
+def _progress(result: TuneResult) -> Table[tuple[SearchProgress, float | None]]:
+    """Return a row for each of some batches.
+
+    Sums of fewer problems than have a time in the end are no best of anything: they would rise.
+    """
+    last = result.progress[-1].problems
+    sums = (step.total_us if step.problems == last else math.inf for step in result.progress)
+    rows = [
+        (step, least if math.isfinite(least) else None)
+        for step, least in zip(result.progress, accumulate(sums, min), strict=True)
+    ]
+    columns: list[Column[tuple[SearchProgress, float | None]]] = [
+        Column("seconds", lambda row: row[0].seconds, form=".4g"),
+        Column("built", lambda row: row[0].built, align="right"),
+        Column("measured", lambda row: row[0].measured, align="right"),
+        Column("problems", lambda row: row[0].problems, align="right"),
+        Column("best so far, sum us", lambda row: row[1], align="decimal", form=".4g"),
     ]
     step = max(1, math.ceil(len(rows) / _SHOWN))
     return Table(columns, [*rows[:-1:step], rows[-1]])
@@ -150,7 +160,11 @@ def _best(result: TuneResult) -> Table[tuple[int, BestChoice]]:
         ),
         Column("splits", lambda row: row[1].splits or None, align="right", priority=2),
         Column("tied with", lambda row: row[1].tied or None, align="right", priority=2),
-        Column("better exists", lambda row: percent(row[1].better) if row[1].kernel else "", priority=3),
+        Column(
+            "probability of a better kernel",
+            lambda row: percent(row[1].better) if row[1].kernel else "",
+            priority=3,
+        ),
         Column(
             "measured", lambda row: f"{row[1].measured}/{row[1].measured + row[1].unmeasured}", priority=1
         ),
@@ -165,13 +179,13 @@ def _us(time_us: float | None) -> str:
 def _libraries(result: TuneResult) -> Table[BestLibrary]:
     first = result.libraries[0]
     columns: list[Column[BestLibrary]] = [
-        Column("library of", lambda library: len(library.kernels)),
-        Column("slower than all", lambda library: percent(library.slowdown - 1, 2)),
+        Column("library size", lambda library: len(library.kernels)),
+        Column("slowdown", lambda library: percent(library.slowdown - 1, 2)),
         Column(
             "the best of that size",
             lambda library: "exact" if library.exact else f"at least {percent(library.bound - 1, 2)}",
         ),
-        Column("unserved", lambda library: library.unserved or None),
+        Column("unsupported problems", lambda library: library.unserved or None),
         Column("kernel", lambda library: result.kernels[library.kernels[-1]] if library is first else None),
     ]
     chosen = [*_served(result), *(f"  {name}" for name in result.chosen)]

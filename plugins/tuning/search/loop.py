@@ -128,8 +128,8 @@ class SearchProgress(StatusLine):
         """Time, what is built and measured, and the best so far."""
         return (
             f"tune: {self.seconds:.4g} s, {self.built} of {counted(self.kernels, 'kernel')} built, "
-            f"{counted(self.measured, 'measurement')}, {self.problems} of "
-            f"{counted(len(self.best_us), 'problem')}, best so far {self.total_us:.4g} us in sum"
+            f"{counted(self.measured, 'measurement')}, best so far {self.total_us:.4g} us in sum over "
+            f"{self.problems} of {counted(len(self.best_us), 'problem')}"
         )
 
 

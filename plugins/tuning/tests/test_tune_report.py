@@ -7,7 +7,7 @@ import pytest
 from ckprof.report.best_libraries import BestLibrary
 from ckprof.report.document import Document
 from ckprof_plugins.tuning.baseline_comparison import BaselineComparison
-from ckprof_plugins.tuning.search.loop import TuneStop
+from ckprof_plugins.tuning.search.loop import SearchProgress, TuneStop
 from ckprof_plugins.tuning.search.result import BestChoice, TuneResult
 from ckprof_plugins.tuning.tune_report import add_comparison, comparison_values, tune_document, tune_values
 from plugins.tuning.tests.test_baseline_comparison import compared, outcome, three_problems
@@ -75,6 +75,31 @@ def test_problems_that_no_kernel_serves_are_named() -> None:
         (None, False),
         (None, False),
     ]
+
+
+def test_the_best_so_far_falls_and_columns_say_what_they_are() -> None:
+    steps = ((1, 40.0), (3, 90.0), (2, 30.0), (3, 80.0), (3, 85.0), (3, 70.0))
+    progress = tuple(
+        SearchProgress(
+            seconds=float(number),
+            **{"measured": number, "built": 1, "problems": problems, "total_us": total, "kernels": 1},
+            best_us=(1.0,) * 3,
+        )
+        for number, (problems, total) in enumerate(steps)
+    )
+    assert progress[0].text.endswith("best so far 40 us in sum over 1 of 3 problems")
+    result = TuneResult(
+        **{"strategy": "model", "stop": TuneStop.SETTLED, "seconds": 1.0, "planning_s": 0.1, "tie": 0.02},
+        **{"progress": progress, "best": (), "blind": 0, "surprises": 0, "unbuilt": {}, "kernels": ("k",)},
+        libraries=(BestLibrary(kernels=(0,), slowdown=1.0, bound=1.0, unserved=0),),
+        chosen=("k",),
+    )
+    text = tune_document(result).text()
+    rows = [line.split() for line in text.splitlines() if line.strip()[:1].isdigit()]
+    assert [row[4:] for row in rows if len(row) < 6][:6] == [[], ["90"], ["90"], ["80"], ["80"], ["70"]]
+    assert " ms" not in text
+    for heading in ("library size", "slowdown", "unsupported problems", "probability of a better kernel"):
+        assert heading in text
 
 
 def test_what_was_not_compared_is_said() -> None:
