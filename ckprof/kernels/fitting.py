@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ckprof.errors import InputError
 from ckprof.events import Message
 from ckprof.model.problem_case import ProblemCase, as_case
-from ckprof.problems.choose import tell_of_skipped
+from ckprof.problems.choose import tell_first, tell_of_skipped
 from ckprof.wording import agreeing, counted
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ def problems_for(
         else:
             runs.append(fitting.run_of(case))
     tell_of_skipped(session, skipped)
-    for note in fitting.notes(given.all):
-        session.tell(Message(note))
+    tell_first(session, fitting.notes(given.all))
     if not runs:
         raise InputError("no problem is left: none fits the instances, see the reasons above")
     return runs
@@ -113,7 +112,6 @@ class Fitting:
         other_layouts: Counter[tuple[str, str]] = Counter()
         untyped: Counter[str] = Counter()
         ignored: Counter[str] = Counter()
-        lines_with_ignored = 0
         said: Counter[str] = Counter()
         for case in problems:
             said.update(case.notes)
@@ -122,8 +120,7 @@ class Fitting:
                 other_layouts[case.layout or "", replaced] += 1
             if case.usual_dtype is not None and self._dtypes - {case.usual_dtype}:
                 untyped[case.usual_dtype.value] += 1
-            lines_with_ignored += bool(case.ignored)
-            ignored.update(case.ignored)
+            ignored.update(text.split()[0] for text in case.ignored)
         notes = [
             f"{_lines(count)} {agreeing(count, 'says', 'say')} {said}, all instances have {used}: "
             "the sizes are used"
@@ -139,12 +136,9 @@ class Fitting:
             f"all instances ({have}) are run"
             for dtype, count in untyped.items()
         ]
-        if lines_with_ignored == 1:
-            notes.append(f"not used of the problem line: {', '.join(ignored)}")
-        elif ignored:
-            names = Counter(text.split()[0] for text in ignored.elements())
-            shown = ", ".join(f"{name} ({count})" for name, count in names.most_common())
-            notes.append(f"not used of {counted(lines_with_ignored, 'problem line')}: {shown}")
+        if ignored:
+            shown = (f"{name} ({n} lines)" if n > 1 else name for name, n in ignored.most_common())
+            notes.append(f"ignored arguments: {', '.join(shown)}")
         return notes
 
     def _replaced_layout(self, parsed: ProblemCase) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
-from ckprof.events import Message
+from ckprof.events import Level, Message
 from ckprof.model.problem_case import ProblemCase, ProblemLine, as_case
 from ckprof.problems.problem_file import parse_problem, read_problem_file
 from ckprof.wording import counted
@@ -88,8 +88,15 @@ def random_problems(operation: Operation, draw: random.Random, ndim: int) -> Ite
 
 def tell_of_skipped(session: Session, skipped: Counter[str]) -> None:
     """Say how many lines of files are left out, by reason."""
-    for reason, count in skipped.most_common():
-        session.tell(Message(f"excluded {counted(count, 'problem line')}: {reason}"))
+    tell_first(session, [f"excluded {counted(n, 'problem line')}: {why}" for why, n in skipped.most_common()])
+
+
+def tell_first(session: Session, notes: Sequence[str]) -> None:
+    """Say the first four of some notes; the others are details."""
+    for number, note in enumerate(notes):
+        session.tell(Message(note, Level.INFO if number < 4 else Level.DETAIL))
+    if len(notes) > 4:
+        session.tell(Message(f"{counted(len(notes) - 4, 'more note', 'more notes')} on problem lines: -v"))
 
 
 def _supported(case: ProblemCase, name: str) -> ProblemCase:

@@ -8,6 +8,8 @@ import ckprof
 from ckprof.errors import ExitCode, InputError
 from ckprof.events import Level, Message
 from ckprof.kernels.fitting import Fitting
+from ckprof.model.conversion import ListReading
+from ckprof_plugins.directions._convolution.miopen import FORM
 
 MIOPEN = "-n 4 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 1 -q 1 -F 1"
 POSITIONAL = "grouped_conv_fwd {dtype} {layout} 0 1 2 0 1 2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1"
@@ -78,10 +80,31 @@ def test_lines_of_a_file_are_counted_by_reason(opened, tmp_path):
         "excluded 1 problem line: not for fwd",
         "excluded 1 problem line: the problem line says bf16, the list has fp16 instances",
     ]
-    assert told[2].startswith("not used of 3 problem lines: -t (2), -V (1)") or "-t (2)" in told[2]
+    assert told[2] == "ignored arguments: -t (2 lines), -V, index_type, verify, init, log, time"
     path.write_text(f"convbfp16 {MIOPEN}\n")
     with pytest.raises(InputError, match="no problem is left"):
         profiler.plan(query, files=[path])
+
+
+def test_four_notes_are_told_and_the_others_are_details(opened, tmp_path):
+    """MIOpen's defaults that were filled in, and wrong lines that are left out."""
+    profiler, told = opened
+    query = ckprof.InstanceQuery(conf=BOTH[0], reading=ListReading(lenient=True))
+    path = tmp_path / "problems.txt"
+    sizes = ("-n 4", "-H 28", "-W 28", "-y 3", "-x 3")
+    lines = [f"convfp16 {MIOPEN.replace(f'{size} ', '')}" for size in sizes]
+    path.write_text("\n".join([*lines, lines[0], "conv -Q 1", f"convfp16 -_ 3 -! 4 {MIOPEN}"]))
+    assert len(profiler.plan(query, files=[path]).problems) == 6
+    assert [text.partition(": ")[2] for text in told[:2]] == [
+        f"{path}:7:6: unknown MIOpenDriver flag '-Q'; form: {FORM}",
+        "the problem is 3D, the list has 2D instances",
+    ]
+    said = "MIOpenDriver's defaults are used for what the line does not say: "
+    assert told[2:] == [
+        f"{said}-n 100 (2 problem lines)",
+        *(f"{said}{name} {value}" for name, value in (("-H", 32), ("-W", 32), ("-y", 3))),
+        "1 more note on problem lines: -v",
+    ]
 
 
 def test_each_line_keeps_its_own_splits(opened):
