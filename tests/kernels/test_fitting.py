@@ -103,7 +103,7 @@ def test_four_notes_are_told_and_the_others_are_details(opened, tmp_path):
     assert told[2:] == [
         f"{said}-n 100 (2 problem lines)",
         *(f"{said}{name} {value}" for name, value in (("-H", 32), ("-W", 32), ("-y", 3))),
-        "1 more note on problem lines: -v",
+        "2 more notes on problem lines: -v",
     ]
 
 
