@@ -176,7 +176,7 @@ def test_a_line_is_explained_alone_where_its_list_cannot_be_read(here: Path, reg
     with pytest.raises(InputError, match=r"x\.json: is a JSON catalog; only lines of lists and logs"):
         explain("x.json:1", registry, ListReading())
     (here / "x.conf").write_bytes(b"\xff\n")
-    with pytest.raises(InputError, match=r"x\.conf: not UTF-8 text"):
+    with pytest.raises(InputError, match=r"x\.conf:1:1: byte 0xff is not UTF-8 text"):
         explain("x.conf:1", registry, ListReading())
     for number, said in ((0, "lines count from 1"), (999, "there is no line 999, the file has [0-9]+ lines")):
         with pytest.raises(InputError, match=said):
