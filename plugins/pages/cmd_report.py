@@ -31,7 +31,7 @@ examples:
 
 With several stores, oldest first, the report is of the last one and compares it with the one before; of three
 and more it draws the history, as of a store that several commands have measured into. The page needs no
-network and no other file. Sweeps and runs keep what their device reaches at most; roofs that are given, in
+network and no other file. Sweeps and runs keep what their device reaches at most; ceilings that are given, in
 GFLOP/s and GB/s, replace these.
 """
 

@@ -41,7 +41,7 @@ class RunCharts:
         self._results = results
 
     def __repr__(self) -> str:
-        return "<charts of results: bars(problem=0, most=30), roofline(roofs=())>"
+        return "<charts of results: bars(problem=0, most=30), roofline(ceilings=())>"
 
     def bars(self, problem: int = 0, most: int = _MOST) -> StandaloneChart:
         """Draw the times of the fastest verified kernels of a problem, baselines among them.
@@ -83,15 +83,15 @@ class RunCharts:
             raise ValueError("at least one bar must be asked for")
         return StandaloneChart(drawn, said)
 
-    def roofline(self, roofs: Sequence[Roof | str] = ()) -> StandaloneChart:
+    def roofline(self, ceilings: Sequence[Roof | str] = ()) -> StandaloneChart:
         """Draw the speed of each problem's best kernel over its arithmetic intensity.
 
-        :param roofs: what the device reaches, e.g. ``"measured=95000,1350"`` in GFLOP/s and GB/s; of sweeps,
+        :param ceilings: what the device reaches in GFLOP/s and GB/s, e.g. ``"measured=95000,1350"``; of sweeps
             and runs with a store, the report knows them.
-        :raises UsageError: a roof is something else.
+        :raises UsageError: a ceiling is something else.
         :raises ValueError: no problem has a verified kernel.
         """
-        known = tuple(Roof.parse(roof) if isinstance(roof, str) else roof for roof in roofs)
+        known = tuple(Roof.parse(roof) if isinstance(roof, str) else roof for roof in ceilings)
         points = []
         for index, problem in enumerate(self._results.problems):
             best = next((row for row in rows_of_problem(self._results, index) if row.rank == 1), None)
