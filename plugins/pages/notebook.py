@@ -86,7 +86,7 @@ class RunCharts:
     def roofline(self, ceilings: Sequence[Roof | str] = ()) -> StandaloneChart:
         """Draw the speed of each problem's best kernel over its arithmetic intensity.
 
-        :param ceilings: what the device reaches in GFLOP/s and GB/s, e.g. ``"measured=95000,1350"``; of sweeps
+        :param ceilings: peaks in GFLOP/s and GB/s, e.g. ``"measured=95000,1350"``; of sweeps
             and runs with a store, the report knows them.
         :raises UsageError: a ceiling is something else.
         :raises ValueError: no problem has a verified kernel.
