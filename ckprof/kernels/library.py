@@ -113,7 +113,7 @@ def _extended(
     )
     rankings = [name for name, addition in found if addition.rank]
     if len(rankings) > 1:
-        raise PluginError(f"{' and '.join(rankings)} both rank the kernels: leave out the options of one")
+        raise PluginError(f"{' and '.join(rankings)} both rank the kernels: omit the options of one")
     return replace(build_dir, additions=tuple(addition for _, addition in found))
 
 

@@ -161,7 +161,7 @@ def test_one_plugin_ranks_the_kernels_of_what_programs_embed(session, tmp_path):
     (header,) = tree.root.rglob("my_ranking.hpp")
     assert header.read_text() == "// 3 kernels\n"
     session.manager.register(Ranking(), "two")
-    with pytest.raises(PluginError, match="one and two both rank the kernels: leave out the options of one"):
+    with pytest.raises(PluginError, match="one and two both rank the kernels: omit the options of one"):
         generate_sources(session, selection, asked)
 
 

@@ -161,7 +161,7 @@ def test_files_of_a_form_go_when_it_is_not_asked_for(ckprof, tmp_path):
                 "tile=64x64x64,waves=2x2x1,mma=16x16x16,pipeline=mem",
             ),
             0,
-            "leaves out 1 kernel (grouped_conv_fwd_fp16_nwgc_1d_mem_cshuffle_intrawave_64x64x64_2x2x1_16x16x"
+            "excludes 1 kernel (grouped_conv_fwd_fp16_nwgc_1d_mem_cshuffle_intrawave_64x64x64_2x2x1_16x16x"
             "16): its problems have 2 or 3 dimensions, not 1",
         ),
     ],
