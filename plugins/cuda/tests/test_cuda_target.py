@@ -56,7 +56,7 @@ class TestToolchain:
         fake = tmp_path / "nvcc"
         fake.write_text("#!/bin/sh\necho something else\n")
         fake.chmod(0o755)
-        with pytest.raises(ToolchainError, match="does not tell the version"):
+        with pytest.raises(ToolchainError, match="does not print the version"):
             toolchain.probe(fake)
 
     def test_rejects_old_versions(self, tmp_path: Path) -> None:
