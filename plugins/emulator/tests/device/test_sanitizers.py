@@ -77,6 +77,8 @@ def run(
             *(fixed if fixed[0] else ()),
             *(sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "amd and not slow"),
             *("-k", f"not ({left_out})" if left_out else ""),
+            # the first test makes the library, which takes minutes where much else is done
+            *("--timeout", "1800"),
             *map(str, files),
         ],
         capture_output=True,
