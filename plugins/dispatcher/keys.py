@@ -84,12 +84,14 @@ def _sizes(sizes: tuple[tuple[int, int, int], ...], vectors: tuple[int, int, int
 def _marks(instance: GemmInstance) -> list[str]:
     """Return what distinguishes an instance and has no field, in the order of kernel names."""
     chooses = instance.gemm_pipeline.properties.buffering is SmemBuffering.EITHER
+    padding = instance.channel_padding
     two_stage = isinstance(instance, TwoStageInstance) or getattr(instance, "two_stage", False)
     marks = {
         DOUBLE_BUFFER_MARK: chooses and instance.double_smem_buffer,
         TWO_STAGE_MARK: two_stage,
         "explicit_gemm": instance.explicit_gemm,
         "folded": instance.fold_stride,
+        f"padded_{padding.value}" if padding else "unpadded": padding is not None,
         instance.compute_type.value if instance.compute_type else "": instance.compute_type is not None,
     }
     return [mark for mark, has in marks.items() if has]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import ckprof
-from ckprof.model.types import DataType
+from ckprof.model.types import ComputeType, DataType
 from ckprof_plugins.directions.bwd_weight import OPERATION as BACKWARD_WEIGHT
 from ckprof_plugins.directions.fwd import OPERATION as FORWARD
 from ckprof_plugins.dispatcher.keys import algorithm_of, signature_of
+from ckprof_plugins.pipelines.vocabulary import ChannelPadding
 
 
 def test_a_key_of_a_gemm_kernel(kernels_of):
@@ -63,6 +66,18 @@ def test_what_keys_have_no_field_for_stands_in_the_specialization(direction, cho
     instance = kernels_of(direction, chosen).candidates[0].instance
     found = algorithm_of(instance)
     assert {name: found[name] for name in expected} == expected
+
+
+def test_marks_stand_in_the_order_of_names(kernels_of):
+    instance = kernels_of("fwd", "fp32_nhwgc_2d_compv3").candidates[0].instance
+    changed = replace(
+        instance,
+        double_smem_buffer=True,
+        compute_type=ComputeType.TF32,
+        channel_padding=ChannelPadding.OUTSIDE,
+    )
+    expected = f"{instance.specialization.value}_dsb_padded_outside_tf32"
+    assert algorithm_of(changed)["specialization"] == expected
 
 
 @pytest.mark.thorough
