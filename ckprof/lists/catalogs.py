@@ -36,7 +36,6 @@ def read_catalog(data: bytes, path: Path, variants: Mapping[str, CatalogVariant]
     :raises InputError: the text is no JSON (with line and column), or a value is wrong (with its path in the
         document, e.g. ``instances[3].tile_m``).
     """
-    data = data.removeprefix(b"\xef\xbb\xbf")
     header = decode_json(msgspec.json.Decoder(Header), data, path)
     variant = variants.get(header.variant)
     if variant is None:
@@ -83,6 +82,7 @@ def decode_json(decoder: msgspec.json.Decoder[Any], data: bytes, path: Path) -> 
 
     :raises InputError: as :func:`read_catalog` does.
     """
+    data = data.removeprefix(b"\xef\xbb\xbf")
     try:
         return decoder.decode(data)
     except msgspec.ValidationError as exc:

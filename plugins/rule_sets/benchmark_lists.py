@@ -183,9 +183,7 @@ _USUAL: Final = {
 
 
 def _read_export(request: ConversionRequest, collected: _Collected) -> int:
-    document = decode_json(
-        msgspec.json.Decoder(_Export), request.data.removeprefix(b"\xef\xbb\xbf"), request.path
-    )
+    document = decode_json(msgspec.json.Decoder(_Export), request.data, request.path)
     for number, one in enumerate(document.kernels):
         try:
             collected.add(_exported_kernel(one))

@@ -79,6 +79,12 @@ def test_another_version_or_half_a_file(profiler, exported):
         profiler.instances(InstanceQuery(conf=path))
 
 
+def test_a_byte_order_mark_is_no_content(profiler, exported):
+    path, _ = exported
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert len(profiler.instances(InstanceQuery(conf=path)).candidates) > 2
+
+
 def test_options_that_contradict_the_document(profiler, exported):
     path, _ = exported
     reading = ListReading(layout=find_layout("ndhwgc"))
