@@ -25,7 +25,7 @@ FOREIGN = {
     *("--build", "--parallel", "--install", "--prefix"),  # cmake
     *("--porcelain", "--untracked-files"),  # git
     *("--force-reinstall", "--benchmark-only", "--gpus-per-node"),  # pip, pytest, sbatch
-    *("--text", "--query-gpu"),  # a CSS variable, nvidia-smi
+    *("--text", "--query-gpu", "--raw-invocation"),  # a CSS variable, nvidia-smi, ckProfiler
     *("--expt-relaxed-constexpr", "--rocm-device-lib-path", "--offload-arch", "--rocm-path"),  # compilers
     *("--no-gpu-bundle-output", "--offload-device-only", "--offload-host-only", "--print-supported-cpus"),
     *("--offload-compress",),

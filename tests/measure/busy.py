@@ -68,7 +68,7 @@ def in_rounds(times, machine):
     group = KernelGroup(
         problem=None,
         problem_index=0,
-        kernels={name: SimpleNamespace(name=name) for name in times},
+        kernels={name: SimpleNamespace(name=name, shown=name) for name in times},
         ranking=Ranking([KernelConfiguration(name, 1) for name in times], round_options(options)),
         timing=round_timing(options, once=False),
     )
