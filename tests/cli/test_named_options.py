@@ -30,7 +30,7 @@ FOREIGN = {
     *("--no-gpu-bundle-output", "--offload-device-only", "--offload-host-only", "--print-supported-cpus"),
     *("--offload-compress",),
     *("--args", "--kernel-trace", "--output-directory", "--trace-children"),  # what --launcher starts
-    *("--instances", "--extractor"),
+    *("--instances", "--extractor", "--raw-invocation"),  # the first and the last are ckProfiler's
     "--half",  # plugins/cuda/tests/benchmarks/cuda_unseen.py
 }
 #: tables of the flags of MIOpenDriver and ckProfiler
