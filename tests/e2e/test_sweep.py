@@ -96,7 +96,7 @@ def test_a_sweep_is_stored_and_goes_on(sweep, ckprof: Ckprof, tmp_path: Path) ->
         assert len({one.kernel.fields["tile_m"] for one in attempts}) > 1
 
     shown = ckprof("results", "show", "results.db").ok()
-    assert "8 measurements" in shown.out and "best kernel" in shown.out
+    assert "8 outcomes" in shown.out and "best kernel" in shown.out
     assert ckprof("results", "check", "results.db").out == "results.db: sound\n"
 
 
