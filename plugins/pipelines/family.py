@@ -201,8 +201,10 @@ class KernelHeader:
     no_d_tensors: str = "{}"
     #: type of the host arguments, a member of the launcher; empty: that of the operation
     own_host_args: str = ""
-    #: C++ type of a launcher that changes problems for the one whose name stands in its braces; empty: none
+    #: C++ template of a launcher that changes problems for another one; empty: none
     wrapper: str = ""
+    #: its template arguments after the other launcher, each with its comma
+    wrapper_arguments: str = ""
     #: type of the kernel that says what the launcher computes
     described_type: str = "Kernel"
 

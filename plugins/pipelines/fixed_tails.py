@@ -149,7 +149,9 @@ def fixed_tails_values(
         "device_functions": loop_ends(instance, api_level) * (2 if splits else 1)
         + any(values.get(name, False) for name in ("combines", "changes_operands"))
         + (instance.channel_padding is not None),
-        "wrapper": values["wrapper"].replace(LAUNCH_BOUNDS, launch_bounds.replace("blocks.x", "256")),
+        "wrapper_arguments": values["wrapper_arguments"].replace(
+            LAUNCH_BOUNDS, launch_bounds.replace("blocks.x", "256")
+        ),
         "has_tails": instance.gemm_pipeline is not GemmPipeline.COMPV1,
         "zeroes": operation.zeroing is not Zeroing.NEVER,
         "zeroing_comment": ZEROING_COMMENTS[operation.zeroing],

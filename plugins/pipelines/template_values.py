@@ -192,7 +192,7 @@ def gemm_values(
     """
     properties = instance.gemm_pipeline.properties
     rounded_to = instance.compute_type.properties.cpp_type if instance.compute_type else ""
-    wrapper, wrapper_header = _wrapper(instance, operation)
+    wrapper, wrapper_arguments = _wrapper(instance, operation)
     fused = _fused_values(instance, operation)
     return {
         "version": __version__,
@@ -247,21 +247,25 @@ def gemm_values(
         "stored_type": operation.c_type,
         "result_factors": " * ".join(f"param.{member}" for member in operation.result_factors),
         **fused,
-        "further_includes": (*fused.get("further_includes", ()), *wrapper_header),
-        "wrapper": wrapper,
+        "further_includes": (
+            *fused.get("further_includes", ()),
+            *([f'"ckprof_{wrapper}.hpp"'] if wrapper else []),
+        ),
+        "wrapper": wrapper and f"ckprof::{wrapper}",
+        "wrapper_arguments": wrapper_arguments,
     }
 
 
-def _wrapper(instance: GemmInstance, operation: ConvOperation) -> tuple[str, tuple[str, ...]]:
-    """Return what :attr:`GemmHeader.wrapper` is, and its header; both empty for most instances."""
+def _wrapper(instance: GemmInstance, operation: ConvOperation) -> tuple[str, str]:
+    """Return the name of a launcher around the kernel's, and its arguments; empty for most instances."""
     if instance.fold_stride:
-        return "ckprof::folded_stride<{}>", ('"ckprof_folded_stride.hpp"',)
+        return "folded_stride", ""
     if instance.channel_padding is None:
-        return "", ()
+        return "", ""
     c, k = instance.channel_multiples(operation.tensors)
     inside = boolean(instance.channel_padding is ChannelPadding.INSIDE)
     arguments = f"ckprof::conv_tensor::{operation.result}, {c}, {k}, {inside}, {LAUNCH_BOUNDS}"
-    return f"ckprof::padded_channels<{{}}, {arguments}>", ('"ckprof_padded_channels.hpp"',)
+    return "padded_channels", f", {arguments}"
 
 
 def _fused_values(instance: GemmInstance, operation: ConvOperation) -> dict[str, Any]:
