@@ -114,7 +114,7 @@ def _files(
             "include_all.hpp.j2", names=own, launcher=launcher, **shared
         )
     files[f"{WRAPPERS}/register_all_grouped_conv_kernels.hpp"] = _text(
-        "register_all.hpp.j2", names=names, **shared
+        "register_all.hpp.j2", names=names, included=sorted(names), **shared
     )
     size = build_dir.chunk_size or DEFAULT_CHUNK_SIZE
     chunks = [names[start : start + size] for start in range(0, len(names), size)]
@@ -123,7 +123,7 @@ def _files(
             "chunk.cpp.j2", names=chunk, number=number, **shared
         )
     files[f"{FOLDER}/register_all_grouped_conv_kernels.cpp"] = _text(
-        "register_all.cpp.j2", chunks=len(chunks), **shared
+        "register_all.cpp.j2", chunks=range(len(chunks)), **shared
     )
     headers = sorted(MODEL_INCLUDE_DIR.rglob("*.hpp"))
     return files | {
