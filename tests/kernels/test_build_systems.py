@@ -120,7 +120,7 @@ def test_ninja_that_cannot_work_is_named_with_its_last_lines(tmp_path):
 def test_steps_end_with_who_waits_for_them(tmp_path, monkeypatch):
     monkeypatch.setattr(build_systems, "_STOP_S", 0.2)
     started = tmp_path / "started"
-    command = ("sh", "-c", f"echo '[1/2] one'; echo $$ > {started}; sleep 60")
+    command = ("sh", "-c", f"echo $$ > {started}; echo '[1/2] one'; sleep 60")
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -129,8 +129,7 @@ def test_steps_end_with_who_waits_for_them(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         build_systems.run_steps(command, interrupt)
     assert time.monotonic() - begun < 30
-    if started.exists():
-        assert not psutil.pid_exists(int(started.read_text()))
+    assert not psutil.pid_exists(int(started.read_text()))
 
 
 def test_the_last_lines_are_kept_and_all_are_told():
