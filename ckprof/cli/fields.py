@@ -120,7 +120,7 @@ def _reading(field: Field[Any], option: Option, default: object) -> dict[str, An
     if isinstance(default, bool):
         return {"action": "store_const", "const": not default}
     keywords: dict[str, Any] = {}
-    if str(field.type).startswith(("tuple[", "frozenset[")):
+    if "tuple[" in str(field.type) or "frozenset[" in str(field.type):
         if option.is_positional:
             keywords["nargs"] = "+" if default is MISSING else "*"
         elif option.several != "store":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import re
 from collections import defaultdict
@@ -151,6 +152,26 @@ def kind(action: argparse.Action) -> str:
 def words(action: argparse.Action) -> str:
     """Return what an option is said to be, without its default, and whether it may be repeated."""
     return re.sub(r"( |^)\((default|repeatable)\b.*", "", str(action.help), flags=re.DOTALL)
+
+
+def test_what_is_said_to_be_repeatable_adds_to_what_was_typed(session: Session) -> None:
+    found = {
+        f"{name} {spelling}": action
+        for spelling, actions in options(session).items()
+        for name, action in actions
+        if re.search(r"\(repeatable|repeatable[,;)]", str(action.help))
+    }
+    assert len(found) > 50
+    once = []
+    for name, action in found.items():
+        parser = argparse.ArgumentParser()
+        parser._add_action(action)
+        value = next(iter(action.choices or ("1",)))
+        with contextlib.suppress(SystemExit):  # of values of another kind
+            values = vars(parser.parse_args([name.split()[1], value] * 2))[action.dest]
+            if not isinstance(values, list) or len(values) < 2:
+                once.append(name)
+    assert not once
 
 
 def test_the_same_option_takes_the_same_and_says_the_same(session: Session) -> None:
