@@ -81,7 +81,8 @@ struct channel_copy
     }
 };
 
-template <typename Element>
+// Owner: the launcher, so that the device function is one of its kernel's.
+template <typename Element, typename Owner>
 struct channel_copy_kernel
 {
     using Args = channel_copy<Element>;
@@ -281,7 +282,7 @@ private:
                                    to.last,
                                    to.elements()};
         }
-        using kernel     = channel_copy_kernel<Element>;
+        using kernel     = channel_copy_kernel<Element, Launcher>;
         const auto start = ck_tile::make_kernel<Bounds...>(
             kernel{}, kernel::grid(copy), dim3(kernel::block_size), 0, copy);
         return [start, needed = copy.elements > 0](const ck_tile::stream_config& s) {
