@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ckprof.argument_types import check_arguments
 from ckprof.model.architecture import use_files
 from ckprof.plugin.manager import PluginManager
 from ckprof.session import Session, ignore
@@ -485,3 +486,6 @@ class Profiler(Session):
     def doctor(self) -> list[tuple[str, Finding]]:
         """Return (target id, what is there or missing) for every target."""
         return [(target.id, finding) for target in self.registry.targets for finding in target.findings()]
+
+
+check_arguments(Profiler)

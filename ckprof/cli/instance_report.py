@@ -116,13 +116,7 @@ def _flat_record(candidate: Candidate) -> dict[str, Any]:
 
 def _reasons(chosen: Selection) -> list[dict[str, Any]]:
     return [
-        {
-            "name": rejected.candidate.name,
-            "rule": rejection.rule,
-            "found": rejection.found,
-            "allowed": rejection.allowed,
-            "message": rejection.message,
-        }
+        {"name": rejected.candidate.name, **msgspec.to_builtins(rejection)}
         for rejected in chosen.invalid
         for rejection in rejected.unmet_requirements
     ]

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ckprof.errors import UsageError
 from ckprof.model.problem import traffic_of
 from ckprof.model.types import DataType
@@ -32,9 +34,9 @@ class Roof:
 
     kind: RoofKind
     #: floating-point operations in 1e9 per second; infinite where only the bandwidth is known
-    gflops: float
+    gflops: float = math.inf
     #: memory traffic in 1e9 bytes per second; infinite where only the arithmetic is known
-    gbytes_per_s: float
+    gbytes_per_s: float = math.inf
     #: type of the operands that it holds for; ``None`` for every type
     dtype: DataType | None = None
 
@@ -63,27 +65,17 @@ class Roof:
         return roof
 
     def as_plain(self) -> dict[str, object]:
-        """Return JSON values; ``None`` stands for what is not known."""
-        return {
-            "kind": self.kind.value,
-            "gflops": self.gflops if self.gflops < math.inf else None,
-            "gbytes_per_s": self.gbytes_per_s if self.gbytes_per_s < math.inf else None,
-            "dtype": self.dtype.value if self.dtype else None,
-        }
+        """Return JSON values; what is not known is missing."""
+        return {name: value for name, value in msgspec.to_builtins(self).items() if value != math.inf}
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, object]) -> Roof | None:
         """Return what :meth:`as_plain` wrote; ``None`` for anything else, as other versions may write."""
-        rates = [math.inf if plain.get(name) is None else plain[name] for name in ("gflops", "gbytes_per_s")]
-        numbers = [float(rate) for rate in rates if isinstance(rate, int | float) and rate > 0]
-        if len(numbers) < 2 or min(numbers) == math.inf:
-            return None
         try:
-            kind = RoofKind(plain.get("kind"))
-            dtype = None if plain.get("dtype") is None else DataType(plain["dtype"])
-        except ValueError:
+            roof = msgspec.convert({name: value for name, value in plain.items() if value is not None}, cls)
+        except msgspec.ValidationError:
             return None
-        return cls(kind=kind, gflops=numbers[0], gbytes_per_s=numbers[1], dtype=dtype)
+        return roof if 0 < min(roof.gflops, roof.gbytes_per_s) < math.inf else None
 
 
 def rates_of(problem: Problem, types: TypeSet | DataType, time_ms: float) -> tuple[float, float]:

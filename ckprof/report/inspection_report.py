@@ -58,9 +58,8 @@ _CONDITION: Final = re.compile(r"^\s*(\w+)\s*(<=|>=|!=|=|<|>)\s*([\w.]+)\s*$")
 
 def row_of(kernel: InspectedKernel) -> dict[str, object]:
     """Return all figures of a kernel: those of its most demanding variant, spills of all."""
-    worst = kernel.worst
     return {
-        **_figures(worst),
+        **_figures(kernel.worst),
         "name": kernel.name,
         "variants": len(kernel.variants),
         **{name: kernel.most(name) for name in ("vgprs", "agprs", "sgprs", "scratch_bytes", "code_bytes")},
@@ -83,35 +82,23 @@ def rows_of(kernels: Sequence[InspectedKernel], *, variants: bool) -> list[dict[
 
 
 def _figures(variant: DeviceKernel) -> dict[str, object]:
+    def of(*names: str, shown: Callable[[Any], object] = lambda value: value) -> dict[str, object]:
+        return {name: shown(getattr(variant, name)) for name in names}
+
+    matrix, occupancy = variant.matrix_instructions, variant.occupancy
     return {
-        "vgprs": variant.vgprs,
-        "agprs": variant.agprs,
-        "sgprs": variant.sgprs,
-        "vgpr_spills": variant.vgpr_spills,
-        "sgpr_spills": variant.sgpr_spills,
+        **of("vgprs", "agprs", "sgprs", "vgpr_spills", "sgpr_spills"),
         "spills": variant.vgpr_spills + variant.sgpr_spills,
-        "scratch_bytes": variant.scratch_bytes,
-        "lds_bytes": variant.lds_bytes,
-        "wave_lanes": variant.wave_lanes,
-        "workgroup_lanes": variant.workgroup_lanes,
-        "waves_per_simd": variant.occupancy.waves_per_simd,
-        "workgroups_per_cu": variant.occupancy.workgroups_per_cu,
-        "limited_by": variant.occupancy.limited_by,
-        "matrix": sum(variant.matrix_instructions.values()),
-        "matrix_kinds": " ".join(f"{kind}:{n}" for kind, n in variant.matrix_instructions.items()),
-        "matrix_cycles": variant.matrix_cycles,
-        "loads": widths(variant.loads),
-        "stores": widths(variant.stores),
-        "atomics": widths(variant.atomics),
-        "direct_loads": variant.direct_loads,
-        "tensor_copies": variant.tensor_copies,
-        "lds_reads": widths(variant.lds_reads),
-        "lds_writes": widths(variant.lds_writes),
+        **of("scratch_bytes", "lds_bytes", "wave_lanes", "workgroup_lanes"),
+        **{name: getattr(occupancy, name) for name in ("waves_per_simd", "workgroups_per_cu", "limited_by")},
+        "matrix": sum(matrix.values()),
+        "matrix_kinds": " ".join(f"{kind}:{n}" for kind, n in matrix.items()),
+        **of("matrix_cycles"),
+        **of("loads", "stores", "atomics", shown=widths),
+        **of("direct_loads", "tensor_copies"),
+        **of("lds_reads", "lds_writes", shown=widths),
         "lds_accesses": f"{sum(variant.lds_reads.values())}/{sum(variant.lds_writes.values())}",
-        "barriers": variant.barriers,
-        "instructions": variant.instructions,
-        "argument_bytes": variant.argument_bytes,
-        "code_bytes": variant.code_bytes,
+        **of("barriers", "instructions", "argument_bytes", "code_bytes"),
     }
 
 
