@@ -52,10 +52,12 @@ def test_a_launcher_that_folds_is_put_around_the_plain_one(level, make_instance)
     texts = [PIPELINE.render(one, "gfx942", level).header for one in (plain, folding)]
     assert names[1] == f"{names[0]}_folded"
     assert '#include "ckprof_folded_stride.hpp"' in texts[1]
-    around = f"struct {names[1]}_Launcher : ckprof::folded_stride<{names[1]}_Unchanged> {{ }};"
-    assert around in flat(texts[1])
+    text, base = flat(texts[1]), f"ckprof::folded_stride<{names[1]}_Unchanged>"
+    start = text.index(f"struct {names[1]}_Launcher : {base} {{ ")
+    end = text.index("};", start) + 3
+    assert f"return {base}::launch(args, s);" in text[start:end]
     expected = texts[0].replace(names[0], names[1]).replace(plain.key, folding.key)
-    inner = flat(texts[1]).replace(f" {around}", "").replace("_Unchanged {", "_Launcher {")
+    inner = (text[:start] + text[end:]).replace("_Unchanged {", "_Launcher {")
     assert inner.replace(' #include "ckprof_folded_stride.hpp"', "") == flat(expected)
 
 

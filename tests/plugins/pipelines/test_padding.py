@@ -88,12 +88,14 @@ def test_a_launcher_that_pads_is_put_around_the_plain_one(level, bounds, make_in
     plain, padding = (make_instance(channel_padding=how, pipeline="compv1") for how in (None, "inside"))
     texts = [PIPELINE.render(one, "gfx942", level).header for one in (plain, padding)]
     names = [PIPELINE.kernel_name(one) for one in (plain, padding)]
-    around = (
-        f"struct {names[1]}_Launcher : ckprof::padded_channels<{names[1]}_Unchanged, "
-        f"ckprof::conv_tensor::output, 4, 4, true, {bounds}Config::kBlockPerCu>\n{{\n}};\n"
+    base = (
+        f"ckprof::padded_channels<{names[1]}_Unchanged, "
+        f"ckprof::conv_tensor::output, 4, 4, true, {bounds}Config::kBlockPerCu>"
     )
-    assert around in texts[1]
-    inner = texts[1].replace(around, "").replace("_Unchanged\n{", "_Launcher\n{")
+    start = texts[1].index(f"struct {names[1]}_Launcher : {base}\n{{\n")
+    end = texts[1].index("};", start) + 2
+    assert f"return {base}::launch(args, s);" in texts[1][start:end]
+    inner = (texts[1][:start] + texts[1][end:]).replace("_Unchanged\n{", "_Launcher\n{")
     inner = inner.replace('#include "ckprof_padded_channels.hpp"\n', "")
     expected = texts[0].replace(names[0], names[1]).replace(plain.key, padding.key)
     assert inner.split() == expected.split()
