@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import UNSET
 
-from ckprof.errors import ListError
+from ckprof.errors import InputError, ListError
+from ckprof.lists.list_files import find_list
 from ckprof.model.conversion import ExplainedField, ExplainedLine
 from ckprof_converters.compiled import LineError, LineProblem, read_field
 
@@ -32,9 +33,12 @@ def explain(text: str, request: ConversionRequest, number: int | None, grammar: 
     :param text: a line that stands in no list.
     :param number: of the line in its list; ``None`` for one that stands in none.
     :param grammar: the families, e.g. :attr:`ckprof_converters.converter.ConfConverter.grammar`.
-    :raises InputError: the list is no text, or has no such line.
+    :raises InputError: the list is no text, or has no such line; the text is the name of a list.
     """
     from ckprof_converters.converter import ConversionRun
+
+    if number is None and "<" not in text:
+        _refuse_list(text)
 
     recorder = LineRecorder(text, number or 1)
     asked = replace(request, lenient=True)
@@ -45,6 +49,18 @@ def explain(text: str, request: ConversionRequest, number: int | None, grammar: 
     with suppress(ListError):
         given = _instance_of(ConversionRun(grammar, asked, recorder).convert(""), recorder.number)
     return replace(recorder.explained(), conversion=given)
+
+
+def _refuse_list(text: str) -> None:
+    """Raise an error if the text is the name of a list, whose line is missing.
+
+    :raises InputError: it is.
+    """
+    try:
+        path = find_list(text)
+    except (InputError, OSError):
+        return
+    raise InputError(f"is a list: name one of its lines, such as {text}:1", path)
 
 
 def _instance_of(conversion: Conversion, number: int) -> Conversion | None:

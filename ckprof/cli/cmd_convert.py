@@ -243,5 +243,5 @@ def _several(conversion: Conversion) -> UsageError:
     names = ", ".join(f"{one.variant} {one.layout.name} {one.dtype.value}" for one in conversion.catalogs)
     return UsageError(
         f"the list gives {len(conversion.catalogs)} catalogs ({names}), one file each: name a folder, "
-        f"such as -o {conversion.path.stem}/, or one type with --dtype"
+        f"such as -o {conversion.path.stem}/, or one with --dtype, or --direction and --lenient"
     )

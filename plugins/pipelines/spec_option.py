@@ -194,10 +194,10 @@ def instances_from_spec(
         return None
     texts: dict[str, str] = {}
     for part in [described] if isinstance(described, (str, dict)) else described:
-        texts |= {_ALIASES.get(key, key): text for key, text in _texts(part).items()}
+        texts |= _texts(part)
     for key in texts:
         if key not in KEYS:
-            raise UsageError(unknown_name(f"key of {OPTION}", key, KEYS))
+            raise UsageError(unknown_name(f"key of {OPTION}", key, [*KEYS, *_ALIASES]))
     missing = [key for key in _REQUIRED if key not in texts]
     if missing:
         raise UsageError(f"{OPTION} lacks {', '.join(missing)}")
@@ -222,7 +222,10 @@ def instances_from_spec(
 def _texts(described: str | Mapping[str, object]) -> dict[str, str]:
     """Return key -> text of one description: a text, the name of a file, or what such a file holds."""
     if not isinstance(described, str):
-        return {str(key).replace("-", "_"): _text(value) for key, value in described.items()}
+        values: dict[str, str] = {}
+        for key, value in described.items():
+            values[_new_key(str(key), values)] = _text(value)
+        return values
     if "=" not in described or described.endswith(".json"):
         path = Path(described)
         try:
@@ -239,7 +242,7 @@ def _texts(described: str | Mapping[str, object]) -> dict[str, str]:
     for part in described.split(","):
         name, equals, value = part.partition("=")
         if equals:
-            key = name.strip().replace("-", "_")
+            key = _new_key(name.strip(), texts)
             texts[key] = value.strip()
         elif key:
             # a value of several parts has commas itself
@@ -247,6 +250,18 @@ def _texts(described: str | Mapping[str, object]) -> dict[str, str]:
         else:
             raise UsageError(f"{OPTION} {described}: expected KEY=VALUE, got {part!r}")
     return texts
+
+
+def _new_key(name: str, texts: Mapping[str, str]) -> str:
+    """Return the key that a name means.
+
+    :raises UsageError: the same description has it already.
+    """
+    key = name.replace("-", "_")
+    key = _ALIASES.get(key, key)
+    if key in texts:
+        raise UsageError(f"{OPTION}: {key} is given twice, first as {texts[key]!r}: name it once")
+    return key
 
 
 def _text(value: object) -> str:

@@ -33,7 +33,7 @@ from ckprof_plugins.pipelines.kernel_name import DEFAULT_VECTOR_SIZES, parts_of_
 from ckprof_plugins.rule_sets.tiles import GEMM_LAYOUTS, ROWS, SI_OPTION, SPLIT_IMAGE, is_split_image
 
 if TYPE_CHECKING:
-    from ckprof.model.conversion import ConversionRequest
+    from ckprof.model.conversion import ConversionRequest, ExplainedLine
     from ckprof_plugins.directions._convolution.layout import ConvLayout
 
 _EXPORT: Final = re.compile(rb'"kernels"\s*:\s*\[')
@@ -108,6 +108,19 @@ class BenchmarkLists(Converter):
         collected = _Collected(request)
         lines = _read_export if is_json(request.data) else _read_table
         return collected.conversion(lines(request, collected))
+
+    def explain(
+        self, text: str, request: ConversionRequest, number: int | None = None
+    ) -> ExplainedLine | None:
+        """Refuse rows of a table, whose names have no arguments.
+
+        :raises InputError: the line is one of a table.
+        """
+        if number is not None and self.recognises(request):
+            listing = "'ckprof list instances --conf' names what is excluded"
+            message = f"is a table of kernels; only lines of lists and logs can be explained ({listing})"
+            raise InputError(message, request.path)
+        return None
 
 
 class _Collected:
@@ -205,6 +218,9 @@ def _read_table(request: ConversionRequest, collected: _Collected) -> int:
         # line by line: a quotation mark that is never closed costs its own line
         cells = [cell.strip() for cell in next(csv.reader([line]))]
         if not names:
+            if "kernel" not in cells:
+                message = "the header has no column 'kernel': expected names with commas between them"
+                raise InputError(message, request.path, number)
             names = cells
             collected.unlisted["header"] += 1
             continue

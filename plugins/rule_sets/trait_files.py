@@ -197,16 +197,23 @@ def _chosen(document: _TraitFile, request: ConversionRequest) -> dict[str, Any]:
 
 def _values(name: str, trait: str, listed: object, request: ConversionRequest) -> list[Any]:
     known = {json.dumps(value): value for value in TRAITS[trait]}
-    values = listed.get("values") if isinstance(listed, dict) else None
+    given: dict[str, Any] = listed if isinstance(listed, dict) else {}
+    values = given.get("values")
+    example = f'{{"values": [{next(iter(known))}]}}'
     if not isinstance(values, list) or not values:
-        example = f'{{"values": [{next(iter(known))}]}}'
         raise _error(request, name, f"{name}: expected one or more values, as in {example}")
+    further = ", ".join(key for key in given if key != "values")
+    if further:
+        message = f"{name}: {further} is unknown here, expected values alone, as in {example}"
+        raise _error(request, name, message)
     # 1 and true are equal, and no text of JSON is a number
     texts = [json.dumps(value).lower() if isinstance(value, str) else json.dumps(value) for value in values]
     for text in texts:
         if text not in known:
-            bare = (item.strip('"') for item in known)
-            raise _error(request, name, unknown_name(f"value of {name}", text.strip('"'), bare), text)
+            bare = [item.strip('"') for item in known]
+            # a number in quotation marks is named with them: it is not the number that is known
+            shown = text if text.strip('"') in bare else text.strip('"')
+            raise _error(request, name, unknown_name(f"value of {name}", shown, bare), text)
     return [known[text] for text in dict.fromkeys(texts)]
 
 

@@ -103,6 +103,8 @@ def test_as_json(ckprof, conf):
         ("my.conf:0", ExitCode.INPUT, "lines count from 1"),
         ("no.conf:1", ExitCode.INPUT, "no.conf: no such file"),
         ("x.json:1", ExitCode.INPUT, "is a JSON catalog"),
+        ("table.csv:2", ExitCode.INPUT, "table.csv: is a table of kernels; only lines of lists and logs"),
+        ("my.conf", ExitCode.INPUT, "my.conf: is a list: name one of its lines, such as my.conf:1"),
         (".:1", ExitCode.INPUT, "is a directory"),
         ("binary:1", ExitCode.INPUT, "binary:1:1: UTF-16 text"),
         ("my.conf:99999999999999999999999", ExitCode.INPUT, "there is no line"),
@@ -111,6 +113,7 @@ def test_as_json(ckprof, conf):
 @pytest.mark.usefixtures("conf")
 def test_places_that_do_not_exist(ckprof, tmp_path, text, code, part):
     (tmp_path / "x.json").write_text("{}")
+    (tmp_path / "table.csv").write_text("kernel,latency_ms\nk,1\n")
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     called = ckprof("explain", text)
     assert called.code == code

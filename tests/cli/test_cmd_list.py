@@ -120,6 +120,13 @@ def test_an_instance_is_read_from_a_file_and_changed(from_cli, tmp_path):
     assert code == 2 and "expected KEY=VALUE, got '4'" in err
     code, _, err = from_cli("--instance-spec", "tille=4")
     assert code == 2 and "unknown key of --instance-spec 'tille'; did you mean 'tile'?" in err
+    code, _, err = from_cli("--instance-spec", "pipelin=mem")
+    assert code == 2 and "did you mean 'pipeline'?" in err
+    twice = "--instance-spec: gemm_pipeline is given twice, first as 'mem': name it once"
+    path.write_text(json.dumps({"pipeline": "mem", "gemm-pipeline": "compv3"}))
+    for spec in (path, "pipeline=mem,pipeline=compv3", "gemm_pipeline=mem,pipeline=mem"):
+        code, _, err = from_cli("--instance-spec", spec)
+        assert code == 2 and twice in err
 
 
 def test_former_options_name_the_present_one(ckprof):

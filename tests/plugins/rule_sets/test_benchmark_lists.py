@@ -96,6 +96,8 @@ def test_rows_that_cannot_be_read_cost_no_other_row(profiler, table, capsys):
 
 
 def test_a_table_without_a_kernel_that_is_asked_for(profiler, table):
+    with pytest.raises(InputError, match=r"bench\.csv:1: the header has no column 'kernel': expected names"):
+        names_of(profiler, table("gemm_1", header=HEADER.replace(",", ";")))
     with pytest.raises(InputError, match=r"names no kernel that is asked for; line 2: 'gemm_1' does not"):
         names_of(profiler, table("gemm_1"))
     path = table(f"{START}_compv3_{TILE}", f"{START.replace('bf16', 'fp16')}_mem_{TILE}")

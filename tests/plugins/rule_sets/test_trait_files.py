@@ -109,6 +109,14 @@ def test_what_contradicts_the_pipeline_is_named_by_its_rule(profiler, traits):
             '{"variant": "forward", "trait_config": {"ndim_spatial": {"values": [true]}}}',
             r"unknown value of ndim_spatial 'true' \(known: 1, 2, 3\)",
         ),
+        (
+            '{"variant": "forward", "trait_config": {"ndim_spatial": {"values": ["2"]}}}',
+            r"unknown value of ndim_spatial '\"2\"' \(known: 1, 2, 3\)",
+        ),
+        (
+            '{"variant": "forward",\n"trait_config": {"tile_m": {"values": [16], "exclude": [32], "x": 1}}}',
+            r":2:18: tile_m: exclude, x is unknown here, expected values alone, as in \{\"values\": \[16\]",
+        ),
         ('{"variant": "forward", "trait_config": {"tile_m": {"values": []}}}', "expected one or more values"),
         ('{"variant": "forward", "trait_config": {"tile_m": [16]}}', r'as in \{"values": \[16\]\}'),
         ('{"variant": "forward", "trait_config": {"tile_m": {"values": [20]}}}', "known: 16, 32, 64, 128"),
