@@ -210,6 +210,20 @@ def test_nothing_outlives_a_killed_build(start, tmp_path: Path) -> None:
     assert not wait_until_gone(tmp_path / "tmp")
 
 
+def test_a_killed_build_system_leaves_no_compiler(start, tmp_path: Path) -> None:
+    child = start(CKPROF_CACHE_DIR=str(tmp_path / "cache"))
+    wait_for_process(tmp_path / "tmp", "ninja")
+    wait_for_process(tmp_path / "tmp", "cc1plus")
+    for process in processes_of(tmp_path / "tmp"):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if process.name() == "ninja":
+                process.kill()
+    _, err = child.communicate(timeout=PATIENCE_S)
+    assert child.returncode == ExitCode.TOOLCHAIN, err
+    assert "ninja" in err and "Traceback" not in err
+    assert not wait_until_gone(tmp_path / "tmp")
+
+
 @pytest.mark.slow
 def test_the_next_run_sweeps_what_a_killed_one_left(start, tmp_path: Path) -> None:
     child = start()
