@@ -81,11 +81,13 @@ class Expression:
 
     :param text: what the user wrote.
     :param fields: name -> a value that the field can have, of all instances that may be asked.
+    :param spellings: second spelling of a value -> the value, as instances have it.
     :raises UsageError: the text is no expression, names no field, or compares a number with a text.
     """
 
-    def __init__(self, text: str, fields: Values) -> None:
+    def __init__(self, text: str, fields: Values, spellings: Mapping[Any, str] | None = None) -> None:
         self._text = text
+        self._spellings = spellings or {}
         self._fields = fields
         if len(text) > _LONGEST:
             raise UsageError(f"filter of {len(text)} characters, expected at most {_LONGEST}")
@@ -131,7 +133,8 @@ class Expression:
         if isinstance(node, ast.BoolOp):
             return self._boolean(node)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            return _negated(self._part(node.operand))
+            operand = _tolerant(self._part(node.operand))
+            return lambda values: not operand(values)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             inner = self._part(node.operand)
             return lambda values: -inner(values)
@@ -146,7 +149,7 @@ class Expression:
         if isinstance(node, ast.Name):
             return self._name(node)
         if isinstance(node, ast.Constant) and isinstance(node.value, (int, str)):
-            constant = node.value
+            constant = self._spellings.get(node.value, node.value)
             return lambda values: constant
         if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
             items = [self._part(item) for item in node.elts]
@@ -243,11 +246,6 @@ def _tolerant(part: _Part) -> _Part:
     return test
 
 
-def _negated(part: _Part) -> _Part:
-    tolerant = _tolerant(part)
-    return lambda values: not tolerant(values)
-
-
 def select(
     candidates: Sequence[Candidate],
     *,
@@ -265,8 +263,9 @@ def select(
     """
     examples = {type(candidate.instance): candidate for candidate in candidates}
     fields = {name: value for one in examples.values() for name, value in filter_values(one).items()}
-    keep = [_test("--filter", text, fields) for text in filters]
-    drop = [_test("--exclude", text, fields) for text in excludes]
+    second = {name: value for one in examples.values() for name, value in one.instance.value_aliases.items()}
+    keep = [_test("--filter", text, fields, second) for text in filters]
+    drop = [_test("--exclude", text, fields, second) for text in excludes]
     return frozenset(
         id(candidate)
         for candidate in candidates
@@ -287,13 +286,13 @@ def filter_values(candidate: Candidate) -> dict[str, Any]:
     return {"name": candidate.name, "family": candidate.pipeline.id, **fields, **second}
 
 
-def _test(option: str, text: str, fields: Mapping[str, Any]) -> Callable[[Candidate], bool]:
+def _test(option: str, text: str, fields: Values, spellings: Values) -> Callable[[Candidate], bool]:
     """Return what a filter asks of a candidate.
 
     :raises UsageError: the text is neither an expression nor a regular expression.
     """
     if is_expression(text, fields):
-        expression = Expression(text, fields)
+        expression = Expression(text, fields, spellings)
         return lambda candidate: expression.matches(filter_values(candidate))
     try:
         pattern = re.compile(text)

@@ -46,6 +46,9 @@ class Instance(_Remembered):
     #: second name of a field of :meth:`fields` -> the field; for people who know the catalogs' spelling
     field_aliases: ClassVar[Mapping[str, str]] = {}
 
+    #: second spelling of a value of a field -> the value, which filters take it for
+    value_aliases: ClassVar[Mapping[str, str]] = {}
+
     #: fields that part of the instances have; ``None`` in all others, whose identity does not mention them
     optional_fields: ClassVar[frozenset[str]] = frozenset()
 

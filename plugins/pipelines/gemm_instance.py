@@ -144,6 +144,10 @@ class GemmInstance(Instance):
         **UPSTREAM_NAMES,
     }
 
+    value_aliases: ClassVar[Mapping[str, str]] = {
+        name: pipeline.value for name, pipeline in GEMM_PIPELINE_ALIASES.items()
+    }
+
     optional_fields: ClassVar[frozenset[str]] = frozenset(
         {
             *("compute_type", "elementwise_op", "d_layouts", "dtype_b", "dtype_result", "d_dtypes"),

@@ -315,7 +315,7 @@ def _store_immediate(candidate: RuleSubject[GemmInstance]) -> Violation | None:
         return None
     return Violation(
         "_si: no code generator has a switch for what upstream's table of variants calls store immediate; "
-        "--si-as split_image builds such kernels with split_image, as upstream's tile engine uses the word",
+        "--si-as split_image reads those of its tables and of the rule set tile-engine as split_image",
         "store_immediate",
         "split_image",
     )

@@ -96,10 +96,10 @@ def test_importing_a_csv_twice_adds_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("k,0,8,x,128,4,14,20,3,1,2,1,1,0,0.5,1.0,True", "invalid literal"),
+        ("k,0,8,x,128,4,14,20,3,1,2,1,1,0,0.5,1.0,True", "C: expected a whole number, got 'x'"),
         ("k,0,8,63,128,4,14,20,3,1,2,1,1,0,0.5,1.0,True", "C is 63, not a multiple of G = 4"),
         ("k,0,8,64,128,4,1,1,3,1,2,1,0,0,0.5,1.0,True", "output is empty"),
-        ("k,0,8,64", "cannot be used"),
+        ("k,0,8,64", "4 values, expected 17 as in the header"),
     ],
 )
 def test_wrong_csv_rows_are_named_with_their_line(tmp_path, row, message):
@@ -209,8 +209,10 @@ OWN_HEAD = (
         ("", "k,0,gemm,fp16,rcr,x,8,8,0,0,0,1,1,2.0,1,True", "wrong problem"),
         ("", "k,0,gemm,fp17,rcr,8,8,8,0,0,0,1,1,2.0,1,True", "fp17"),
         ("", "k,0,gemm,fp16,rcr,8,8,,0,0,0,1,1,2.0,1,True", "no loaded plugin"),
-        ("", "k,0,gemm,fp16,rcr,8,8,8,0,0,0,1,x,2.0,1,True", "'x'"),
-        ("", "k,0,gemm,fp16,rcr,8,8", "no loaded plugin"),
+        ("", "k,0,gemm,fp16,rcr,8,8,8,0,0,0,1,x,2.0,1,True", "split_k: expected a whole number, got 'x'"),
+        ("", "k,0,gemm,fp16,rcr,8,8,8,0,0,0,1,1,,1,True", "latency_ms: expected a number, got ''"),
+        ("", "k,0,gemm,fp16,rcr,8,8", "7 values, expected 16 as in the header"),
+        ("", "k,0,gemm,fp16,rcr,8,8,8,0,0,0,1,1,2.0,1,True,1", "17 values, expected 16 as in the header"),
         ("strides_d,", 'k,0,gemm,fp16,rcr,8,8,8,0,0,0,1,"[0,",1,2.0,1,True', "a list of values is wrong"),
     ],
 )

@@ -12,7 +12,7 @@ import csv
 import io
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from ckprof.errors import InputError, UsageError
 from ckprof.files import write_output
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from ckprof.store.query import MeasurementSummary, StoreQuery
     from ckprof.store.store import Store
 
+
+_Number = TypeVar("_Number", int, float)
 
 #: lower-case spellings of each column; the first is the one of CK Tile's sweep
 _COLUMNS: Final[dict[str, tuple[str, ...]]] = {
@@ -208,8 +210,8 @@ def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
         raise InputError(f"cannot be read: {exc.strerror}", path) from None
     except UnicodeDecodeError as exc:
         raise InputError(f"is no text: {exc.reason} at byte {exc.start}", path) from None
-    rows = csv.DictReader(io.StringIO(text), restval="")
-    header = rows.fieldnames or ()
+    rows = csv.reader(io.StringIO(text))
+    header = next(rows, [])
     # the header of convolutions names no operation
     names_operation = OPERATION_COLUMN in header
     if not names_operation and not hints.direction:
@@ -218,8 +220,11 @@ def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
     if missing:
         raise InputError(f"columns are missing: {', '.join(sorted(missing))}", path, 1)
     session = Session.of_file(path, data, "csv", hints.tags)
-    for sequence, row in enumerate(rows):
+    for sequence, cells in enumerate(cells for cells in rows if cells):
         try:
+            if len(cells) != len(header):
+                raise InputError(f"{len(cells)} values, expected {len(header)} as in the header")
+            row = dict(zip(header, cells, strict=True))
             yield (
                 _own_attempt(row, hints, session, sequence)
                 if names_operation
@@ -239,13 +244,13 @@ def _own_attempt(row: dict[str, str], hints: ImportHints, session: Session, sequ
         layout=row["layout"] or hints.layout,
     )
     attempt = _attempt(row, completed, session, sequence, problem_of_cells(row, (*_FIRST, *_LAST)))
-    return replace(attempt, key=replace(attempt.key, split_k=int(row["split_k"] or 1)))
+    return replace(attempt, key=replace(attempt.key, split_k=_number(int, row, "split_k", 1)))
 
 
 def _attempt(
     row: dict[str, str], hints: ImportHints, session: Session, sequence: int, problem: Problem
 ) -> Attempt:
-    latency_ms = float(row["latency_ms"])
+    latency_ms = _number(float, row, "latency_ms")
     status, reason = _status(latency_ms, row["non_zero"])
     return Attempt(
         key=MeasurementKey(
@@ -269,8 +274,23 @@ def _attempt(
 
 def _problem(row: dict[str, str]) -> ConvProblem:
     columns = ConvProblem.table_columns
-    values = {name: int(row[name]) if name in COLUMNS else usual for name, usual in columns.items()}
+    values = {name: _number(int, row, name) if name in COLUMNS else usual for name, usual in columns.items()}
     return ConvProblem.of_table({name: value for name, value in values.items() if value is not None})
+
+
+def _number(kind: type[_Number], row: dict[str, str], name: str, usual: _Number | None = None) -> _Number:
+    """Return the number in a cell.
+
+    :param usual: what an empty cell means; ``None`` if it means nothing.
+    :raises InputError: it is none.
+    """
+    if usual is not None and not row[name]:
+        return usual
+    try:
+        return kind(row[name])
+    except ValueError:
+        whole = "a whole number" if kind is int else "a number"
+        raise InputError(f"{name}: expected {whole}, got {row[name]!r}") from None
 
 
 def _status(latency_ms: float, non_zero: str) -> tuple[Status, str]:

@@ -136,3 +136,19 @@ def test_what_is_wrong_is_said_with_its_place(profiler, tmp_path, text, message)
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         profiler.instances(InstanceQuery(conf=path))
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("c.pipeline == 'tdm_v1'", 1),
+        ("pipeline in ['basic_v1', 'compv3']", 2),
+        ("pipeline != 'basic_v1'", 2),
+        ("c.pipeline == 'compv1'", 1),
+    ],
+)
+def test_filters_know_second_spellings_of_pipelines(profiler, traits, text, count):
+    path = traits(
+        "forward", data_type=["bf16"], pipeline=["tdm_v1", "basic_v1", "compv3"], tile_m=[16], tile_k=[64]
+    )
+    assert len(profiler.instances(InstanceQuery(conf=path, filters=(text,))).candidates) == count
