@@ -97,9 +97,10 @@ def checked(path: Path) -> Path:
     return path
 
 
-def lock_file(path: Path) -> FileLock:
+def lock_file(path: Path, *, reentrant: bool = False) -> FileLock:
     """Return the lock of a file, made where it is missing; it can be taken by all who can write its folder.
 
+    :param reentrant: a thread that holds it takes it once more.
     :raises OSError: it cannot be made.
     :raises ToolchainError: see :func:`checked`.
     """
@@ -108,7 +109,7 @@ def lock_file(path: Path) -> FileLock:
     checked(path)
     # the library gives no group the right to write, and takes some errors for a lock of somebody else
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666))
-    return FileLock(path)
+    return FileLock(path, is_singleton=reentrant)
 
 
 def _follow(path: Path, *, private: bool = False) -> bool:

@@ -176,8 +176,7 @@ class Profiler(Session):
 
         parsed = parse_problems(self, library.direction, problems, name="problem")
         chosen = problems_for(self, parsed, library.direction, library.candidates)
-        how = options or RunOptions(timeout_s=self.settings.timeout)
-        return Run(self, library, chosen, how).outcomes()
+        return Run(self, library, chosen, options or RunOptions(timeout_s=self.settings.timeout)).outcomes()
 
     def profile(
         self,

@@ -112,9 +112,8 @@ class Results:
         from ckprof.report.run_summary import terminal_document
 
         width = output_width(sys.stdout)
-        text = terminal_document(self.data, notes=None, elsewhere="to_dicts() has every figure").text(
-            Terminal(width=width) if width else None
-        )
+        document = terminal_document(self.data, notes=None, elsewhere="to_dicts() has every figure")
+        text = document.text(Terminal(width=width) if width else None)
         # options of the command line are fields of the options of programs
         return re.sub(r"--([a-z][a-z-]+)", lambda option: option[1].replace("-", "_"), text).rstrip("\n")
 
@@ -179,15 +178,15 @@ class Results:
         """Return the fastest verified result of a problem; ``None`` if no kernel could serve it.
 
         :param problem: its position, or the problem itself.
+        :raises IndexError: there is no such position.
         :raises ValueError: the problem was not run.
         """
         from ckprof.model.problem_case import plain
 
-        index = problem if isinstance(problem, int) else self.data.problems.index(plain(problem))
-        for row in rows_of_problem(self.data, index):
-            if row.rank == 1:
-                return Result(problem_index=index, problem=self.data.problems[index], row=row)
-        return None
+        problems = self.data.problems
+        index = range(len(problems))[problem if isinstance(problem, int) else problems.index(plain(problem))]
+        first = next((row for row in rows_of_problem(self.data, index) if row.rank == 1), None)
+        return None if first is None else Result(problem_index=index, problem=problems[index], row=first)
 
     def to_dicts(self) -> list[dict[str, object]]:
         """Return one flat dictionary per outcome, with the columns of the CSV report."""

@@ -50,6 +50,10 @@ def test_best_and_filter(results) -> None:
     assert found.filter(status="run_error").best() is None
     with pytest.raises(ValueError, match="not in"):
         found.best(replace(PROBLEM, batch=5))
+    assert found.best(-len(found.problems)).name == "kernel_2"
+    for position in (len(found.problems), -len(found.problems) - 1):
+        with pytest.raises(IndexError):
+            found.best(position)
 
 
 def test_exports_have_the_columns_of_the_csv_report(results) -> None:

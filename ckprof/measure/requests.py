@@ -172,6 +172,10 @@ class StoreOptions:
     #: wait while another process writes the store, instead of failing
     wait: bool = False
 
+    def __post_init__(self) -> None:
+        if isinstance(self.tags, str) or not all(isinstance(tag, str) for tag in self.tags):
+            raise UsageError(f"tags is {self.tags!r}, expected a tuple of texts")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupportRequest:

@@ -56,7 +56,7 @@ def device_lock(
     """
     try:
         path = (folder or runtime_folder()) / f"{target}-{device}.lock"
-        lock = lock_file(path)
+        lock = lock_file(path, reentrant=True)  # runs of one thread measure only while asked for outcomes
     except OSError as exc:
         raise ToolchainError(f"cannot make the lock of device {device}: {exc}") from None
     holder, other = path.with_suffix(".holder"), "another process"

@@ -109,7 +109,7 @@ def _check_header(line: bytes, path: Path) -> None:
         header = {}
     version = header.get("version")
     if header.get("schema") != SCHEMA or not isinstance(version, int):
-        raise NotAStoreError("this is not a file of attempts: the first line does not say so", path, 1)
+        raise NotAStoreError("this is not a shard; 'ckprof results export' makes one of a store", path, 1)
     if version > VERSION:
         raise NewerStoreError(
             f"the file has version {version}, this ckprof knows up to version {VERSION}; update ckprof",

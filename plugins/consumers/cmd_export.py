@@ -60,6 +60,10 @@ def export(registry: Registry, call: ExportCall) -> ConsumerFiles:
     left_out: Counter[str] = Counter()
     with Store(call.store) as store:
         summaries = _winners(store, call, left_out)
+        if not summaries and not left_out:
+            raise InputError("no verified result is what was asked for", call.store)
+        if not summaries:
+            return ConsumerFiles(files={}, entries=0, left_out=left_out)
         arch, units = _device(summaries, call)
         lines = _LinesByInstance(registry, call.conf)
         winners = tuple(_tuned(store, summary, lines) for summary in summaries)
@@ -109,7 +113,7 @@ def _device(summaries: list[MeasurementSummary], call: ExportCall) -> tuple[str,
     archs = {call.arch} if call.arch else {arch for arch, _ in devices}
     units = {call.compute_units} if call.compute_units else {count for _, count in devices}
     if len(archs) != 1 or len(units) != 1:
-        found = ", ".join(f"{arch} with {count}" for arch, count in sorted(devices)) or "none"
+        found = ", ".join(f"{arch} with {count}" for arch, count in sorted(devices))
         raise UsageError(
             f"the winners are of devices {found} compute units: say with --arch and --compute-units for which"
         )

@@ -15,7 +15,7 @@ from ckprof.report.table import Column, RowT, Table
 from ckprof.report.totals import network_labels, slower, total_columns, total_lines
 from ckprof.report.unserved import Unserved, with_unserved
 from ckprof.sweep.evidence import SweptLayer
-from ckprof.wording import agreeing, change, percent
+from ckprof.wording import agreeing, change, counted, percent
 from ckprof_plugins.pages.charts import Bar, bar_chart
 from ckprof_plugins.pages.svg import tag
 
@@ -307,14 +307,15 @@ def total_table(content: ReportContent) -> PageTable[Line]:
 
 def network_lines(content: ReportContent) -> Iterator[str]:
     """Yield what the sums are of, and what is not in them: a line per direction, type, layout and device."""
-    counted = any(layer.count > 1 for layer in content.layers.values())
+    repeated = any(layer.count > 1 for layer in content.layers.values())
     labels = network_labels(content.networks)
     for network in content.networks:
         of = f"{labels[network]}: " if labels[network] else ""
+        number_of = counted(network.problems, "problem")
         what = (
-            f"{network.problems} problems, which occur as {network.layers} layers in all"
-            if counted
-            else f"{network.problems} problems, each once: their source does not say how often they occur"
+            f"{number_of}, which occur as {network.layers} layers in all"
+            if repeated
+            else f"{number_of}, each once: the source does not say how often"
         )
         yield f"{of}Times are summed up over {what}."
         if network.unserved:

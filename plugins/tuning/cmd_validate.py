@@ -11,7 +11,7 @@ from ckprof.errors import ExitCode
 from ckprof.model.problem import brief
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
-from ckprof.wording import counted, percent
+from ckprof.wording import agreeing, counted, percent
 from ckprof_plugins.tuning.options import ValidateOptions
 from ckprof_plugins.tuning.time_model.model import Efficiency
 
@@ -86,6 +86,7 @@ def validation_values(validation: Validation) -> dict[str, Any]:
         "noise_ceiling": _values(validation.ceiling),
         "dropped": list(validation.dropped),
         "basis": validation.basis,
+        "seen": validation.seen,
         "unserved": [problem.describe() for problem in validation.unserved],
         "choices": [_shape_values(shape) for shape in validation.shapes],
     }
@@ -146,8 +147,13 @@ def validation_document(validation: Validation) -> Document:
     alone = sum(shape.choices == 1 for shape in validation.shapes)
     document = Document([Table(columns, rows)] if rows else [])
     lines = [*filter(None, [validation.basis]), counts, _coverage_lines(validation)]
+    if validation.seen:
+        lines.insert(0, "the model was trained on these times: unseen problems are predicted less well")
     if alone:
-        lines.insert(-1, f"{alone} problems were measured with one kernel alone: nothing to choose among")
+        verb = agreeing(alone, "was", "were")
+        lines.insert(
+            -1, f"{counted(alone, 'problem')} {verb} measured with one kernel alone: nothing to choose among"
+        )
     document.add("\n".join(lines), _unserved_lines(validation))
     by_loss = sorted(validation.shapes, key=lambda shape: shape.efficiency)
     worst = [shape for shape in by_loss if shape.efficiency < 1][:_SHOWN]

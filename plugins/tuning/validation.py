@@ -154,6 +154,8 @@ class Validation:
     unserved: tuple[Problem, ...]
     #: see :attr:`ckprof_plugins.tuning.time_model.model.TimeModel.basis`
     basis: str
+    #: the times are those that the model was trained on
+    seen: bool
 
 
 def validate(session: Session, options: ValidateOptions) -> Validation:
@@ -232,6 +234,7 @@ def judged_model(
         dropped=table.dropped,
         unserved=(*measured.unserved, *unserved),
         basis=model.basis,
+        seen=measured.digest == model.origin.digest,
     )
 
 

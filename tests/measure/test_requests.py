@@ -11,7 +11,7 @@ from ckprof.kernels.choose import Selection
 from ckprof.kernels.requests import BuildOptions
 from ckprof.measure import requests
 from ckprof.measure.options import RunOptions
-from ckprof.measure.requests import RunPlanOptions, Stages, parse_kernel, parse_splits
+from ckprof.measure.requests import RunPlanOptions, Stages, StoreOptions, parse_kernel, parse_splits
 from ckprof.model.problem_case import ProblemCase, as_case
 from tests.cases import Cases
 
@@ -35,6 +35,12 @@ def test_splits_are_numbers_or_words():
                 pytest.raises(UsageError, match=f"expected positive integers, all or auto, got '{text}'"),
             ):
                 parse_splits(text)
+
+
+@pytest.mark.parametrize("tags", ["nightly", (3,), ("nightly", None)])
+def test_tags_that_a_store_could_not_be_read_with_are_refused(tags):
+    with pytest.raises(UsageError, match=r"tags is .*, expected a tuple of texts"):
+        StoreOptions(store="results.db", tags=tags)
 
 
 def test_a_kernel_is_a_number_a_name_or_a_key():

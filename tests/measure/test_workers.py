@@ -35,6 +35,27 @@ def test_second_run_waits_for_the_first(tmp_path):
     assert order == ["first", "second"]
 
 
+def test_runs_of_one_thread_do_not_wait_for_each_other(tmp_path):
+    told, done = [], threading.Event()
+    path = tmp_path / "cpu-0.lock"
+
+    def third():
+        with device_lock("cpu", 0, told.append, tmp_path):
+            done.set()
+
+    first, second = (device_lock("cpu", 0, told.append, tmp_path) for _ in range(2))
+    first.__enter__()
+    second.__enter__()
+    assert told == []
+    first.__exit__(None, None, None)
+    thread = threading.Thread(target=third)
+    thread.start()
+    assert not done.wait(0.2), f"{path} is free while the second run has it"
+    second.__exit__(None, None, None)
+    thread.join(5)
+    assert done.is_set() and len(told) == 1
+
+
 def test_devices_do_not_wait_for_each_other(tmp_path):
     seen = []
     with device_lock("gpu", 0, seen.append, tmp_path), device_lock("gpu", 1, seen.append, tmp_path):

@@ -155,7 +155,7 @@ def test_other_files_are_rejected(tmp_path):
     named = '{"schema": "%s", "version": %s}\n'
     for text in ("{}", "{}\n", "[]", named % ("other", 1), named % ("ckprof.attempts", '"1"')):
         other.write_text(text)
-        with pytest.raises(NotAStoreError):
+        with pytest.raises(NotAStoreError, match="not a shard; 'ckprof results export' makes one of a store"):
             list(read_lines(*find_shards([other])))
     other.write_text(named % ("ckprof.attempts", 2))
     with pytest.raises(NewerStoreError, match="version 2"):

@@ -156,6 +156,13 @@ def test_imported_and_foreign_winners_are_left_out(registry, tmp_path):
     assert exported(registry, store, tmp_path / "out", **device, any_device=True).entries == 1
 
 
+def test_a_store_without_a_verified_time_says_so(registry, tmp_path):
+    (first, *_) = usable(registry)
+    store = stored(tmp_path, [replace(first, verification=None)])
+    with pytest.raises(InputError, match="no verified result is what was asked for"):
+        exported(registry, store, tmp_path / "out")
+
+
 @pytest.mark.parametrize(
     ("change", "part"),
     [

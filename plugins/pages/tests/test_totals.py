@@ -36,7 +36,11 @@ def test_names_of_what_nothing_serves_stand_beside_the_sum(side: Side) -> None:
 def test_without_counts_it_says_that_each_problem_counts_once() -> None:
     content = report_content(side_of("x", attempts(replace(MADE, session=SESSION))), ReportOptions())
     assert not content.layers
-    assert "each once: their source does not say how often" in render_markdown(content)
+    text = render_markdown(content)
+    assert "over 6 problems, each once: the source does not say how often." in text
+    alone = replace(MADE, session=SESSION, problems=1)
+    text = render_markdown(report_content(side_of("x", attempts(alone)), ReportOptions()))
+    assert "over 1 problem, each once" in text
 
 
 def test_networks_stand_below_each_other(side: Side) -> None:

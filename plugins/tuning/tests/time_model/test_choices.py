@@ -13,7 +13,7 @@ from ckprof.model.gemm_work import KernelTraits
 from ckprof_plugins.tuning.cmd_validate import validation_document, validation_values
 from ckprof_plugins.tuning.time_model import selector as selector_module
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
-from ckprof_plugins.tuning.time_model.model import TimeModel, distance, weights
+from ckprof_plugins.tuning.time_model.model import Provenance, TimeModel, distance, weights
 from ckprof_plugins.tuning.time_model.model_file import read_model, render_model
 from ckprof_plugins.tuning.time_model.program import form_of
 from ckprof_plugins.tuning.time_model.selector import Selector
@@ -50,6 +50,10 @@ def test_problems_without_a_measured_kernel_are_named(model_20: TimeModel, table
     assert validation_values(rest)["unserved"] == [lost.describe()]
     text = validation_document(rest).text()
     total = len(whole.shapes)
+    assert not (whole.seen or rest.seen) and "trained on these times" not in text
+    seen = judge(replace(model_20, origin=Provenance(digest=table_30.digest)), table_30)
+    assert validation_values(seen)["seen"] is True
+    assert "the model was trained on these times" in validation_document(seen).text()
     assert f"nothing to choose: 1 of {total} problems\n  {lost.describe()}\n" in text
     assert "served by no kernel" not in validation_document(whole).text()
     assert judge(model_20, merged((replace(table_30, times=times),))).unserved == (lost,)
