@@ -101,6 +101,8 @@ class ExportedInstances(JsonLists):
     def convert(self, request: ConversionRequest) -> Conversion:
         """Return one catalog per kind of records, layout and type, in the order of their first instances.
 
+        Of instances of several directions, those that are asked for are taken, and a note counts the others.
+
         :raises InputError: the document is wrong, or an instance is no such record.
         """
         document = decode_json(msgspec.json.Decoder(_Document), request.data, request.path)
@@ -116,11 +118,18 @@ class ExportedInstances(JsonLists):
                 self._add(number, item.fields, catalogs, notes)
             except InputError as error:
                 raise InputError(f"instances[{number}].fields: {error.message}", request.path) from None
-        read = (
+        read = [
             Catalog(variant=variant, ndim=layout.ndim, layout=layout, dtype=dtype, records=tuple(records))
             for (variant, layout, dtype), records in catalogs.items()
-        )
-        return self.conversion(request, read, notes)
+        ]
+        asked = {variant.name for variant in self._variants if variant.direction == request.direction}
+        chosen = [catalog for catalog in read if catalog.variant in asked] or read
+        others = sum(len(catalog.records) for catalog in read) - sum(len(one.records) for one in chosen)
+        if others:
+            notes[f"excluded {counted(others, 'instance')} of other directions than {request.direction}"] = (
+                None
+            )
+        return self.conversion(request, chosen, notes)
 
     def _add(
         self,

@@ -145,6 +145,9 @@ class _Collected:
         if request.dtype not in (None, dtype) or (request.layout and request.layout.name != layout.name):
             self.unlisted["another type or layout"] += 1
             return
+        if request.direction not in (None, {"forward": "fwd"}.get(variant, variant)):
+            self.unlisted["another direction"] += 1
+            return
         if self._splits and values.pop("store_immediate", None):
             values["split_image"] = True
             self._split += 1
@@ -167,7 +170,9 @@ class _Collected:
         """
         if not self._count:
             first = next((f"; line {line}: {why.message}" for line, why in self.dropped.items()), "")
-            raise InputError(f"it names no kernel that is asked for{first}", self._request.path)
+            others = ", ".join(name for name in self.unlisted if name.startswith("another"))
+            said = f"it names no kernel that is asked for{': ' if others else ''}{others}{first}"
+            raise InputError(said, self._request.path)
         note = f"_si in names: {counted(self._split, 'kernel')} with {SPLIT_IMAGE} ({SI_OPTION})"
         return Conversion(
             path=self._request.path,

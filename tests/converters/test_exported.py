@@ -92,3 +92,16 @@ def test_options_that_contradict_the_document(profiler, exported):
         profiler.instances(InstanceQuery(conf=path, reading=reading))
     with pytest.raises(InputError, match="the list holds instances of bwd_weight, expected fwd"):
         profiler.instances(InstanceQuery(conf=path, directions="fwd"))
+
+
+def test_one_direction_of_an_export_of_several(ckprof, tmp_path):
+    lists = ("--conf", "traits/forward_bf16", "--conf", "traits/bwd_data")
+    ckprof("list", "instances", *lists, "--filter", "c.tile_m == 16", "--export-json", "both.json").ok()
+    every = ckprof("list", "instances", "--conf", "both.json", "--format", "names").ok().out.split()
+    called = ckprof(
+        "list", "instances", "--conf", "both.json", "--direction", "bwd_data", "--format", "names"
+    )
+    assert called.ok().out.split() == [name for name in every if "_bwd_data_" in name]
+    assert "excluded 6 instances of other directions than bwd_data" in called.err
+    ckprof("convert", "both.json", "--direction", "fwd", "-o", "fwd.json").ok()
+    assert json.loads((tmp_path / "fwd.json").read_text())["variant"] == "forward"

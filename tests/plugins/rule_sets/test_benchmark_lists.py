@@ -106,6 +106,11 @@ def test_a_table_without_a_kernel_that_is_asked_for(profiler, table):
     assert "_fp16_" in only
     with pytest.raises(InputError, match="no kernel that is asked for"):
         names_of(profiler, path, reading=ListReading(dtype=DataType.FP32))
+    with pytest.raises(InputError, match="no kernel that is asked for: another direction"):
+        names_of(profiler, path, directions="bwd_data")
+    path = table(f"{START}_compv3_{TILE}", f"{START.replace('fwd', 'bwd_data')}_mem_{TILE}")
+    (only,) = names_of(profiler, path, directions="bwd_data")
+    assert "_bwd_data_" in only
 
 
 def test_store_immediate_is_built_as_split_image_only_when_asked(profiler, table, capsys):
