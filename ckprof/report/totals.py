@@ -174,7 +174,10 @@ class _Sums:
         )
 
     def totals(self, older: NetworkTimes | None) -> list[Total]:
-        """Return the total of the best kernels, of libraries, of baselines, and of what is compared."""
+        """Return the total of the best kernels, of libraries, of baselines, and of what is compared.
+
+        What has no time on any of the layers has no total.
+        """
         if not np.isfinite(self.best).any():
             return []
         found = [self._total("best kernel per layer", self.best), *self._libraries()]
@@ -183,13 +186,12 @@ class _Sums:
             found.append(self._total(f"best kernel per layer of {older.label}", self._best_of(older)))
             lacking = {id_: one for id_, one in older.baselines.items() if id_ not in self._from.baselines}
             found += self._baselines(lacking, f" of {older.label}")
-        return found
+        return [total for total in found if total.layers]
 
     def _baselines(self, times: Mapping[str, Mapping[ProblemKey, float]], of: str = "") -> Iterator[Total]:
         for id_, of_problem in times.items():
             found = np.array([of_problem.get(key, np.inf) for key in self._keys])
-            if np.isfinite(found).any():
-                yield self._total(f"baseline {id_}{of}", found)
+            yield self._total(f"baseline {id_}{of}", found)
 
     def _libraries(self) -> list[Total]:
         names, times = self._times()

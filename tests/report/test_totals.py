@@ -111,6 +111,12 @@ def test_an_older_side_is_what_is_compared(side: Side) -> None:
     found = totals(exact, older)
     old = found["best kernel per layer of old.db"]
     assert old.ratio == pytest.approx(2, rel=0.01) and old.missing == ("conv3",)
+    # no time on any layer: neither "0 ms" nor "0 %"
+    others = [
+        replace(one, key=replace(one.key, problem=replace(one.key.problem, batch=77)))
+        for one in attempts(made)
+    ]
+    assert set(totals(exact, side_of("old.db", others))) == set(totals(exact))
 
 
 def test_kinds_are_summed_up_apart(side: Side) -> None:
