@@ -113,10 +113,11 @@ def _violation(name: str, value: object, *, strict: bool = True) -> str:
     if name not in _KINDS:
         return unknown_name("setting", name, _KINDS)
     try:
-        _converted({name: value}, strict=strict)
+        number = getattr(_converted({name: value}, strict=strict), name)
     except ValueError:
         return f"{name} is {value!r}, expected {_EXPECTED[_KINDS[name]]}"
-    return ""
+    is_wrong = isinstance(number, int | float) and number <= 0
+    return f"{name} is {value!r}, expected more than 0" if is_wrong else ""
 
 
 def find_file(start: Path) -> tuple[Path | None, str]:

@@ -50,6 +50,8 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     [
         ("job = 3\n", "unknown setting 'job'; did you mean 'jobs'?"),
         ('jobs = "3"\n', "jobs is '3', expected an integer"),
+        ("jobs = 0\n", "jobs is 0, expected more than 0"),
+        ("timeout = -0.5\n", "timeout is -0.5, expected more than 0"),
         ("timeout = [1]\n", "timeout is [1], expected a number"),
         ("target = 1\n", "target is 1, expected a text"),
         ('plugins = ["a", 2]\n', "plugins is ['a', 2], expected a list of texts"),
