@@ -9,6 +9,7 @@ from ckprof.errors import InputError, UsageError
 from ckprof.events import Level, Message
 from ckprof.model.architecture import architectures
 from ckprof.model.types import DataType
+from ckprof.wording import counted
 from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.model_use import gemm_sizes_of, kind_of_tables
 from ckprof_plugins.tuning.predicted_times import read_predicted, with_predicted
@@ -47,9 +48,8 @@ def fit_model(measured: Measurements, gemm_sizes: GemmSizes, kind: KernelKind) -
 
     table = measured.without_glitches()
     if len(table.problems) < LEAST_PROBLEMS:
-        raise InputError(
-            f"{len(table.problems)} problems are too few to train on, expected {LEAST_PROBLEMS} or more"
-        )
+        found = counted(len(table.problems), "problem")
+        raise InputError(f"{found} to train on: too few, expected {LEAST_PROBLEMS} or more")
     problems = [gemm_sizes(problem) for problem in table.problems]
     fitted = Fit(table, gemm_sizes, kind.compute_units, left_out_groups(problems))
     model = TimeModel(

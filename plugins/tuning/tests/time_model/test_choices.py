@@ -99,7 +99,7 @@ def test_cross_validation_needs_enough_problems(table_30: Measurements) -> None:
 
 
 def test_too_few_problems(table_30: Measurements) -> None:
-    with pytest.raises(InputError, match="7 problems are too few"):
+    with pytest.raises(InputError, match="7 problems to train on: too few, expected 8"):
         fitted(table_30.subset(tuple(range(7))))
 
 
