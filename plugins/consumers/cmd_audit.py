@@ -168,7 +168,7 @@ def verdict(report: AuditReport) -> str:
     if report.failed:
         others = found - report.failed
         fail = agreeing(report.failed, "fails", "fail")
-        return f"{counts}: {counted(report.failed, 'finding')} {fail} the audit, {others} others"
+        return f"{counts}: {counted(report.failed, 'finding')} {fail} the audit, {counted(others, 'other')}"
     if found:
         return f"{counts}: {counted(found, 'finding')}, none of which fails the audit"
     return f"{counts}: sound"

@@ -80,6 +80,9 @@ def test_a_file_without_entries_is_not_called_sound(ckprof, tmp_path):
     assert "empty_file: holds no entry: nothing was judged" in done.out
     assert "sound" not in done.out
     assert ckprof("audit", "gfx942130.HIP.fdb.txt", "--fail-on", "empty_file").code == ExitCode.FAILED
+    (tmp_path / "gfx942130.db.txt").write_text("garbage\n")
+    done = ckprof("audit", "gfx942130.HIP.fdb.txt", "gfx942130.db.txt")
+    assert done.out.endswith(": 1 finding fails the audit, 1 other\n")
 
 
 def test_a_kernel_in_a_table_of_rocprof(ckprof, tmp_path):
