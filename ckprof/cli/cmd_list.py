@@ -143,7 +143,7 @@ def _lists(session: Session) -> Table[Path]:
 def _list_instances(arguments: argparse.Namespace, session: Session) -> ExitCode:
     """Print the instances of lists, of a rule set, or given by its tile."""
     if arguments.why and arguments.upstream_defects:
-        raise UsageError("--why and --upstream-defects contradict each other: the latter leaves nothing out")
+        raise UsageError("--why and --upstream-defects contradict each other: the latter excludes nothing")
     check_arch = arguments.why or arguments.arch is not None
     query = chosen_query(arguments, session, split_names(arguments.direction), check_arch=check_arch)
     chosen = session.profiler.instances(query)

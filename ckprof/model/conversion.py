@@ -56,7 +56,7 @@ class ListReading:
         metavar="NAME",
         parse=str,
     )
-    lenient: bool = settable(False, "leave wrong lines out, with a warning each, instead of stopping")
+    lenient: bool = settable(False, "exclude wrong lines, with a warning each, instead of stopping")
     mma_k_table: tuple[int, int] = settable(
         MMA_K_TABLE,
         "K of the half types' MMA tiles, for 32-wide and for all others (default: 16/32; "

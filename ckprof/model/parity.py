@@ -203,7 +203,7 @@ class BuilderString:
     origin: Mapping[str, str] | None = None
     #: the line does not print every parameter of its instance: equal lines need not be the same instance
     abridged: bool = False
-    #: why the generator leaves the instance out
+    #: why the generator omits the instance
     skipped: UnmetRequirement | None = None
 
 

@@ -171,7 +171,7 @@ class _Comparing:
             skip = (self._first_skips if swap else self._second_skips).get(entry.parsed)
             note = other.invalid.get(entry.source, "")
             if skip is not None:
-                note = f"{other.name} leaves it out by rule {skip.rule}: {skip.reason}"
+                note = f"{other.name} omits it by rule {skip.rule}: {skip.reason}"
             yield _unmatched(entry, nearest, self._strings, note, swap=swap)
 
 

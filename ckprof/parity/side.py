@@ -67,7 +67,7 @@ class StringSide:
     entries: tuple[Entry, ...]
     #: instances that a rule leaves out, with their strings as far as these are known
     skipped: tuple[tuple[ParsedString | None, Skipped], ...] = ()
-    #: source of an instance of the other side -> why this side leaves it out
+    #: source of an instance of the other side -> why this side omits it
     invalid: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     #: the strings are those of CK Builder, before anything was converted

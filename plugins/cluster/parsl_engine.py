@@ -90,7 +90,7 @@ def own_address(name: str) -> str:
     except (OSError, UnicodeError) as exc:
         raise ToolchainError(
             f"parsl.address {name!r} cannot be used: {getattr(exc, 'strerror', None) or exc}; "
-            "name an address of this machine that workers reach, or leave it out"
+            "name an address of this machine that workers reach, or omit it"
         ) from None
     return number
 

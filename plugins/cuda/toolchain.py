@@ -77,7 +77,7 @@ def find_toolchain(requested: str | None = None) -> tuple[Compiler, Compiler, Pa
     if requested is not None:
         named = shutil.which(requested)
         if named is None:
-            raise ToolchainError(f"--compiler {requested}: not found; name an nvcc or leave the option out")
+            raise ToolchainError(f"--compiler {requested}: not found; name an nvcc or omit the option")
         return probe(Path(named))
     reasons: list[str] = []
     for path in candidates():

@@ -20,7 +20,7 @@ REFUSED = {
     r"\bcards?\b": "device, GPU",
     r"\byardsticks?\b": "baselines, reference policies",
     r"(?<!-)\b[Rr]oofs?\b(?![_-])": "peak, roofline ceiling",
-    r"\b(leave|leaves|left|leaving) out\b": "omitted, excluded, skipped",
+    r"\b(leave|leaves|left|leaving) (\w+ ){0,3}out\b": "omitted, excluded, skipped",
     r"\b(un)?told\b|\bmisspelled as\b|\bspelled\b": "notified, identified; written",
     r"\bno sum has\b": "excluded from all totals",
     r"\bseal(ed|s)?\b": "row checksum",

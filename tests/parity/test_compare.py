@@ -182,7 +182,7 @@ def test_what_a_rule_leaves_out_is_skipped_not_matched(compared, registry, side_
 def test_what_one_side_leaves_out_and_the_other_has_is_told(compared, registry, side_of):
     skipped = ((registry.strings.parse(OTHER), _skip(OTHER)),)
     found = compared(side_of([FORWARD], "CK Builder", skipped=skipped), [FORWARD, OTHER])
-    assert found.extra[0].note == "CK Builder leaves it out by rule one-wave-coverage: too wide"
+    assert found.extra[0].note == "CK Builder omits it by rule one-wave-coverage: too wide"
     dropping = side_of([FORWARD], "catalog", invalid={"CK Builder:2": "the conversion drops it"})
     assert compared([FORWARD, OTHER], dropping).missing[0].note == "the conversion drops it"
 

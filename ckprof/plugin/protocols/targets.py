@@ -198,7 +198,7 @@ class NamedDevice(Protocol):
 
         :param target: the one that :attr:`target` names.
         :param request: with the device in :attr:`ckprof.model.recipe.BuildRequest.device`, for which the
-            target's recipe leaves its runtime out.
+            target's recipe omits its runtime.
         :raises ToolchainError: no usable compiler or headers.
         :raises UsageError: it cannot be such an architecture, or a setting is wrong.
         """
