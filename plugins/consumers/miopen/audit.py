@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import InputError
 from ckprof_plugins.consumers._old_ck.kernels import AUTOMATIC, SIZES, index_of
 from ckprof_plugins.consumers._old_ck.support import support, why_none
-from ckprof_plugins.consumers.audit import digest_of
+from ckprof_plugins.consumers.audit import CLEAN_SUFFIX, digest_of
 from ckprof_plugins.consumers.miopen.databases import (
     SolverEntry,
     base_name,
@@ -89,7 +89,7 @@ def audit(request: AuditRequest) -> FileAudit:
             request.path,
         )
     data = read_database(request.path)
-    name = read_name(request.path.name)
+    name = read_name(request.path.name.removesuffix(CLEAN_SUFFIX))
     is_table = is_database(data[:100])
     is_find = name.is_find
     if is_find is None:

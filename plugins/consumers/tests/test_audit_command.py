@@ -50,8 +50,8 @@ def test_fix_writes_a_file_that_is_sound(ckprof, database):
     clean = database.with_name(f"{database.name}.clean")
     assert (done.code, done.err) == (ExitCode.FAILED, f"wrote {clean}\n")
     assert database.read_text().splitlines()[0] + "\n" == clean.read_text()
-    clean.rename(database)
-    assert ckprof("audit", database).code == ExitCode.OK
+    assert ckprof("audit", clean).code == ExitCode.OK
+    assert ckprof("audit", clean.rename(database)).code == ExitCode.OK
 
 
 @pytest.mark.parametrize(
