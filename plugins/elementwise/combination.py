@@ -217,7 +217,7 @@ class Functor:
     name: str
     #: how problems ask for it
     number: int
-    #: (name, C++ literal of the default) of its parameters
+    #: (name, C++ literal of the functor's default) of its parameters
     parameters: tuple[tuple[str, str], ...]
     #: parameters of the C++ function of ``x``
     arguments: str
@@ -225,7 +225,7 @@ class Functor:
     #: C++ expressions of what the operands are made from; empty: the operation is one on sums
     operands: tuple[str, ...]
     variadic: bool
-    #: ``constexpr`` with a blank behind it where nothing but arithmetic is done
+    #: ``constexpr`` with a blank behind it where there is no factor
     constant: str
     #: results are integers
     to_integers: bool = False
@@ -238,18 +238,19 @@ class Functor:
         """
         properties = operation.properties
         names = [f"d{number}" for number in range(len(properties.d_tensors))]
+        factors = {item.name for item in properties.parameters} - BOUNDS
         arguments = (
             ["const Floats... d"] if properties.variadic else [f"const float {name}" for name in names]
         )
         return cls(
             name=operation.value,
             number=operation.number,
-            parameters=tuple((item.name, f"{item.default!r}f") for item in properties.parameters),
+            parameters=tuple((item.name, f"{item.functor!r}f") for item in properties.parameters),
             arguments=", ".join(("const float x", *arguments)),
             statements=properties.cpp,
             operands=tuple(change.cpp for change in properties.operands),
             variadic=properties.variadic,
-            constant="constexpr " if properties.exact else "",
+            constant="constexpr " if properties.exact and not factors else "",
             to_integers=to_integers,
         )
 

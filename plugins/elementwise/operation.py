@@ -39,11 +39,14 @@ Values: TypeAlias = Mapping[str, float]
 class OperationParameter:
     """A number that an operation takes when a kernel runs.
 
+    :param default: where a line gives none.
+    :param functor: that of CK's functor, which no kernel is launched with.
     :param choices: words for the numbers from 0 on; empty for a free number.
     """
 
     name: str
     default: float
+    functor: float
     choices: tuple[str, ...] = ()
 
     def parse(self, text: str) -> float:

@@ -41,12 +41,15 @@ if TYPE_CHECKING:
     Arrays = tuple[Array, ...]
 
 
-_CLAMP: Final = (OperationParameter("floor", -2.0), OperationParameter("ceiling", 6.0))
+_CLAMP: Final = (OperationParameter("floor", -2.0, 0.0), OperationParameter("ceiling", 6.0, 256.0))
 _CLAMPED: Final = ("return ck_tile::min(ck_tile::max(y, floor), ceiling);",)
 #: of variances that are drawn: what is divided by the root of less shows how sums are rounded, little else
 _LEAST_VARIANCE: Final = 2.0**-4
-_OPERAND_FACTORS: Final = (OperationParameter("scale_in", 2.0), OperationParameter("scale_wei", -0.5))
-_SCALES: Final = (*_OPERAND_FACTORS, OperationParameter("scale_out", 4.0))
+_OPERAND_FACTORS: Final = (
+    OperationParameter("scale_in", 2.0, 1.0),
+    OperationParameter("scale_wei", -0.5, 1.0),
+)
+_SCALES: Final = (*_OPERAND_FACTORS, OperationParameter("scale_out", 4.0, 1.0))
 
 
 class ElementwiseOp(Enum):
@@ -204,7 +207,7 @@ _TABLE: Final = {
     ),
     ElementwiseOp.BIAS_NORMALIZE_CLAMP: OperationProperties(
         aliases=("bias_bnorm_clamp",),
-        parameters=(*_CLAMP, OperationParameter("epsilon", 1e-4)),
+        parameters=(*_CLAMP, OperationParameter("epsilon", 1e-4, 1e-4)),
         d_tensors=(
             *(DTensor("bias"), DTensor("mean"), DTensor("variance", least=_LEAST_VARIANCE)),
             *(DTensor("gamma"), DTensor("beta")),
@@ -217,7 +220,7 @@ _TABLE: Final = {
     ),
     ElementwiseOp.SCALE: OperationProperties(
         aliases=("scale",),
-        parameters=(OperationParameter("scale", -0.5),),
+        parameters=(OperationParameter("scale", -0.5, 1.0),),
         flop=1,
         cpp=("return scale * x;",),
         formula=lambda x, d, p: p["scale"] * x,
@@ -226,7 +229,7 @@ _TABLE: Final = {
     ),
     ElementwiseOp.BILINEAR: OperationProperties(
         aliases=("bilinear",),
-        parameters=(OperationParameter("alpha", 2.0), OperationParameter("beta", -0.5)),
+        parameters=(OperationParameter("alpha", 2.0, 1.0), OperationParameter("beta", -0.5, 1.0)),
         d_tensors=(DTensor("d0"),),
         flop=3,
         cpp=("return alpha * x + beta * d0;",),
@@ -236,7 +239,7 @@ _TABLE: Final = {
     ),
     ElementwiseOp.SCALE_ADD_SCALE_ADD_RELU: OperationProperties(
         aliases=("scaleadd_scaleadd_relu",),
-        parameters=(OperationParameter("alpha1", 2.0), OperationParameter("alpha2", -0.5)),
+        parameters=(OperationParameter("alpha1", 2.0, 1.0), OperationParameter("alpha2", -0.5, 1.0)),
         d_tensors=(DTensor("d0"), DTensor("bias", DExtent.CHANNEL)),
         flop=5,
         cpp=("const float y = alpha1 * x + alpha2 * d0 + d1;", "return y > 0 ? y : 0;"),
@@ -285,11 +288,11 @@ _TABLE: Final = {
     ElementwiseOp.DYNAMIC_UNARY_OP: OperationProperties(
         aliases=("dynamic_op",),
         parameters=(
-            OperationParameter("function", 0.0, choices=tuple(UNARY)),
+            OperationParameter("function", 0.0, 0.0, choices=tuple(UNARY)),
             *(
-                OperationParameter("alpha", 0.25),
-                OperationParameter("beta", 2.0),
-                OperationParameter("gamma", 2.0),
+                OperationParameter("alpha", 0.25, 1.0),
+                OperationParameter("beta", 2.0, 1.0),
+                OperationParameter("gamma", 2.0, 2.0),
             ),
         ),
         flop=1,

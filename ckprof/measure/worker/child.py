@@ -33,9 +33,8 @@ def main() -> int:
     shared = memory_of(descriptor)
     os.close(descriptor)
     if pipes:
-        asked, answered = _descriptor(pipes[0], os.O_RDONLY), _descriptor(pipes[1], os.O_WRONLY)
-        requests: BinaryIO = os.fdopen(asked, "rb")
-        replies: BinaryIO = os.fdopen(answered, "wb")
+        requests: BinaryIO = os.fdopen(_descriptor(pipes[0], os.O_RDONLY), "rb")
+        replies: BinaryIO = os.fdopen(_descriptor(pipes[1], os.O_WRONLY), "wb")
     else:
         requests, replies = take_standard_streams()
     # A crash of a kernel is an expected outcome; writing gigabytes about it would only take time.
@@ -49,7 +48,8 @@ def main() -> int:
                 return 0
             replies.write(b"%b %b\n" % (nonce, session.answer(request)))
             replies.flush()
-    # Nobody can be served any more.
+    # Nobody can be served any more. A parent that lives says so while it finds a process that does.
+    signal.sigtimedwait((), 4)
     if os.getpgrp() == os.getpid():
         # As the parent starts it: the group is this process and whatever its library has started.
         os.killpg(os.getpgrp(), signal.SIGKILL)

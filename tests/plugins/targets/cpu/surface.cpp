@@ -537,7 +537,7 @@ TEST_CASE("backward kernels say which problems they do not support and why")
     expect_rejection(stream_k,
                      plain_problem,
                      1,
-                     "stream-K runs on gfx90a, gfx942, gfx950; the device is gfx1201");
+                     "stream-K runs on gfx90a, gfx942, gfx950, gfx1250; the device is gfx1201");
     host_model::set_device("gfx950");
 }
 
