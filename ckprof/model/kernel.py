@@ -17,7 +17,7 @@ KEY_DIGITS: Final = 8
 
 
 #: a part of a name: how much it tells, which field of the instance it shows, and its text
-NamePart: TypeAlias = "tuple[int, str, str]"
+NamePart: TypeAlias = tuple[int, str, str]
 
 #: parts that tell as much stay where several names are shortened together
 KEPT: Final = 8
