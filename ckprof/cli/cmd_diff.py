@@ -72,6 +72,6 @@ def holds_measurements(path: Path) -> bool:
         with path.open("rb") as stream:
             head = stream.read(4096)
     except OSError:
-        return False  # to be reported by whoever reads it
+        return False  # to be reported where it is read
     # reports may have blanks between the words
     return head.startswith(_MEASUREMENTS) or b"".join(head.split()).startswith(_MEASUREMENTS)

@@ -146,7 +146,7 @@ def _lines(path: Path) -> Iterator[ProblemLine]:
 
 def holds_json(path: Path) -> bool:
     """Say whether a regular file begins like a JSON object; a pipe is not touched."""
-    with suppress(OSError):  # to be reported by whoever reads it
+    with suppress(OSError):  # to be reported where it is read
         if path.is_file():
             with path.open("rb") as stream:
                 return stream.read(256).lstrip().startswith(b"{")

@@ -18,7 +18,7 @@ _PIECE_BYTES: Final = 65_536
 
 
 def decode_lines(data: bytes, path: Path, start: int = 0) -> Iterator[ShardLine | BadLine]:
-    """Yield what a piece of a file holds; it begins with a line, and a header at its beginning is left out.
+    """Yield what a piece of a file holds; it begins with a line, and a header at its beginning is omitted.
 
     :param path: for messages.
     :param start: bytes of the file before the piece.

@@ -1,4 +1,4 @@
-"""The files of the form: what is written, what is left out, and that the dispatcher registers and runs it."""
+"""The files of the form: what is written, what is excluded, and that the dispatcher registers and runs it."""
 
 from __future__ import annotations
 
