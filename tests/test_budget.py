@@ -12,7 +12,6 @@ def budget():
     return ci_script("budget")
 
 
-@pytest.mark.thorough
 def test_every_package_is_within_its_budget(budget):
     assert budget.excesses(budget.counted()) == []
 
