@@ -193,9 +193,12 @@ class Coordinator:
                 self._watch.warn(f"{kind} (device {reply.device.id if reply.device else 'unknown'})")
             self._counters.warnings[kind] += count
         self._counters.add_reply(reply)
+        device = reply.device.id if reply.device is not None else ""
+        if device in sent.slow_on:
+            # what came after its first attempts were marked: a store that is read again shall not count it
+            self._mark_slow(sent.open, [device])
         if sent.abandoned:
             return
-        device = reply.device.id if reply.device is not None else ""
         if reply.end is End.FINISHED and device not in sent.slow_on:
             self._counters.unit_s.append(reply.wall_s)
             self._tasks.finish(sent, device, reply)
@@ -328,20 +331,20 @@ class Coordinator:
 
     def _discount(self, units: Sequence[str]) -> None:
         """Mark what a device measured since it was last found sound, and have it measured again elsewhere."""
-        if units and not self._work.sends:
-            # only what is in the store can be marked
-            self._ingest.merge()
-        for name in units:
-            unit = next((unit for unit in self._work.units if unit.unit.id == name), None)
-            if unit is None:
-                continue
-            quarantined = self._devices.quarantined
-            self._ingest.mark_slow(unit, quarantined)
+        quarantined = self._devices.quarantined
+        for unit in (unit for unit in self._work.units if unit.unit.id in units):
+            self._mark_slow(unit, quarantined)
             for sent in self._in_flight.values():
                 # whoever is at it still: its first attempts are marked with the others
-                if sent.open.unit.id == name:
+                if sent.open.unit.id == unit.unit.id:
                     sent.slow_on.update(quarantined)
             self._units.measure_again(unit, quarantined)
+
+    def _mark_slow(self, unit: OpenUnit, devices: Sequence[str]) -> None:
+        """Mark what slow devices measured of a unit so far; only what is in the store can be marked."""
+        if not self._work.sends:
+            self._ingest.merge()
+        self._ingest.mark_slow(unit, devices)
 
     def _merge(self) -> bool:
         """Merge some of what is new; say whether nothing is left.

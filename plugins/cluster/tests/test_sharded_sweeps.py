@@ -1,7 +1,5 @@
 """Several devices share a problem: the winner is the same as on one device, whatever happens to them."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter
@@ -283,28 +281,39 @@ def test_what_a_slow_device_measured_of_a_problem_is_measured_again(setup, tmp_p
     assert {one.session.device_id for one in attempts if Mark.SLOW_DEVICE in one.marks} == {"host:c"}
 
 
-def test_a_part_that_a_device_began_before_it_was_found_slow_counts_not_though_it_recovers(setup):
+def test_a_part_that_a_device_began_before_it_was_found_slow_counts_not_though_it_recovers(setup, tmp_path):
     policy = ReferencePolicy(every=1, samples=3, park_s=0.05)
     one = setup(kernels=480, reference=policy)
+    # the others are at their parts when the device asks for its fourth one
     benches = of_devices(1.0, 1.0, 1.0, visit_s=0.003)
-    session = ThreadSession(workers(one, **benches))
-    served = Counter()
+    slow, measure = benches["c"], benches["c"].measure
+    served, judged, fourth = Counter(), threading.Event(), []
+
+    def measure_until_judged(planned, visit):
+        fourth.append(visit.round)
+        if len(fourth) == 30:
+            judged.wait(10)
+        return measure(planned, visit)
 
     def slow_at_first(worker, task):
         served[worker] += 1
         if worker == 2:
-            benches["c"].factor = 1.3 if served[worker] <= 3 else 1.0
-            # the others are at their parts when it asks for its fourth one
-            benches["c"].visit_s = 0.003 if served[worker] == 4 else 0.0005
+            slow.factor, slow.visit_s = (1.3, 0.0005) if served[worker] <= 3 else (1.0, 0.003)
+            slow.measure = measure_until_judged if served[worker] == 4 else measure
         return None
 
-    session.interfere = slow_at_first
-    # a coordinator that lags behind: the device is at its fourth part when the third one is judged
-    watch = ClusterWatch(poll_s=0.005, tell=lambda event: time.sleep(0.1))
-    summary = one.coordinate(session, watch, parts=[10])
+    def lag_behind(event):
+        if "is quarantined" in event.text:
+            judged.set()
+        time.sleep(0.1)
+
+    session = ThreadSession(workers(one, **benches), slow_at_first)
+    summary = one.coordinate(session, ClusterWatch(poll_s=0.005, tell=lag_behind), parts=[10])
     session.close(now=True)
     assert summary.rankings_done == 1
     one.writer.close()
+    with Store(tmp_path / "r.db") as store:
+        assert all(Mark.SLOW_DEVICE in one.marks for one in store if one.conditions.round in fourth)
     assert setup(kernels=480).units.open() == []
 
 
