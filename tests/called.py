@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ckprof.cli.commands import command_table
 from ckprof_plugins import FEATURE_PACKAGES
@@ -24,12 +24,12 @@ class Called(NamedTuple):
     out: str
     err: str
 
-    def ok(self) -> Called:
+    def ok(self):
         """Assert that the call has done what it was asked for; return it."""
         assert self.code == 0, f"exit code {self.code}\n{self.err[-4000:]}{self.out[-2000:]}"
         return self
 
-    def fails_with(self, code: int, *parts: str) -> None:
+    def fails_with(self, code, *parts):
         """Assert the exit code, one message without a traceback, and that it says all ``parts``."""
         text = self.out + self.err
         assert "Traceback" not in text, text
@@ -38,7 +38,7 @@ class Called(NamedTuple):
             assert part in self.err, f"{part!r} is not in:\n{self.err}"
 
 
-def ckprof_apart(*arguments: object, **options: Any) -> Called:
+def ckprof_apart(*arguments, **options):
     """Call ``ckprof`` as a process of its own.
 
     :param options: of :func:`subprocess.run`, such as ``cwd`` and ``env``.

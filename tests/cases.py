@@ -1,7 +1,5 @@
 """Many cases in one test: all of them are tried, and the failure names each that fails."""
 
-from __future__ import annotations
-
 import inspect
 from contextlib import contextmanager
 from functools import wraps

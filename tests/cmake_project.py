@@ -1,13 +1,10 @@
 """Programs of users that CMake builds with what ckprof has generated."""
 
-from __future__ import annotations
-
 import os
 import subprocess
-from pathlib import Path
 
 
-def build(folder: Path, project: str, program: str) -> str:
+def build(folder, project, program):
     """Write a project of one program, build it in its folder ``out``, and return what the build printed.
 
     :param project: text of its CMakeLists.txt.

@@ -1,7 +1,5 @@
 """The lists of convolutions that ship with ckprof: those that converters of directions know."""
 
-from __future__ import annotations
-
 from ckprof.paths import conf_root
 from ckprof_converters.list_tree import DIRECTION_FOLDERS
 

@@ -1,11 +1,9 @@
 """Convolutions that tests have, in a line each."""
 
-from __future__ import annotations
-
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 
-def convolution(line: str) -> ConvProblem:
+def convolution(line):
     """Return the problem of some sizes.
 
     :param line: dimensions, groups, images, output and input channels of a group, and along each dimension

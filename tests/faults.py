@@ -1,7 +1,5 @@
 """What fails as a machine does that lacks something."""
 
-from __future__ import annotations
-
 import os
 
 

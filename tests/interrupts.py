@@ -1,11 +1,9 @@
 """Child processes that can be interrupted wherever the tests themselves run."""
 
-from __future__ import annotations
-
 import signal
 
 
-def heed_interrupts() -> None:
+def heed_interrupts():
     """Undo what shells do to commands in the background, among which these tests may be.
 
     For ``preexec_fn``: such commands are born with SIGINT ignored, and so would be their children.
@@ -13,7 +11,7 @@ def heed_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def heed_signals() -> None:
+def heed_signals():
     """Undo the same for SIGTERM, and for SIGHUP, which nohup has commands ignore."""
     heed_interrupts()
     for number in (signal.SIGTERM, signal.SIGHUP):

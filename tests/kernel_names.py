@@ -1,7 +1,5 @@
 """Names of kernels with parts, for tests of what shortens them."""
 
-from __future__ import annotations
-
 from ckprof.model.kernel import KEPT, KernelName
 
 #: how much fields tell; the others tell 6
@@ -15,7 +13,7 @@ FIELDS = (
 )
 
 
-def kernel_name(*texts: str, fields: tuple[str, ...] = FIELDS) -> KernelName:
+def kernel_name(*texts, fields=FIELDS):
     """Return the name of these parts, which are those fields."""
     pairs = zip(fields, texts, strict=False)
     return KernelName("_".join(texts), tuple((TELLING.get(name, 6), name, text) for name, text in pairs))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from ckprof.model.types import DataType
 from ckprof.store.attempt import CANARIES, PROCESS, Attempt, Session
 from ckprof.store.key import DeviceKey, KernelKey, MeasurementKey, MethodKey, OperationKey, ToolchainKey
 from ckprof.store.writer import StoreWriter
-from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.directions._convolution.sample import SampleSpec, sample
 
 SESSION = Session(uid="a" * 32, started=1000.0, host="lab", ckprof_version="1.0", git_commit="c" * 40, seed=1)
@@ -47,11 +45,11 @@ class Made:
     factor: Callable[[int, int], float] = lambda problem, instance: 1.0
 
 
-def problems(count: int) -> list[ConvProblem]:
+def problems(count):
     return [one.problem for one in sample(SampleSpec(count=count, seed=11, edges=0, max_flop=1e10))]
 
 
-def attempts(made: Made) -> Iterator[Attempt]:
+def attempts(made):
     """Yield what a sweep would add: per problem, round after round, every instance once."""
     generator = np.random.default_rng(made.seed)
     session = made.session
@@ -98,7 +96,7 @@ def attempts(made: Made) -> Iterator[Attempt]:
                 sequence += 1
 
 
-def _key(made: Made, problem: ConvProblem, index: int) -> MeasurementKey:
+def _key(made, problem, index):
     return MeasurementKey(
         operation=OperationKey(direction="fwd", api_level="2026-06"),
         problem=problem,
@@ -109,7 +107,7 @@ def _key(made: Made, problem: ConvProblem, index: int) -> MeasurementKey:
     )
 
 
-def _kernel(index: int) -> KernelRef:
+def _kernel(index):
     tile = 32 << (index % 4)
     return KernelRef(
         name=f"grouped_conv_fwd_fp16_nhwgc_tile_{tile}x{tile}x32_variant_{index}",
@@ -120,7 +118,7 @@ def _kernel(index: int) -> KernelRef:
     )
 
 
-def _measurement(time_ms: float, generator: np.random.Generator) -> Measurement:
+def _measurement(time_ms, generator):
     samples = time_ms * np.exp(generator.normal(0, 0.002, 5))
     return Measurement(
         time_ms=float(np.median(samples)),
@@ -133,16 +131,16 @@ def _measurement(time_ms: float, generator: np.random.Generator) -> Measurement:
     )
 
 
-def _verification() -> Verification:
+def _verification():
     return Verification(max_error=1e-4, wrong_elements=0, elements=100, rtol=1e-3, atol=1e-3)
 
 
-def later(session: Session = SESSION, **changes: object) -> Session:
+def later(session=SESSION, **changes):
     """Return another session, a day later."""
     return replace(session, uid="b" * 32, started=session.started + 86400, **changes)  # type: ignore[arg-type]
 
 
-def stored(path: Path, *made: Made) -> Path:
+def stored(path, *made):
     """Write a store with what is made up."""
     with StoreWriter(path) as writer:
         for one in made:

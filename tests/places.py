@@ -1,12 +1,9 @@
 """Folders of files that tests read, and the compiler that they call."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil
 from pathlib import Path
-from types import ModuleType
 
 from ckprof_plugins import FEATURE_PACKAGES
 
@@ -15,7 +12,7 @@ GOLDEN = TESTS / "golden"
 PLUGINS = TESTS.parent / "plugins"
 
 
-def left_out(path: Path) -> bool:
+def left_out(path):
     """Say whether a path leads into a feature package that is not there."""
     if not path.is_relative_to(PLUGINS):
         return False
@@ -23,7 +20,7 @@ def left_out(path: Path) -> bool:
     return package in FEATURE_PACKAGES and not (PLUGINS / package).exists()
 
 
-def ci_script(name: str) -> ModuleType:
+def ci_script(name):
     """Return a script of the gate as a module."""
     spec = importlib.util.spec_from_file_location(name, TESTS.parent / ".ci" / f"{name}.py")
     assert spec is not None and spec.loader is not None
@@ -32,6 +29,6 @@ def ci_script(name: str) -> ModuleType:
     return module
 
 
-def cxx() -> str | None:
+def cxx():
     """Return the C++ compiler that tests call by themselves, if there is one."""
     return os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")

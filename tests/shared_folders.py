@@ -1,7 +1,5 @@
 """Folders where everybody can write, and strangers who make things there first."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat
@@ -17,7 +15,7 @@ STRANGER = os.geteuid() + 4711
 
 
 @pytest.fixture
-def shared(tmp_path: Path) -> Path:
+def shared(tmp_path):
     """A folder like ``/tmp``."""
     folder = tmp_path / "shared"
     folder.mkdir()
@@ -26,18 +24,18 @@ def shared(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def give(monkeypatch) -> Callable[[Path], Path]:
+def give(monkeypatch):
     """Have a file, folder or link belong to another user."""
-    given: list[Path] = []
+    given = []
     lstat = Path.lstat
 
-    def foreign(path: Path):
+    def foreign(path):
         found = lstat(path)
         if path not in given:
             return found
         return os.stat_result([*found[:4], STRANGER, *found[5:]])
 
-    def give(path: Path) -> Path:
+    def give(path):
         if os.geteuid() == 0:
             os.lchown(path, STRANGER, -1)
         else:
@@ -49,7 +47,7 @@ def give(monkeypatch) -> Callable[[Path], Path]:
 
 
 @pytest.fixture
-def places(shared, monkeypatch) -> Path:
+def places(shared, monkeypatch):
     """Everything that ckprof chooses itself lies in a shared folder."""
     monkeypatch.setenv(paths.CACHE_VARIABLE, str(shared / "cache"))
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
@@ -57,10 +55,10 @@ def places(shared, monkeypatch) -> Path:
 
 
 @pytest.fixture
-def plant(places, monkeypatch, tmp_path) -> Callable[[str, str], Path]:
+def plant(places, monkeypatch, tmp_path):
     """Make a folder or a link to one before ckprof does."""
 
-    def plant(name: str, kind: str) -> Path:
+    def plant(name, kind):
         path = places / name
         monkeypatch.setattr("tempfile.tempdir", str(path if name == "tmp" else places))
         if kind == "link":
@@ -77,7 +75,7 @@ def plant(places, monkeypatch, tmp_path) -> Callable[[str, str], Path]:
 Place = tuple[str, Callable[[Path], object]]
 
 
-def check_others_are_refused(place: Place, kind: str, plant, give, places: Path, tmp_path: Path) -> None:
+def check_others_are_refused(place, kind, plant, give, places, tmp_path):
     """Assert that a folder or link that another user made is refused and left as it is."""
     name, use = place
     planted = give(plant(name, kind))
@@ -91,7 +89,7 @@ def check_others_are_refused(place: Place, kind: str, plant, give, places: Path,
     assert list(seen.iterdir()) == []
 
 
-def check_writable_is_refused(place: Place, mode: int, plant, places: Path) -> None:
+def check_writable_is_refused(place, mode, plant, places):
     """Assert that a folder that others can write to is refused and left as it is."""
     name, use = place
     planted = plant(name, "folder")
@@ -103,7 +101,7 @@ def check_writable_is_refused(place: Place, mode: int, plant, places: Path) -> N
     assert list(planted.iterdir()) == []
 
 
-def check_made_is_private(place: Place, places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def check_made_is_private(place, places, monkeypatch):
     """Assert that nobody else gets into folders that are made."""
     monkeypatch.setattr("tempfile.tempdir", str(places))
     _, use = place

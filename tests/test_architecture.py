@@ -1,7 +1,5 @@
 """The layers hold, the core knows no plugin by name, and every hook is documented and tested."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re
@@ -53,17 +51,17 @@ HOOKS = {
 
 
 @cache
-def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+def nodes_of(path):
     return tuple(ast.walk(ast.parse(path.read_text())))
 
 
 @cache
-def text_of(folder: str, *without: Path) -> str:
+def text_of(folder, *without):
     """Return all modules below a folder but some as one text."""
     return "".join(path.read_text() for path in (ROOT / folder).rglob("*.py") if path not in without)
 
 
-def imports(path: Path, *, types: bool) -> set[str]:
+def imports(path, *, types):
     """Return the modules that a file imports, at any depth.
 
     :param types: those under ``TYPE_CHECKING`` as well.
@@ -75,7 +73,7 @@ def imports(path: Path, *, types: bool) -> set[str]:
         for statement in branch.body
         for node in ast.walk(statement)
     }
-    modules: set[str] = set()
+    modules = set()
     for node in nodes_of(path):
         if not types and node in typing_only:
             continue
@@ -87,13 +85,13 @@ def imports(path: Path, *, types: bool) -> set[str]:
     return modules
 
 
-def module_name(path: Path) -> str:
+def module_name(path):
     """Return what a file of the core is imported as."""
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
 @each(path=CORE)
-def test_the_core_imports_downwards_only(path: Path) -> None:
+def test_the_core_imports_downwards_only(path):
     parts = path.relative_to(ROOT / "ckprof").with_suffix("").parts
     depth = DEPTH.get(parts[0], len(LAYERS))
     for module in imports(path, types=True):
@@ -114,7 +112,7 @@ ASKED = re.compile(r"(?:find_spec|importorskip)\(f?\"ckprof_plugins\.(\w+)")
 
 
 @pytest.mark.parametrize("folder", ["ckprof", "converters", "plugins", "tests"])
-def test_what_imports_a_feature_package_says_so(folder: str) -> None:
+def test_what_imports_a_feature_package_says_so(folder):
     """Packages do that, whose commands need it or that ask whether it is there, and tests that ask."""
     for path in sorted((ROOT / folder).rglob("*.py")):
         text = path.read_text()
@@ -134,7 +132,7 @@ def test_what_imports_a_feature_package_says_so(folder: str) -> None:
 
 
 @cache
-def needs_of(package: str) -> set[str]:
+def needs_of(package):
     """Return the other packages that a feature package uses."""
     if package not in FEATURE_PACKAGES:
         return set()
@@ -143,7 +141,7 @@ def needs_of(package: str) -> set[str]:
     return needed | {*ASKED.findall(text_of(f"plugins/{package}"))}
 
 
-def test_no_module_imports_itself_in_the_end() -> None:
+def test_no_module_imports_itself_in_the_end():
     names = {module_name(path): path for path in CORE}
     imported = {
         name: {other for other in imports(path, types=False) if other in names and other != name}
@@ -158,7 +156,7 @@ def test_no_module_imports_itself_in_the_end() -> None:
     assert not imported, f"cycles among {sorted(imported)}"
 
 
-def test_the_core_names_no_direction_pipeline_or_target() -> None:
+def test_the_core_names_no_direction_pipeline_or_target():
     manager = PluginManager()
     manager.load_all()
     registry = Registry(manager)
@@ -170,7 +168,7 @@ def test_the_core_names_no_direction_pipeline_or_target() -> None:
                 assert node.value not in ids, f"{path}:{node.lineno} names {node.value!r}"
 
 
-def test_only_the_command_line_prints() -> None:
+def test_only_the_command_line_prints():
     for path in CORE:
         if path.relative_to(ROOT / "ckprof").parts[0] == "cli" or path.name in ("worker.py", "manager.py"):
             continue
@@ -179,20 +177,20 @@ def test_only_the_command_line_prints() -> None:
 
 
 @pytest.mark.parametrize("hook", HOOKS)
-def test_every_hook_is_documented_with_its_arguments(hook: str) -> None:
+def test_every_hook_is_documented_with_its_arguments(hook):
     arguments = ", ".join(inspect.signature(HOOKS[hook]).parameters)
     assert f"`{hook}({arguments})`" in (ROOT / "docs" / "plugins.md").read_text()
 
 
 @pytest.mark.parametrize("hook", HOOKS)
-def test_every_hook_is_called_and_tested(hook: str) -> None:
+def test_every_hook_is_called_and_tested(hook):
     core = text_of("ckprof", Path(hookspecs.__file__))
     assert f'"{hook}"' in core, f"nothing calls {hook}"
     tests = text_of("tests", Path(__file__)) + text_of("plugins")
     assert re.search(rf"\b{hook}\b", tests), f"no test uses {hook}"
 
 
-def test_the_architecture_page_has_every_package() -> None:
+def test_the_architecture_page_has_every_package():
     page = (ROOT / "docs" / "architecture.md").read_text()
     core, outside = page.split("## Core and feature packages")[1].split("| outside of the core")
     picture, table = core.split("| core package |")
@@ -211,7 +209,7 @@ def test_the_architecture_page_has_every_package() -> None:
     assert not [name for name in named - here if not left_out(ROOT / name)]
 
 
-def test_the_architecture_page_names_files_that_exist() -> None:
+def test_the_architecture_page_names_files_that_exist():
     page = (ROOT / "docs" / "architecture.md").read_text()
     for name in re.findall(r"`([\w/]+/[\w/]+\.(?:py|h|hpp))`", page):
         paths = [ROOT / name, ROOT / "ckprof" / name]
@@ -219,11 +217,11 @@ def test_the_architecture_page_names_files_that_exist() -> None:
 
 
 @each(command=[command.name for command in COMMANDS])
-def test_every_command_is_in_the_readme(command: str) -> None:
+def test_every_command_is_in_the_readme(command):
     assert f"`ckprof {command}`" in (ROOT / "README.md").read_text()
 
 
-def test_nothing_depends_on_the_place_of_development() -> None:
+def test_nothing_depends_on_the_place_of_development():
     pattern = re.compile(r"\.\./shared|/(?:work|farm)/")
     for folder in ("ckprof", "plugins", "converters", "docs", "tests", "examples", ".ci"):
         for path in (ROOT / folder).rglob("*"):

@@ -1,7 +1,5 @@
 """No package is larger than ``.ci/budget.toml`` allows."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.places import ci_script

@@ -1,7 +1,5 @@
 """A loop of cases hides none that fails."""
 
-from __future__ import annotations
-
 import pytest
 
 from .cases import Cases, each

@@ -1,7 +1,5 @@
 """Messages and exit codes of errors."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 
@@ -24,7 +22,7 @@ from ckprof.errors import (
 )
 
 
-def test_every_error_has_a_documented_exit_code() -> None:
+def test_every_error_has_a_documented_exit_code():
     codes = {NothingLeftError: 1, UsageError: 2, InputError: 3, PluginError: 4, ToolchainError: 5}
     assert {kind: int(kind.exit_code) for kind in codes} == codes
     assert all(issubclass(kind, CkprofError) for kind in codes) and issubclass(ListError, InputError)
@@ -45,12 +43,12 @@ def test_every_error_has_a_documented_exit_code() -> None:
         (("a\n\x1b[2J.conf",), "a\\n\\u001b[2J.conf: wrong"),
     ],
 )
-def test_an_input_says_where_it_is_wrong(place, text) -> None:
+def test_an_input_says_where_it_is_wrong(place, text):
     assert str(InputError("wrong", *place)) == text
 
 
-def test_a_list_names_its_places_up_to_a_number() -> None:
-    def error(count: int) -> ListError:
+def test_a_list_names_its_places_up_to_a_number():
+    def error(count):
         return ListError(
             [Diagnostic(path="a.conf", message="no", line=n + 1, column=2) for n in range(count)]
         )
@@ -64,7 +62,7 @@ def test_a_list_names_its_places_up_to_a_number() -> None:
     assert str(Diagnostic(path="a.conf", message="empty")) == "a.conf: empty"
 
 
-def test_what_systems_and_parsers_raise_becomes_one_message(tmp_path) -> None:
+def test_what_systems_and_parsers_raise_becomes_one_message(tmp_path):
     missing = tmp_path / "none"
     with pytest.raises(InputError) as told, system_errors(InputError, "cannot read", missing):
         missing.read_bytes()

@@ -14,11 +14,11 @@ from ckprof.errors import InputError
 from tests.faults import failing_with
 
 
-def names(folder: Path) -> list[str]:
+def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_pieces_and_texts_are_written_where_folders_are_missing(tmp_path) -> None:
+def test_pieces_and_texts_are_written_where_folders_are_missing(tmp_path):
     path = tmp_path / "a" / "b" / "x.json"
     assert files.write_output(path, iter([b"one", b"two"])) and path.read_bytes() == b"onetwo"
     stamp = path.stat().st_mtime_ns
@@ -33,7 +33,7 @@ def test_pieces_and_texts_are_written_where_folders_are_missing(tmp_path) -> Non
         assert files.write_output(path, content) is (content != "é")
 
 
-def test_a_link_stays_and_its_file_is_written(tmp_path) -> None:
+def test_a_link_stays_and_its_file_is_written(tmp_path):
     (tmp_path / "real.json").write_text("old")
     (tmp_path / "link.json").symlink_to("real.json")
     assert files.write_output(tmp_path / "link.json", "new")
@@ -43,7 +43,7 @@ def test_a_link_stays_and_its_file_is_written(tmp_path) -> None:
         files.write_output(tmp_path / "round.json", "new")
 
 
-def test_links_may_not_lead_out_of_a_folder(tmp_path) -> None:
+def test_links_may_not_lead_out_of_a_folder(tmp_path):
     out = tmp_path / "out"
     (out / "below").mkdir(parents=True)
     (out / "in").symlink_to("below")
@@ -54,14 +54,14 @@ def test_links_may_not_lead_out_of_a_folder(tmp_path) -> None:
         files.resolved(out / "up" / "x", within=out)
 
 
-def test_a_device_stays_a_device() -> None:
+def test_a_device_stays_a_device():
     assert files.write_output(Path("/dev/null"), "text") and Path("/dev/null").is_char_device()
     with pytest.raises(InputError, match=r"^/dev/full: cannot write: No space left on device$"):
         files.write_output(Path("/dev/full"), "text")
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])
-def test_a_disk_that_takes_no_more_leaves_the_old_file(tmp_path, monkeypatch, number) -> None:
+def test_a_disk_that_takes_no_more_leaves_the_old_file(tmp_path, monkeypatch, number):
     """A full disk takes the first half, a read-only one nothing."""
     path = tmp_path / "x.json"
     path.write_text("old")
@@ -80,7 +80,7 @@ def test_a_disk_that_takes_no_more_leaves_the_old_file(tmp_path, monkeypatch, nu
     assert path.read_text() == "old" and names(tmp_path) == ["x.json"]
 
 
-def test_what_stands_in_the_way_is_said(tmp_path) -> None:
+def test_what_stands_in_the_way_is_said(tmp_path):
     (tmp_path / "file").write_text("")
     (tmp_path / "folder").mkdir()
     with pytest.raises(InputError, match=r"file/x\.json: cannot write: .*/file is no folder$"):
@@ -107,7 +107,7 @@ class Document(msgspec.Struct):
         ("{", "x.json: not a table of ours: Input data was truncated"),
     ],
 )
-def test_a_file_of_another_kind_is_refused(tmp_path, text, message) -> None:
+def test_a_file_of_another_kind_is_refused(tmp_path, text, message):
     path = tmp_path / "x.json"
     path.write_text('{"schema": "mine", "version": 1, "value": 3}')
     assert files.read_versioned(path, Document, "mine", 1, made_by="a table of ours").value == 3
@@ -116,8 +116,8 @@ def test_a_file_of_another_kind_is_refused(tmp_path, text, message) -> None:
         files.read_versioned(path, Document, "mine", 1, made_by="a table of ours")
 
 
-def test_scratch_folders_go_with_their_owners(tmp_path) -> None:
-    def folder(name: str, owner: str | None, age: float = 0.0) -> Path:
+def test_scratch_folders_go_with_their_owners(tmp_path):
+    def folder(name, owner, age=0.0):
         made = tmp_path / f"{files.PREFIX}{name}"
         made.mkdir()
         if owner is not None:
@@ -138,7 +138,7 @@ def test_scratch_folders_go_with_their_owners(tmp_path) -> None:
     assert names(tmp_path) == sorted(one.name for one in kept)
 
 
-def test_a_scratch_folder_that_cannot_be_made_says_what_to_do(tmp_path, monkeypatch) -> None:
+def test_a_scratch_folder_that_cannot_be_made_says_what_to_do(tmp_path, monkeypatch):
     told = "cannot make a folder for temporary files: No space left on device; .* or set TMPDIR"
     for name in ("ckprof.files.own", "ckprof.files.tempfile.mkdtemp"):
         monkeypatch.setattr(name, failing_with(errno.ENOSPC))
@@ -148,10 +148,10 @@ def test_a_scratch_folder_that_cannot_be_made_says_what_to_do(tmp_path, monkeypa
 
 
 def test_names_beside_a_file_cannot_be_foreseen(tmp_path, monkeypatch):
-    seen: list[Path] = []
+    seen = []
     replace = Path.replace
 
-    def noted(path: Path, target: Path) -> Path:
+    def noted(path, target):
         seen.append(path)
         return replace(path, target)
 

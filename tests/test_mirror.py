@@ -1,7 +1,5 @@
 """The tests of a module of the core are found at the place that its own tells."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.places import ci_script

@@ -1,7 +1,5 @@
 """Kernels on demand."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

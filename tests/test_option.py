@@ -1,7 +1,5 @@
 """What the texts of options are read as."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.errors import UsageError

@@ -1,7 +1,5 @@
 """Processes that end with the one that has started them."""
 
-from __future__ import annotations
-
 import os
 import runpy
 import signal
@@ -17,7 +15,7 @@ from ckprof import orphans
 SLEEP = ("sleep", "60")
 
 
-def ended(process: subprocess.Popen[bytes]) -> int:
+def ended(process):
     """Return the exit status of a process that is about to end."""
     try:
         return process.wait(10)
@@ -25,7 +23,7 @@ def ended(process: subprocess.Popen[bytes]) -> int:
         process.kill()
 
 
-def test_marked_processes_are_killed_and_no_others() -> None:
+def test_marked_processes_are_killed_and_no_others():
     mark = os.urandom(8).hex()
     mine, other = (
         subprocess.Popen(SLEEP, env={**os.environ, orphans.MARK: text}) for text in (mark, f"not-{mark}")
@@ -38,7 +36,7 @@ def test_marked_processes_are_killed_and_no_others() -> None:
         other.wait()
 
 
-def test_what_is_part_of_a_mark_kills_nobody() -> None:
+def test_what_is_part_of_a_mark_kills_nobody():
     """A worker that was started without a mark shall not take all workers of the machine with it."""
     with subprocess.Popen(SLEEP, env={**os.environ, orphans.MARK: "some-mark"}) as process:
         for part in ("", "some"):
@@ -49,7 +47,7 @@ def test_what_is_part_of_a_mark_kills_nobody() -> None:
         assert ended(process) == -signal.SIGKILL
 
 
-def test_a_command_ends_with_the_process_that_wanted_it() -> None:
+def test_a_command_ends_with_the_process_that_wanted_it():
     """The process in between starts the command, and ends."""
     between = (
         "import subprocess, sys; from ckprof.orphans import bound; from signal import SIGTERM\n"
@@ -62,7 +60,7 @@ def test_a_command_ends_with_the_process_that_wanted_it() -> None:
         time.sleep(0.01)
 
 
-def test_a_pipe_ties_a_command_that_is_no_child() -> None:
+def test_a_pipe_ties_a_command_that_is_no_child():
     read, write = os.pipe()
     command = orphans.tied(("sh", "-c", "echo begun; sleep 60 & wait"), read)
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
@@ -81,14 +79,14 @@ def test_a_pipe_ties_a_command_that_is_no_child() -> None:
         ((str(os.getpid()), "/proc/self/fd/none", "true"), "the process that wanted this is gone"),
     ],
 )
-def test_what_cannot_be_started_is_said(monkeypatch, words, said) -> None:
+def test_what_cannot_be_started_is_said(monkeypatch, words, said):
     monkeypatch.setattr(sys, "argv", [orphans.__file__, *words])
     with pytest.raises(SystemExit) as end:
         runpy.run_path(orphans.__file__, run_name="__main__")
     assert end.value.code == said
 
 
-def test_what_a_pipe_shall_be_tied_to_but_cannot_be_started_is_said() -> None:
+def test_what_a_pipe_shall_be_tied_to_but_cannot_be_started_is_said():
     read, write = os.pipe()
     words = (str(os.getpid()), f"/proc/{os.getpid()}/fd/{read}", "/no/such/command")
     done = subprocess.run([sys.executable, orphans.__file__, *words], capture_output=True, text=True)
@@ -97,8 +95,8 @@ def test_what_a_pipe_shall_be_tied_to_but_cannot_be_started_is_said() -> None:
     os.close(write)
 
 
-def test_a_parent_that_is_gone_already_is_noticed() -> None:
-    got: list[int] = []
+def test_a_parent_that_is_gone_already_is_noticed():
+    got = []
     before = signal.signal(signal.SIGUSR1, lambda number, frame: got.append(number))
     try:
         orphans.end_with_parent(os.getppid(), signal.SIGUSR1)
@@ -110,13 +108,13 @@ def test_a_parent_that_is_gone_already_is_noticed() -> None:
         signal.signal(signal.SIGUSR1, before)
 
 
-def test_systems_without_such_signals_are_left_alone(monkeypatch) -> None:
+def test_systems_without_such_signals_are_left_alone(monkeypatch):
     monkeypatch.setattr("ctypes.CDLL", lambda name: object())
     # the parent is another one, and nothing happens
     orphans.end_with_parent(os.getpid(), signal.SIGKILL)
 
 
-def test_nothing_else_reaches_the_pipes_to_the_parent(capfd) -> None:
+def test_nothing_else_reaches_the_pipes_to_the_parent(capfd):
     """What prints goes to standard error, what reads finds the end."""
     (asked, ask), (answered, answer) = os.pipe(), os.pipe()
     saved = os.dup(0), os.dup(1)
@@ -137,7 +135,7 @@ def test_nothing_else_reaches_the_pipes_to_the_parent(capfd) -> None:
         os.close(descriptor)
 
 
-def test_watching_costs_a_process_nothing_while_its_parent_is_there() -> None:
+def test_watching_costs_a_process_nothing_while_its_parent_is_there():
     """The watcher is no child of the one that is watched, which may wait for all that it has."""
     child = (
         "import os, sys; from ckprof.orphans import watch\n"

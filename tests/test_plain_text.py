@@ -1,7 +1,5 @@
 """Text from outside never becomes control."""
 
-from __future__ import annotations
-
 import io
 
 import pytest
@@ -14,7 +12,7 @@ from ckprof.plain_text import one_line, plain
 
 
 @given(st.text())
-def test_nothing_that_a_terminal_acts_upon_is_left(text: str) -> None:
+def test_nothing_that_a_terminal_acts_upon_is_left(text):
     shown = plain(text)
     assert all(char in "\n\t" or (ord(char) >= 32 and not 127 <= ord(char) < 160) for char in shown)
     assert "\n" not in one_line(text)
@@ -22,12 +20,12 @@ def test_nothing_that_a_terminal_acts_upon_is_left(text: str) -> None:
 
 
 @given(st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126, exclude_characters="#:")))
-def test_ordinary_text_stays(text: str) -> None:
+def test_ordinary_text_stays(text):
     assert plain(text) == text
 
 
 @pytest.mark.parametrize("show", [Console.info, Console.warning, Console.error, Console.result])
-def test_the_console_shows_text_only(show) -> None:
+def test_the_console_shows_text_only(show):
     out, err = io.StringIO(), io.StringIO()
     show(Console(out=out, err=err), "file \x1b[31mred\x07\n::error file=a::injected")
     said = out.getvalue() + err.getvalue()
@@ -35,5 +33,5 @@ def test_the_console_shows_text_only(show) -> None:
     assert "\n::error" not in said and "::error file=a::injected" in said
 
 
-def test_names_of_files_are_shown_in_one_line() -> None:
+def test_names_of_files_are_shown_in_one_line():
     assert str(InputError("no such file", "a\n::error::b")) == "a\\n::error::b: no such file"

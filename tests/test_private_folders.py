@@ -2,15 +2,12 @@
 
 # ruff: noqa: F811 - fixtures are parameters
 
-from __future__ import annotations
-
 import ast
 import os
 import re
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -37,22 +34,22 @@ from tests.shared_folders import (  # noqa: F401 - fixtures
 ROOT = Path(__file__).parents[1]
 
 
-def take_device_lock(shared: Path) -> None:
+def take_device_lock(shared):
     with device_lock("cpu", 0, pytest.fail):
         pass
 
 
-def make_scratch(shared: Path) -> None:
+def make_scratch(shared):
     with files.scratch_folder():
         pass
 
 
-def write_store(shared: Path) -> None:
+def write_store(shared):
     StoreWriter(shared / "place").close()
 
 
 #: what uses a name in a shared folder that others can foresee -> (the name, what uses it)
-PLACES: dict[str, Place] = {
+PLACES = {
     "cache": ("cache", lambda shared: paths.cache_dir()),
     "locks of devices": (f"ckprof-{os.geteuid()}", take_device_lock),
     "folder of temporary files": ("tmp", make_scratch),
@@ -64,7 +61,7 @@ PLACES: dict[str, Place] = {
     "folder of an output": ("place", lambda shared: files.write_output(shared / "place" / "a.csv", "text")),
 }
 #: file in a shared folder that others can foresee -> what uses it
-FILES: dict[str, Callable[[Path], object]] = {
+FILES = {
     "place.lock": write_store,
     "place.writer": write_store,
     "place-journal": write_store,

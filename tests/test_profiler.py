@@ -1,7 +1,5 @@
 """The library does what the commands do."""
 
-from __future__ import annotations
-
 import doctest
 import pydoc
 import re

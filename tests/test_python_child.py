@@ -1,7 +1,5 @@
 """Python programs of ours import nothing that lies in the folder that they are started in."""
 
-from __future__ import annotations
-
 import ast
 import errno
 import os

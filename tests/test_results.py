@@ -2,8 +2,6 @@
 
 # ruff: noqa: F811 - fixtures are parameters
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -19,7 +17,7 @@ from ckprof.testing.plugins import Registering
 from tests.report.conftest import PROBLEM, results  # noqa: F401 - a fixture
 
 
-def test_iteration_is_best_first(results) -> None:
+def test_iteration_is_best_first(results):
     found = Results(results)
     rows = list(found)
     assert len(rows) == len(found) == len(results.outcomes)
@@ -40,7 +38,7 @@ def test_iteration_is_best_first(results) -> None:
     assert not found.succeeded and found.filter(status=Status.OK).succeeded
 
 
-def test_best_and_filter(results) -> None:
+def test_best_and_filter(results):
     found = Results(results)
     assert found.best().name == found.best(PROBLEM).name == "kernel_2"
     assert found.best(Problem.parse("2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1")).name == "kernel_2"
@@ -56,7 +54,7 @@ def test_best_and_filter(results) -> None:
             found.best(position)
 
 
-def test_exports_have_the_columns_of_the_csv_report(results) -> None:
+def test_exports_have_the_columns_of_the_csv_report(results):
     manager = PluginManager()
     manager.load_all()
     found = Results(results)
@@ -69,12 +67,12 @@ def test_exports_have_the_columns_of_the_csv_report(results) -> None:
     assert list(frame.columns) == list(rows[0]) and len(frame) == len(rows)
 
 
-def test_the_text_is_the_ranked_table(results) -> None:
+def test_the_text_is_the_ranked_table(results):
     lines = [line for line in str(Results(results)).splitlines() if "kernel_" in line]
     assert ["kernel_2" in lines[0], "kernel_1" in lines[1]] == [True, True]
 
 
-def viewing() -> Registering:
+def viewing():
     """Return a plugin that counts outcomes."""
     return Registering(
         ResultsView(id="count", label="a number", make=lambda results: len(results.outcomes)),
@@ -82,14 +80,14 @@ def viewing() -> Registering:
     )
 
 
-def registry_of(*plugins: object) -> Registry:
+def registry_of(*plugins):
     manager = PluginManager()
     for number, plugin in enumerate(plugins):
         manager.register(plugin, f"mine{number}")
     return Registry(manager)
 
 
-def test_results_are_viewed_as_plugins_say(results) -> None:
+def test_results_are_viewed_as_plugins_say(results):
     shown = Results(results, registry_of(viewing()))
     assert shown.view("count") == len(results.outcomes)
     assert shown.filter(status="ok").view("count") == 3
@@ -98,5 +96,5 @@ def test_results_are_viewed_as_plugins_say(results) -> None:
         _ = shown.plot
 
 
-def test_without_html_notebooks_show_the_text(results) -> None:
+def test_without_html_notebooks_show_the_text(results):
     assert Results(results, registry_of())._repr_html_() is None

@@ -35,7 +35,7 @@ class Software:
         return (Finding("software", FindingState.OK, "always there"),)
 
 
-def session_with(*devices) -> Session:
+def session_with(*devices):
     class Plugin:
         @hookimpl
         def ckprof_register(self, registry):
@@ -48,7 +48,7 @@ def session_with(*devices) -> Session:
     return Session(settings=Settings(), manager=manager, tell=ignore)
 
 
-def test_a_device_makes_the_recipe_of_its_target() -> None:
+def test_a_device_makes_the_recipe_of_its_target():
     session = session_with(Software())
     target = session.target("cpu")
     found = session.recipe(target, BuildRequest(arch="gfx942", device="software:a=1"))
@@ -65,7 +65,7 @@ def test_a_device_makes_the_recipe_of_its_target() -> None:
         ("cpu", "softwear", "or give an index"),
     ],
 )
-def test_other_devices_are_usage_errors(target: str, device: str, message: str) -> None:
+def test_other_devices_are_usage_errors(target, device, message):
     session = session_with(Software())
     with pytest.raises(UsageError, match=re.escape(message)):
         session.recipe(session.target(target), BuildRequest(arch="gfx942", device=device))

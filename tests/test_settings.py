@@ -1,7 +1,5 @@
 """Where settings come from and what is rejected."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import fields
 from pathlib import Path
@@ -12,11 +10,11 @@ from ckprof.errors import InputError, UsageError
 from ckprof.settings import Settings, find_file, load_settings
 
 
-def test_defaults_without_a_file(tmp_path: Path) -> None:
+def test_defaults_without_a_file(tmp_path):
     assert load_settings(None, tmp_path, {}) == Settings()
 
 
-def test_the_file_of_a_parent_folder_is_found(tmp_path: Path) -> None:
+def test_the_file_of_a_parent_folder_is_found(tmp_path):
     (tmp_path / "ckprof.toml").write_text('jobs = 3\nplugins = ["mine.py", "package.module"]\n')
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
@@ -25,7 +23,7 @@ def test_the_file_of_a_parent_folder_is_found(tmp_path: Path) -> None:
     assert settings.plugins == (str(tmp_path / "mine.py"), "package.module")
 
 
-def test_files_of_architectures_are_relative_to_the_file(tmp_path: Path) -> None:
+def test_files_of_architectures_are_relative_to_the_file(tmp_path):
     (tmp_path / "ckprof.toml").write_text(
         'architectures = ["mine.json", "/abs/other.json", "~/third.json"]\n'
     )
@@ -39,7 +37,7 @@ def test_files_of_architectures_are_relative_to_the_file(tmp_path: Path) -> None
     )
 
 
-def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
+def test_the_environment_wins_over_the_file(tmp_path):
     (tmp_path / "ckprof.toml").write_text("jobs = 3\ntimeout = 5\n")
     settings = load_settings(None, tmp_path, {"CKPROF_JOBS": "7", "CKPROF_PLUGINS": "a,b"})
     assert (settings.jobs, settings.timeout, settings.plugins) == (7, 5.0, ("a", "b"))
@@ -58,7 +56,7 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
         ("jobs = \n", "not valid TOML"),
     ],
 )
-def test_wrong_files_name_the_file(tmp_path: Path, text: str, message: str) -> None:
+def test_wrong_files_name_the_file(tmp_path, text, message):
     path = tmp_path / "ckprof.toml"
     path.write_text(text)
     with pytest.raises(InputError) as caught:
@@ -67,24 +65,24 @@ def test_wrong_files_name_the_file(tmp_path: Path, text: str, message: str) -> N
     assert message in str(caught.value)
 
 
-def test_a_missing_explicit_file_is_an_error(tmp_path: Path) -> None:
+def test_a_missing_explicit_file_is_an_error(tmp_path):
     with pytest.raises(InputError, match="cannot read"):
         load_settings(tmp_path / "none.toml", tmp_path, {})
 
 
-def test_a_wrong_environment_variable_is_a_usage_error(tmp_path: Path) -> None:
+def test_a_wrong_environment_variable_is_a_usage_error(tmp_path):
     with pytest.raises(UsageError, match="CKPROF_JOBS: jobs is 'many', expected an integer"):
         load_settings(None, tmp_path, {"CKPROF_JOBS": "many"})
 
 
-def test_every_setting_has_a_name_for_its_type() -> None:
+def test_every_setting_has_a_name_for_its_type():
     from ckprof.settings import _EXPECTED
 
     assert {setting.type for setting in fields(Settings)} == set(_EXPECTED)
 
 
 @pytest.mark.parametrize("place", ["file", "folder"])
-def test_a_file_that_everybody_can_write_is_not_read(tmp_path: Path, place: str) -> None:
+def test_a_file_that_everybody_can_write_is_not_read(tmp_path, place):
     shared = tmp_path / "shared"
     inner = shared / "a"
     inner.mkdir(parents=True)
@@ -98,7 +96,7 @@ def test_a_file_that_everybody_can_write_is_not_read(tmp_path: Path, place: str)
 
 
 @pytest.mark.parametrize("place", ["file", "folder"])
-def test_a_file_of_another_user_is_not_read(tmp_path: Path, place: str, monkeypatch) -> None:
+def test_a_file_of_another_user_is_not_read(tmp_path, place, monkeypatch):
     inner = tmp_path / "shared" / "a"
     inner.mkdir(parents=True)
     path = tmp_path / "shared" / "ckprof.toml"
@@ -107,7 +105,7 @@ def test_a_file_of_another_user_is_not_read(tmp_path: Path, place: str, monkeypa
     monkeypatch.setattr("ckprof.settings.os.getuid", lambda: own + 1)
     real = Path.stat
 
-    def stat(self: Path, **options: bool) -> os.stat_result:
+    def stat(self, **options):
         values = list(real(self, **options))
         other = self == path if place == "file" else self == path.parent
         values[4] = own + 2 if other else own + 1

@@ -1,7 +1,5 @@
 """How counts, shares, factors and durations are written."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.wording import agreeing, change, counted, duration, factor, percent, would_resolve
@@ -35,7 +33,7 @@ from ckprof.wording import agreeing, change, counted, duration, factor, percent,
         (duration(7500), "2 h 05 min"),
     ],
 )
-def test_wording(written: str, expected: str) -> None:
+def test_wording(written, expected):
     assert written == expected
 
 
@@ -47,5 +45,5 @@ def test_wording(written: str, expected: str) -> None:
         (87630, "more than 1000 rounds would be needed"),
     ],
 )
-def test_a_number_that_nobody_waits_for_is_not_said(number: int, said: str) -> None:
+def test_a_number_that_nobody_waits_for_is_not_said(number, said):
     assert would_resolve(number, "round") == said

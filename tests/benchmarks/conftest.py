@@ -1,24 +1,20 @@
 """Shared by all benchmarks."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 
 @pytest.fixture(scope="session")
-def bench_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bench_cache(tmp_path_factory):
     """A cache that starts empty and is shared by the benchmarks of a session."""
     return tmp_path_factory.mktemp("cache")
 
 
-def ckprof_json(cache: Path, *arguments: str) -> dict[str, Any]:
+def ckprof_json(cache, *arguments):
     """Run ``ckprof run`` with these arguments and return its JSON report."""
     done = subprocess.run(
         [sys.executable, "-m", "ckprof", "run", *arguments, "--format", "json"],

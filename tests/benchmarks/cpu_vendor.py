@@ -4,14 +4,11 @@ Run as a program by an interpreter that has torch, with the arguments of ``cpu_k
 of the standard input, the convolution runs once, and the best rate since the start is printed in GFLOP/s.
 """
 
-from __future__ import annotations
-
 import sys
 import time
-from typing import Any
 
 
-def computation(direction: str, dtype: str, sizes: list[int]) -> tuple[Any, int]:
+def computation(direction, dtype, sizes):
     """Return what computes the convolution, channels last, and its floating-point operations."""
     import torch
 
@@ -19,14 +16,14 @@ def computation(direction: str, dtype: str, sizes: list[int]) -> tuple[Any, int]
     out = (size + 2 * (taps // 2) - taps) // stride + 1
     element = {"fp32": torch.float32, "bf16": torch.bfloat16}[dtype]
 
-    def tensor(*shape: int) -> Any:
+    def tensor(*shape):
         values = torch.rand(shape).mul_(2).sub_(1).to(element)
         return values.contiguous(memory_format=torch.channels_last)
 
     x, w, y = tensor(n, c, size, size), tensor(k, c, taps, taps), tensor(n, k, out, out)
     geometry = ([stride] * 2, [taps // 2] * 2, [1, 1], False, [0, 0], 1)
 
-    def compute() -> None:
+    def compute():
         if direction == "fwd":
             torch.ops.aten.convolution(x, w, None, *geometry)
         else:
@@ -37,7 +34,7 @@ def computation(direction: str, dtype: str, sizes: list[int]) -> tuple[Any, int]
     return compute, 2 * n * c * k * taps * taps * out * out
 
 
-def main() -> None:
+def main():
     """Measure until the standard input ends."""
     direction, dtype, *sizes = sys.argv[1:]
     compute, operations = computation(direction, dtype, [int(size) for size in sizes])

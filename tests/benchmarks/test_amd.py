@@ -7,8 +7,6 @@ kernels are inspected in at most 2 s.
 Needs a toolchain, and CK Tile headers in ``$CK_ROOT``.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import os
@@ -75,7 +73,7 @@ def instances(make_record):
     ]
 
 
-def build(root: Path, instances, recipe):
+def build(root, instances, recipe):
     tree = generate_tree(
         BuildDir(root=root, direction=Forward(), target=None, arch="gfx942", recipe=recipe),
         candidates_of(instances, {"implicit_gemm": ImplicitGemmPipeline()}),

@@ -4,13 +4,9 @@ Goals: 62 lists in at most 0.35 s of wall time and 80 MB, start-up included; 100
 file of any length, with memory that does not grow with it.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,7 +24,7 @@ sys.exit(code)
 LINES = 1_000_000
 
 
-def peak_mb(*arguments: str | Path) -> int:
+def peak_mb(*arguments):
     """Call ckprof in a process of its own and return the peak of its resident memory."""
     done = subprocess.run(
         [sys.executable, "-c", _MEASURED, *map(str, arguments)], capture_output=True, text=True, check=True
@@ -36,10 +32,10 @@ def peak_mb(*arguments: str | Path) -> int:
     return int(done.stdout.splitlines()[-1])
 
 
-def test_the_shipped_folder(benchmark: Any, tmp_path: Path) -> None:
+def test_the_shipped_folder(benchmark, tmp_path):
     folders = iter(range(1000))
 
-    def convert() -> None:
+    def convert():
         out = tmp_path / str(next(folders))
         subprocess.run(
             [sys.executable, "-m", "ckprof", "convert", conf_root(), "-o", out, "-q"],
@@ -52,17 +48,17 @@ def test_the_shipped_folder(benchmark: Any, tmp_path: Path) -> None:
     benchmark.extra_info["peak_mb"] = peak_mb("convert", conf_root(), "-o", tmp_path / "last", "-q")
 
 
-def _repeated(lines: list[str], index: int) -> str:
+def _repeated(lines, index):
     return lines[index % len(lines)]
 
 
-def _never_the_same_text(lines: list[str], index: int) -> str:
+def _never_the_same_text(lines, index):
     """Change an argument that has no influence: every line is new, but gives a known instance."""
     return lines[index % len(lines)].replace("Seq(", f"Seq({index},", 1)
 
 
 @pytest.mark.parametrize("vary", [_repeated, _never_the_same_text])
-def test_a_million_lines(benchmark: Any, tmp_path: Path, vary: Any) -> None:
+def test_a_million_lines(benchmark, tmp_path, vary):
     source = conf_root() / "forward" / "profiler" / "nhwgc_fp16.conf"
     lines = source.read_text().splitlines()
     long, short = tmp_path / "long.conf", tmp_path / "short.conf"
@@ -70,7 +66,7 @@ def test_a_million_lines(benchmark: Any, tmp_path: Path, vary: Any) -> None:
         with path.open("w") as stream:
             stream.writelines(f"{vary(lines, index)}\n" for index in range(count))
 
-    def convert() -> None:
+    def convert():
         subprocess.run(
             [sys.executable, "-m", "ckprof", "convert", long, "-o", tmp_path / "x.json", "-q"], check=True
         )

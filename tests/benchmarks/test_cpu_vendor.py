@@ -6,14 +6,11 @@ CKPROF_TORCH_PYTHON names an interpreter that has torch; CKPROF_CPU_BF16 and ONE
 instructions of either.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -37,7 +34,7 @@ FLAGS = ["-O3", "-march=native", "-ffp-contract=fast", "-Wno-psabi"]
 
 
 @pytest.fixture(scope="module")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def kernels(tmp_path_factory):
     """The program that runs kernels."""
     folder = tmp_path_factory.mktemp("kernels")
     objects = runtime_objects(folder, COMPILERS[0], FLAGS)
@@ -48,7 +45,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def torch_python() -> str:
+def torch_python():
     """An interpreter that has torch."""
     python = os.environ.get("CKPROF_TORCH_PYTHON", sys.executable)
     if subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode != 0:
@@ -56,7 +53,7 @@ def torch_python() -> str:
     return python
 
 
-def alternate(*commands: list[str]) -> list[float]:
+def alternate(*commands):
     """Let programs compute in turns; return the best rate of each."""
     children = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -77,11 +74,11 @@ def alternate(*commands: list[str]) -> list[float]:
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("dtype", ["fp32", "bf16"])
-def test_against_onednn(benchmark: Any, kernels: Path, torch_python: str, dtype: str, direction: str) -> None:
+def test_against_onednn(benchmark, kernels, torch_python, dtype, direction):
     script = Path(__file__).with_name("cpu_vendor.py")
     ratios = []
 
-    def measure() -> None:
+    def measure():
         for layer in LAYERS:
             arguments = [direction, dtype, *map(str, layer)]
             ours, theirs = alternate([str(kernels), *arguments], [torch_python, str(script), *arguments])

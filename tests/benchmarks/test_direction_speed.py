@@ -5,14 +5,11 @@ best depthwise instance at least 0.5 of the copy bandwidth, and no more memory f
 workspace and 200 MB.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -32,7 +29,7 @@ LARGE_TENSORS = 4 * (2 * 32 * 256 * 56 * 56 + 256 * 256)
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def programs(tmp_path_factory):
     """Folder of the programs that measure the machine."""
     folder = tmp_path_factory.mktemp("programs")
     for name in ("fma_peak", "copy_bandwidth"):
@@ -44,28 +41,28 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def measure(program: Path, *arguments: str) -> float:
+def measure(program, *arguments):
     threads = str(len(os.sched_getaffinity(0)))
     done = subprocess.run([program, threads, "0.5", *arguments], check=True, capture_output=True, text=True)
     return float(done.stdout)
 
 
-def best(report: dict[str, Any]) -> dict[str, Any]:
+def best(report):
     return next(outcome for outcome in report["problems"][0]["outcomes"] if outcome["rank"] == 1)
 
 
-def show(benchmark: Any, figures: dict[str, float]) -> None:
+def show(benchmark, figures):
     benchmark.extra_info.update(figures)
     print()
     for name, value in figures.items():
         print(f"{name:>26}: {value:.3f}")
 
 
-def test_directions_against_the_peak(benchmark: Any, bench_cache: Path, programs: Path) -> None:
-    figures: dict[str, float] = {}
+def test_directions_against_the_peak(benchmark, bench_cache, programs):
+    figures = {}
     peaks = [measure(programs / "fma_peak")]
 
-    def run() -> None:
+    def run():
         for direction, folder in LISTS.items():
             report = ckprof_json(
                 bench_cache, direction, "--conf", f"{folder}/tests/nhwgc_fp32", "--problem", PROBLEM,
@@ -81,11 +78,11 @@ def test_directions_against_the_peak(benchmark: Any, bench_cache: Path, programs
     show(benchmark, figures)
 
 
-def test_depthwise_against_copying(benchmark: Any, bench_cache: Path, programs: Path) -> None:
-    figures: dict[str, float] = {}
+def test_depthwise_against_copying(benchmark, bench_cache, programs):
+    figures = {}
     copies = [measure(programs / "copy_bandwidth", str(COPIED_BYTES))]
 
-    def run() -> None:
+    def run():
         report = ckprof_json(
             bench_cache, "fwd", "--conf", "forward/tests/ngchw_depthwise", "--problem", DEPTHWISE,
             "--filter", "fp32", "--cache", "warm",
@@ -100,7 +97,7 @@ def test_depthwise_against_copying(benchmark: Any, bench_cache: Path, programs: 
 
 
 @pytest.mark.parametrize("direction", LISTS)
-def test_peak_memory(benchmark: Any, bench_cache: Path, direction: str) -> None:
+def test_peak_memory(benchmark, bench_cache, direction):
     """The largest sum of the processes' proportional shares, seen every 20 ms; nothing is compiled."""
     arguments = (
         direction, "--conf", f"{LISTS[direction]}/tests/nhwgc_fp32", "--problem", LARGE, "--instance", "0",
@@ -112,7 +109,7 @@ def test_peak_memory(benchmark: Any, bench_cache: Path, direction: str) -> None:
     subprocess.run([*command[:3], "build", *arguments[:3], "--instance", "0"], env=environment, check=True)
     peak = 0
 
-    def run() -> None:
+    def run():
         nonlocal peak
         child = psutil.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while child.poll() is None:

@@ -1,7 +1,5 @@
 """What the harness costs beside a kernel of 10 ms in warm mode: at most 5 %."""
 
-from __future__ import annotations
-
 import statistics
 
 import pytest

@@ -4,11 +4,7 @@ Goals on 2 cores: cold at most 90 s, with CPU time / (cores x wall) of the build
 600 MB per compiler; warm at most 3 s beside the measuring itself.
 """
 
-from __future__ import annotations
-
 import time
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,10 +15,10 @@ pytestmark = pytest.mark.compiler
 LIST = "forward/tests/nhwgc_fp16"
 
 
-def test_main_job(benchmark: Any, tmp_path: Path) -> None:
-    figures: dict[str, float] = {}
+def test_main_job(benchmark, tmp_path):
+    figures = {}
 
-    def cold() -> None:
+    def cold():
         started = time.monotonic()
         build = ckprof_json(tmp_path, "fwd", "--conf", LIST)["build"]
         figures["cold_s"] = time.monotonic() - started

@@ -3,14 +3,10 @@
 Asking the 300 kernels of a library, and comparing what they say: at most 50 ms beyond loading it.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,8 +23,8 @@ from tests.parity.told_library import build_told_library
 KERNELS = 300
 
 
-def test_all_shipped_lists(benchmark: Any) -> None:
-    def call() -> None:
+def test_all_shipped_lists(benchmark):
+    def call():
         subprocess.run(
             [sys.executable, "-m", "ckprof", "parity", "--all"], check=True, stdout=subprocess.DEVNULL
         )
@@ -38,7 +34,7 @@ def test_all_shipped_lists(benchmark: Any) -> None:
 
 
 @pytest.mark.compiler
-def test_three_hundred_kernels_beyond_the_load(benchmark: Any, tmp_path: Path) -> None:
+def test_three_hundred_kernels_beyond_the_load(benchmark, tmp_path):
     manager = PluginManager()
     manager.load_all()
     registry = Registry(manager)
@@ -51,10 +47,10 @@ def test_three_hundred_kernels_beyond_the_load(benchmark: Any, tmp_path: Path) -
     computed = catalog_side(conversions, registry, with_keys=True)
     expected = replace(computed, entries=tuple(entry for entry in computed.entries if entry.key in texts))
 
-    def load_only() -> None:
+    def load_only():
         assert not query_instance_strings(library, [candidates[0].instance.key])[1]
 
-    def ask_all() -> None:
+    def ask_all():
         found = compare(expected, library_side(library, candidates, registry), registry.strings)
         assert found.matched == KERNELS
 
@@ -65,7 +61,7 @@ def test_three_hundred_kernels_beyond_the_load(benchmark: Any, tmp_path: Path) -
     benchmark.extra_info["beyond_load_ms"] = 1e3 * (benchmark.stats.stats.min - min(loads))
 
 
-def _timed(action: Any) -> float:
+def _timed(action):
     start = time.perf_counter()
     action()
     return time.perf_counter() - start

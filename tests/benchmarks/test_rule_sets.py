@@ -6,14 +6,10 @@ one. Two hyperthreads of one core cannot reach the last goal: what two independe
 is measured beside it.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,7 +22,6 @@ from ckprof.model.architecture import LATEST_API_LEVEL, find_architecture
 from ckprof.model.recipe import BuildRequest
 from ckprof.model.types import DataType
 from ckprof.plugin.protocols import RuleSetRequest
-from ckprof.plugin.registry import Registry
 
 ARCH = find_architecture("gfx942")
 DTYPES = (DataType.FP16, DataType.BF16, DataType.FP32)
@@ -44,7 +39,7 @@ print(time.perf_counter() - started)
 COMPUTE = "sum(i * i for i in range(6_000_000))"
 
 
-def enumerated(registry: Registry, keep_defects: bool) -> list[Any]:
+def enumerated(registry, keep_defects):
     request = RuleSetRequest(
         arch=ARCH, directions=("fwd",), ndims=(2, 3), dtypes=DTYPES, read_lists=shipped_list_reader(registry)
     )
@@ -55,19 +50,19 @@ def enumerated(registry: Registry, keep_defects: bool) -> list[Any]:
 
 
 @pytest.mark.parametrize("keep_defects", [False, True])
-def test_enumerate(benchmark: Any, registry: Registry, keep_defects: bool) -> None:
+def test_enumerate(benchmark, registry, keep_defects):
     candidates = benchmark(enumerated, registry, keep_defects)
     assert len(candidates) == (3100 if keep_defects else 2537)
 
 
 @pytest.mark.parametrize("state", ["empty", "unchanged"])
-def test_generate(benchmark: Any, registry: Registry, tmp_path: Path, state: str) -> None:
+def test_generate(benchmark, registry, tmp_path, state):
     candidates = enumerated(registry, False)
     target = next(t for t in registry.targets if t.embedded)
     recipe = target.recipe(BuildRequest(arch=ARCH.name))
     roots = iter(range(1000))
 
-    def generate(root: Path) -> Any:
+    def generate(root):
         return generate_tree(
             BuildDir(
                 root=root,
@@ -92,7 +87,7 @@ def test_generate(benchmark: Any, registry: Registry, tmp_path: Path, state: str
     assert len(tree.kernels) == len(candidates)
 
 
-def run_jit(cache: Path, jobs: int, kernels: int = 6, tile_m: int = 64) -> float:
+def run_jit(cache, jobs, kernels=6, tile_m=64):
     done = subprocess.run(
         [sys.executable, "-c", JIT, str(jobs), str(kernels), str(tile_m)],
         capture_output=True,
@@ -105,7 +100,7 @@ def run_jit(cache: Path, jobs: int, kernels: int = 6, tile_m: int = 64) -> float
     return float(done.stdout)
 
 
-def together(processes: int) -> float:
+def together(processes):
     started = time.perf_counter()
     running = [subprocess.Popen([sys.executable, "-c", COMPUTE]) for _ in range(processes)]
     assert not any(process.wait() for process in running)
@@ -113,8 +108,8 @@ def together(processes: int) -> float:
 
 
 @pytest.mark.compiler
-def test_jit(benchmark: Any, tmp_path: Path) -> None:
-    figures: dict[str, float] = {}
+def test_jit(benchmark, tmp_path):
+    figures = {}
     for jobs in (1, 2):
         cache = tmp_path / str(jobs)
         cache.mkdir()

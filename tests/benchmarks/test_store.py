@@ -4,16 +4,10 @@ Goals: at most 1 ms per outcome, on the disk; with 1,000,000 outcomes the best p
 at most 400 bytes per outcome without raw samples.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ckprof.store.attempt import Attempt
 from ckprof.store.shard import ShardWriter
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
@@ -24,10 +18,10 @@ KERNELS = 300
 
 
 @pytest.mark.parametrize("writer", [StoreWriter, ShardWriter])
-def test_appending_an_outcome(benchmark: Any, tmp_path: Path, writer: Any) -> None:
+def test_appending_an_outcome(benchmark, tmp_path, writer):
     numbers = iter(range(10**9))
 
-    def following() -> tuple[tuple[Attempt], dict[str, object]]:
+    def following():
         number = next(numbers)
         return (make_attempt(number % KERNELS, number, problem=make_problem(1 + number // KERNELS)),), {}
 
@@ -35,7 +29,7 @@ def test_appending_an_outcome(benchmark: Any, tmp_path: Path, writer: Any) -> No
         benchmark.pedantic(out.append, setup=following, rounds=2_000)
 
 
-def outcomes(rounds: int) -> Iterator[Attempt]:
+def outcomes(rounds):
     """Yield a million outcomes of 300 kernels, each measured in that many rounds on a problem."""
     kernels = [make_attempt(number) for number in range(KERNELS)]
     number = 0
@@ -54,7 +48,7 @@ def outcomes(rounds: int) -> Iterator[Attempt]:
 
 
 @pytest.mark.parametrize("rounds", [1, 5])
-def test_the_best_of_a_million(benchmark: Any, tmp_path: Path, rounds: int) -> None:
+def test_the_best_of_a_million(benchmark, tmp_path, rounds):
     path = tmp_path / "results.db"
     with StoreWriter(path) as writer:
         assert writer.append_many(outcomes(rounds)) == OUTCOMES

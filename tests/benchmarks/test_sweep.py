@@ -4,11 +4,7 @@ Goals: 100 problems x 300 kernels plan and resume in at most 1 s each; at most 1
 storing included; dropping slow kernels saves two thirds of exhaustive rounds, with the same best.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,7 +22,7 @@ KERNELS = 300
 
 
 @pytest.fixture(scope="module")
-def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
+def swept(tmp_path_factory):
     """Return the store of a finished sweep, and the milliseconds per outcome that it took."""
     path = tmp_path_factory.mktemp("swept") / "results.db"
     with StoreWriter(path) as writer:
@@ -35,14 +31,14 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
     return path, 1e3 * summary.wall_s / summary.attempts
 
 
-def test_planning_a_new_sweep(benchmark: Any) -> None:
+def test_planning_a_new_sweep(benchmark):
     kernels, problems = make_kernels(KERNELS), make_problems(PROBLEMS)
     plan = benchmark(plan_for, kernels, problems)
     assert plan.cells == PROBLEMS * KERNELS
 
 
 @pytest.mark.parametrize("built", [True, False])
-def test_going_on_with_a_sweep(benchmark: Any, swept: tuple[Path, float], built: bool) -> None:
+def test_going_on_with_a_sweep(benchmark, swept, built):
     kernels, problems = make_kernels(KERNELS), make_problems(PROBLEMS)
     if not built:
         kernels = [replace(one, object_digest=None) for one in kernels]
@@ -55,11 +51,11 @@ def test_going_on_with_a_sweep(benchmark: Any, swept: tuple[Path, float], built:
     assert not plan.open_rankings
 
 
-def test_deciding_after_each_outcome(benchmark: Any) -> None:
+def test_deciding_after_each_outcome(benchmark):
     """The rounds of one problem without a store; the time is that of all outcomes."""
     times = spread_times(KERNELS, 1)
 
-    def play() -> int:
+    def play():
         device = SimulatedDevice(times)
         run(Ranking(list(times), RoundOptions()), device)
         return len(device.samples)
@@ -67,8 +63,8 @@ def test_deciding_after_each_outcome(benchmark: Any) -> None:
     benchmark.extra_info["outcomes"] = benchmark(play)
 
 
-def test_time_saved_by_dropping_slow_kernels(benchmark: Any) -> None:
-    def savings() -> list[float]:
+def test_time_saved_by_dropping_slow_kernels(benchmark):
+    def savings():
         found = []
         for seed in range(20):
             times = spread_times(KERNELS, seed)

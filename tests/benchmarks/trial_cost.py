@@ -9,8 +9,6 @@ Trials of kernels that are verified as a whole, and brief ones, are counted apar
 only on a machine that does nothing else; messages, samples and launches do anywhere.
 """
 
-from __future__ import annotations
-
 import statistics
 import sys
 import time

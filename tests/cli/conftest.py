@@ -1,9 +1,6 @@
 """Plugins with a command, and folders of lists, for the tests of commands."""
 
-from __future__ import annotations
-
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -13,17 +10,17 @@ from .digging import PLUGIN
 
 
 @pytest.fixture
-def plugin(tmp_path: Path) -> Path:
+def plugin(tmp_path):
     path = tmp_path / "digging.py"
     path.write_text(PLUGIN)
     return path
 
 
 @pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def install(tmp_path, monkeypatch):
     """Install a distribution, as pip does."""
 
-    def install(name: str, modules: dict[str, str], entry_points: str, table: str = "") -> Path:
+    def install(name, modules, entry_points, table=""):
         site = tmp_path / f"site-{name}"
         files = {f"{module}.py": text for module, text in modules.items()}
         if table:

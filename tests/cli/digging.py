@@ -1,7 +1,5 @@
 """A command that a plugin brings, and its installation."""
 
-from __future__ import annotations
-
 PLUGIN = """\
 from ckprof import hookimpl
 from ckprof.errors import ExitCode, InputError
@@ -33,9 +31,7 @@ def ckprof_register(registry):
 """
 
 
-def install_dig(
-    install, table: str = '[dig]\ntask = "look up"\nsummary = "look below"\n', name: str = "diggers"
-):
+def install_dig(install, table='[dig]\ntask = "look up"\nsummary = "look below"\n', name="diggers"):
     module = f"{name}_package.commands"
     install(
         name,

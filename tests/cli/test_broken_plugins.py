@@ -1,9 +1,5 @@
 """What users see of plugins that break their contract: one message, and a traceback only with ``-v``."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from ckprof.cli.main import main
@@ -100,12 +96,12 @@ def ckprof_register(registry):
 
 
 @pytest.fixture
-def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def plugin(tmp_path, monkeypatch):
     """Write a plugin, and return what calls ckprof with it."""
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "hostile.py"
 
-    def call(source: str, *arguments: str) -> int:
+    def call(source, *arguments):
         path.write_text(PIPELINE + source)
         return main(["--plugin", str(path), *arguments])
 
@@ -114,7 +110,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_one_message_that_names_plugin_object_and_member(plugin, case, capsys, monkeypatch) -> None:
+def test_one_message_that_names_plugin_object_and_member(plugin, case, capsys, monkeypatch):
     source, command, said = CASES[case]
     if case == "render returns nothing":
         # the id is one pipeline's only
@@ -126,7 +122,7 @@ def test_one_message_that_names_plugin_object_and_member(plugin, case, capsys, m
     assert not shown.out
 
 
-def test_where_it_happened_is_shown_with_v(plugin, capsys) -> None:
+def test_where_it_happened_is_shown_with_v(plugin, capsys):
     source, command, _ = CASES["claims raises"]
     assert plugin(source, "-v", *command) == ExitCode.PLUGIN
     err = capsys.readouterr().err
@@ -134,7 +130,7 @@ def test_where_it_happened_is_shown_with_v(plugin, capsys) -> None:
     assert "ckprof/plugin/boundary.py" not in err
 
 
-def test_one_broken_list_of_a_tree_leaves_the_others_alone(plugin, tmp_path, capsys) -> None:
+def test_one_broken_list_of_a_tree_leaves_the_others_alone(plugin, tmp_path, capsys):
     folder = tmp_path / "tree" / "forward"
     folder.mkdir(parents=True)
     line = (conf_root() / LIST).read_text().splitlines()[0]
@@ -154,7 +150,7 @@ def ckprof_after_conversion(conversion):
 
 @pytest.mark.thorough
 @pytest.mark.compiler
-def test_a_kernel_that_says_something_else_than_its_pipeline(plugin, tmp_path, capsys, monkeypatch) -> None:
+def test_a_kernel_that_says_something_else_than_its_pipeline(plugin, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv(DISABLE_VARIABLE, "ckprof_plugins.pipelines.implicit_gemm")
     (tmp_path / "one_nhwgc_fp16.conf").write_text((conf_root() / LIST).read_text().splitlines()[0] + "\n")
     command = ("build", "fwd", "--conf", "one_nhwgc_fp16.conf", "--build-dir", "out")

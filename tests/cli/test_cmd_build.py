@@ -1,7 +1,5 @@
 """``ckprof build``: what is said of kernels that there are none of, and where the result lies."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,7 +28,7 @@ def test_kernels_that_break_a_rule_are_left_out(ckprof):
         assert called.out == "" and called.err.count("gfx90a has no wave grid") == 9
 
 
-def built(**made: object) -> tuple[ExitCode, str, str]:
+def built(**made):
     """Return the exit code of a build that gave this, and what was printed."""
     usual = {"rejected": (), "summary": BuildSummary(), "path": None, "code_objects": None}
     out, err = io.StringIO(), io.StringIO()
@@ -39,7 +37,7 @@ def built(**made: object) -> tuple[ExitCode, str, str]:
     return build_and_report(session, None, None), out.getvalue(), err.getvalue()
 
 
-def test_the_library_is_printed_or_else_the_folder_of_code_objects() -> None:
+def test_the_library_is_printed_or_else_the_folder_of_code_objects():
     assert built(path=Path("a.so"), code_objects=Path("co")) == (ExitCode.OK, "a.so\n", "")
     assert built(code_objects=Path("co")) == (ExitCode.OK, "co\n", "")
     assert built() == (ExitCode.FAILED, "", "")
@@ -55,6 +53,6 @@ def test_the_library_is_printed_or_else_the_folder_of_code_objects() -> None:
         (Status.COMPILE_ERROR, ExitCode.FAILED, "ckprof: compile_error: mine: why"),
     ],
 )
-def test_a_kernel_that_does_not_compile_fails_the_command(status, code, said) -> None:
+def test_a_kernel_that_does_not_compile_fails_the_command(status, code, said):
     rejected = Rejection(candidate=SimpleNamespace(name="mine"), status=status, reason="why")
     assert built(path=Path("a.so"), rejected=(rejected,)) == (code, "a.so\n", f"{said}\n")

@@ -1,7 +1,5 @@
 """``ckprof call``: one JSON object, whatever becomes of the run."""
 
-from __future__ import annotations
-
 import json
 
 import msgspec

@@ -1,7 +1,5 @@
 """``ckprof check-support``: what is shown of the answers of kernels, and of their model."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,10 +1,7 @@
 """``ckprof compare`` on stores."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +10,7 @@ from tests.measured import SLOW, Made, attempts, later, stored
 
 
 @pytest.fixture(scope="module")
-def stores(tmp_path_factory) -> Path:
+def stores(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stores")
     stored(folder / "old.db", Made(seed=1, noise=0.004))
     stored(folder / "processes.db", Made(seed=4, rounds=16, processes=4, noise=0.004))

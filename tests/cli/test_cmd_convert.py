@@ -1,7 +1,5 @@
 """``ckprof convert``: files, folders, checks, native lists, and what the file system does to them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

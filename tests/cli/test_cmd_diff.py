@@ -1,7 +1,5 @@
 """``ckprof diff``: what can be compared, and what is no instance."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.measured import Made, stored

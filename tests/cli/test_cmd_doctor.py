@@ -1,7 +1,5 @@
 """``ckprof doctor``: what targets find, plugins that are broken, the settings, and the exit code."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

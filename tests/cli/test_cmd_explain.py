@@ -1,7 +1,5 @@
 """``ckprof explain``: lines, places in files, and what is wrong with them."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """``ckprof generate``: what is written, for whom, and what is not."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """``ckprof inspect``: reports as they are shown, sorted, filtered and compared."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -110,12 +108,12 @@ def ckprof_register(registry):
         ("number", 4, "prepare returned an object of type int, expected"),
     ],
 )
-def test_inspections_ask_views_before_kernels_are_built(ckprof, tmp_path, mine, code, said) -> None:
+def test_inspections_ask_views_before_kernels_are_built(ckprof, tmp_path, mine, code, said):
     (tmp_path / "mine.py").write_text(PLUGIN)
     ckprof(*INSPECT, "--mine", mine, "--plugin", "mine.py").fails_with(code, said)
 
 
-def test_options_of_views_go_with_kernels_that_are_built(ckprof, tmp_path) -> None:
+def test_options_of_views_go_with_kernels_that_are_built(ckprof, tmp_path):
     (tmp_path / "mine.py").write_text(PLUGIN)
     (tmp_path / "build").mkdir()
     ckprof("inspect", "build", "--mine", "x", "--plugin", "mine.py").fails_with(

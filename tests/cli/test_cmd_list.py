@@ -1,7 +1,5 @@
 """``ckprof list instances``: rule sets, instances by hand, filters, formats, wrong calls."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``ckprof parity``: lock files that are written and compared with, and what else decides its exit code."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,16 +1,13 @@
 """``ckprof plugins``: what each plugin brings, and trials of one."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 from ckprof.cli.commands import command_table
 
 from .digging import PLUGIN, install_dig
 
 
-def test_plugins_are_listed_with_their_commands(ckprof, install, plugin: Path) -> None:
+def test_plugins_are_listed_with_their_commands(ckprof, install, plugin):
     install_dig(install)
     rows = {row["name"]: row for row in json.loads(ckprof("plugins", "--format", "json").out)}
     assert rows["diggers"]["commands"] == "dig" and rows["diggers"]["state"] == "active"
@@ -19,7 +16,7 @@ def test_plugins_are_listed_with_their_commands(ckprof, install, plugin: Path) -
     assert listed == {command.name for command in command_table()}
 
 
-def test_the_command_of_a_plugin_can_be_tried(ckprof, plugin: Path) -> None:
+def test_the_command_of_a_plugin_can_be_tried(ckprof, plugin):
     called = ckprof("plugins", "--plugin", plugin, "--check", plugin)
     assert called.code == 0 and "command 'dig'  adds its options" in called.out
     plugin.write_text(PLUGIN.replace("look below the surface", ""))
@@ -27,7 +24,7 @@ def test_the_command_of_a_plugin_can_be_tried(ckprof, plugin: Path) -> None:
     assert called.code == 4 and "task or summary is empty" in called.out
 
 
-def test_plugins_shows_the_objects_of_each(ckprof, tmp_path: Path) -> None:
+def test_plugins_shows_the_objects_of_each(ckprof, tmp_path):
     other = tmp_path / "again.py"
     other.write_text(
         "import ckprof\n"

@@ -1,7 +1,5 @@
 """``ckprof problems`` and ``--problem-set``."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,17 +1,14 @@
 """``ckprof results``: what stores hold, files and shards, damage, and what is removed."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from ckprof.model.outcome import Status
 from ckprof.model.problem_case import ProblemCase
-from ckprof.store.attempt import DEVICE_LOST, Attempt, Mark
+from ckprof.store.attempt import DEVICE_LOST, Mark
 from ckprof.store.shard import ShardWriter
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
@@ -20,7 +17,7 @@ from tests.measured import SESSION, Made, attempts, problems, stored
 from tests.store.test_baselines import measured
 
 
-def checked_and_lost(path: Path) -> str:
+def checked_and_lost(path):
     """Store a kernel whose launches were checked, and one beside which the device failed; return its name."""
     (first, second) = attempts(Made(problems=1, instances=2, rounds=1))
     check = replace(first.verification, launches=200, checked=190)
@@ -92,7 +89,7 @@ def store(tmp_path):
     return stored(tmp_path / "a.db", SMALL)
 
 
-def outcomes(path: Path) -> list[Attempt]:
+def outcomes(path):
     with Store(path) as store:
         return list(store)
 

@@ -1,7 +1,5 @@
 """``ckprof run``: what is planned, how results are delivered, and the exit code."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

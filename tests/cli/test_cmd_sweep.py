@@ -1,7 +1,5 @@
 """What ``ckprof sweep`` says in the end of kernels that it left out, and its exit code."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -90,7 +88,7 @@ def test_a_problem_that_ended_every_worker_is_no_outcome(tmp_path):
     assert code is ExitCode.TOOLCHAIN and "given up: killed" in lines
 
 
-def test_the_summary_says_which_bests_are_open_and_what_it_would_take() -> None:
+def test_the_summary_says_which_bests_are_open_and_what_it_would_take():
     clear = Standing(order=Order.CLEAR, first=1, processes=1)
     tie = Standing(order=Order.TIE, first=3, processes=1)
     rounds = Standing(order=Order.OPEN, first=4, processes=1, rounds=17)

@@ -1,7 +1,5 @@
 """Commands of packages and plugins: where they are listed, what is imported, what may be wrong with them."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys
@@ -16,7 +14,7 @@ from .digging import PLUGIN, install_dig
 ROOT = Path(__file__).parents[2]
 
 
-def test_an_installed_command_is_listed_without_importing_it(ckprof, install) -> None:
+def test_an_installed_command_is_listed_without_importing_it(ckprof, install):
     module = install_dig(install)
     called = ckprof("--help")
     assert "\n  dig            look below\n" in called.out and called.err == ""
@@ -28,18 +26,18 @@ def test_an_installed_command_is_listed_without_importing_it(ckprof, install) ->
     assert ckprof("dig", "--depth", "3").out == "dug dug dug \n"
 
 
-def test_without_a_table_the_name_alone_is_listed(ckprof, install) -> None:
+def test_without_a_table_the_name_alone_is_listed(ckprof, install):
     install_dig(install, table="")
     assert ckprof("--help").out.split("\nfurther commands:\n")[1].startswith("  dig\n")
     assert "Look below the surface." in ckprof("dig", "--help").out
 
 
-def test_commands_may_be_the_functions_of_a_module(ckprof, install) -> None:
+def test_commands_may_be_the_functions_of_a_module(ckprof, install):
     install("diggers", {"dig_package": PLUGIN}, "[ckprof.commands]\ndig = dig_package\n")
     assert ckprof("dig").out == "dug \n"
 
 
-def test_texts_of_others_are_no_control_sequences(ckprof, install, plugin: Path) -> None:
+def test_texts_of_others_are_no_control_sequences(ckprof, install, plugin):
     install_dig(install, '[dig]\ntask = "\\u001b[2J"\nsummary = "a\\n\\u001b[31mb"\n')
     out = ckprof("--help").out
     assert "\x1b" not in out and "\\u001b[31mb" in out
@@ -53,7 +51,7 @@ def test_texts_of_others_are_no_control_sequences(ckprof, install, plugin: Path)
 
 
 @pytest.mark.parametrize("table", ["[dig\n", "[dig]\nsummary = 1\n", '[dig]\nsumary = "x"\n', "dig = 3\n"])
-def test_a_broken_table_ends_its_own_commands_alone(ckprof, install, table: str) -> None:
+def test_a_broken_table_ends_its_own_commands_alone(ckprof, install, table):
     install_dig(install, table)
     assert "\n  dig\n" in ckprof("--help").out
     called = ckprof("dig")
@@ -63,7 +61,7 @@ def test_a_broken_table_ends_its_own_commands_alone(ckprof, install, table: str)
     assert called.code == 4 and "COMMANDS.toml" in called.out
 
 
-def test_what_is_no_command_is_said(ckprof, install) -> None:
+def test_what_is_no_command_is_said(ckprof, install):
     points = "[ckprof.commands]\ndig = odd_package:run\ndug = odd_package:none\ndag = odd_package\n"
     install("odd", {"odd_package": "def run(): ..."}, points)
     for name, what in (("dig", "expected Command"), ("dug", "no attribute 'none'"), ("dag", "add_arguments")):
@@ -71,7 +69,7 @@ def test_what_is_no_command_is_said(ckprof, install) -> None:
         assert called.code == 4 and "plugin odd: command" in called.err and what in called.err
 
 
-def test_a_name_that_exists_already_names_both_owners(ckprof, install, plugin: Path, monkeypatch) -> None:
+def test_a_name_that_exists_already_names_both_owners(ckprof, install, plugin, monkeypatch):
     install_dig(install)
     install_dig(install, name="miners")
     called = ckprof("dig")
@@ -86,7 +84,7 @@ def test_a_name_that_exists_already_names_both_owners(ckprof, install, plugin: P
     assert called.code == 4 and "diggers and" in called.err and "digging.py" in called.err
 
 
-def test_the_name_of_a_command_of_the_core_is_taken(ckprof, tmp_path: Path, install) -> None:
+def test_the_name_of_a_command_of_the_core_is_taken(ckprof, tmp_path, install):
     path = tmp_path / "other_run.py"
     path.write_text(PLUGIN.replace('name="dig"', 'name="run"'))
     called = ckprof("--plugin", path, "run")
@@ -97,7 +95,7 @@ def test_the_name_of_a_command_of_the_core_is_taken(ckprof, tmp_path: Path, inst
     assert ckprof("--help").out.count("\n  run ") == 1
 
 
-def test_a_package_that_is_needed_is_named(ckprof, install) -> None:
+def test_a_package_that_is_needed_is_named(ckprof, install):
     install_dig(install, '[dig]\nsummary = "look below"\nneeds = ["shovels"]\n')
     assert "\n  dig            look below\n" in ckprof("--help").out
     for arguments in (["dig"], ["dig", "--help"]):
@@ -106,14 +104,14 @@ def test_a_package_that_is_needed_is_named(ckprof, install) -> None:
         assert called.err == "ckprof: dig needs the shovels package, which is not installed\n"
 
 
-def test_packages_without_the_folder_have_no_commands(monkeypatch) -> None:
+def test_packages_without_the_folder_have_no_commands(monkeypatch):
     import ckprof_plugins
 
     monkeypatch.setattr(ckprof_plugins, "FEATURE_PACKAGES", ("shovels",))
     assert {command.owner for command in command_table()} == {"ckprof"}
 
 
-def test_each_command_of_ckprof_says_what_it_is_for() -> None:
+def test_each_command_of_ckprof_says_what_it_is_for():
     from ckprof.cli.commands import TASKS
 
     for command in command_table():
@@ -121,7 +119,7 @@ def test_each_command_of_ckprof_says_what_it_is_for() -> None:
             assert command.task in TASKS and command.summary, command.name
 
 
-def test_a_malformed_table_of_a_package_is_one_line(ckprof, tmp_path: Path, monkeypatch) -> None:
+def test_a_malformed_table_of_a_package_is_one_line(ckprof, tmp_path, monkeypatch):
     import ckprof_plugins
 
     (tmp_path / "extract").mkdir()
@@ -134,9 +132,9 @@ def test_a_malformed_table_of_a_package_is_one_line(ckprof, tmp_path: Path, monk
         assert len(called.err.splitlines()) == 1
 
 
-def constants() -> dict[str, set[int]]:
+def constants():
     """Return the names in ``SCHEMA = ...`` of the code, and the versions that stand beside them."""
-    found: dict[str, set[int]] = {}
+    found = {}
     for path in [*(ROOT / "ckprof").rglob("*.py"), *(ROOT / "plugins").rglob("*.py")]:
         values, text = {}, path.read_text()
         # most files need not be parsed

@@ -1,11 +1,8 @@
 """Where text goes, and how far something is: one line on a terminal, few lines elsewhere."""
 
-from __future__ import annotations
-
 import io
 import json
 import time
-from collections.abc import Callable
 
 import pytest
 
@@ -22,21 +19,21 @@ NAME = kernel_name(
 
 
 class Clock:
-    def __init__(self) -> None:
+    def __init__(self):
         self.now = 1000.0
 
-    def __call__(self) -> float:
+    def __call__(self):
         return self.now
 
 
-def of_width(monkeypatch: pytest.MonkeyPatch, width: int) -> tuple[ProgressLine, io.StringIO]:
+def of_width(monkeypatch, width):
     monkeypatch.setattr(console, "terminal_width", lambda stream: width)
     stream = io.StringIO()
     return ProgressLine(stream, rewritten=True), stream
 
 
 @pytest.mark.parametrize("width", [20, 80, 120])
-def test_a_terminal_gets_one_line_that_fits(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+def test_a_terminal_gets_one_line_that_fits(monkeypatch, width):
     line, stream = of_width(monkeypatch, width)
     for attempt in range(50):
         line.show(f"sweep: 0/3 rankings, {attempt} attempts; at most 46 left, 2 s; best 0.03 ms", NAME)
@@ -49,14 +46,14 @@ def test_a_terminal_gets_one_line_that_fits(monkeypatch: pytest.MonkeyPatch, wid
         assert drawn[0].endswith(" nhwgc_2d_compv3_256x256x32_filter1x1_stride1_pad0")
 
 
-def test_it_is_cleared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_cleared_once(monkeypatch):
     line, stream = of_width(monkeypatch, 80)
     line.clear()
     assert stream.getvalue() == ""
 
 
 @pytest.mark.parametrize(("seconds", "most"), [(60, 7), (3600, 361)])
-def test_a_pipe_gets_few_lines_with_whole_names(seconds: int, most: int) -> None:
+def test_a_pipe_gets_few_lines_with_whole_names(seconds, most):
     clock, stream = Clock(), io.StringIO()
     line = ProgressLine(stream, rewritten=False, clock=clock)
     line.begin("build", at_once=True)
@@ -70,9 +67,7 @@ def test_a_pipe_gets_few_lines_with_whole_names(seconds: int, most: int) -> None
 
 
 @pytest.mark.parametrize("rewritten", [False, True])
-def test_a_step_that_takes_long_is_repeated_with_its_time(
-    monkeypatch: pytest.MonkeyPatch, rewritten: bool
-) -> None:
+def test_a_step_that_takes_long_is_repeated_with_its_time(monkeypatch, rewritten):
     monkeypatch.setattr("ckprof.cli.console._BEAT_S", 0.001)
     clock, stream = Clock(), io.StringIO()
     line = ProgressLine(stream, rewritten=rewritten, clock=clock)
@@ -89,7 +84,7 @@ def test_a_step_that_takes_long_is_repeated_with_its_time(
     assert rewritten or before == "build (42 s)\nbuild (2 min)\n", "ten seconds apart"
 
 
-def test_what_is_over_soon_is_not_worth_a_line() -> None:
+def test_what_is_over_soon_is_not_worth_a_line():
     clock, stream = Clock(), io.StringIO()
     line = ProgressLine(stream, rewritten=False, clock=clock)
     line.begin("build", at_once=False)
@@ -104,15 +99,15 @@ def test_what_is_over_soon_is_not_worth_a_line() -> None:
     assert stream.getvalue() == "build: 9/10, at most 2 min left\n"
 
 
-def printed(verbosity: int, do: Callable[[Console], None]) -> tuple[str, str]:
+def printed(verbosity, do):
     """Return what is printed on standard output and standard error."""
     out, err = io.StringIO(), io.StringIO()
     do(Console(verbosity, out=out, err=err))
     return out.getvalue(), err.getvalue()
 
 
-def test_results_and_messages_go_where_they_belong() -> None:
-    def say(console: Console) -> None:
+def test_results_and_messages_go_where_they_belong():
+    def say(console):
         console.detail("detail")
         console.info("info")
         console.warning("warn\x1bed")
@@ -129,13 +124,13 @@ def test_results_and_messages_go_where_they_belong() -> None:
     assert printed(1, say) == (out, f"detail\ninfo\n{quiet}half way\n")
 
 
-def test_a_table_has_its_raw_values_in_json_and_results_are_collected() -> None:
+def test_a_table_has_its_raw_values_in_json_and_results_are_collected():
     table = Table([Column("ms", lambda row: row, align="decimal", form=".2g")], [1.2345])
     out, _ = printed(0, lambda console: console.table(table, "json"))
     assert json.loads(out) == [{"ms": 1.2345}]
     assert printed(0, lambda console: console.table(table, "table"))[0].split() == ["ms", "----", "1.2"]
 
-    def collect(console: Console) -> None:
+    def collect(console):
         with console.collected() as parts:
             console.result("inside")
         console.result(f"collected {parts.getvalue()}")
@@ -143,7 +138,7 @@ def test_a_table_has_its_raw_values_in_json_and_results_are_collected() -> None:
     assert printed(0, collect) == ("collected inside\n", "")
 
 
-def test_a_full_disk_is_an_error_of_results_but_not_of_messages() -> None:
+def test_a_full_disk_is_an_error_of_results_but_not_of_messages():
     full = io.TextIOWrapper(io.FileIO("/dev/full", "w"), write_through=True)
     console = Console(out=full, err=full)
     console.info("nobody reads this")

@@ -1,7 +1,5 @@
 """What a conversion is said to have done: as a table, as JSON and as annotations."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -3,8 +3,6 @@
 Each row of a table is a case: what is called, the exit code, and what is said.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """What users read of what happens while a command works."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

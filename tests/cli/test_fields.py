@@ -33,7 +33,7 @@ class Paint:
     brand: str = field(metadata=option("whose", flag="-b --brand"))
     secret: int = 7
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         if self.coats > 9:
             raise UsageError("too many coats")
 
@@ -44,13 +44,13 @@ class Job:
     coats: int = field(default=1, metadata=same_option(Paint, "coats"))
 
 
-def parser(**options: object) -> CommandParser:
+def parser(**options):
     made = CommandParser(prog="paint")
     add_fields(made, Paint, **options)
     return made
 
 
-def paint(*words: str) -> Paint:
+def paint(*words):
     return chosen(parser().parse_all(["--brand", "b", *words]), Paint)
 
 

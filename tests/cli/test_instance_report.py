@@ -1,7 +1,5 @@
 """Instances, and what was left out, as they are printed and exported."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

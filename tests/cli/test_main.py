@@ -1,10 +1,7 @@
 """The command line as a whole: help, versions, plugins with commands, exit codes."""
 
-from __future__ import annotations
-
 import re
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -51,7 +48,7 @@ def test_the_command_help(ckprof):
     assert "did you mean 'run'?" in ckprof("help", "rnu").err
 
 
-def test_what_goes_wrong_in_it_has_an_exit_code(ckprof, plugin: Path) -> None:
+def test_what_goes_wrong_in_it_has_an_exit_code(ckprof, plugin):
     called = ckprof("--plugin", plugin, "dig", "--depth", "-1")
     assert called.code == 3 and called.err == "ckprof: there is nothing above\n"
     called = ckprof("--plugin", plugin, "dig", "--depth", "10")
@@ -62,7 +59,7 @@ def test_what_goes_wrong_in_it_has_an_exit_code(ckprof, plugin: Path) -> None:
     assert called.code == 2 and "unknown command 'digg'; did you mean 'dig'?" in called.err
 
 
-def test_a_plugin_of_the_command_line_has_a_command(ckprof, plugin: Path) -> None:
+def test_a_plugin_of_the_command_line_has_a_command(ckprof, plugin):
     called = ckprof("--plugin", plugin, "--help")
     group = called.out.split("\nlook up:\n")[1].split("\n\n")[0]
     assert called.code == 0 and "\n  dig            look below the surface" in group
@@ -75,7 +72,7 @@ def test_a_plugin_of_the_command_line_has_a_command(ckprof, plugin: Path) -> Non
     assert "--quiet" in shown and "ckprof dig --depth 3" in shown
 
 
-def test_a_plugin_of_the_settings_has_a_command(ckprof, plugin: Path, tmp_path: Path) -> None:
+def test_a_plugin_of_the_settings_has_a_command(ckprof, plugin, tmp_path):
     (tmp_path / "ckprof.toml").write_text(f'plugins = ["{plugin.name}"]\n')
     assert "\n  dig " in ckprof("--help").out
     assert ckprof("dig").out == "dug \n"
@@ -95,7 +92,7 @@ def signals():
         signal.signal(number, handler)
 
 
-def test_a_signal_ends_the_command_and_further_ones_change_nothing_but_ctrl_c(signals) -> None:
+def test_a_signal_ends_the_command_and_further_ones_change_nothing_but_ctrl_c(signals):
     signals.check()
     assert (signals.requested, signals.exit_code) == (False, 0)
     with pytest.raises(Interrupted, match="SIGHUP"):
@@ -109,8 +106,8 @@ def test_a_signal_ends_the_command_and_further_ones_change_nothing_but_ctrl_c(si
     signal.raise_signal(signal.SIGINT)
 
 
-def test_the_first_signal_is_a_request_once_something_has_begun(signals) -> None:
-    said: list[str] = []
+def test_the_first_signal_is_a_request_once_something_has_begun(signals):
+    said = []
     signals.begin(said.append)
     signals.begin(pytest.fail)
     signal.raise_signal(signal.SIGTERM)
@@ -121,7 +118,7 @@ def test_the_first_signal_is_a_request_once_something_has_begun(signals) -> None
         signal.raise_signal(signal.SIGTERM)
 
 
-def test_what_must_be_done_as_a_whole_is_interrupted_by_the_second_signal_alone(signals) -> None:
+def test_what_must_be_done_as_a_whole_is_interrupted_by_the_second_signal_alone(signals):
     with signals.deferred():
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(Interrupted):
@@ -130,7 +127,7 @@ def test_what_must_be_done_as_a_whole_is_interrupted_by_the_second_signal_alone(
         signal.raise_signal(signal.SIGINT)
 
 
-def test_signals_that_are_ignored_stay_so() -> None:
+def test_signals_that_are_ignored_stay_so():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with StopSignals() as signals:

@@ -1,7 +1,5 @@
 """What users get wrong with matrix products is said with what to do, before anything is built or written."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -18,13 +16,13 @@ ONE = ["--problem", "64x64x64"]
 TILE = ["--instance-spec", "tile=64x64x32,waves=2x2x1,mma=16x16x32,gemm_pipeline=compv3"]
 
 
-def write_catalog(path: Path) -> None:
+def write_catalog(path):
     head = {"variant": "gemm", "ndim_spatial": 0, "layout": "rcr", "datatype": "fp16"}
     path.write_text(json.dumps({**head, "instances": [RECORD]}, indent=1))
 
 
 @pytest.fixture(autouse=True)
-def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def catalog(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_catalog(Path("one.json"))
     Path("cut.json").write_text(Path("one.json").read_text()[:300])
@@ -70,9 +68,7 @@ def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_mistakes_are_said(
-    arguments: list[str], code: int, parts: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_are_said(arguments, code, parts, capsys):
     before = set(Path().iterdir())
     assert main(["run", "gemm", *arguments, "--json", "report.json"]) == code
     said = capsys.readouterr()
@@ -82,7 +78,7 @@ def test_mistakes_are_said(
     assert set(Path().iterdir()) == before
 
 
-def test_a_place_of_references_that_there_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_place_of_references_that_there_is_not(capsys):
     assert main(["run", "gemm", "--conf", "one.json", "--reference", "gpu", *ONE]) == 2
     assert "unknown value 'gpu' (known: auto, host, device)" in capsys.readouterr().err
 
@@ -96,9 +92,7 @@ def test_a_place_of_references_that_there_is_not(capsys: pytest.CaptureFixture[s
         (["convert", "gemm/universal/rcr_fp16", "-o", "/dev/full"], 3, "/dev/full: cannot write: No space"),
     ],
 )
-def test_mistakes_with_other_commands(
-    arguments: list[str], code: int, part: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_with_other_commands(arguments, code, part, capsys):
     before = set(Path().iterdir())
     assert main(arguments) == code
     assert part in capsys.readouterr().err

@@ -1,11 +1,8 @@
 """Options that messages, help texts and documents name exist, for the command that they are named with."""
 
-from __future__ import annotations
-
 import argparse
 import ast
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -44,7 +41,7 @@ OTHER_FILES = {
 WHOLE = pytest.mark.skipif(not EVERY_PACKAGE, reason="options of a package that is not installed are named")
 
 
-def text_of(node: ast.AST) -> str | None:
+def text_of(node):
     """The text of a constant or an f-string; what is filled in becomes ``…``."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else None
@@ -57,12 +54,12 @@ def text_of(node: ast.AST) -> str | None:
 
 
 @cache
-def texts(path: Path) -> tuple[tuple[int, str], ...]:
+def texts(path):
     """Lines and texts of a document, or the strings of a module."""
     return tuple(_texts(path))
 
 
-def _texts(path: Path) -> Iterator[tuple[int, str]]:
+def _texts(path):
     if path.suffix != ".py":
         known = {command.name for command in COMMANDS}
         for number, line in enumerate(path.read_text().splitlines(), 1):
@@ -81,16 +78,16 @@ def _texts(path: Path) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno + index, line) for index, line in enumerate(text.splitlines()))
 
 
-def files() -> list[Path]:
+def files():
     modules = (path for name in ("ckprof", "converters", "plugins") for path in (ROOT / name).rglob("*.py"))
     pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "plugins").glob("*/docs/*.md")]
     named = [*sorted(modules), *sorted(pages), ROOT / "README.md"]
     return [path for path in named if path not in OTHER_FILES and "tests" not in path.parts]
 
 
-def of_parser(parser: argparse.ArgumentParser) -> set[str]:
+def of_parser(parser):
     """Options of a parser and of the commands below it."""
-    found: set[str] = set()
+    found = set()
     for action in parser._actions:
         found |= {option for option in action.option_strings if option.startswith("--")}
         if isinstance(action, argparse._SubParsersAction):
@@ -99,9 +96,9 @@ def of_parser(parser: argparse.ArgumentParser) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def options() -> dict[str, set[str]]:
+def options():
     """Command -> its options."""
-    found: dict[str, set[str]] = {}
+    found = {}
 
     class Built(Exception):
         """The parser is complete."""
@@ -109,7 +106,7 @@ def options() -> dict[str, set[str]]:
     with pytest.MonkeyPatch.context() as patch:
         for command in COMMANDS:
 
-            def take(self: CommandParser, arguments: object, name: str = command.name) -> None:
+            def take(self, arguments, name=command.name):
                 (commands,) = (a for a in self._actions if isinstance(a, argparse._SubParsersAction))
                 found[name] = of_parser(commands.choices[name]) | {"--version"}
                 raise Built
@@ -121,7 +118,7 @@ def options() -> dict[str, set[str]]:
 
 
 @WHOLE
-def test_every_option_that_is_named_exists(options: dict[str, set[str]]) -> None:
+def test_every_option_that_is_named_exists(options):
     known = set().union(*options.values())
     unknown = {
         f"{path.relative_to(ROOT)}:{line}: {option}"
@@ -134,7 +131,7 @@ def test_every_option_that_is_named_exists(options: dict[str, set[str]]) -> None
 
 
 @WHOLE
-def test_an_option_that_is_named_with_a_command_is_one_of_its_own(options: dict[str, set[str]]) -> None:
+def test_an_option_that_is_named_with_a_command_is_one_of_its_own(options):
     wrong = set()
     calls = 0
     for path in files():

@@ -1,13 +1,10 @@
 """One name has one meaning: what an option is called says what it takes, whichever command has it."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import importlib
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +12,7 @@ import pytest
 import plugins
 from ckprof.cli.main import StopSignals
 from ckprof.cli.parser import CommandParser
-from ckprof.cli.session import Session, open_session
+from ckprof.cli.session import open_session
 from tests.called import COMMANDS, EVERY_PACKAGE
 from tests.cases import each
 
@@ -118,12 +115,12 @@ SAME = {"PATH": "FILE", "DIR": "FILE", "ID": "NAME", "TYPE": "NAME", "K": "N"}
 
 
 @pytest.fixture(scope="module")
-def session() -> Iterator[Session]:
+def session():
     with StopSignals() as signals:
         yield open_session(signals, verbosity=0, config=None, plugins=())
 
 
-def parser_of(name: str, session: Session) -> CommandParser:
+def parser_of(name, session):
     command = next(command for command in COMMANDS if command.name == name)
     parser = CommandParser(prog=f"ckprof {name}")
     command.load(session).add_arguments(parser, session)
@@ -131,8 +128,8 @@ def parser_of(name: str, session: Session) -> CommandParser:
     return parser
 
 
-def options(session: Session) -> dict[str, list[tuple[str, argparse.Action]]]:
-    found: dict[str, list[tuple[str, argparse.Action]]] = defaultdict(list)
+def options(session):
+    found = defaultdict(list)
     for command in COMMANDS:
         for action in parser_of(command.name, session).all_actions():
             for spelling in action.option_strings:
@@ -141,7 +138,7 @@ def options(session: Session) -> dict[str, list[tuple[str, argparse.Action]]]:
     return found
 
 
-def kind(action: argparse.Action) -> str:
+def kind(action):
     """Return what is typed after the option."""
     if action.nargs == 0:
         return "nothing"
@@ -149,12 +146,12 @@ def kind(action: argparse.Action) -> str:
     return SAME.get(shown, shown)
 
 
-def words(action: argparse.Action) -> str:
+def words(action):
     """Return what an option is said to be, without its default, and whether it may be repeated."""
     return re.sub(r"( |^)\((default|repeatable)\b.*", "", str(action.help), flags=re.DOTALL)
 
 
-def test_what_is_said_to_be_repeatable_adds_to_what_was_typed(session: Session) -> None:
+def test_what_is_said_to_be_repeatable_adds_to_what_was_typed(session):
     found = {
         f"{name} {spelling}": action
         for spelling, actions in options(session).items()
@@ -174,7 +171,7 @@ def test_what_is_said_to_be_repeatable_adds_to_what_was_typed(session: Session) 
     assert not once
 
 
-def test_the_same_option_takes_the_same_and_says_the_same(session: Session) -> None:
+def test_the_same_option_takes_the_same_and_says_the_same(session):
     found = options(session)
     for spelling, actions in found.items():
         if not spelling.startswith("--"):
@@ -187,7 +184,7 @@ def test_the_same_option_takes_the_same_and_says_the_same(session: Session) -> N
 
 
 @pytest.mark.skipif(not EVERY_PACKAGE, reason="commands that others differ from are not installed")
-def test_nothing_is_excused_that_needs_no_excuse(session: Session) -> None:
+def test_nothing_is_excused_that_needs_no_excuse(session):
     found = options(session)
     for spelling, own in WORDS_OF_THEIR_OWN.items():
         described = {(words(action), kind(action)) for _, action in found[spelling]}
@@ -198,7 +195,7 @@ def test_nothing_is_excused_that_needs_no_excuse(session: Session) -> None:
             assert its and its != others, f"{command} {spelling} is described as elsewhere"
 
 
-def test_the_time_of_a_kernel_and_of_a_whole_command_have_names_of_their_own(session: Session) -> None:
+def test_the_time_of_a_kernel_and_of_a_whole_command_have_names_of_their_own(session):
     found = options(session)
     assert {"run", "sweep"} & {name for name, _ in found["--budget"]} == {"sweep"}
     assert {name for name, _ in found["--max-time"]} == {"run"}
@@ -208,7 +205,7 @@ def test_the_time_of_a_kernel_and_of_a_whole_command_have_names_of_their_own(ses
 
 
 @each(command=COMMANDS)
-def test_commands_with_many_options_show_first_what_most_need(command, session: Session) -> None:
+def test_commands_with_many_options_show_first_what_most_need(command, session):
     parser = parser_of(command.name, session)
     shown = [action for action in parser._actions if action.help != argparse.SUPPRESS]
     own = [action for action in shown if action.option_strings[:1] != ["-h"]]
@@ -227,14 +224,14 @@ def test_commands_with_many_options_show_first_what_most_need(command, session: 
     assert hidden and all(action.option_strings[0] in everything for action in hidden)
 
 
-def test_help_all_shows_the_rest(ckprof) -> None:
+def test_help_all_shows_the_rest(ckprof):
     short, full = (ckprof("run", word).out for word in ("--help", "--help-all"))
     assert "--instance-spec" in full and "--instance-spec" not in short and "--no-pad-m" not in full
     assert len(short.splitlines()) < len(full.splitlines()) / 2
     assert "--conf FILE" in short and "examples:" in short
 
 
-def test_commands_stand_together_by_task(ckprof) -> None:
+def test_commands_stand_together_by_task(ckprof):
     text = ckprof("--help").out
     tasks = list(dict.fromkeys(command.task for command in COMMANDS))
     places = [text.index(f"\n{task}:\n") for task in tasks]
@@ -244,7 +241,7 @@ def test_commands_stand_together_by_task(ckprof) -> None:
         assert max(start for start in places if start < place) == places[tasks.index(command.task)]
 
 
-def test_documents_name_no_option_that_is_gone() -> None:
+def test_documents_name_no_option_that_is_gone():
     gone = ("--max-time 2h", "--engine xdl")
     for path in Path(__file__).parents[2].glob("docs/*.md"):
         text = path.read_text()

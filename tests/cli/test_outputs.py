@@ -1,7 +1,5 @@
 """What CI services get: files in several formats, names that last, annotations, and errors as reports."""
 
-from __future__ import annotations
-
 import io
 import shutil
 from pathlib import Path
@@ -29,7 +27,7 @@ def checkout(tmp_path, monkeypatch):
     return folder
 
 
-def write(folder: Path, lines: list[str]) -> Path:
+def write(folder, lines):
     path = folder / "lists" / "nhwgc_fp16.conf"
     path.write_text("\n".join(lines) + "\n")
     return path
@@ -146,7 +144,7 @@ def test_wrong_usage_leaves_no_report(ckprof, tmp_path):
     assert (done.code, (tmp_path / "r.xml").exists()) == (2, False)
 
 
-def fail() -> str:
+def fail():
     raise ValueError("broken format")
 
 
@@ -156,12 +154,12 @@ def streams():
 
 
 @pytest.fixture
-def delivery(streams) -> Delivery:
+def delivery(streams):
     out, err = streams
     return Delivery(SimpleNamespace(console=Console(out=out, err=err), signals=StopSignals()))
 
 
-def test_a_failing_format_costs_itself(delivery, streams, tmp_path) -> None:
+def test_a_failing_format_costs_itself(delivery, streams, tmp_path):
     assert delivery.write(tmp_path / "out.json", lambda: "{}")
     delivery.show(fail, lambda: "the table")
     assert (tmp_path / "out.json").read_text() == "{}"
@@ -171,7 +169,7 @@ def test_a_failing_format_costs_itself(delivery, streams, tmp_path) -> None:
         delivery.finish()
 
 
-def test_a_failing_file_leaves_the_table(delivery, streams, tmp_path) -> None:
+def test_a_failing_file_leaves_the_table(delivery, streams, tmp_path):
     assert not delivery.write(tmp_path / "absent" / "out.json", lambda: "{}")
     delivery.show(lambda: "the table", fail)
     assert "the table" in streams[0].getvalue()
@@ -179,7 +177,7 @@ def test_a_failing_file_leaves_the_table(delivery, streams, tmp_path) -> None:
         delivery.finish()
 
 
-def test_reports_that_cannot_be_written_are_found_first(tmp_path: Path) -> None:
+def test_reports_that_cannot_be_written_are_found_first(tmp_path):
     with pytest.raises(InputError, match="there is no folder"):
         check_report(tmp_path / "absent" / "out.json")
     assert not (tmp_path / "absent").exists()

@@ -1,7 +1,5 @@
 """What people mistype, and what a shell is told when it asks for completions, as argcomplete's scripts do."""
 
-from __future__ import annotations
-
 import builtins
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Which problems a command is told to run, and how."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.errors import ExitCode

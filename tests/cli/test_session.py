@@ -1,7 +1,5 @@
 """What commands work with: settings, messages, and names that help texts show."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.cli.main import StopSignals

@@ -1,7 +1,5 @@
 """``--layout``, ``--dtype`` and ``--ndim``: those of the operation that a command names, whichever it is."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,10 +1,7 @@
 """What short commands load: a kind of plugin objects that a command does not use costs it nothing."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -67,7 +64,7 @@ _NOT_FOR_PARSING = (
 )
 
 
-def modules_of(program: str, folder: Path) -> list[str]:
+def modules_of(program, folder):
     """Return the modules that a program has loaded at its end, with a file each."""
     code = f"import sys\ntry:\n    {program}\nfinally:\n    print(*sys.modules, sep='\\n', file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder)
@@ -79,20 +76,20 @@ def modules_of(program: str, folder: Path) -> list[str]:
     ("command", "used"),
     [("convert forward/tests/nhwgc_fp16", "ckprof_converters.converter"), ("list targets", "ckprof_plugins")],
 )
-def test_a_command_loads_what_it_uses(command: str, used: str, tmp_path: Path) -> None:
+def test_a_command_loads_what_it_uses(command, used, tmp_path):
     loaded = modules_of(f"from ckprof.cli.main import main; main({command.split()!r})", tmp_path)
     assert used in loaded
     others = _OTHERS[command.split()[0]]
     assert not [name for name in loaded if name.startswith(others)]
 
 
-def not_for_parsing(loaded: list[str]) -> list[str]:
+def not_for_parsing(loaded):
     """Return the modules that no parser needs; what announces options is needed."""
     announcing = (".plugin", ".instance_spec")
     return [name for name in loaded if name.startswith(_NOT_FOR_PARSING) and not name.endswith(announcing)]
 
 
-def test_help_needs_no_objects_of_plugins(tmp_path: Path) -> None:
+def test_help_needs_no_objects_of_plugins(tmp_path):
     program = """from ckprof.cli.main import main
     from contextlib import suppress
     for command in ("build", "call", "check-support", "run", "sweep"):
@@ -103,13 +100,13 @@ def test_help_needs_no_objects_of_plugins(tmp_path: Path) -> None:
     assert not_for_parsing(loaded) == []
 
 
-def test_the_list_of_commands_loads_neither_plugins_nor_options(tmp_path: Path) -> None:
+def test_the_list_of_commands_loads_neither_plugins_nor_options(tmp_path):
     loaded = modules_of("from ckprof.cli.main import main; main(['--help'])", tmp_path)
     others = ("ckprof.plugin.manager", "ckprof.option", "ckprof.model.types", "ckprof_plugins.", "msgspec")
     assert [name for name in loaded if name.startswith((*others, "importlib.metadata"))] == []
 
 
-def test_the_package_loads_what_is_used_of_it(tmp_path: Path) -> None:
+def test_the_package_loads_what_is_used_of_it(tmp_path):
     loaded = modules_of("import ckprof", tmp_path)
     heavy = ("ckprof.model.types", "ckprof.option", "ckprof.plugin.manager", "ckprof_plugins", "msgspec")
     assert [name for name in loaded if name.startswith(heavy)] == []

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ckprof.compare.change import Change, Shift, Verdict, judge_pairs, judge_visits
+from ckprof.compare.change import Verdict, judge_pairs, judge_visits
 from ckprof.compare.options import ChangePolicy
 from ckprof.compare.visits import Visits
 
@@ -24,9 +23,9 @@ Mask = NDArray[np.bool_]
 Generator = np.random.Generator
 
 #: scatter of a trial of one round, and of three
-ONE_ROUND: Final = 0.01
-THREE_ROUNDS: Final = 0.0058
-FALSE: Final = (Verdict.FASTER, Verdict.SLOWER)
+ONE_ROUND = 0.01
+THREE_ROUNDS = 0.0058
+FALSE = (Verdict.FASTER, Verdict.SLOWER)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,10 +38,10 @@ class Shape:
     new: int = 3
 
     @property
-    def rows(self) -> tuple[int, int]:
+    def rows(self):
         return self.problems, self.kernels
 
-    def __str__(self) -> str:
+    def __str__(self):
         passes = f"{self.old}" if self.old == self.new else f"{self.old} and {self.new}"
         return f"{self.problems} x {self.kernels}, {passes} passes"
 
@@ -53,14 +52,14 @@ InTime = Callable[[Generator, int], Array]
 OfRows = Callable[[Generator, Array], Array]
 
 
-def quiet(generator: Generator, count: int) -> Array:
+def quiet(generator, count):
     return np.zeros(count)
 
 
-def spells(slower: float, share: float, length: float) -> InTime:
+def spells(slower, share, length):
     """The machine is slower for spells of some visits, this share of the time."""
 
-    def noise(generator: Generator, count: int) -> Array:
+    def noise(generator, count):
         found, visit = np.zeros(count), 0
         while visit < count:
             visit += int(generator.exponential(length * (1 - share) / share)) + 1
@@ -72,14 +71,14 @@ def spells(slower: float, share: float, length: float) -> InTime:
     return noise
 
 
-def another_job(generator: Generator, count: int) -> Array:
+def another_job(generator, count):
     return np.where(generator.random(count) < 0.03, np.log(generator.uniform(1.2, 1.6, count)), 0.0)
 
 
-def walk(memory: float) -> InTime:
+def walk(memory):
     """The machine's speed wanders by 3 %, and forgets within that many visits."""
 
-    def noise(generator: Generator, count: int) -> Array:
+    def noise(generator, count):
         kept, level, found = math.exp(-1 / memory), generator.normal(0, 0.03), np.empty(count)
         for visit in range(count):
             level = kept * level + math.sqrt(1 - kept**2) * generator.normal(0, 0.03)
@@ -89,32 +88,32 @@ def walk(memory: float) -> InTime:
     return noise
 
 
-def step(generator: Generator, count: int) -> Array:
+def step(generator, count):
     return np.where(np.arange(count) >= generator.integers(0, count), 0.05, 0.0)
 
 
-def two_states(share: float, size: float, chance: float) -> OfRows:
+def two_states(share, size, chance):
     """A share of the kernels is slower in some processes."""
 
-    def noise(generator: Generator, times: Array) -> Array:
+    def noise(generator, times):
         rows = generator.random(times.shape[:2]) < share
         return size * (rows[:, :, None] & (generator.random(times.shape) < chance))
 
     return noise
 
 
-def noisy_rows(generator: Generator, times: Array) -> Array:
+def noisy_rows(generator, times):
     sigma = np.exp(generator.normal(math.log(0.01), 1.0, times.shape[:2]))
     return sigma[:, :, None] * generator.normal(0, 1, times.shape)
 
 
-def noisy_problems(generator: Generator, times: Array) -> Array:
+def noisy_problems(generator, times):
     problems, _, visits = times.shape
     sigma = np.where(generator.random(problems) < 0.1, 0.10, 0.003)
     return sigma[:, None, None] * generator.normal(0, 1, (problems, 1, visits))
 
 
-def of_small_kernels(generator: Generator, times: Array) -> Array:
+def of_small_kernels(generator, times):
     """Kernels of 5 to 25 us on an H200: 0.7 % from process to process, some more and some less."""
     problems, _, visits = times.shape
     sigma = 0.007 * np.exp(generator.normal(0, 0.4, times.shape[:2]))
@@ -122,7 +121,7 @@ def of_small_kernels(generator: Generator, times: Array) -> Array:
     return sigma[:, :, None] * generator.normal(0, 1, times.shape) + shared
 
 
-def heavy_tails(generator: Generator, times: Array) -> Array:
+def heavy_tails(generator, times):
     return 0.01 * generator.standard_t(2, times.shape)
 
 
@@ -148,7 +147,7 @@ class Machine:
     missing: float = 0.0
 
 
-def simulate(generator: Generator, shape: Shape, machine: Machine, change: Array | None = None) -> Visits:
+def simulate(generator, shape, machine, change=None):
     """Return two sides, measured one after the other, pass by pass.
 
     :param change: by how much each row is slower on the new side.
@@ -174,7 +173,7 @@ def simulate(generator: Generator, shape: Shape, machine: Machine, change: Array
     return Visits(times=times, canaries=canaries, old=shape.old)
 
 
-def judged(visits: Visits, policy: ChangePolicy | None = None) -> tuple[dict[tuple[int, int], Change], Shift]:
+def judged(visits, policy=None):
     """Return the changes of the rows that both sides have, by problem and kernel."""
     changes, shift = judge_visits(visits, policy or ChangePolicy(), same_clock=True)
     both = np.all([np.isfinite(visits.times[..., side]).any(axis=-1) for side in visits.sides], axis=0)
@@ -197,16 +196,7 @@ class Figures:
     shifted: float
 
 
-def figures(
-    machine: Machine,
-    shape: Shape,
-    repetitions: int,
-    *,
-    factor: float = 1.0,
-    changed: Callable[[Generator, Shape], Mask] | None = None,
-    seed: int = 1,
-    settle: bool = False,
-) -> Figures:
+def figures(machine, shape, repetitions, *, factor=1.0, changed=None, seed=1, settle=False):
     """Compare simulated sides.
 
     :param changed: which rows are slower by the factor.
@@ -234,7 +224,7 @@ def figures(
     )
 
 
-def _settled(generator: Generator, machine: Machine, most: int = 20) -> Verdict:
+def _settled(generator, machine, most=20):
     """Return the verdict about a row that did not change after pairs of processes, as settling has it."""
     times = np.zeros((1, 1, 2 * most)) + machine.sigma * generator.normal(0, 1, (1, 1, 2 * most))
     if machine.of_rows is not None:
@@ -249,22 +239,22 @@ def _settled(generator: Generator, machine: Machine, most: int = 20) -> Verdict:
     return Verdict.UNCLEAR
 
 
-def tenth(generator: Generator, shape: Shape) -> Mask:
+def tenth(generator, shape):
     return generator.random(shape.rows) < 0.1
 
 
-def first_rows(count: int) -> Callable[[Generator, Shape], Mask]:
+def first_rows(count):
     return lambda generator, shape: np.broadcast_to(np.arange(shape.kernels) < count, shape.rows)
 
 
-def one_problem(generator: Generator, shape: Shape) -> Mask:
+def one_problem(generator, shape):
     return np.broadcast_to(np.arange(shape.problems)[:, None] == 0, shape.rows)
 
 
 #: kernels follow the machine between not at all and wholly
-PARTLY: Final = (0.0, 1.0)
+PARTLY = (0.0, 1.0)
 #: what the machine does while nothing changes
-MACHINES: Final[Mapping[str, Machine]] = {
+MACHINES = {
     "1 % of independent noise": Machine(),
     "8 % slower, 10 % of the time": Machine(in_time=spells(0.08, 0.10, 4)),
     "8 % slower, 30 % of the time": Machine(in_time=spells(0.08, 0.30, 4)),
@@ -286,14 +276,14 @@ MACHINES: Final[Mapping[str, Machine]] = {
     "a fifth of the trials missing": Machine(missing=0.2),
 }
 #: kernels that scatter as those of an H200 do; by how much canaries do beside them is assumed
-SMALL_KERNELS: Final = {
+SMALL_KERNELS = {
     f"small kernels of an H200, canaries of {canary:.1%}": Machine(
         sigma=0.0, of_rows=of_small_kernels, canary=canary
     )
     for canary in (0.001, 0.01)
 }
 #: of :data:`MACHINES`, those whose canaries say what the machine does, while kernels follow it in part
-FOLLOWED: Final = (
+FOLLOWED = (
     "8 % slower, 10 % of the time",
     "8 % slower, 30 % of the time",
     "another job, 20 to 60 %, 3 % of the time",
@@ -301,14 +291,14 @@ FOLLOWED: Final = (
     "a clock 5 % lower from some visit on",
     "the new side's machine 5 % slower",
 )
-SHAPES: Final = (
+SHAPES = (
     *(Shape(problems=p, kernels=k) for p, k in ((1, 3), (1, 30), (2, 3), (3, 5), (20, 3))),
     *(Shape(old=a, new=b) for a, b in ((2, 2), (5, 5), (2, 5))),
     *(Shape(problems=1, kernels=k, old=2, new=2) for k in (3, 30)),
 )
 
 
-def kinds() -> dict[str, tuple[Machine, Shape]]:
+def kinds():
     """Return all kinds of noise without a change, by name."""
     found = {name: (machine, Shape()) for name, machine in MACHINES.items()}
     for name in FOLLOWED:
@@ -323,7 +313,7 @@ def kinds() -> dict[str, tuple[Machine, Shape]]:
     return found
 
 
-def print_power(repetitions: int) -> None:
+def print_power(repetitions):
     """Print how much of what changed is found with three passes of three rounds."""
     for what, changed in (("a tenth", tenth), ("26 of 30", first_rows(26)), ("one problem", one_problem)):
         for factor in (1.05, 1.1):
@@ -331,7 +321,7 @@ def print_power(repetitions: int) -> None:
             print(f"{what} {factor - 1:+.0%}: {one.found:.0%} found, {one.false:.3%} of the others false")
 
 
-def main() -> None:
+def main():
     """Print the table, or with ``power`` what is found."""
     if sys.argv[1:] == ["power"]:
         print_power(20)

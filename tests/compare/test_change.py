@@ -1,7 +1,5 @@
 """Verdicts: of simulated sides, whose truth is known, and of pairs."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -38,14 +36,14 @@ POLICY = ChangePolicy()
 TWO_STATES = 0.05
 
 
-def test_nothing_changed_and_nothing_is_called_changed() -> None:
+def test_nothing_changed_and_nothing_is_called_changed():
     wrong = [name for name, one in MACHINES.items() if figures(one, Shape(), 2).false]
     assert not wrong
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("part", range(4))
-def test_rates_of_false_verdicts_are_small(part: int) -> None:
+def test_rates_of_false_verdicts_are_small(part):
     wrong = []
     for name, (machine, shape) in list(kinds().items())[part::4]:
         found = figures(machine, shape, 60)
@@ -56,14 +54,14 @@ def test_rates_of_false_verdicts_are_small(part: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", kinds())
-def test_rates_of_false_verdicts(name: str) -> None:
+def test_rates_of_false_verdicts(name):
     machine, shape = kinds()[name]
     found = figures(machine, shape, 1000, seed=9)
     assert found.false <= 0.001
     assert found.with_false <= (TWO_STATES if "two states" in name else 0.01)
 
 
-def test_kernels_with_two_states_are_settled() -> None:
+def test_kernels_with_two_states_are_settled():
     machine = Machine(of_rows=MACHINES["2 % of the rows in two states"].of_rows)
     assert figures(machine, Shape(), 15, settle=True).with_false == 0.0
 
@@ -80,7 +78,7 @@ def test_kernels_with_two_states_are_settled() -> None:
         (Shape(problems=1, kernels=3), first_rows(3), 1.30, 1.0),
     ],
 )
-def test_what_changed_is_found(shape: Shape, changed, factor: float, least: float) -> None:
+def test_what_changed_is_found(shape, changed, factor, least):
     """With 1 % of noise and three passes of three rounds; no unchanged row is touched."""
     found = figures(Machine(sigma=THREE_ROUNDS), shape, 4, factor=factor, changed=changed)
     assert found.found >= least
@@ -88,7 +86,7 @@ def test_what_changed_is_found(shape: Shape, changed, factor: float, least: floa
 
 
 @pytest.mark.parametrize(("machine", "most"), [*zip(SMALL_KERNELS.values(), (0.3, 0.45), strict=True)])
-def test_small_kernels_that_did_not_change_are_settled(machine: Machine, most: float) -> None:
+def test_small_kernels_that_did_not_change_are_settled(machine, most):
     """Those that changed by as much as is of interest are called the same in one case of twenty at most."""
     shape = Shape(problems=32, kernels=18)
     assert figures(machine, shape, 8).unclear <= most
@@ -99,7 +97,7 @@ def test_small_kernels_that_did_not_change_are_settled(machine: Machine, most: f
     assert same / (4 * 32 * 18) <= 0.05
 
 
-def test_without_canaries_a_shift_of_all_rows_is_a_verdict_of_its_own() -> None:
+def test_without_canaries_a_shift_of_all_rows_is_a_verdict_of_its_own():
     for factor, shifted in ((1.15, 1.0), (1 / 1.15, 1.0), (1.01, 0.0)):
         found = figures(Machine(canaries=()), Shape(), 4, factor=factor, changed=first_rows(30))
         assert (found.shifted, found.found) == (shifted, 0.0)
@@ -112,7 +110,7 @@ def test_without_canaries_a_shift_of_all_rows_is_a_verdict_of_its_own() -> None:
     assert [row for row, one in verdicts.items() if one.verdict is Verdict.SLOWER] == [(3, 4)]
 
 
-def test_another_clock_explains_nothing() -> None:
+def test_another_clock_explains_nothing():
     visits = simulate(np.random.default_rng(2), Shape(), Machine(), np.full((20, 30), math.log(1.15)))
     for same_clock in (True, False):
         changes, shift = judge_visits(visits, POLICY, same_clock=same_clock)
@@ -121,7 +119,7 @@ def test_another_clock_explains_nothing() -> None:
         assert {one.verdict for one in changes} == {Verdict.SLOWER}
 
 
-def row_by_row(visits: Visits, policy: ChangePolicy) -> dict[tuple[int, int], Change]:
+def row_by_row(visits, policy):
     """Every row as the documentation has it, one after the other."""
     visits, least = visits.undisturbed(), math.log(1 + policy.min_change)
     found, changes, sizes = contrasts(visits, visits.sides), {}, {}
@@ -170,9 +168,7 @@ def row_by_row(visits: Visits, policy: ChangePolicy) -> dict[tuple[int, int], Ch
     return changes
 
 
-def passes_needed(
-    nearest: float, farthest: float, sigma: float, visits: int, policy: ChangePolicy
-) -> int | None:
+def passes_needed(nearest, farthest, sigma, visits, policy):
     """Passes until the nearest end is surely beyond the least change of interest, or the farthest within."""
     least, needed = math.log(1 + policy.min_change), []
     for room, share in (
@@ -201,7 +197,7 @@ def passes_needed(
         (5, 3, 3, Machine(sigma=1e-4, canaries=())),
     ],
 )
-def test_verdicts_are_those_of_each_row_by_itself(seed, old, new, machine) -> None:
+def test_verdicts_are_those_of_each_row_by_itself(seed, old, new, machine):
     chance = np.random.default_rng(seed)
     shape = Shape(problems=6, kernels=12, old=old, new=new)
     sizes = chance.choice([0.0, 0.0, 0.018, 0.03, 0.06, -0.06, 0.1, -0.4], shape.rows)
@@ -223,7 +219,7 @@ def test_verdicts_are_those_of_each_row_by_itself(seed, old, new, machine) -> No
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 6])
-def test_a_shift_of_all_rows_is_beyond_what_chance_shows(count: int) -> None:
+def test_a_shift_of_all_rows_is_beyond_what_chance_shows(count):
     """One row: the means of both sides, and what remains of the visits with two degrees of freedom less."""
     for size in np.linspace(-0.2, 0.2, 41):
         times = (
@@ -242,7 +238,7 @@ def test_a_shift_of_all_rows_is_beyond_what_chance_shows(count: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["1 % of independent noise", "noise by row, 0.3 to 3 %"])
-def test_intervals_hold_the_truth(name: str) -> None:
+def test_intervals_hold_the_truth(name):
     held = total = 0
     for seed in range(5):
         generator = np.random.default_rng(seed)
@@ -254,7 +250,7 @@ def test_intervals_hold_the_truth(name: str) -> None:
     assert 0.95 <= held / total <= 0.995
 
 
-def test_one_visit_of_a_side_gives_no_verdict() -> None:
+def test_one_visit_of_a_side_gives_no_verdict():
     times = np.array([[[0.0, 0.01, 1.0], [0.0, np.nan, 1.0]]])
     some = Visits(times=times, canaries=np.zeros((0, 1, 3)), old=2)
     changes, _ = judge_visits(some, POLICY, same_clock=True)
@@ -266,7 +262,7 @@ def test_one_visit_of_a_side_gives_no_verdict() -> None:
     assert judge_visits(nothing, POLICY, same_clock=True)[0] == []
 
 
-def test_rows_keep_their_order_where_visits_are_disturbed() -> None:
+def test_rows_keep_their_order_where_visits_are_disturbed():
     visits = simulate(np.random.default_rng(5), Shape(problems=4, kernels=3), Machine())
     visits.canaries[0, 1, 0] += 1.0
     visits.times[1, 1, 1:3] = np.nan  # this row has only the disturbed visit
@@ -276,7 +272,7 @@ def test_rows_keep_their_order_where_visits_are_disturbed() -> None:
     assert changes[1, 0].visits == 2
 
 
-def test_exact_times_have_verdicts() -> None:
+def test_exact_times_have_verdicts():
     """An emulated device takes the same cycles in every pass."""
     times = np.zeros((2, 3, 4))
     times[0, 0, 2:] = math.log(1.05)
@@ -287,7 +283,7 @@ def test_exact_times_have_verdicts() -> None:
     assert shift.log_ratio == 0.0 and not shift.unexplained
 
 
-def test_more_passes_settle_what_is_unclear() -> None:
+def test_more_passes_settle_what_is_unclear():
     shape = Shape(problems=10, kernels=10)
     size = np.full(shape.rows, math.log(1.045))
     before, _ = judged(simulate(np.random.default_rng(6), shape, Machine(), size))
@@ -301,7 +297,7 @@ def test_more_passes_settle_what_is_unclear() -> None:
     assert settled >= len(after) / 2
 
 
-def test_pairs_have_verdicts() -> None:
+def test_pairs_have_verdicts():
     slower, same, unclear, faster, one = judge_pairs(
         [
             [0.10, 0.11, 0.09, 0.10, 0.105],
@@ -329,7 +325,7 @@ def test_pairs_have_verdicts() -> None:
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.sampled_from([0.001, 0.02, 0.2]))
-def test_the_rate_of_false_discoveries_is_scipys(p_values: list[float], rate: float) -> None:
+def test_the_rate_of_false_discoveries_is_scipys(p_values, rate):
     kept = kept_by_rate(np.array(p_values), np.ones(len(p_values), bool), rate)
     adjusted = scipy.stats.false_discovery_control(p_values, method="bh")
     for one, p_value in zip(kept, adjusted, strict=True):
@@ -337,7 +333,7 @@ def test_the_rate_of_false_discoveries_is_scipys(p_values: list[float], rate: fl
             assert one == (p_value <= rate)
 
 
-def test_what_is_not_tested_counts_for_nothing() -> None:
+def test_what_is_not_tested_counts_for_nothing():
     tested = np.array([True, False, False])
     assert kept_by_rate(np.array([0.02, 0.0, 1.0]), tested, 0.02).tolist() == [True, False, False]
 
@@ -345,7 +341,7 @@ def test_what_is_not_tested_counts_for_nothing() -> None:
 @pytest.mark.parametrize(
     ("count", "old", "number"), [(4, 2, 2), (6, 3, 9), (7, 2, 20), (10, 5, 40), (24, 11, 40)]
 )
-def test_other_splits(count: int, old: int, number: int) -> None:
+def test_other_splits(count, old, number):
     found = splits(count, old, seed=0)
     assert len(found) == number
     ways = {frozenset((frozenset(one.tolist()), frozenset(other.tolist()))) for one, other in found}

@@ -1,16 +1,14 @@
 """Comparisons of made-up measurements, whose truth is known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from statistics import geometric_mean
 
 import pytest
 
 from ckprof.compare.change import Verdict
-from ckprof.compare.compare import Comparison, compare
+from ckprof.compare.compare import compare
 from ckprof.compare.options import FailOn
-from ckprof.compare.side import Side, side_of
+from ckprof.compare.side import side_of
 from ckprof.model.outcome import Status
 from ckprof.store.attempt import Mark
 from tests.measured import TOOLCHAIN, Made, attempts, later
@@ -19,20 +17,20 @@ OLD = Made(seed=1, noise=0.004)
 NEW = Made(seed=2, noise=0.004, session=later())
 
 
-def side(made: Made, label: str = "x.db") -> Side:
+def side(made, label="x.db"):
     return side_of(label, attempts(made))
 
 
-def compared(old: Made = OLD, new: Made = NEW) -> Comparison:
+def compared(old=OLD, new=NEW):
     return compare(side(old, "old.db"), side(new, "new.db"))
 
 
-def failing_on(comparison: Comparison, *reasons: FailOn) -> list[str]:
+def failing_on(comparison, *reasons):
     """Return why a comparison fails that is asked to fail on these."""
     return replace(comparison, policy=replace(comparison.policy, fail_on=reasons)).failures
 
 
-def test_the_same_kernels_are_the_same() -> None:
+def test_the_same_kernels_are_the_same():
     comparison = compared()
     assert comparison.verdicts[Verdict.SAME] == 12
     assert comparison.failures == []
@@ -42,7 +40,7 @@ def test_the_same_kernels_are_the_same() -> None:
     assert low < 1.0 < high
 
 
-def test_a_slower_kernel_is_found_and_fails() -> None:
+def test_a_slower_kernel_is_found_and_fails():
     comparison = compared(new=replace(NEW, factor=lambda p, i: 1.2 if (p, i) == (1, 2) else 1.0))
     (row,) = comparison.with_verdict(Verdict.SLOWER)
     assert row.change is not None
@@ -52,7 +50,7 @@ def test_a_slower_kernel_is_found_and_fails() -> None:
     assert failing_on(comparison, FailOn.STATUS) == []
 
 
-def test_the_best_that_changed() -> None:
+def test_the_best_that_changed():
     first = side(OLD)
     problem = next(iter(first.by_problem))
     best = first.best(problem)
@@ -66,7 +64,7 @@ def test_the_best_that_changed() -> None:
     assert changed.old_best_now == pytest.approx(3 * best.time_ms / runner_up.time_ms, rel=0.03)
 
 
-def test_the_geometric_mean_is_that_of_the_bests() -> None:
+def test_the_geometric_mean_is_that_of_the_bests():
     comparison = compared(new=replace(NEW, factor=lambda p, i: 0.5))
     assert comparison.geometric_mean is not None
     expected = geometric_mean(one.new.time_ms / one.old.time_ms for one in comparison.problems)
@@ -74,7 +72,7 @@ def test_the_geometric_mean_is_that_of_the_bests() -> None:
     assert comparison.geometric_mean[0] == pytest.approx(0.5, rel=0.02)
 
 
-def test_wrong_numbers_always_fail() -> None:
+def test_wrong_numbers_always_fail():
     comparison = compared(
         new=replace(NEW, failing=lambda p, i: Status.WRONG_RESULT if (p, i) == (0, 0) else None)
     )
@@ -84,19 +82,19 @@ def test_wrong_numbers_always_fail() -> None:
 
 
 @pytest.mark.parametrize("status", [Status.UNSUPPORTED, Status.RUN_ERROR])
-def test_kernels_that_stopped_to_work(status: Status) -> None:
+def test_kernels_that_stopped_to_work(status):
     comparison = compared(new=replace(NEW, failing=lambda p, i: status if (p, i) == (0, 0) else None))
     assert comparison.failures == ["1 failing"]
     assert failing_on(comparison, FailOn.SLOWER) == []
 
 
-def test_kernels_that_work_now_are_no_failure() -> None:
+def test_kernels_that_work_now_are_no_failure():
     comparison = compared(old=replace(OLD, failing=lambda p, i: Status.RUN_ERROR if i == 0 else None))
     assert len(comparison.status_changes) == 3
     assert comparison.failures == []
 
 
-def test_rows_of_one_side_only() -> None:
+def test_rows_of_one_side_only():
     comparison = compared(new=replace(NEW, instances=3))
     assert len(comparison.only_old) == 3
     assert failing_on(comparison, FailOn.MISSING) == ["3 missing"]
@@ -105,7 +103,7 @@ def test_rows_of_one_side_only() -> None:
     assert failing_on(back, FailOn.MISSING) == []
 
 
-def test_what_changed_besides_the_times() -> None:
+def test_what_changed_besides_the_times():
     comparison = compared(
         new=replace(
             NEW, toolchain=replace(TOOLCHAIN, compiler="clang 22.0"), session=later(ckprof_version="1.1")
@@ -128,19 +126,19 @@ def test_what_changed_besides_the_times() -> None:
         (("-g", "-O3", "-w"), "none but these", "-g -w"),
     ],
 )
-def test_flags_are_named_that_differ(flags: tuple[str, ...], old: str, new: str) -> None:
+def test_flags_are_named_that_differ(flags, old, new):
     changed = compared(new=replace(NEW, toolchain=replace(TOOLCHAIN, flags=flags))).what_changed
     assert [(one.old, one.new) for one in changed if one.name == "toolchain.flags"] == [(old, new)]
 
 
-def test_other_operands_are_named_but_compare() -> None:
+def test_other_operands_are_named_but_compare():
     (seeded,) = [one for one in compared(new=replace(NEW, operand_seed=3)).what_changed if "seed" in one.name]
     assert (seeded.name, seeded.old, seeded.new, seeded.rows) == ("method.seed", "0", "3", 12)
     assert not seeded.incomparable
 
 
-def test_files_of_plugins_and_cpus_are_named_where_sessions_say_them() -> None:
-    def seen(cpus: int, **sources: str) -> dict[str, object]:
+def test_files_of_plugins_and_cpus_are_named_where_sessions_say_them():
+    def seen(cpus, **sources):
         return {"host": {"cores": cpus}, "sources": sources}
 
     old = replace(OLD, session=replace(OLD.session, environment=seen(8, ckprof="a" * 40, mine="b" * 40)))
@@ -154,12 +152,12 @@ def test_files_of_plugins_and_cpus_are_named_where_sessions_say_them() -> None:
     assert "sources.mine" in silent and not {"sources.ckprof", "host.cpus"} & silent
 
 
-def test_another_device_is_marked() -> None:
+def test_another_device_is_marked():
     comparison = compared(new=replace(NEW, device=replace(OLD.device, model="Model 8")))
     assert [one.name for one in comparison.what_changed if one.incomparable] == ["device.model"]
 
 
-def test_the_latest_measurement_of_a_kernel_counts() -> None:
+def test_the_latest_measurement_of_a_kernel_counts():
     upgraded = replace(NEW, toolchain=replace(TOOLCHAIN, compiler="clang 22.0"), factor=lambda p, i: 2.0)
     both = side_of("both", [*attempts(OLD), *attempts(upgraded)])
     comparison = compare(side(OLD), both)
@@ -167,8 +165,8 @@ def test_the_latest_measurement_of_a_kernel_counts() -> None:
     assert comparison.verdicts[Verdict.SLOWER] == 12
 
 
-def test_rounds_that_others_disturbed_count_where_there_are_no_others() -> None:
-    def busy(numbers: set[int]) -> Side:
+def test_rounds_that_others_disturbed_count_where_there_are_no_others():
+    def busy(numbers):
         made = (
             replace(
                 one,

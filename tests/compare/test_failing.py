@@ -1,7 +1,5 @@
 """What fails a comparison is decided once: exit code and all formats say the same of the same sides."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -12,14 +10,13 @@ from xml.etree import ElementTree
 import pytest
 
 from ckprof.compare.change import Verdict
-from ckprof.compare.compare import Comparison, compare
+from ckprof.compare.compare import compare
 from ckprof.compare.options import FailOn
 from ckprof.compare.side import side_of
 from ckprof.model.outcome import Status
 from ckprof.report.ci_formats import render_comparison_github, render_comparison_junit
 from ckprof.report.comparison_data import render_csv, render_json
 from ckprof.report.comparison_text import comparison_document
-from ckprof.store.attempt import Attempt
 from ckprof.store.writer import StoreWriter
 from tests.cases import each
 from tests.measured import Made, attempts, later
@@ -42,7 +39,7 @@ CHANGES = {
 ASKED = [(), *combinations(FailOn, 1), (FailOn.SLOWER, FailOn.STATUS), tuple(FailOn)]
 
 
-def changed(what: str) -> list[Attempt]:
+def changed(what):
     """Return what the new side has measured."""
     measured = list(attempts(CHANGES[what]))
     left_out = measured[-1].key if what == "missing" else None
@@ -50,13 +47,13 @@ def changed(what: str) -> list[Attempt]:
 
 
 @pytest.fixture(scope="module", params=CHANGES)
-def change(request: pytest.FixtureRequest) -> tuple[str, Comparison]:
+def change(request):
     old, new = side_of("old.db", attempts(OLD)), side_of("new.db", changed(request.param))
     return request.param, compare(old, new)
 
 
 @each(asked=ASKED)
-def test_all_formats_say_whether_it_fails(change: tuple[str, Comparison], asked: tuple[FailOn, ...]) -> None:
+def test_all_formats_say_whether_it_fails(change, asked):
     what, compared = change
     comparison = replace(compared, policy=replace(compared.policy, fail_on=asked))
     reasons = {reason.value for reason in asked}
@@ -84,7 +81,7 @@ def test_all_formats_say_whether_it_fails(change: tuple[str, Comparison], asked:
         assert line in text.replace("\\", "")
 
 
-def test_the_changes_are_what_they_are_called(change: tuple[str, Comparison]) -> None:
+def test_the_changes_are_what_they_are_called(change):
     what, comparison = change
     found = {verdict.value for verdict in Verdict if comparison.verdicts[verdict]} - {"same"}
     found |= {"missing"} if comparison.only_old else set()
@@ -94,7 +91,7 @@ def test_the_changes_are_what_they_are_called(change: tuple[str, Comparison]) ->
 
 
 @pytest.mark.parametrize("what", ["slower", "unclear", "missing", "shift", "wrong"])
-def test_exit_codes_and_reports_agree(ckprof, tmp_path, what: str) -> None:
+def test_exit_codes_and_reports_agree(ckprof, tmp_path, what):
     for name, measured in (("old.db", attempts(OLD)), ("new.db", changed(what))):
         with StoreWriter(tmp_path / name) as writer:
             writer.append_many(measured)

@@ -1,7 +1,5 @@
 """Sides of comparisons: stores, a tag of one, other files, and what is none."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,21 +23,21 @@ MAIN, BRANCH = (
 
 
 @pytest.fixture(scope="module")
-def session() -> Session:
+def session():
     manager = PluginManager()
     manager.load_all()
     return Session(settings=Settings(), manager=manager, tell=lambda event: None)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
+def store(tmp_path):
     with StoreWriter(tmp_path / "both.db") as writer:
         for made in (MAIN, BRANCH):
             writer.append_many(attempts(made))
     return tmp_path / "both.db"
 
 
-def test_a_tag_is_what_stands_behind_the_last_at(tmp_path, monkeypatch) -> None:
+def test_a_tag_is_what_stands_behind_the_last_at(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("me@home.db").touch()
     for name, path, tag in (
@@ -53,7 +51,7 @@ def test_a_tag_is_what_stands_behind_the_last_at(tmp_path, monkeypatch) -> None:
         assert split_tag(name) == (Path(path), tag), name
 
 
-def test_a_store_is_read_whole_or_by_tag(session, store) -> None:
+def test_a_store_is_read_whole_or_by_tag(session, store):
     whole = read_input(session, store)
     assert (whole.label, len(whole.rows), len(whole.sessions)) == (str(store), 2, 2)
     for tag, made in (("main", MAIN), ("branch", BRANCH)):
@@ -65,7 +63,7 @@ def test_a_store_is_read_whole_or_by_tag(session, store) -> None:
     assert [*input_baselines(store)] == []
 
 
-def test_what_is_no_input_is_told(session, store, tmp_path) -> None:
+def test_what_is_no_input_is_told(session, store, tmp_path):
     (tmp_path / "text.db").write_text("hello")
     for name, said in (
         ("both.db@other", "nothing was measured with the tag 'other'"),
@@ -77,7 +75,7 @@ def test_what_is_no_input_is_told(session, store, tmp_path) -> None:
         assert name.partition("@")[0] in str(told.value) and told.value.exit_code is ExitCode.INPUT
 
 
-def test_a_direction_leaves_the_rows_of_others_out(session) -> None:
+def test_a_direction_leaves_the_rows_of_others_out(session):
     found = [
         replace(one, key=replace(one.key, operation=replace(one.key.operation, direction=direction)))
         for direction, made in (("fwd", MADE), ("bwd_data", replace(MADE, session=later())))

@@ -1,7 +1,5 @@
 """Rounds, a run, a store and a comparison of the same measurements name the same winner, time and ties."""
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import replace
@@ -15,7 +13,7 @@ from ckprof.measure.round_times import Timing
 from ckprof.measure.rounds import Ranking, RoundOptions
 from ckprof.model.outcome import Outcome, RoundTime, Status, Verification
 from ckprof.model.ranking import ranking, summarise
-from ckprof.store.attempt import Attempt, Mark
+from ckprof.store.attempt import Mark
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from tests.store.samples import make_attempt, make_session
@@ -24,7 +22,7 @@ ROUNDS = 5
 
 
 @st.composite
-def measured(draw: st.DrawFn) -> list[Attempt]:
+def measured(draw):
     """Any rounds of some kernels: noisy, disturbed, with kernels that are pruned or fail."""
     kernels = draw(st.integers(1, 6))
     # few different values, so that some are equal
@@ -32,7 +30,7 @@ def measured(draw: st.DrawFn) -> list[Attempt]:
     spreads = st.sampled_from([0.0, 0.01, 0.2])
     sessions = [make_session(number) for number in range(draw(st.integers(1, 2)))]
     disturbed = draw(st.sets(st.integers(1, ROUNDS), max_size=2))
-    attempts: list[Attempt] = []
+    attempts = []
     for session in sessions:
         for kernel in range(kernels):
             for number in range(1, draw(st.integers(1, ROUNDS)) + 1):
@@ -56,9 +54,9 @@ def measured(draw: st.DrawFn) -> list[Attempt]:
     return attempts
 
 
-def outcomes_of(attempts: list[Attempt]) -> list[Outcome]:
+def outcomes_of(attempts):
     """Return what a run of these measurements reports."""
-    kernels: dict[str, list[Attempt]] = {}
+    kernels = {}
     for one in attempts:
         kernels.setdefault(one.key.kernel.instance, []).append(one)
     found = []
@@ -81,7 +79,7 @@ def outcomes_of(attempts: list[Attempt]) -> list[Outcome]:
 
 @settings(max_examples=60, deadline=None)
 @given(attempts=measured())
-def test_the_same_measurements_name_the_same_winner(tmp_path_factory, attempts) -> None:
+def test_the_same_measurements_name_the_same_winner(tmp_path_factory, attempts):
     path = tmp_path_factory.mktemp("store") / "results.db"
     marks = [(one.session.uid, one.sequence, mark) for one in attempts for mark in one.marks]
     with StoreWriter(path) as writer:
@@ -123,10 +121,10 @@ def test_the_same_measurements_name_the_same_winner(tmp_path_factory, attempts) 
     noise=st.sampled_from([0.001, 0.02, 0.1]),
 )
 @settings(max_examples=60, deadline=None)
-def test_rounds_end_with_what_tables_say(seed, ratios, noise) -> None:
+def test_rounds_end_with_what_tables_say(seed, ratios, noise):
     chance = random.Random(seed)
     decided = Ranking(list(range(len(ratios))), RoundOptions(seed=seed, passes=1))
-    seen: dict[int, list[RoundTime]] = {cell: [] for cell in decided.cells}
+    seen = {cell: [] for cell in decided.cells}
     passes = 0
     while decided.ending is None:
         passes += 1

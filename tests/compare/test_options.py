@@ -1,7 +1,5 @@
 """Options of comparisons: how they are read, and what is out of range."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -17,7 +15,7 @@ def parsers():
     return {field.name: option for field, option in options_of(ChangePolicy)}
 
 
-def test_options_are_read_as_they_are_shown() -> None:
+def test_options_are_read_as_they_are_shown():
     options = parsers()
     for name, text, value in (
         ("min_change", "2.5", 0.025),
@@ -28,7 +26,7 @@ def test_options_are_read_as_they_are_shown() -> None:
     assert ChangePolicy().fail_on == (FailOn.SLOWER, FailOn.STATUS, FailOn.SHIFT)
 
 
-def test_limits_of_each_value() -> None:
+def test_limits_of_each_value():
     shares = ("min_change", "confidence", "false_discovery_rate")
     wrong = [(name, value, "more than 0 and less than 1") for name in shares for value in (0, 1, -0.1, 1.5)]
     wrong.append(("resamples", 199, "at least 200"))
@@ -40,7 +38,7 @@ def test_limits_of_each_value() -> None:
     assert ChangePolicy(resamples=200, confidence=0.999, min_change=1e-6)
 
 
-def test_settling_needs_rounds_for_a_verdict() -> None:
+def test_settling_needs_rounds_for_a_verdict():
     assert SettleOptions(query=InstanceQuery(), max_rounds=4).max_rounds == 4
     with pytest.raises(UsageError, match="max_rounds is 3, expected at least 4"):
         SettleOptions(query=InstanceQuery(), max_rounds=3)

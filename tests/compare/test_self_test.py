@@ -1,24 +1,22 @@
 """Halves of a sweep against each other: no verdict, but for a slowdown that is injected."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
 from ckprof.compare.self_test import halves, self_test, slowed
-from ckprof.compare.side import Side, side_of
+from ckprof.compare.side import side_of
 from ckprof.errors import NothingLeftError
 from tests.measured import Made, attempts
 
 OLD = Made(seed=1, noise=0.004)
 
 
-def side(made: Made, label: str = "x.db") -> Side:
+def side(made, label="x.db"):
     return side_of(label, attempts(made))
 
 
-def test_halves_have_every_pass_once() -> None:
+def test_halves_have_every_pass_once():
     whole = side(OLD)
     first, second = halves(whole, 5)
     for key, row in whole.rows.items():
@@ -27,7 +25,7 @@ def test_halves_have_every_pass_once() -> None:
     assert len({frozenset(next(iter(halves(whole, seed)[0].rows.values())).trials) for seed in range(9)}) > 1
 
 
-def test_slowing_down_multiplies_the_times() -> None:
+def test_slowing_down_multiplies_the_times():
     whole = side(OLD)
     key = next(iter(whole.rows))
     again = slowed(whole, key, 1.5)
@@ -35,7 +33,7 @@ def test_slowing_down_multiplies_the_times() -> None:
 
 
 @pytest.mark.parametrize("offset", [0.0, 0.02])
-def test_a_sweep_against_itself(offset: float) -> None:
+def test_a_sweep_against_itself(offset):
     """Processes differ by nothing, or by more than their rounds do."""
     made = replace(OLD, problems=8, instances=25, rounds=24, processes=8, process_noise=offset)
     result = self_test(side(made), range(3), slowdown=1.2 if offset else 1.05)
@@ -45,6 +43,6 @@ def test_a_sweep_against_itself(offset: float) -> None:
     assert result.found == result.injected == 3
 
 
-def test_a_sweep_that_cannot_be_halved() -> None:
+def test_a_sweep_that_cannot_be_halved():
     with pytest.raises(NothingLeftError, match=r"measured in 4 passes: .* --passes 6"):
         self_test(side(OLD), range(2))

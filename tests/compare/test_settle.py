@@ -1,7 +1,5 @@
 """Settling unclear rows with a scripted bench."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter
@@ -13,14 +11,11 @@ from ckprof.compare.change import Verdict
 from ckprof.compare.compare import compare
 from ckprof.compare.options import SettleOptions
 from ckprof.compare.settle import settle
-from ckprof.compare.side import RowKey, Side, side_of
+from ckprof.compare.side import side_of
 from ckprof.errors import UsageError
 from ckprof.kernels.requests import InstanceQuery
-from ckprof.measure.rounds import KernelConfiguration, PlannedSample
-from ckprof.measure.rounds_loop import KernelGroup
 from ckprof.model.device import Reading
 from ckprof.model.outcome import Outcome, Status, Verification
-from ckprof.model.problem import Problem
 from ckprof.model.ranking import summarise
 from tests.measured import Made, attempts, later
 
@@ -31,38 +26,38 @@ NEW = Made(problems=2, instances=3, rounds=5, noise=0.05, seed=2, session=later(
 class Scripted:
     """A machine that drifts by tens of percent between rounds; one kernel is 8 % slower on the new side."""
 
-    def __init__(self, keys: list[RowKey], slow: RowKey, failing: RowKey | None = None) -> None:
+    def __init__(self, keys, slow, failing=None):
         self.keys = keys
         self.slow = slow
         self.failing = failing
-        self.opened: list[Problem] = []
-        self.measured: Counter[RowKey] = Counter()
-        self.order: list[tuple[RowKey, bool]] = []
+        self.opened = []
+        self.measured = Counter()
+        self.order = []
         self._generator = np.random.default_rng(5)
         self._drift = 1.0
         self.restarts = 0
         self._draw_offsets()
 
-    def new_process(self) -> None:
+    def new_process(self):
         self.restarts += 1
         self._draw_offsets()
 
-    def _draw_offsets(self) -> None:
+    def _draw_offsets(self):
         """Processes differ by 0.5 %, in each row on its own."""
         sides = itertools.product(self.keys, (False, True))
         self._offsets = {one: self._generator.normal(0, 0.005) for one in sides}
 
-    def open_group(self, group: KernelGroup) -> None:
+    def open_group(self, group):
         self.opened.append(group.problem)
 
-    def observe(self) -> Reading:
+    def observe(self):
         return Reading()
 
     @property
-    def process(self) -> str:
+    def process(self):
         return ""
 
-    def measure(self, group: KernelGroup, planned: PlannedSample[KernelConfiguration]) -> Outcome:
+    def measure(self, group, planned):
         if len(self.order) % 4 == 0:
             self._drift = math.exp(self._generator.normal(0, 0.3))
         self._drift *= 1.05  # steadily, so that the outer two move as much as the inner two
@@ -89,11 +84,11 @@ class Scripted:
         )
 
 
-def sides() -> tuple[Side, Side]:
+def sides():
     return side_of("old.db", attempts(OLD)), side_of("new.db", attempts(NEW))
 
 
-def settled(failing_index: int | None = None, max_rounds: int = 20):
+def settled(failing_index=None, max_rounds=20):
     old, new = sides()
     keys = list(old.rows)
     bench = Scripted(keys, keys[4], None if failing_index is None else keys[failing_index])
@@ -101,7 +96,7 @@ def settled(failing_index: int | None = None, max_rounds: int = 20):
     return keys, bench, settle(before, (old, new), keys, bench, max_rounds)
 
 
-def test_interleaved_rounds_settle_what_drift_hid() -> None:
+def test_interleaved_rounds_settle_what_drift_hid():
     keys, bench, comparison = settled()
     assert [row.key for row in comparison.with_verdict(Verdict.SLOWER)] == [keys[4]]
     assert comparison.verdicts[Verdict.SAME] == 5
@@ -113,7 +108,7 @@ def test_interleaved_rounds_settle_what_drift_hid() -> None:
     assert bench.opened[: 2 * min(counts)] == [first, second] * min(counts)
 
 
-def test_the_sides_of_a_row_run_in_the_order_abba() -> None:
+def test_the_sides_of_a_row_run_in_the_order_abba():
     _, bench, _ = settled()
     fours = [bench.order[place : place + 4] for place in range(0, len(bench.order), 4)]
     assert all(len({key for key, _ in four}) == 1 for four in fours)
@@ -123,12 +118,12 @@ def test_the_sides_of_a_row_run_in_the_order_abba() -> None:
     }
 
 
-def test_rows_end_when_they_are_settled() -> None:
+def test_rows_end_when_they_are_settled():
     _, bench, _ = settled()
     assert all(16 <= count < 80 for count in bench.measured.values())
 
 
-def test_a_row_that_fails_keeps_its_old_times() -> None:
+def test_a_row_that_fails_keeps_its_old_times():
     keys, bench, comparison = settled(failing_index=0)
     assert comparison.settled == 5
     assert bench.measured[keys[0]] == 4
@@ -136,7 +131,7 @@ def test_a_row_that_fails_keeps_its_old_times() -> None:
     assert row.old.rounds == sides()[0].rows[keys[0]].rounds
 
 
-def test_the_limit_of_rounds() -> None:
+def test_the_limit_of_rounds():
     _, bench, _ = settled(max_rounds=4)
     assert set(bench.measured.values()) == {16}
     assert bench.restarts == 3, "each pass but the first one has a new pair of processes"

@@ -1,7 +1,5 @@
 """Sides: which measurement of a kernel counts, and what is known of machines, cards and baselines."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -17,13 +15,13 @@ OLD = Made(seed=1, noise=0.004)
 NEW = Made(seed=2, noise=0.004, session=later())
 
 
-def test_a_kernel_whose_latest_attempt_failed_has_no_time() -> None:
+def test_a_kernel_whose_latest_attempt_failed_has_no_time():
     failed = replace(NEW, failing=lambda p, i: Status.RUN_ERROR)
     both = side_of("both", [*attempts(OLD), *attempts(failed)])
     assert not any(row.ranked for row in both.rows.values())
 
 
-def test_rounds_with_drift_were_repeated_and_do_not_count() -> None:
+def test_rounds_with_drift_were_repeated_and_do_not_count():
     marked = [
         replace(one, marks=(Mark.DISTURBED,)) if one.conditions.round == 1 else one for one in attempts(OLD)
     ]
@@ -32,7 +30,7 @@ def test_rounds_with_drift_were_repeated_and_do_not_count() -> None:
     assert {len(row.rounds) for row in side_of("x", only).rows.values()} == {1}
 
 
-def test_devices_can_be_told_apart() -> None:
+def test_devices_can_be_told_apart():
     other = replace(NEW, device=replace(OLD.device, model="Model 8"))
     both = [*attempts(OLD), *attempts(other)]
     assert len(side_of("x", both).rows) == 12
@@ -42,7 +40,7 @@ def test_devices_can_be_told_apart() -> None:
 ONE = Made(problems=1, instances=1, rounds=1)
 
 
-def test_the_state_of_a_machine_is_the_median_of_what_is_known() -> None:
+def test_the_state_of_a_machine_is_the_median_of_what_is_known():
     (first,) = attempts(ONE)
     seen = [
         replace(first, conditions=replace(first.conditions, load=load, clock_mhz=clock), marks=marks)
@@ -58,7 +56,7 @@ def test_the_state_of_a_machine_is_the_median_of_what_is_known() -> None:
     assert state.contended == {Mark.BUSY_HOST: 0.5, Mark.LOW_CLOCK: 0.25}
 
 
-def test_origins_are_listed_once_each() -> None:
+def test_origins_are_listed_once_each():
     environment = {"host": {"cores": 8}, "sources": {"ckprof": "0123456789abcdef" * 2}}
     first = replace(SESSION, environment=environment)
     found = provenance([first, first, later(host="other", git_commit="", seed=1)])
@@ -74,10 +72,10 @@ def test_origins_are_listed_once_each() -> None:
     assert shortened("branch of " * 4) == "branch of " * 4
 
 
-def test_the_latest_time_of_a_baseline_counts_and_a_failure_ends_it() -> None:
+def test_the_latest_time_of_a_baseline_counts_and_a_failure_ends_it():
     (first,) = attempts(ONE)
 
-    def baseline(started: float, time_ms: float | None, **changes: object) -> BaselineAttempt:
+    def baseline(started, time_ms, **changes):
         values = {"name": "vendor", "description": "", "wrong_elements": 0, "status": Status.OK, **changes}
         return BaselineAttempt(
             session=SESSION,
@@ -105,7 +103,7 @@ def test_the_latest_time_of_a_baseline_counts_and_a_failure_ends_it() -> None:
     assert device_name(replace(DEVICE, model="", arch="cpu")) == "cpu"
 
 
-def test_rows_stand_fastest_first_and_those_without_a_time_last() -> None:
+def test_rows_stand_fastest_first_and_those_without_a_time_last():
     failing = replace(OLD, problems=1, noise=0.0, failing=lambda p, i: Status.RUN_ERROR if i == 2 else None)
     side = side_of("x", attempts(failing))
     ((problem, rows),) = side.by_problem.items()
@@ -116,7 +114,7 @@ def test_rows_stand_fastest_first_and_those_without_a_time_last() -> None:
     assert nothing.best(problem) is None and nothing.first_places(problem) == []
 
 
-def test_canaries_are_medians_over_the_rounds_of_a_visit() -> None:
+def test_canaries_are_medians_over_the_rounds_of_a_visit():
     """They stand in all attempts of a round, however many these are, and count once."""
     environment = {CANARIES: {"device": {"model": "Model 7"}, "object": "1" * 40}}
     made = replace(ONE, instances=2, rounds=6, processes=2, session=replace(SESSION, environment=environment))
@@ -144,8 +142,8 @@ def test_canaries_are_medians_over_the_rounds_of_a_visit() -> None:
     assert {process for _, process in side.canaries} == set(side.by_problem[problem][0].trials)
 
 
-def test_canaries_can_be_compared_where_object_and_device_are_equal() -> None:
-    def digests(*kept: object) -> frozenset[str]:
+def test_canaries_can_be_compared_where_object_and_device_are_equal():
+    def digests(*kept):
         sessions = [
             replace(SESSION, uid=f"{i:032x}", environment={CANARIES: one}) for i, one in enumerate(kept)
         ]

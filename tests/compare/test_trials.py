@@ -1,7 +1,5 @@
 """How the trials of two sides are arranged."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from statistics import median
@@ -9,7 +7,7 @@ from statistics import median
 import numpy as np
 import pytest
 
-from ckprof.compare.side import MeasuredRow, Side, side_of
+from ckprof.compare.side import side_of
 from ckprof.compare.trials import arranged, shared_canaries
 from tests.measured import DEVICE, Made, attempts, later
 
@@ -17,15 +15,15 @@ OLD = Made(problems=2, instances=3, rounds=6, noise=0.1, seed=1)
 NEW = Made(problems=2, instances=3, rounds=4, processes=2, noise=0.1, seed=2, session=later())
 
 
-def sides(old: Made = OLD, new: Made = NEW) -> tuple[Side, Side]:
+def sides(old=OLD, new=NEW):
     return side_of("old", attempts(old)), side_of("new", attempts(new))
 
 
-def matched(old: Side, new: Side) -> list[tuple[MeasuredRow, MeasuredRow]]:
+def matched(old, new):
     return [(row, new.rows[key]) for key, row in old.rows.items()]
 
 
-def test_each_trial_has_its_place() -> None:
+def test_each_trial_has_its_place():
     both = sides()
     rows = matched(*both)
     rows = [rows[place] for place in (3, 0, 4, 1, 5, 2)]  # in no order
@@ -34,7 +32,7 @@ def test_each_trial_has_its_place() -> None:
     assert sorted(order) == list(range(6))
     for place, values in zip(order, visits.times.reshape(6, 5), strict=True):
         for row, side in zip(rows[place], (values[:3], values[3:]), strict=True):
-            groups: dict[str, list[float]] = {}
+            groups = {}
             for one in row.rounds:
                 groups.setdefault(one.process, []).append(one.time_ms)
             # two rounds in each pass: their median is in the middle of the logarithms
@@ -42,7 +40,7 @@ def test_each_trial_has_its_place() -> None:
             assert side == pytest.approx(expected)
 
 
-def test_canaries_are_those_of_the_visits() -> None:
+def test_canaries_are_those_of_the_visits():
     both = sides()
     rows = matched(*both)
     visits, order = arranged(rows, both)
@@ -62,7 +60,7 @@ def test_canaries_are_those_of_the_visits() -> None:
 @pytest.mark.parametrize(
     "new", [replace(NEW, canaries=False), replace(NEW, device=replace(DEVICE, model="Model 8"))]
 )
-def test_canaries_of_other_devices_are_none(new: Made) -> None:
+def test_canaries_of_other_devices_are_none(new):
     both = sides(new=new)
     assert shared_canaries(both) == ()
     visits, _ = arranged(matched(*both), both)
@@ -71,7 +69,7 @@ def test_canaries_of_other_devices_are_none(new: Made) -> None:
     assert shared_canaries((old, replace(old, canary_digests={*old.canary_digests, "another"}))) == ()
 
 
-def test_what_is_missing_is_nan_and_visits_stay_in_the_order_of_time() -> None:
+def test_what_is_missing_is_nan_and_visits_stay_in_the_order_of_time():
     """A kernel lacks the first pass, another problem has fewer kernels."""
     measured = list(attempts(OLD))
     (first, second) = dict.fromkeys(one.key.problem for one in measured)
@@ -97,12 +95,12 @@ def test_what_is_missing_is_nan_and_visits_stay_in_the_order_of_time() -> None:
     assert np.nanmax(np.abs(visits.times[0] - whole.times[0])) == 0.0
 
 
-def test_nothing_in_common_is_nothing_to_judge() -> None:
+def test_nothing_in_common_is_nothing_to_judge():
     visits, order = arranged([], sides())
     assert visits.times.shape == (0, 0, 0) and order == []
 
 
-def test_disturbed_rounds_count_where_a_visit_has_no_others() -> None:
+def test_disturbed_rounds_count_where_a_visit_has_no_others():
     old, _ = sides()
     for row in old.rows.values():
         slowed = replace(row.rounds[0], contended=True, time_ms=3 * row.rounds[0].time_ms)

@@ -1,10 +1,7 @@
 """What visits say of rows, against figures worked out by hand and distributions of scipy."""
 
-from __future__ import annotations
-
 import math
 import warnings
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -23,14 +20,14 @@ NONE = np.zeros((0, 1, 4))
 
 
 @pytest.fixture(autouse=True)
-def means_of_nothing() -> Iterator[None]:
+def means_of_nothing():
     """Nothing is NaN, which numpy warns of: the caller of these functions skips that."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)
         yield
 
 
-def test_one_row_by_hand() -> None:
+def test_one_row_by_hand():
     """Visits of 1 and 3 against 5 and 9: 5 slower; visits vary by (2 + 8) / 2 = 5, means of two by half."""
     found = contrasts(
         Visits(times=np.array([[[1.0, 3, 5, 9]]]), canaries=NONE, old=2), (np.arange(2), np.arange(2, 4))
@@ -52,7 +49,7 @@ def test_one_row_by_hand() -> None:
         ((-0.1, -0.2), (-0.3, 0.0)),
     ],
 )
-def test_the_machines_share_is_the_hull_of_nothing_and_the_canaries(moved, share) -> None:
+def test_the_machines_share_is_the_hull_of_nothing_and_the_canaries(moved, share):
     canaries = np.array([[[0.0, 0, one, one]] for one in moved])
     for change, beyond in ((0.5, 0.5 - share[1] - 0.02), (-0.5, -0.5 - share[0] + 0.02)):
         times = np.zeros((1, 3, 4)) + np.array([0.0, 0, change, change])
@@ -90,7 +87,7 @@ def likely_variances(residuals, freedoms):
         yield (prior * center + freedom * one) / total, np.mean(known), total
 
 
-def one_by_one(visits: Visits, sides) -> dict[tuple[int, int], tuple[float, ...]]:
+def one_by_one(visits, sides):
     """The model row by row: change, machine's share, and standard deviations with degrees of freedom."""
     problems, kernels, count = visits.times.shape
     rows, canaries = centered(visits.times, sides), centered(visits.canaries, sides)
@@ -116,7 +113,7 @@ def one_by_one(visits: Visits, sides) -> dict[tuple[int, int], tuple[float, ...]
         of_canaries.append((math.pi / 2 * of_change / problems, freedom))
         chances.append(2 * math.sqrt(of_change))
 
-    def freedom_of(some) -> list[int]:
+    def freedom_of(some):
         return [max(0, np.isfinite(one).sum() - 2) for one in some]
 
     of_visits = list(likely_variances(scatter, freedom_of(shared)))
@@ -124,7 +121,7 @@ def one_by_one(visits: Visits, sides) -> dict[tuple[int, int], tuple[float, ...]
     left = (rows - shared[:, None]).reshape(-1, count)
     of_rows = list(likely_variances(left, freedom_of(flat)))
 
-    def difference(values) -> float:
+    def difference(values):
         return float(np.nanmean(values[sides[1]]) - np.nanmean(values[sides[0]]))
 
     found = {}
@@ -158,7 +155,7 @@ def one_by_one(visits: Visits, sides) -> dict[tuple[int, int], tuple[float, ...]
     ("problems", "kernels", "old", "new"),
     [(1, 1, 2, 2), (1, 3, 3, 2), (2, 4, 3, 3), (3, 5, 1, 1), (3, 7, 1, 2), (5, 4, 3, 4), (6, 9, 4, 3)],
 )
-def test_rows_are_those_of_the_model_one_by_one(problems, kernels, old, new, canaries) -> None:
+def test_rows_are_those_of_the_model_one_by_one(problems, kernels, old, new, canaries):
     shape = Shape(problems=problems, kernels=kernels, old=old, new=new)
     machine = Machine(canaries=canaries, slower=0.04, of_process=0.02, shared=False, follow=(0.0, 1.0))
     visits = simulate(np.random.default_rng([problems, old]), shape, machine)
@@ -180,7 +177,7 @@ def test_rows_are_those_of_the_model_one_by_one(problems, kernels, old, new, can
             assert found.beyond(0.0)[row] == 0.0
 
 
-def test_what_canaries_do_from_visit_to_visit_is_no_change_of_a_problem() -> None:
+def test_what_canaries_do_from_visit_to_visit_is_no_change_of_a_problem():
     widths = []
     for seed in range(10):
         generator = np.random.default_rng(seed)
@@ -193,7 +190,7 @@ def test_what_canaries_do_from_visit_to_visit_is_no_change_of_a_problem() -> Non
     assert np.median(widths) < 1.5 * 0.01 * math.sqrt(2 / 3) / 2
 
 
-def test_standard_deviations_are_those_of_changes() -> None:
+def test_standard_deviations_are_those_of_changes():
     """Over many rows of one size of noise, changes are as far apart as their standard deviations say."""
     visits = simulate(np.random.default_rng(3), Shape(problems=40, kernels=30), Machine(canaries=()))
     found = contrasts(visits, visits.sides)
@@ -202,7 +199,7 @@ def test_standard_deviations_are_those_of_changes() -> None:
 
 
 @pytest.mark.parametrize("side", [0, 1])
-def test_disturbed_visits_do_not_count_where_two_others_do(side: int) -> None:
+def test_disturbed_visits_do_not_count_where_two_others_do(side):
     quiet = simulate(np.random.default_rng(5), Shape(problems=10, kernels=2), Machine())
     times, canaries = quiet.times.copy(), quiet.canaries.copy()
     place = 3 * side + 1
@@ -223,7 +220,7 @@ def test_disturbed_visits_do_not_count_where_two_others_do(side: int) -> None:
 @pytest.mark.parametrize(
     ("scatter", "moved", "gone"), [(0.0, 0.03, 0), (0.0, -0.0301, 1), (0.01, 0.0889, 0), (0.01, -0.089, 1)]
 )
-def test_canaries_disturb_beyond_six_deviations_and_three_percent(scatter, moved, gone) -> None:
+def test_canaries_disturb_beyond_six_deviations_and_three_percent(scatter, moved, gone):
     """The median distance to the median is the scatter, so that 6 deviations are 8.8956 times that."""
     canaries = np.zeros((2, 5, 6))
     canaries[1] = scatter * np.array([-1, 0, 1, -1, 0, 1])
@@ -233,7 +230,7 @@ def test_canaries_disturb_beyond_six_deviations_and_three_percent(scatter, moved
     assert np.argwhere(np.isnan(left.times)).tolist() == [[0, 0, place]] * gone
 
 
-def test_the_common_change_is_no_single_rows() -> None:
+def test_the_common_change_is_no_single_rows():
     shape = Shape(problems=5, kernels=6)
     quiet = simulate(np.random.default_rng(7), shape, Machine(canaries=()))
     slower = replace(quiet, times=quiet.times + 0.3 * (np.arange(6) >= 3))
@@ -253,27 +250,27 @@ def test_the_common_change_is_no_single_rows() -> None:
         ([np.nan, 3.0], 1, 0.0, 0.0),
     ],
 )
-def test_the_common_change_by_hand(times, old, change, error) -> None:
+def test_the_common_change_by_hand(times, old, change, error):
     """The squares of what remains of visits, divided by their number without two means."""
     found = common_change(Visits(times=np.array([[times]]), canaries=NONE, old=old))
     assert found == pytest.approx((change, error))
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 5, 9, 10, 30])
-def test_trimmed_means_are_those_of_scipy(count: int) -> None:
+def test_trimmed_means_are_those_of_scipy(count):
     values = np.random.default_rng(count).normal(size=(3, count, 2))
     padded = np.concatenate([values, np.full((3, 4, 2), np.nan)], axis=1)
     assert trimmed_mean(padded) == pytest.approx(scipy.stats.trim_mean(values, 0.2, axis=1))
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4.5, 10, 60, 300])
-def test_derivatives_of_log_gamma_are_scipys(freedom: float) -> None:
+def test_derivatives_of_log_gamma_are_scipys(freedom):
     half = freedom / 2
     assert log_variance(freedom) == pytest.approx(float(scipy.special.polygamma(1, half)), rel=1e-4)
     assert log_bias(freedom) == pytest.approx(float(scipy.special.digamma(half)) - math.log(half), rel=1e-4)
 
 
-def test_rows_have_the_variance_that_is_likely_for_them() -> None:
+def test_rows_have_the_variance_that_is_likely_for_them():
     """Variances as the model has them: on average, a likely one is that of the row, quiet or noisy."""
     chance = np.random.default_rng(4)
     truth = 0.01**2 * 8.0 / scipy.stats.chi2(8).rvs(4000, random_state=chance)
@@ -289,7 +286,7 @@ def test_rows_have_the_variance_that_is_likely_for_them() -> None:
 
 
 @pytest.mark.parametrize("prior", [3.0, 8.0])
-def test_the_priors_freedom_is_found_again(prior: float) -> None:
+def test_the_priors_freedom_is_found_again(prior):
     """Variances drawn as the model has them (Smyth, 2004): of an inverse chi-square, then of chi-square."""
     chance = np.random.default_rng(1)
     truth = prior / scipy.stats.chi2(prior).rvs(20000, random_state=chance)
@@ -297,7 +294,7 @@ def test_the_priors_freedom_is_found_again(prior: float) -> None:
     assert prior_freedom(seen, 4.0) == pytest.approx(prior, rel=0.1)
 
 
-def test_rows_that_are_alike_or_not_at_all_have_priors_at_the_bounds() -> None:
+def test_rows_that_are_alike_or_not_at_all_have_priors_at_the_bounds():
     chance = np.random.default_rng(2)
     alike = scipy.stats.chi2(4).rvs(5000, random_state=chance) / 4
     assert prior_freedom(alike, 4.0) == pytest.approx(60.0, abs=20)

@@ -1,7 +1,5 @@
 """Lines to convert, and a converter with the families that ship with ckprof."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 It trusts its input, so it is compared with the converter only where the converter accepts a line.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """One good line of each family, and ways to change a line."""
 
-from __future__ import annotations
-
 import re
 
 from ckprof.model.strings.grammar import split_arguments

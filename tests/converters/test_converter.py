@@ -1,7 +1,5 @@
 """What a conversion remembers of lines, so that those of logs that repeat them cost little."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

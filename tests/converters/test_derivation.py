@@ -1,7 +1,5 @@
 """Each step from arguments to fields on its own, held against numbers that were worked out by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.model.conversion import ListReading

@@ -1,7 +1,5 @@
 """Catalogs of the dispatcher: entries of unknown families are counted, all others read."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

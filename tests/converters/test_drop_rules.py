@@ -1,7 +1,5 @@
 """One list of the reasons for which lines are dropped: complete, documented, used everywhere."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a line is explained as."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ckprof.model.conversion import ConversionRequest

@@ -1,7 +1,5 @@
 """The converter and ``explain`` are asked for the same lines: what one makes of a line the other says."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +38,7 @@ def converter():
     return next(one for one in Registry(manager).converters if one.id == "conf")
 
 
-def converted(converter, request: ConversionRequest, number: int):
+def converted(converter, request, number):
     """Return what the converter makes of one line of a list."""
     conversion = None
     try:
@@ -77,7 +75,7 @@ def explained(converter, *asked):
     return "record", values, found.lossy
 
 
-def assert_alone(converter, path: Path, text: str) -> tuple[object, ...]:
+def assert_alone(converter, path, text):
     """Assert that a line by itself is explained as it is converted, and return as what."""
     # a list of comments alone is no list
     request = ConversionRequest(path=path, data=f"{text}\n{REJECTED}\n".encode())

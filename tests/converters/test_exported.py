@@ -1,7 +1,5 @@
 """What ``--export-json`` writes is read as the same instances again."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What the lines of each family become."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

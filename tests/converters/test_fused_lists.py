@@ -1,7 +1,5 @@
 """The lists of old CK's factories with an element-wise operation: how many convert, and what they lose."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 
@@ -54,7 +52,7 @@ def test_the_lists_that_ship_are_those_of_these_factories():
 @pytest.mark.parametrize(("folder", "name"), ALL)
 def test_lists_convert_without_loss(converter, folder, name):
     """All twelve factories of forward, all four of gradients."""
-    dropped: Counter[str] = Counter()
+    dropped = Counter()
     kept = lines = lists = 0
     operations = set()
     for path, conversion in conversions(converter, conf_root() / folder / name, DIRECTIONS[folder]):

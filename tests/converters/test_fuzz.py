@@ -4,8 +4,6 @@ The stored corpus holds one line for every kind of outcome that the fuzzing has 
 tries 50,000 mutations, and ``--refresh-golden`` stores the kinds that it finds.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """Upstream's lists give the catalogs of upstream's converter, byte for byte; ours account for every line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

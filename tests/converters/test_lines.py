@@ -1,7 +1,5 @@
 """Reading files of any size piece by piece."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

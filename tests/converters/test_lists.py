@@ -1,7 +1,5 @@
 """What holds for a list as a whole: ids, duplicates, comments, line ends, layouts and types."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.errors import ExitCode, InputError

@@ -1,7 +1,5 @@
 """Output of ckProfiler, old and new, as an instance list."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What a list says and catalogs cannot."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec
@@ -16,13 +14,13 @@ LINE = LIST.read_text().splitlines()[0]
 PLAIN = "PassThrough,PassThrough,PassThrough"
 
 
-def converted(folder: Path, *lines: str):
+def converted(folder, *lines):
     path = folder / "list.conf"
     path.write_text("\n".join(lines) + "\n")
     return ckprof.Profiler().read(path)
 
 
-def test_an_unknown_operation_is_an_error_with_its_place(tmp_path: Path) -> None:
+def test_an_unknown_operation_is_an_error_with_its_place(tmp_path):
     assert PLAIN in LINE
     wrong = LINE.replace(PLAIN, "Scale,Bilinear,Foo")
     with pytest.raises(InputError, match="'Foo'") as found:
@@ -31,13 +29,13 @@ def test_an_unknown_operation_is_an_error_with_its_place(tmp_path: Path) -> None
     assert "operation_output" in str(found.value)
 
 
-def test_an_unknown_compute_type_is_an_error(tmp_path: Path) -> None:
+def test_an_unknown_compute_type_is_an_error(tmp_path):
     assert "fp16,fp16,false,1>" in LINE
     with pytest.raises(InputError, match="'fp17'"):
         converted(tmp_path, LINE.replace("fp16,fp16,false,1>", "fp16,fp17,false,1>"))
 
 
-def test_what_catalogs_cannot_say_is_reported_by_line(tmp_path: Path) -> None:
+def test_what_catalogs_cannot_say_is_reported_by_line(tmp_path):
     other = LINE.replace("fp16,fp16,fp32", "fp16,fp16,fp16").replace(",64,8,8,", ",32,8,8,")
     slow = LINE.replace("fp16,fp16,false,1>", "fp8,fp16,false,1>")
     found = converted(tmp_path, LINE, other, slow)
@@ -60,7 +58,7 @@ PRINTS = [next(line for line in SINGLE if f"{name}<" in line) for name in ("CShu
 ]
 
 
-def with_compute_types(line: str, first: str, second: str) -> str:
+def with_compute_types(line, first, second):
     """Replace the last two types of a line."""
     head, types, tail = line.rpartition("fp32,fp32")
     assert types
@@ -68,7 +66,7 @@ def with_compute_types(line: str, first: str, second: str) -> str:
 
 
 @pytest.mark.parametrize("line", PRINTS)
-def test_tf32_is_kept(tmp_path: Path, line: str) -> None:
+def test_tf32_is_kept(tmp_path, line):
     found = converted(tmp_path, line, with_compute_types(line, "tf32", "tf32"))
     assert not found.lossy
     plain, rounded = found.catalogs[0].records
@@ -84,7 +82,7 @@ def test_tf32_is_kept(tmp_path: Path, line: str) -> None:
 
 
 @pytest.mark.parametrize("types", [("tf32", "fp32"), ("fp16", "fp16")])
-def test_other_products_are_reported(tmp_path: Path, types: tuple[str, str]) -> None:
+def test_other_products_are_reported(tmp_path, types):
     found = converted(tmp_path, with_compute_types(PRINTS[0], *types))
     assert found.catalogs[0].records[0].compute_type is None
     names = dict(zip("ab", types, strict=True))
@@ -93,7 +91,7 @@ def test_other_products_are_reported(tmp_path: Path, types: tuple[str, str]) -> 
     )
 
 
-def test_it_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_said(tmp_path, capsys):
     from ckprof.cli.main import main
 
     path = tmp_path / "list.conf"

@@ -1,7 +1,5 @@
 """Every message about a wrong line, with the line and the column that it points at."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.errors import ListError

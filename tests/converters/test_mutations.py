@@ -1,7 +1,5 @@
 """Whatever is done to a list: a right conversion or an input error, never a silently wrong value."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """Catalogs as native lines, and back."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

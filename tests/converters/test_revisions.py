@@ -1,7 +1,5 @@
 """Lists are read in the spelling of every revision, recognised line by line."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

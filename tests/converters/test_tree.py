@@ -1,7 +1,5 @@
 """Trees of lists: where catalogs go, what is appended, what is left alone."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import PurePath

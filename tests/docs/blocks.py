@@ -31,22 +31,22 @@ class Block:
     mark: str
 
     @property
-    def has_commands(self) -> bool:
+    def has_commands(self):
         """Whether it shows commands of a shell."""
         return self.kind in ("", "sh") and _COMMAND.search(self.text) is not None
 
     @property
-    def exit_codes(self) -> tuple[int, ...]:
+    def exit_codes(self):
         """Those that its last command may have: what it says of the machine may be either."""
         return {"exits with 1": (1,), "exits with 0 or 1": (0, 1)}.get(self.mark, (0,))
 
     @property
-    def reason_not_run(self) -> str:
+    def reason_not_run(self):
         """Why it is not run by tests; empty if it is."""
         return self.mark.removeprefix("not run: ") if self.mark.startswith("not run: ") else ""
 
 
-def blocks(path: Path) -> list[Block]:
+def blocks(path):
     """Return the blocks of a document in order."""
     text = path.read_text()
     return [

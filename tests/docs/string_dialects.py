@@ -34,7 +34,7 @@ class Dialects:
     #: values of either string, of each instance; a type string may end early
     pairs: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
 
-    def place_of(self, index: int) -> int | None:
+    def place_of(self, index):
         """Return where the instance string has a field of the type string; ``None``: nowhere.
 
         It is the field that has the same values in all instances; of several, the one of the same name,
@@ -54,11 +54,11 @@ class Dialects:
         return best if best is not None and likeness[best] > 0.5 else None
 
     @staticmethod
-    def _likeness(one: str, other: str) -> float:
+    def _likeness(one, other):
         return SequenceMatcher(None, one.lower(), other.lower()).ratio()
 
 
-def read_dialects() -> dict[str, Dialects]:
+def read_dialects():
     """Return what was printed, by class.
 
     :raises AssertionError: a string has other fields than its source says.
@@ -66,7 +66,7 @@ def read_dialects() -> dict[str, Dialects]:
     return {name: _dialects(record) for name, record in json.loads(PRINTED.read_text()).items()}
 
 
-def _dialects(record) -> Dialects:
+def _dialects(record):
     fields = tuple(map(tuple, record["type_fields"]))
     pairs = []
     for type_string, instance_string in record["pairs"]:
@@ -81,12 +81,12 @@ def _dialects(record) -> Dialects:
     return Dialects(fields, frozenset(record["computed"]), tuple(record["instance_fields"]), tuple(pairs))
 
 
-def _values(text: str) -> tuple[str, ...]:
+def _values(text):
     """Return arguments; commas within brackets do not separate."""
     return tuple(re.findall(r"(?:[^,()]|\([^)]*\))+", text))
 
 
-def table() -> str:
+def table():
     """Return the table: a row for each template parameter that a type string prints."""
     dialects = read_dialects()
     columns = {name: _column(one) for name, one in dialects.items()}
@@ -105,7 +105,7 @@ def table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _column(dialects: Dialects) -> dict[str, str]:
+def _column(dialects):
     """Return row -> cell: place in the type string, then place in the instance string."""
     cells = {}
     for index, (label, name) in enumerate(dialects.type_fields):
@@ -115,10 +115,10 @@ def _column(dialects: Dialects) -> dict[str, str]:
     return cells
 
 
-def _missing(dialects: Dialects) -> str:
+def _missing(dialects):
     """Return the places that no field of the type string is found in, as ranges."""
     found = {dialects.place_of(index) for index in range(len(dialects.type_fields))}
-    ranges: list[list[int]] = []
+    ranges = []
     for place in range(len(dialects.instance_fields)):
         if place in found:
             continue

@@ -1,7 +1,5 @@
 """The table of ckProfiler's operations in docs/problems.md is that by which its lines are read."""
 
-from __future__ import annotations
-
 from ckprof_plugins.directions import shipped_directions
 from tests.docs.blocks import ROOT
 
@@ -9,7 +7,7 @@ PAGE = ROOT / "docs" / "problems.md"
 BEGIN = "<!-- made by tests/docs/test_ckprofiler_lines.py -->\n"
 
 
-def table() -> str:
+def table():
     lines = ["| operation | arguments | types | layouts | last | epilogue |", "| --- " * 6 + "|"]
     for direction in shipped_directions():
         for form in direction.all_forms:
@@ -25,13 +23,13 @@ def table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def operation_of(form) -> str:
+def operation_of(form):
     if "element_op" in form.choices:
         return numbered(form.choices["element_op"])
     return f"`{form.elementwise}`" if form.elementwise else ""
 
 
-def numbered(values) -> str:
+def numbered(values):
     return ", ".join(f"{number} {value}" for number, value in values.items())
 
 

@@ -1,11 +1,8 @@
 """Each row of the page on coverage is a command that works."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -26,7 +23,7 @@ _WRITTEN = ("-o", "--export-json", "--build-dir", "--store")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """One folder for all rows: some read what others have written."""
     path = tmp_path_factory.mktemp("coverage")
     (path / "bench_gfx950.csv").write_text("\n".join([_COLUMNS, *_measured()]) + "\n")
@@ -58,7 +55,7 @@ _EXPORT = {
 }
 
 
-def _measured() -> Iterator[str]:
+def _measured():
     """Yield rows of such a table: kernels of all variants, one result of zeros, and one row cut short."""
     yield "grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle"
     for index, size in enumerate(range(7, 63, 7)):
@@ -69,12 +66,12 @@ def _measured() -> Iterator[str]:
                 yield f"{name}{suffix},{values},{0 if pipeline == 'mem' and size == 7 else 4096}"
 
 
-def test_every_row_has_a_command() -> None:
+def test_every_row_has_a_command():
     rows = [line for line in (ROOT / "docs" / "coverage.md").read_text().splitlines() if line[:2] == "| "]
     assert len(rows) == len(COMMANDS) + sum(row.startswith("| feature") for row in rows)
 
 
-def done(command: list[str]) -> int:
+def done(command):
     """Do what a row says, after the rows whose files it reads and which have not been done."""
     for earlier in COMMANDS[: COMMANDS.index(command)]:
         for option, written in pairwise(earlier):
@@ -96,9 +93,7 @@ def done(command: list[str]) -> int:
         if not any(left_out(ROOT / "plugins" / _PACKAGES[word]) for word in c if word in _PACKAGES)
     ],
 )
-def test_the_command_of_a_row_works(
-    command: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_of_a_row_works(command, folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     before = set(folder.iterdir())
     assert done(command) == 0

@@ -1,7 +1,5 @@
 """Every command and every program in README and docs is run, or marked with the reason why it is not."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -39,21 +37,21 @@ PROGRAMS = [
 
 
 @each(path=DOCUMENTS)
-def test_commands_are_run_or_say_why_not(path: Path) -> None:
+def test_commands_are_run_or_say_why_not(path):
     for one in blocks(path):
         if one.has_commands and one.kind != "sh":
             assert len(one.reason_not_run) > 5, f"{path.name}:{one.line} is neither ```sh nor marked"
 
 
 @each(path=DOCUMENTS)
-def test_links_lead_somewhere(path: Path) -> None:
+def test_links_lead_somewhere(path):
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
         linked = Path(os.path.normpath(path.parent / target))
         assert linked.exists() or left_out(linked), f"{path.name} links to {target}"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """A user's folder with the files that the pages speak of, and ``ckprof`` on the path."""
     lines = (LISTS / "forward" / "tests" / "nhwgc_fp16.conf").read_text().splitlines()
     short = lines[:2]
@@ -71,7 +69,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.thorough
 @pytest.mark.compiler
 @pytest.mark.parametrize("path", RUN)
-def test_commands_work(path: Path, folder: Path) -> None:
+def test_commands_work(path, folder):
     environment = {
         **os.environ,
         "PATH": f"{folder / '.bin'}:{os.environ['PATH']}",
@@ -93,7 +91,7 @@ def test_commands_work(path: Path, folder: Path) -> None:
 @pytest.mark.thorough
 @pytest.mark.compiler
 @pytest.mark.parametrize("one", PROGRAMS, ids=lambda one: f"{one.path.name}:{one.line}")
-def test_programs_work(one, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_work(one, tmp_path, monkeypatch):
     if "to_pandas" in one.text:
         pytest.importorskip("pandas")
     _run_program(one.text, tmp_path)
@@ -101,13 +99,13 @@ def test_programs_work(one, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.thorough
 @pytest.mark.compiler
-def test_the_notebook_works(tmp_path: Path) -> None:
+def test_the_notebook_works(tmp_path):
     pytest.importorskip("pandas")
     out = _run_program((ROOT / "docs" / "examples" / "profile_two_problems.py").read_text(), tmp_path)
     assert out.count(" -> grouped_conv_fwd") == 2 and "time_ms" in out
 
 
-def _run_program(text: str, folder: Path) -> str:
+def _run_program(text, folder):
     done = subprocess.run(
         [sys.executable, "-c", text],
         cwd=folder,

@@ -1,7 +1,5 @@
 """Every protocol for plugins has its section in the documents, with what it is for and all of its members."""
 
-from __future__ import annotations
-
 import inspect
 import re
 
@@ -22,24 +20,24 @@ PUBLIC = {
 PROTOCOLS = sorted(name for name, value in PUBLIC.items() if getattr(value, "_is_protocol", False))
 
 
-def section(name: str) -> str:
+def section(name):
     """Return the text below a heading of that name; empty if there is none."""
     found = re.search(rf"^### [^\n]*\b{name}\b[^\n]*\n(.*?)(?=^##|\Z)", PAGE, re.M | re.S)
     return found[1] if found else ""
 
 
-def test_the_modules_have_protocols() -> None:
+def test_the_modules_have_protocols():
     assert {"Operation", "Pipeline", "Target"} <= set(PROTOCOLS)
     assert {"KernelSource", "ReportFormat", "TimedKernel"} <= PUBLIC.keys() - set(PROTOCOLS)
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
-def test_a_protocol_has_a_section_with_its_members(name: str) -> None:
+def test_a_protocol_has_a_section_with_its_members(name):
     text = section(name)
     missing = [one.name for one in members_of(PUBLIC[name]) if not re.search(rf"`{one.name}\b", text)]
     assert text and not missing
 
 
 @each(name=sorted(PUBLIC))
-def test_a_public_class_is_named(name: str) -> None:
+def test_a_public_class_is_named(name):
     assert f"`{name}`" in PAGE or section(name)

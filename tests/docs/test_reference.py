@@ -1,7 +1,5 @@
 """The page of commands and settings, as the site is built."""
 
-from __future__ import annotations
-
 import importlib.util
 from dataclasses import fields
 

@@ -1,7 +1,5 @@
 """The table of both strings of one instance in docs/parity.md is what November's library printed."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof_converters.families import FAMILIES

@@ -1,11 +1,7 @@
 """What users read uses the field's words: pages, help, and the texts of messages and tables."""
 
-from __future__ import annotations
-
 import ast
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -40,12 +36,12 @@ REFUSED = {
 _PATTERNS = {re.compile(pattern): right for pattern, right in REFUSED.items()}
 
 
-def refused(text: str) -> list[str]:
+def refused(text):
     """Return what of a text is refused, with the right word."""
     return [f"{m[0]!r}: say {right}" for p, right in _PATTERNS.items() for m in p.finditer(text)]
 
 
-def sentences(path: Path) -> Iterator[tuple[int, str]]:
+def sentences(path):
     """Yield the texts of a module that have several words and are no docstrings."""
     tree = ast.parse(path.read_text())
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -61,7 +57,7 @@ def sentences(path: Path) -> Iterator[tuple[int, str]]:
 
 
 @each(path=DOCUMENTS)
-def test_a_page_uses_the_words_of_the_field(path: Path) -> None:
+def test_a_page_uses_the_words_of_the_field(path):
     found = [
         f"{path.name}:{number}: {one}"
         for number, line in enumerate(path.read_text().splitlines(), 1)
@@ -71,7 +67,7 @@ def test_a_page_uses_the_words_of_the_field(path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", ["ckprof", "plugins", "converters"])
-def test_messages_use_the_words_of_the_field(folder: str) -> None:
+def test_messages_use_the_words_of_the_field(folder):
     modules = [path for path in (ROOT / folder).rglob("*.py") if "tests" not in path.relative_to(ROOT).parts]
     found = [
         f"{path.relative_to(ROOT)}:{number}: {one}"
@@ -83,5 +79,5 @@ def test_messages_use_the_words_of_the_field(folder: str) -> None:
 
 
 @each(path=DOCUMENTS)
-def test_a_page_is_short_enough_to_be_read(path: Path) -> None:
+def test_a_page_is_short_enough_to_be_read(path):
     assert len(path.read_text().split()) <= 2_500

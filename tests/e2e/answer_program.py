@@ -1,28 +1,20 @@
 """Programs that print what kernels answer about problems, built with a target's headers and no device."""
 
-from __future__ import annotations
-
 import subprocess
-from typing import TYPE_CHECKING
 
 from tests.measure.fakes import ABI_FOLDER
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ckprof.model.recipe import BuildRecipe
 
 _BUILD_S = 1500
 
 
-def output(arguments: list[str]) -> str:
+def output(arguments):
     """Return what a command prints, which must not fail."""
     done = subprocess.run(arguments, capture_output=True, text=True, timeout=_BUILD_S, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     return done.stdout
 
 
-def answered(recipe: BuildRecipe, program: Path) -> list[str]:
+def answered(recipe, program):
     """Build a program, beside its source, and return the lines that it prints."""
     # those of the C interface are for libraries
     support = (path for path in recipe.support_sources if path.name != "target.cpp")

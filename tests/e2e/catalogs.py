@@ -1,10 +1,6 @@
 """Catalogs of few instances, written by what is special about each of them."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 _USUAL = {
     **{"vector_size_a": 8, "vector_size_b": 8, "vector_size_c": 8},
@@ -34,15 +30,7 @@ PRODUCT_TILE = {
 VARIANTS = {"fwd": "forward", "bwd_data": "bwd_data", "bwd_weight": "bwd_weight", "gemm": "gemm"}
 
 
-def write_catalog(
-    path: Path,
-    variant: str,
-    changes: Sequence[Mapping[str, object]],
-    *,
-    usual: Mapping[str, object] = TILE,
-    layout: str = "nhwgc",
-    dtype: str = "fp16",
-) -> Path:
+def write_catalog(path, variant, changes, *, usual=TILE, layout="nhwgc", dtype="fp16"):
     """Write instances that have the usual fields with changes, numbered from 0; return the path."""
     ndim = 0 if variant == "gemm" else 2
     head = {"variant": variant, "ndim_spatial": ndim, "layout": layout, "datatype": dtype}

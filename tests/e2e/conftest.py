@@ -1,12 +1,8 @@
 """Calls ckprof as a user does: as a process, in a folder of its own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
-
-from tests.called import Ckprof
 
 ROOT = Path(__file__).parent.parent.parent
 LISTS = ROOT / "conf"
@@ -15,6 +11,6 @@ SHIPPED = ROOT / "tests" / "data" / "shipped"
 
 
 @pytest.fixture
-def ckprof(ckprof_process: Ckprof) -> Ckprof:
+def ckprof(ckprof_process):
     """Call ``ckprof`` as a process, in ``tmp_path``, with a cache that the session shares."""
     return ckprof_process

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections import Counter
 from dataclasses import dataclass
 
@@ -40,16 +39,14 @@ class Question:
     splits: str
 
 
-def extents_of(draw: random.Random, operation: ElementwiseOp, result: str) -> tuple[DExtent, ...]:
+def extents_of(draw, operation, result):
     tensors = operation.properties.d_tensors
     count = draw.randint(1, MOST_D_TENSORS) if operation.properties.variadic else len(tensors)
     kinds = list(DExtent) if result in CHANNEL_AXES else [DExtent.FULL]
     return tuple(draw.choice(kinds) for _ in range(count))
 
 
-def operation_and_types(
-    draw: random.Random, is_forward: bool
-) -> tuple[ElementwiseOp | None, str, tuple[str, ...]]:
+def operation_and_types(draw, is_forward):
     """Return what a kernel does beside the convolution, its element type, and options of its other types."""
     known = [one for one in ElementwiseOp if is_forward or not one.properties.operands]
     dtype = draw.choice(tuple(MMA | FORWARD_MMA if is_forward else MMA))
@@ -65,7 +62,7 @@ def operation_and_types(
     return operation, dtype, (*draw.choice(((), other)), *draw.choice(((), (), result)))
 
 
-def combination_of(draw: random.Random, operation: ElementwiseOp, extents) -> Combination:
+def combination_of(draw, operation, extents):
     """Return an operation with random values of its parameters."""
     while True:
         values = tuple(
@@ -80,7 +77,7 @@ def combination_of(draw: random.Random, operation: ElementwiseOp, extents) -> Co
             continue
 
 
-def question(draw: random.Random, problems: int) -> Question:
+def question(draw, problems):
     direction = draw.choice(DIRECTIONS)
     result = direction.tensors[-1]
     operation, dtype, types = operation_and_types(draw, direction.id == "fwd")
@@ -126,7 +123,7 @@ def question(draw: random.Random, problems: int) -> Question:
     return Question(direction.id, tuple(kernel), tuple(lines), "1" if direction.id == "fwd" else "1,2")
 
 
-def answered(ckprof, asked: Question, *more: str) -> Counter[str]:
+def answered(ckprof, asked, *more):
     """Return how many runs ended how; one that ended wrong is an error.
 
     :param ckprof: calls the command.
@@ -142,7 +139,7 @@ def answered(ckprof, asked: Question, *more: str) -> Counter[str]:
         assert "valid" in called.err or "unsupported" in called.err, called.err
         return Counter(forbidden=1)
     found = json.loads(called.out)
-    counts: Counter[str] = Counter()
+    counts = Counter()
     for problem in found["problems"]:
         for outcome in problem["outcomes"]:
             if "the launcher reported" in (outcome["reason"] or ""):

@@ -4,8 +4,6 @@ What is called is a process with an environment, a folder and files of its own, 
 and its modules were imported already.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import os
@@ -17,13 +15,8 @@ import subprocess
 import sys
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-_PACKAGES: Final = ("ckprof", "ckprof_plugins", "ckprof_converters")
+_PACKAGES = ("ckprof", "ckprof_plugins", "ckprof_converters")
 
 
 class ForkedCalls:
@@ -32,18 +25,16 @@ class ForkedCalls:
     :param folder: for files of its own.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self._outputs = folder / "output", folder / "error"
         self._started_with = _variables_of_python(os.environ)
         self._process = _start()
 
-    def serves(self, environment: Mapping[str, str]) -> bool:
+    def serves(self, environment):
         """Whether an interpreter would start with this environment as the one that is forked has started."""
         return _variables_of_python(environment) == self._started_with
 
-    def call(
-        self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], timeout: float
-    ) -> tuple[int, str, str]:
+    def call(self, arguments, folder, environment, timeout):
         """Return exit code, output and errors of ``ckprof`` with these arguments.
 
         :param timeout: seconds.
@@ -74,23 +65,23 @@ class ForkedCalls:
         output, errors = (path.read_text(errors="replace") for path in self._outputs)
         return code, output, errors
 
-    def end(self) -> None:
+    def end(self):
         """End the process."""
         self._process.communicate()
 
 
-def _start() -> subprocess.Popen[bytes]:
+def _start():
     # unbuffered: whether it has answered is asked of the pipe
     return subprocess.Popen(
         [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
     )
 
 
-def _variables_of_python(environment: Mapping[str, str]) -> dict[str, str]:
+def _variables_of_python(environment):
     return {name: value for name, value in environment.items() if name.startswith(("PYTHON", "LC_", "LANG"))}
 
 
-def _import_all() -> None:
+def _import_all():
     for package in map(import_module, _PACKAGES):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if module.name.endswith(".__main__"):
@@ -100,7 +91,7 @@ def _import_all() -> None:
                 import_module(module.name)
 
 
-def _become(call: Mapping[str, Any]) -> None:
+def _become(call):
     """Take over environment, folder, files and arguments of a call."""
     os.environ.clear()
     os.environ.update(call["environment"])
@@ -114,7 +105,7 @@ def _become(call: Mapping[str, Any]) -> None:
     sys.argv = ["ckprof", *call["arguments"]]
 
 
-def _serve() -> None:
+def _serve():
     """Answer each line with the number of a process, and with its exit code when it has ended."""
     _import_all()
     gc.collect()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,7 @@ FENCE = 64
 Built = Sequence[tuple[Instance, Kernel]]
 
 
-def build_kernels(root: Path, direction: str, instances: Sequence[Instance]) -> Built:
+def build_kernels(root, direction, instances):
     """Build the instances of one direction for the default device; check each kernel's own text."""
     manager = PluginManager()
     manager.load_all()
@@ -70,7 +69,7 @@ class Fenced:
     before: bytes
 
     @classmethod
-    def of(cls, values: NDArray[Any]) -> Fenced:
+    def of(cls, values):
         """Copy stored values into fenced memory."""
         size = values.itemsize
         memory = np.full(values.size + 2 * FENCE, 0x7F, dtype=np.uint8).repeat(size).view(values.dtype)
@@ -78,29 +77,22 @@ class Fenced:
         return cls(memory, memory.tobytes())
 
     @property
-    def values(self) -> NDArray[Any]:
+    def values(self):
         """The tensor itself."""
         return self.memory[FENCE:-FENCE]
 
-    def unchanged(self) -> bool:
+    def unchanged(self):
         """Say whether neither the tensor nor its fences were written."""
         return self.memory.tobytes() == self.before
 
-    def fences_hold(self) -> bool:
+    def fences_hold(self):
         """Say whether the fences were not written."""
         size = FENCE * self.memory.itemsize
         after = self.memory.tobytes()
         return after[:size] == self.before[:size] and after[-size:] == self.before[-size:]
 
 
-def run_kernel(
-    kernel: Kernel,
-    problem: ConvProblem,
-    stored: dict[str, NDArray[Any]],
-    result: str,
-    dtype: DataType,
-    split_k: int = 1,
-) -> NDArray[np.float64] | None:
+def run_kernel(kernel, problem, stored, result, dtype, split_k=1):
     """Run once on poisoned memory; return the result in memory order, or ``None`` if it is rejected.
 
     Checks that nothing is written outside the result, and that a rejection has a reason.
@@ -125,13 +117,13 @@ def run_kernel(
     return decode(tensors[result].values, dtype).astype(float).reshape(stored[result].shape)
 
 
-def problems(ndim: int) -> st.SearchStrategy[ConvProblem | None]:
+def problems(ndim):
     """Draw problems with strides, dilations, asymmetric pads, odd channels, filters larger than the input."""
 
-    def axis(least: int, most: int) -> st.SearchStrategy[tuple[int, ...]]:
+    def axis(least, most):
         return st.tuples(*[st.integers(least, most)] * ndim)
 
-    def make(**fields: object) -> ConvProblem | None:
+    def make(**fields):
         try:
             return ConvProblem(**fields)
         except InputError:

@@ -10,10 +10,9 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -47,7 +46,7 @@ class Runner:
     used: list[str] = field(default_factory=list)
     steps: dict[str, Step] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         self.temp.mkdir(parents=True, exist_ok=True)
         self.caches.mkdir(parents=True, exist_ok=True)
         tools = self.temp / "tools"
@@ -57,7 +56,7 @@ class Runner:
         _script(tools / "pip", 'echo "installed: $*"')
         _script(tools / "python", '[ "$1 $2" = "-m pip" ] && echo "installed: $*"')
 
-    def action(self, path: Path, **inputs: str) -> dict[str, str]:
+    def action(self, path, **inputs):
         """Run a composite action, and return its outputs."""
         content = yaml.safe_load((path / "action.yml").read_text())
         assert content["runs"]["using"] == "composite"
@@ -71,7 +70,7 @@ class Runner:
         self.run(content["runs"]["steps"])
         return {name: self._filled(one["value"]) for name, one in content["outputs"].items()}
 
-    def workflow(self, path: Path, **env: str) -> list[Step]:
+    def workflow(self, path, **env):
         """Run the only job of a workflow; return its steps that have a name.
 
         :param env: values that the workflow's user has changed.
@@ -82,10 +81,10 @@ class Runner:
         (job,) = content["jobs"].values()
         return self.run(job["steps"])
 
-    def run(self, steps: Sequence[Mapping[str, Any]]) -> list[Step]:
+    def run(self, steps):
         """Run steps until one fails; then only those that run always."""
-        done: list[Step] = []
-        save: list[Mapping[str, str]] = []
+        done = []
+        save = []
         for number, step in enumerate(steps):
             failed = any(one.code for one in done)
             condition = str(step.get("if", "success()"))
@@ -103,7 +102,7 @@ class Runner:
                 self._keep(given)
         return done
 
-    def _run(self, step: Mapping[str, Any], name: str) -> Step:
+    def _run(self, step, name):
         files = {key: self.temp / f"{key}-{name}" for key in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
         for path in files.values():
             path.write_text("")
@@ -133,7 +132,7 @@ class Runner:
             outputs=dict(line.split("=", 1) for line in written.splitlines()),
         )
 
-    def _use(self, action: str, given: Mapping[str, str]) -> list[Mapping[str, str]]:
+    def _use(self, action, given):
         """Do what a step with a cache does at once, and return what it saves at the end of a good job."""
         name = action.partition("@")[0]
         if name in ("actions/cache", "actions/cache/restore"):
@@ -142,7 +141,7 @@ class Runner:
             self._keep(given)
         return [given] if name == "actions/cache" else []
 
-    def _restore(self, given: Mapping[str, str]) -> None:
+    def _restore(self, given):
         prefixes = [given["key"], *given["restore-keys"].split()]
         kept = sorted(self.caches.iterdir(), key=lambda path: path.stat().st_mtime_ns, reverse=True)
         for prefix in prefixes:
@@ -151,21 +150,21 @@ class Runner:
                     _copy(found, self.workspace / given["path"])
                     return
 
-    def _keep(self, given: Mapping[str, str]) -> None:
+    def _keep(self, given):
         if not (self.caches / given["key"]).exists():
             _copy(self.workspace / given["path"], self.caches / given["key"])
 
-    def _holds(self, condition: str) -> bool:
+    def _holds(self, condition):
         if condition in ("always()", "success()"):
             return True
         left, operator, right = condition.split(" ", 2)
         assert operator in ("==", "!=") and re.fullmatch("'[^']*'", right), condition
         return (self._value(left) == right.strip("'")) == (operator == "==")
 
-    def _filled(self, text: str) -> str:
+    def _filled(self, text):
         return _EXPRESSION.sub(lambda match: self._value(match[1]), text)
 
-    def _value(self, expression: str) -> str:
+    def _value(self, expression):
         context, _, name = expression.partition(".")
         if context == "inputs":
             return self.inputs[name]
@@ -185,12 +184,12 @@ class Runner:
         }[expression]
 
 
-def _script(path: Path, line: str) -> None:
+def _script(path, line):
     path.write_text(f"#!/bin/sh\n{line}\n")
     path.chmod(0o755)
 
 
-def _copy(source: Path, target: Path) -> None:
+def _copy(source, target):
     if source.is_dir():
         shutil.copytree(source, target, dirs_exist_ok=True, symlinks=True)
     elif source.exists():

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 
 from ckprof import hookimpl
 from ckprof.model.instance import Instance
-from ckprof.model.requirement import UnmetRequirement
 from ckprof.plugin.protocols import CatalogVariant, KernelSource
 from ckprof_plugins.operations.gemm.problem import GEMM_TYPES, LAYOUTS, types_of
 
@@ -100,7 +99,7 @@ class NaiveProduct(Instance):
     tile_k: int = 3
 
     @property
-    def types(self) -> Any:
+    def types(self):
         return types_of(self.dtype)
 
 
@@ -111,26 +110,26 @@ class NaiveProductPipeline:
     label = "matrices element by element; for tests"
     directions = frozenset({"gemm"})
 
-    def make_instance(self, catalog: Any, direction: str, record: Any) -> NaiveProduct:
+    def make_instance(self, catalog, direction, record):
         return NaiveProduct(
             id=record.id, direction=direction, ndim=catalog.ndim, layout=catalog.layout, dtype=catalog.dtype,
             step=record.step, fault=record.fault,
         )  # fmt: skip
 
-    def kernel_name(self, instance: Any) -> str:
+    def kernel_name(self, instance):
         fault = f"_{instance.fault}" if instance.fault else ""
         return f"gemm_{instance.dtype.value}_{instance.layout.name}_naive_{instance.step}{fault}"
 
-    def instance_string(self, instance: Any) -> str:
+    def instance_string(self, instance):
         return f"NaiveProduct<{instance.step}>"
 
-    def unmet_requirements(self, instance: Any, arch: str, api_level: str) -> list[UnmetRequirement]:
+    def unmet_requirements(self, instance, arch, api_level):
         return []
 
-    def default_problem(self, instance: Any, usual: Any) -> Any:
+    def default_problem(self, instance, usual):
         return usual
 
-    def render(self, instance: Any, arch: str, api_level: str) -> KernelSource:
+    def render(self, instance, arch, api_level):
         name = self.kernel_name(instance)
         types = instance.types
         cpp = {

@@ -1,9 +1,5 @@
 """Problems whose answers are known from the real headers of July 2025, fp16, channels last."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 from tests.e2e.catalogs import LARGE_TILE, write_catalog
 
 INSTANCE = {**LARGE_TILE, "pipeline": "compv1"}
@@ -40,18 +36,18 @@ FORWARD = (
 WEIGHT = (({}, "yes no no yes yes yes no yes"),)
 
 
-def write_case(folder: Path, variant: str, kernels: tuple[tuple[dict[str, object], str], ...]) -> list[str]:
+def write_case(folder, variant, kernels):
     """Write catalog and problems, and return the arguments that name them."""
     write_catalog(folder / "catalog.json", variant, [changes for changes, _ in kernels], usual=INSTANCE)
     (folder / "problems.txt").write_text("".join(f"{line}\n" for line in PROBLEMS))
     return ["--conf", "catalog.json", "--problems", "problems.txt", "--split-k", "1,2"]
 
 
-def answers_of(supported: list[bool]) -> list[bool]:
+def answers_of(supported):
     """Return the answer to each problem out of those with one split and with two."""
     return [supported[2 * index + (index == WITH_TWO_SPLITS)] for index in range(len(PROBLEMS))]
 
 
-def expected(kernels: tuple[tuple[dict[str, object], str], ...]) -> list[list[bool]]:
+def expected(kernels):
     """Return the known answers of each kernel."""
     return [[word == "yes" for word in answers.split()] for _, answers in kernels]

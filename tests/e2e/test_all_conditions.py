@@ -1,13 +1,8 @@
 """Answers of kernel libraries name every condition that is not met, or say that there may be more."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from ckprof.measure.worker.abi import AbiStatus, CProblem, Kernel
+from ckprof.measure.worker.abi import AbiStatus, CProblem
 from ckprof.model.requirement import UNTESTED
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline, StreamKPipeline, TwoStagePipeline
@@ -19,7 +14,7 @@ pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 WIDE = {"vector_size_a": 2, "vector_size_b": 2, "vector_size_c": 2}
 #: name -> direction, what is special about an instance
-KERNELS: dict[str, tuple[str, dict[str, Any]]] = {
+KERNELS = {
     "forward": ("fwd", {**PLAIN, **UNIT, **WIDE}),
     "data": ("bwd_data", {**PLAIN, **WIDE}),
     "weight": ("bwd_weight", {**PLAIN, **WIDE, "num_groups_to_merge": 2}),
@@ -29,22 +24,22 @@ KERNELS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.fixture(scope="module")
-def kernels(tmp_path_factory: pytest.TempPathFactory, make_instance: Any) -> dict[str, Kernel]:
+def kernels(tmp_path_factory, make_instance):
     """One kernel of each kind."""
-    found: dict[str, Kernel] = {}
+    found = {}
     for direction in ("fwd", "bwd_data", "bwd_weight"):
         names = [name for name, (of, _) in KERNELS.items() if of == direction]
         instances = [
             make_instance(**{"family": ImplicitGemmPipeline, "direction": direction, **KERNELS[name][1]})
             for name in names
         ]
-        root: Path = tmp_path_factory.mktemp(direction)
+        root = tmp_path_factory.mktemp(direction)
         built = build_kernels(root, direction, instances)
         found.update({name: kernel for name, (_, kernel) in zip(names, built, strict=True)})
     return found
 
 
-def problem(channels: int, taps: int = 3, groups: int = 1, size: int = 5) -> ConvProblem:
+def problem(channels, taps=3, groups=1, size=5):
     pad = taps // 2
     return ConvProblem(
         groups=groups, batch=1, out_channels=channels, in_channels=channels, filter=(taps, taps),
@@ -72,16 +67,14 @@ def problem(channels: int, taps: int = 3, groups: int = 1, size: int = 5) -> Con
         ("forward", problem(7, size=30000), 1, "index-range specialization vector-a vector-b vector-c"),
     ],
 )
-def test_every_condition_is_named(
-    kernels: dict[str, Kernel], name: str, asked: ConvProblem, split_k: int, conditions: str
-) -> None:
+def test_every_condition_is_named(kernels, name, asked, split_k, conditions):
     answer = kernels[name].is_supported(CProblem.of(asked, split_k))
     named = dict.fromkeys(unmet.rule for unmet in answer.unmet_requirements)
     assert " ".join(named) == conditions
     assert (answer.status is AbiStatus.OK) == (not conditions)
 
 
-def test_a_problem_of_other_dimensions_is_not_asked_about(kernels: dict[str, Kernel]) -> None:
+def test_a_problem_of_other_dimensions_is_not_asked_about(kernels):
     line = convolution("1 1 1 7 7 3 5 1 1 1 1")
     answer = kernels["forward"].is_supported(CProblem.of(line, 1))
     assert [unmet.rule for unmet in answer.unmet_requirements] == ["dimensions", UNTESTED]

@@ -4,8 +4,6 @@ Needs a compiler with the AMDGPU backend, HIP headers, device libraries, and CK 
 (``python -m ckprof_plugins.targets.hip.fetch`` prints such a folder).
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

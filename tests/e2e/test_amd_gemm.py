@@ -3,13 +3,10 @@
 Needs what ``test_amd.py`` needs.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -22,9 +19,6 @@ from tests.e2e import catalogs
 from tests.e2e.answer_program import answered
 from tests.e2e.catalogs import PRODUCT_TILE
 from tests.plugins.pipelines.universal_gemm.products import FAMILY, NOVEMBER, OLD, broken, make_product
-
-if TYPE_CHECKING:
-    from ckprof.model.recipe import BuildRecipe
 
 pytestmark = [pytest.mark.amd, pytest.mark.timeout(2400)]
 
@@ -69,7 +63,7 @@ def toolchain():
         pytest.skip(str(exc).splitlines()[0])
 
 
-def answers(recipe: BuildRecipe, folder: Path, kernels: list[dict[str, Any]]) -> dict[str, list[str]]:
+def answers(recipe, folder, kernels):
     """Build the program of answers with a target's headers; kernel -> two digits for each problem."""
     folder.mkdir()
     lines = []
@@ -137,11 +131,11 @@ def test_whole_lists_are_answered_as_the_headers_do(ckprof, listed):
     assert sum(sum(kernel["supported"]) for kernel in report["kernels"]) > 500
 
 
-def write_catalog(path: Path, layout: str, dtype: str, changes: list[dict[str, object]]) -> Path:
+def write_catalog(path, layout, dtype, changes):
     return catalogs.write_catalog(path, "gemm", changes, usual=PRODUCT_TILE, layout=layout, dtype=dtype)
 
 
-def inspected(ckprof, conf: Path) -> dict[str, object]:
+def inspected(ckprof, conf):
     called = ckprof(
         "inspect", "gemm", "--conf", conf, "--arch", "gfx942", "--format", "json", timeout=2000
     ).ok()

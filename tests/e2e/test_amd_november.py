@@ -4,13 +4,10 @@ Needs what ``test_amd.py`` needs, and in ``$CK_BUILDER_ROOT`` the tree that
 ``python -m ckprof_plugins.targets.hip.fetch 2025-11`` brings.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -26,10 +23,6 @@ from ckprof_plugins.targets.hip.target import HipTarget
 from tests.e2e.answer_program import answered
 from tests.e2e.catalogs import LARGE_TILE, TILE, VARIANTS, write_catalog
 from tests.e2e.test_amd import lds_formula
-
-if TYPE_CHECKING:
-    from ckprof.model.recipe import BuildRecipe
-    from ckprof_plugins.pipelines.gemm_families import ImplicitGemmInstance
 
 pytestmark = [pytest.mark.amd, pytest.mark.timeout(3000)]
 
@@ -88,7 +81,7 @@ FURTHER = [
 ]
 
 
-def make(direction: str, changes: dict[str, object]) -> ImplicitGemmInstance:
+def make(direction, changes):
     fields = {**TILE, "vector_size_a": 8, "vector_size_b": 8, "vector_size_c": 8, **changes}
     layout = find_layout(str(fields.pop("layout", "nhwgc")))
     dtype = DataType(str(fields.pop("dtype", "fp16")))
@@ -103,7 +96,7 @@ def make(direction: str, changes: dict[str, object]) -> ImplicitGemmInstance:
     return FAMILY.make_instance(catalog, direction, record)
 
 
-def chosen(direction: str, changes: list[dict[str, object]]) -> list[ImplicitGemmInstance]:
+def chosen(direction, changes):
     instances = [make(direction, change) for change in changes]
     return [one for one in instances if not FAMILY.unmet_requirements(one, "gfx942", API_LEVEL_2025_11)]
 
@@ -119,12 +112,10 @@ def toolchain():
     assert recipe.api_level == API_LEVEL_2025_11
 
 
-def answers(
-    recipe: BuildRecipe, folder: Path, instances: list[ImplicitGemmInstance], problems: int
-) -> dict[str, list[str]]:
+def answers(recipe, folder, instances, problems):
     """Build and run the program of answers with a target's headers; kernel -> its lines."""
     folder.mkdir()
-    found: dict[str, list[str]] = {}
+    found = {}
     sources = [FAMILY.render(one, "gfx942", API_LEVEL_2025_11) for one in instances]
     program = folder / "answers.cpp"
     for source in sources:
@@ -135,7 +126,7 @@ def answers(
         + "".join(f'    answers::print<{one.launcher}>("{one.name}", {problems});\n' for one in sources)
         + "}\n"
     )
-    lines: list[str] = []
+    lines = []
     for line in answered(recipe, program):
         if " widths " in line:
             name, _, about = line.partition(" ")
@@ -145,7 +136,7 @@ def answers(
     return found
 
 
-def compare(folder: Path, instances: list[ImplicitGemmInstance], problems: int) -> int:
+def compare(folder, instances, problems):
     """Ask headers and model; return how many answers were yes."""
     request = BuildRequest(arch="gfx942", purpose=Purpose.SUPPORT_CHECK, api_level=API_LEVEL_2025_11)
     cpu = CpuTarget().recipe(request)

@@ -3,12 +3,9 @@
 Needs what :mod:`tests.e2e.test_amd` needs.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,9 +16,6 @@ from ckprof_plugins.targets.hip.instructions import find_disassembler
 from ckprof_plugins.targets.hip.target import HipTarget
 from tests.e2e.catalogs import TILE, write_catalog
 from tests.e2e.test_amd import FORWARD
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: which compiler of one call optimises how far
 _LEVEL = re.compile(r'"-triple" "([a-z0-9_]+)-.*?"(-O\d)"')
@@ -50,14 +44,14 @@ WITHOUT_SHARED_LOADS = "-DCKPROF_SHARED_LOADS_HPP"
 _LINE = re.compile(r"^[0-9a-f]+ <(?P<function>.*)>:$|^[ \t]+(?P<text>\S.*?)[ \t]*// (?P<address>[0-9A-F]+):")
 
 
-def functions(path: Path) -> dict[str, tuple[list[str], dict[str, object]]]:
+def functions(path):
     """Return the instructions of each kernel in a code object, and what its note says of it."""
     text = subprocess.run(
         [find_disassembler(), "-d", str(path)], capture_output=True, text=True, check=True
     ).stdout
     records, code_bytes = read_metadata(path)
     notes = {str(note[".name"]): note for note in records}
-    found: dict[str, tuple[list[str], dict[str, object]]] = {}
+    found = {}
     start, name = -1, ""
     for line in filter(None, map(_LINE.match, text.splitlines())):
         if line["function"] is not None:
@@ -78,7 +72,7 @@ def test_kernels_of_one_unit_have_the_code_of_kernels_by_themselves(ckprof, tmp_
     kernels = KERNELS[variant]
     catalog = write_catalog(tmp_path / "list.json", variant, kernels)
 
-    def built(folder: str, *chosen: str) -> list[Path]:
+    def built(folder, *chosen):
         ckprof(
             *("build", direction, "--conf", catalog, "--target", "hip", "--arch", "gfx942", "--jobs", "1"),
             *("--build-dir", folder, *chosen),
@@ -90,7 +84,7 @@ def test_kernels_of_one_unit_have_the_code_of_kernels_by_themselves(ckprof, tmp_
 
     (unit,) = built("together")
     together = functions(unit)
-    alone: dict[str, tuple[list[str], dict[str, object]]] = {}
+    alone = {}
     for number in range(len(kernels)):
         (unit,) = built(f"alone-{number}", "--instance", str(number))
         alone |= functions(unit)

@@ -1,14 +1,12 @@
 """What users do wrong: one clear message, the documented exit code, no traceback, nothing half-written."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from ckprof.errors import ExitCode
-from tests.called import Ckprof, ckprof_apart
+from tests.called import ckprof_apart
 from tests.cases import Cases
 from tests.e2e.conftest import LISTS
 
@@ -28,7 +26,7 @@ BAD_LISTS = {
 }
 
 
-def test_bad_lists(ckprof: Ckprof, tmp_path: Path) -> None:
+def test_bad_lists(ckprof, tmp_path):
     path = tmp_path / "bad.conf"
     with Cases() as cases:
         for name, (content, parts) in BAD_LISTS.items():
@@ -41,7 +39,7 @@ def test_bad_lists(ckprof: Ckprof, tmp_path: Path) -> None:
                 assert not (tmp_path / "out.json").exists()
 
 
-def test_standard_output_takes_no_more() -> None:
+def test_standard_output_takes_no_more():
     with Path("/dev/full").open("w") as full:
         convert = ("convert", "forward/tests/nhwgc_fp16", "-q")
         done = ckprof_apart(*convert, capture_output=False, stdout=full, stderr=subprocess.PIPE)
@@ -49,14 +47,14 @@ def test_standard_output_takes_no_more() -> None:
     assert done.err == "ckprof: standard output: cannot write: No space left on device\n"
 
 
-def test_no_compiler(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
+def test_no_compiler(ckprof, short_list, tmp_path):
     (tmp_path / "bin").mkdir()
     empty = {"PATH": str(tmp_path / "bin"), "CXX": ""}
     called = ckprof("run", "fwd", "--conf", short_list, "--compiler", "no-such-compiler", env=empty)
     called.fails_with(ExitCode.TOOLCHAIN, "no-such-compiler")
 
 
-def test_broken_plugins(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
+def test_broken_plugins(ckprof, short_list, tmp_path):
     (tmp_path / "broken.py").write_text("import no_such_module")
     (tmp_path / "ckprof.toml").write_text('plugins = ["broken.py"]\n')
     called = ckprof("run", "fwd", "--conf", short_list, "--dry-run")

@@ -1,13 +1,8 @@
 """``ckprof run --baseline``: a library of a plugin beside the kernels, from the command to the report."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
-
-from tests.called import Ckprof
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
@@ -78,15 +73,13 @@ class Engine:
 """
 
 
-def plugin(folder: Path, missing: str = "") -> Path:
+def plugin(folder, missing=""):
     path = folder / "vendor.py"
     path.write_text(f"MISSING = {missing!r}\n{PLUGIN}")
     return path
 
 
-def test_a_baseline_is_a_row_and_every_time_has_a_ratio(
-    ckprof: Ckprof, short_list: Path, tmp_path: Path
-) -> None:
+def test_a_baseline_is_a_row_and_every_time_has_a_ratio(ckprof, short_list, tmp_path):
     called = ckprof(
         *("run", "fwd", "--conf", short_list, "--instance", "1", "--problem", SMALL, "--max-time", "0.02"),
         *("--plugin", plugin(tmp_path), "--baseline", "numpy", "--json", "r.json"),
@@ -100,9 +93,7 @@ def test_a_baseline_is_a_row_and_every_time_has_a_ratio(
     assert row["ratios"]["numpy"] == pytest.approx(expected)
 
 
-def test_what_cannot_be_compared_is_said_before_anything_is_built(
-    ckprof: Ckprof, short_list: Path, tmp_path: Path
-) -> None:
+def test_what_cannot_be_compared_is_said_before_anything_is_built(ckprof, short_list, tmp_path):
     arguments = ("run", "fwd", "--conf", short_list, "--problem", SMALL, "--plugin")
     there, absent = plugin(tmp_path), tmp_path / "absent"
     absent.mkdir()

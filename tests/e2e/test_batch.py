@@ -1,7 +1,5 @@
 """A batch over a tree of lists: what is run, what is reported, how it ends."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -9,12 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from ckprof.errors import ExitCode
-from tests.called import Ckprof
 from tests.e2e.conftest import LISTS
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
@@ -24,7 +20,7 @@ QUICK = ("--problem", PROBLEM, "--max-time", "0.02")
 
 
 @pytest.fixture
-def tree(tmp_path: Path, short_list: Path) -> Path:
+def tree(tmp_path, short_list):
     """Lists of two directions, a broken one, one of three dimensions, and one of another set."""
     root = tmp_path / "tree"
     for folder in ("forward/tests", "backward_data/tests", "backward_data/profiler"):
@@ -39,7 +35,7 @@ def tree(tmp_path: Path, short_list: Path) -> Path:
     return root
 
 
-def test_every_list_and_a_grand_total(ckprof: Ckprof, tree: Path, tmp_path: Path) -> None:
+def test_every_list_and_a_grand_total(ckprof, tree, tmp_path):
     path = tmp_path / "batch.json"
     called = ckprof("run", "--tree", tree, "--set", "tests", *QUICK, "--why", "--json", path)
     assert called.code == ExitCode.INPUT, called.err
@@ -58,7 +54,7 @@ def test_every_list_and_a_grand_total(ckprof: Ckprof, tree: Path, tmp_path: Path
     assert report["stops"][2]["report"]["problems"][0]["outcomes"][0]["verification"]["passed"]
 
 
-def test_interrupt_reports_what_is_done(tree: Path, tmp_path: Path) -> None:
+def test_interrupt_reports_what_is_done(tree, tmp_path):
     path = tmp_path / "batch.json"
     child = subprocess.Popen(
         [sys.executable, "-m", "ckprof", "run", "--tree", str(tree), "--set", "tests", "--problem", PROBLEM,

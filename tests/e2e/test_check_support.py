@@ -1,7 +1,5 @@
 """``ckprof check-support`` on the host model at the older API level, against answers of the real headers."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

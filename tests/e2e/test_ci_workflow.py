@@ -1,13 +1,9 @@
 """The workflow of the documents and the action of the repository: their steps are run as GitHub runs them."""
 
-from __future__ import annotations
-
 import shutil
-from pathlib import Path
 
 import pytest
 
-from tests.called import Ckprof
 from tests.e2e.conftest import LISTS, ROOT
 from tests.e2e.github_actions import Runner
 from tests.report.services import cases, obeyed
@@ -17,7 +13,7 @@ PROBLEM = "conv -n 1 -c 16 -H 8 -W 8 -k 16 -y 3 -x 3 -p 1 -q 1 -F 1"
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Path:
+def repository(tmp_path):
     """A checkout with a list of three instances."""
     folder = tmp_path / "checkout"
     (folder / ".git").mkdir(parents=True)
@@ -27,11 +23,11 @@ def repository(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def runner(tmp_path: Path, repository: Path) -> Runner:
+def runner(tmp_path, repository):
     return Runner(workspace=repository, caches=tmp_path / "caches", temp=tmp_path / "temp")
 
 
-def test_the_action_reports_a_list_that_cannot_be_read(runner: Runner, repository: Path) -> None:
+def test_the_action_reports_a_list_that_cannot_be_read(runner, repository):
     (repository / "sub").mkdir()
     (repository / "sub" / "bad.conf").write_text("DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle_V3<2, 3\n")
     outputs = runner.action(
@@ -49,7 +45,7 @@ def test_the_action_reports_a_list_that_cannot_be_read(runner: Runner, repositor
     assert "exit code 3" in step.summary and "bad.conf:1:" in step.summary
 
 
-def test_the_action_passes_words_on_and_runs_nothing_in_them(runner: Runner, repository: Path) -> None:
+def test_the_action_passes_words_on_and_runs_nothing_in_them(runner, repository):
     spaced = repository / "a list_nhwgc_fp16.conf"
     shutil.copyfile(repository / "nhwgc_fp16.conf", spaced)
     words = (
@@ -65,7 +61,7 @@ def test_the_action_passes_words_on_and_runs_nothing_in_them(runner: Runner, rep
     assert runner.used == ["actions/setup-python@v5", "actions/cache@v4"] * 2
 
 
-def test_the_action_converts_and_installs(runner: Runner, repository: Path) -> None:
+def test_the_action_converts_and_installs(runner, repository):
     arguments = "nhwgc_fp16.conf -o catalog.json"
     options = {"python-version": "", "cache": "false", "install": "ckprof==0.1.0"}
     outputs = runner.action(ROOT, command="convert", arguments=arguments, **options)
@@ -78,9 +74,7 @@ def test_the_action_converts_and_installs(runner: Runner, repository: Path) -> N
 @pytest.mark.slow
 @pytest.mark.compiler
 @pytest.mark.usefixtures("quick_compiler")
-def test_the_workflow_from_one_push_to_a_pull_request(
-    runner: Runner, repository: Path, ckprof: Ckprof, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_workflow_from_one_push_to_a_pull_request(runner, repository, ckprof, tmp_path, monkeypatch):
     monkeypatch.chdir(repository)
     conf = repository / "nhwgc_fp16.conf"
     ckprof("parity", "fwd", "--conf", conf, "--write", repository / "parity.lock").ok()

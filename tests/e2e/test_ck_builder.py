@@ -3,8 +3,6 @@
 ``python -m ckprof_plugins.targets.hip.fetch 2025-11`` prints such a tree.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -4,8 +4,6 @@ The sources of its operations are compiled as they are, on the host alone; the f
 need a GPU, say what they were called with (``tests/e2e/ckprofiler``).
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import os
@@ -22,7 +20,7 @@ from ckprof.model.problem_case import AUTO, ProblemLine
 from ckprof.problems.problem_file import parse_problem
 from ckprof_converters.lines import instance_in
 from ckprof_converters.reflection.program import host_compilation
-from ckprof_converters.reflection.tree import BuilderTree, find_tree
+from ckprof_converters.reflection.tree import find_tree
 from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.directions._convolution.fused_problem import elementwise_of
 from ckprof_plugins.directions._convolution.layout import name_of_tags
@@ -53,7 +51,7 @@ def tree():
 
 
 @pytest.fixture(scope="module")
-def ask(tree: BuilderTree, tmp_path_factory):
+def ask(tree, tmp_path_factory):
     """Give lines to ckProfiler's operations, and return what each answered."""
     folder = tmp_path_factory.mktemp("ckprofiler")
     compiler, flags = host_compilation(
@@ -68,7 +66,7 @@ def ask(tree: BuilderTree, tmp_path_factory):
         STAND_INS / "main.cpp",
     ]
 
-    def compiled(source: Path) -> Path:
+    def compiled(source):
         result = folder / f"{source.stem}.o"
         # without an id of its own, each object of host code defines the same symbol
         own_id = ("-Xclang", f"-cuid={source.stem}")
@@ -80,7 +78,7 @@ def ask(tree: BuilderTree, tmp_path_factory):
     program = folder / "parse"
     subprocess.run([*compiler.command, *objects, "-o", program, "-no-hip-rt"], check=True)
 
-    def answers(lines: list[str]) -> list[str]:
+    def answers(lines):
         text = "".join(f"{line}\n" for line in lines)
         done = subprocess.run([program], input=text, capture_output=True, text=True, check=True)
         parts = done.stdout.split("line\t")[1:]
@@ -90,16 +88,16 @@ def ask(tree: BuilderTree, tmp_path_factory):
     return answers
 
 
-def parsed(line: str):
+def parsed(line):
     direction = DIRECTIONS[DIRECTION[line.split()[0]]]
     return parse_problem(ProblemLine(text=line, path="p"), direction, tuple(DIRECTIONS.values()))
 
 
-def form_of(word: str):
+def form_of(word):
     return next(form for form in DIRECTIONS[DIRECTION[word]].all_forms if word in form.operations)
 
 
-def line_of(word: str, ndim: int, *, rest: tuple[object, ...] | None = None, **leading: object) -> str:
+def line_of(word, ndim, *, rest=None, **leading):
     form = form_of(word)
     values = {**dict.fromkeys(form.leading, 0), "ndim": ndim, **leading}
     sizes = (1, 2, 8, 4, *[3] * ndim, *[9] * ndim, *[1] * ndim * 4)
@@ -108,7 +106,7 @@ def line_of(word: str, ndim: int, *, rest: tuple[object, ...] | None = None, **l
     return " ".join(map(str, words))
 
 
-def assert_same(line: str, answer: str) -> None:
+def assert_same(line, answer):
     """Assert that a line means here what it means to ckProfiler."""
     try:
         case = parsed(line)
@@ -157,7 +155,7 @@ def assert_same(line: str, answer: str) -> None:
     assert case.splits == expected_splits(said["split_k"], form)
 
 
-def row_of(line: str, said) -> str:
+def row_of(line, said):
     """Return the row of the table of what has code."""
     word, *arguments = line.split()
     numbers = dict(zip(form_of(word).leading, arguments, strict=False))
@@ -167,7 +165,7 @@ def row_of(line: str, said) -> str:
     )
 
 
-def assert_no_convolution(said, error: InputError) -> None:
+def assert_no_convolution(said, error):
     lengths = [*said["sizes"], *said["filter"], *said["input"], *said["strides"], *said["dilations"]]
     pads = [*said["left_pads"], *said["right_pads"]]
     impossible = min(lengths) < 1 or min(pads) < 0 or max(*lengths, *pads) > 2**31 - 1
@@ -183,7 +181,7 @@ def assert_no_convolution(said, error: InputError) -> None:
     assert impossible or too_long or no_splits, error
 
 
-def expected_splits(text: str, form) -> tuple[int, ...]:
+def expected_splits(text, form):
     if not text:
         return ()
     if text == "all":
@@ -227,7 +225,7 @@ def test_other_leading_arguments(ask):
 WORDS = ("0", "1", "2", "3", "5", "16", "-1", "all", "x", "+4", "99999999999", "2147483648", "9" * 25)
 
 
-def random_line(draw: random.Random) -> str:
+def random_line(draw):
     """Return a line that is mostly in order."""
     word = draw.choice([*DIRECTION])
     form = form_of(word)

@@ -1,7 +1,5 @@
 """Comparing and settling what real kernels were measured to take, as a new user does it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +11,6 @@ from ckprof.model.roof import RoofKind
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.evidence import kept_roofs
-from tests.called import Ckprof
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
@@ -22,7 +19,7 @@ ROUNDS = ("--round-time", "0.02", "--exhaustive", "--max-rounds", "4")
 
 
 @pytest.fixture
-def swept(ckprof: Ckprof, short_list: Path) -> Path:
+def swept(ckprof, short_list):
     ckprof(*("sweep", "fwd", "--conf", short_list, "--problem", PROBLEM, "--store", "old.db", *ROUNDS)).ok()
     return short_list
 
@@ -32,9 +29,7 @@ STEADY = (1.0, 1.01, 0.99)
 SCATTERED = (0.8, 1.1, 1.5)
 
 
-def with_medians(
-    source: Path, target: Path, medians: tuple[float, ...], session: str, compiler: str | None = None
-) -> None:
+def with_medians(source, target, medians, session, compiler=None):
     """Copy a store as if another session had measured these medians, whatever this machine measured."""
     with Store(source) as store, StoreWriter(target) as writer:
         for one in store:
@@ -49,7 +44,7 @@ def with_medians(
             )
 
 
-def test_unclear_rows_are_measured_again(ckprof: Ckprof, swept: Path, tmp_path: Path) -> None:
+def test_unclear_rows_are_measured_again(ckprof, swept, tmp_path):
     with_medians(tmp_path / "old.db", tmp_path / "before.db", STEADY, "d" * 32)
     with_medians(tmp_path / "old.db", tmp_path / "new.db", SCATTERED, "e" * 32)
     first = ckprof("compare", "before.db", "new.db", "--format", "json")
@@ -71,7 +66,7 @@ def test_unclear_rows_are_measured_again(ckprof: Ckprof, swept: Path, tmp_path: 
     )
 
 
-def test_other_code_is_not_taken_for_what_was_measured(ckprof: Ckprof, swept: Path, tmp_path: Path) -> None:
+def test_other_code_is_not_taken_for_what_was_measured(ckprof, swept, tmp_path):
     with_medians(tmp_path / "old.db", tmp_path / "before.db", STEADY, "d" * 32)
     with_medians(tmp_path / "old.db", tmp_path / "new.db", SCATTERED, "e" * 32, "clang version 22.0")
     done = ckprof("compare", "before.db", "new.db", "--settle", "--conf", swept)
@@ -100,9 +95,7 @@ NETWORK = """{
     [("sweep", "fwd", *ROUNDS), ("run", "fwd", "--rounds", "2", "--max-time", "0.05")],
     ids=["sweep", "run"],
 )
-def test_layers_lines_and_roofs_are_kept_whatever_measures(
-    ckprof: Ckprof, short_list: Path, tmp_path: Path, command: tuple[str, ...]
-) -> None:
+def test_layers_lines_and_roofs_are_kept_whatever_measures(ckprof, short_list, tmp_path, command):
     (tmp_path / "network.json").write_text(NETWORK)
     ckprof(*command, "--conf", short_list, "--problems", "network.json", "--store", "r.db").ok()
     text = ckprof("results", "show", "r.db").out

@@ -1,7 +1,5 @@
 """Generated depthwise kernels against scipy, over random sizes, in all types."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,15 +7,14 @@ import pytest
 import scipy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from ckprof.measure.verify.storage import decode, encode
 from ckprof.model.catalog import Catalog
-from ckprof.model.types import SHARED_TYPES, DataType
+from ckprof.model.types import SHARED_TYPES
 from ckprof_plugins.directions._convolution.layout import find_layout, tensor_shape
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.depthwise_family import SIZES, VARIANT, DepthwiseInstance, DepthwisePipeline
-from tests.e2e.generated_kernels import ROUNDING, Built, build_kernels, run_kernel
+from tests.e2e.generated_kernels import ROUNDING, build_kernels, run_kernel
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
@@ -29,7 +26,7 @@ CONFIGURATIONS = (
 )
 
 
-def make(sizes: tuple[int, ...], dtype: DataType) -> DepthwiseInstance:
+def make(sizes, dtype):
     layout = find_layout("ngchw")
     assert layout is not None
     catalog = Catalog(variant=VARIANT, ndim=2, layout=layout, dtype=dtype, records=())
@@ -38,12 +35,12 @@ def make(sizes: tuple[int, ...], dtype: DataType) -> DepthwiseInstance:
 
 
 @pytest.fixture(scope="module")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> Built:
+def kernels(tmp_path_factory):
     instances = [make(sizes, dtype) for sizes in CONFIGURATIONS for dtype in SHARED_TYPES]
     return build_kernels(tmp_path_factory.mktemp("depthwise"), "fwd", instances)
 
 
-def by_scipy(problem: ConvProblem, image: NDArray, weight: NDArray) -> NDArray:
+def by_scipy(problem, image, weight):
     """``image`` is (n, g, 1, h, w), ``weight`` (g, 1, 1, y, x)."""
     pads = list(zip(problem.left_pads, problem.right_pads, strict=True))
     padded = np.pad(image, [(0, 0)] * 3 + pads)
@@ -64,14 +61,7 @@ def by_scipy(problem: ConvProblem, image: NDArray, weight: NDArray) -> NDArray:
     more_right=st.tuples(st.integers(0, 2), st.integers(0, 2)),
     seed=st.integers(0, 2**16),
 )
-def test_kernels_agree_with_scipy(
-    kernels: Built,
-    groups: int,
-    batches: int,
-    lengths: tuple[int, int],
-    more_right: tuple[int, int],
-    seed: int,
-) -> None:
+def test_kernels_agree_with_scipy(kernels, groups, batches, lengths, more_right, seed):
     for instance, kernel in kernels:
         assert isinstance(instance, DepthwiseInstance)
         pads = (instance.pad_h, instance.pad_w)
@@ -117,9 +107,7 @@ def test_kernels_agree_with_scipy(
         ({"input": (9, 8)}, "single-tile", "output 9x8 exceeds the single tile 8x8"),
     ],
 )
-def test_what_a_kernel_is_not_made_for(
-    kernels: Built, change: dict[str, object], condition: str, words: str
-) -> None:
+def test_what_a_kernel_is_not_made_for(kernels, change, condition, words):
     from ckprof.measure.worker.abi import AbiStatus, CProblem
 
     instance, kernel = kernels[0]

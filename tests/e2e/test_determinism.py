@@ -1,9 +1,6 @@
 """What is generated depends on the instances alone: neither on the process nor on the order of hashes."""
 
-from __future__ import annotations
-
 import os
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +17,7 @@ LISTS = (
 )
 
 
-def generated(folder: Path, seed: str, arguments: list[str]) -> dict[str, bytes]:
+def generated(folder, seed, arguments):
     """Generate sources in a process of its own with this seed of hashes."""
     environment = {**os.environ, "PYTHONHASHSEED": seed}
     ckprof_apart("-q", "generate", *arguments, "--build-dir", folder, env=environment).ok()
@@ -34,9 +31,7 @@ def generated(folder: Path, seed: str, arguments: list[str]) -> dict[str, bytes]
 
 
 @pytest.mark.parametrize(("direction", "conf", "numbers"), LISTS)
-def test_sources_do_not_depend_on_the_process(
-    tmp_path: Path, direction: str, conf: str, numbers: str
-) -> None:
+def test_sources_do_not_depend_on_the_process(tmp_path, direction, conf, numbers):
     arguments = [direction, "--conf", conf]
     for number in numbers.split(","):
         arguments += ["--instance", number]

@@ -1,7 +1,5 @@
 """A target without its device, from a plugin alone: what can be built, not be run, and be read."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof_plugins.targets.cpu.target import INCLUDE_DIR

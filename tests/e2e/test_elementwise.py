@@ -1,7 +1,5 @@
 """Whole commands: convolutions with every element-wise operation, against the reference in numpy."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter
@@ -24,7 +22,7 @@ SIZES = "2 3 2 24 8 3 2 6 7 2 1 1 2 1 0 0 1"
 GRADIENTS = ("bwd_data", "bwd_weight")
 
 
-def lines_of(operation: ElementwiseOp, direction: str = "fwd") -> list[str]:
+def lines_of(operation, direction="fwd"):
     """Return problems with D tensors as factories have them, and with elements per channel."""
     settings = with_settings(operation.value)
     texts = [settings]

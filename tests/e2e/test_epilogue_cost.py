@@ -1,15 +1,11 @@
 """Whole commands on kernels with operations: what these cost, searches, families that have none."""
 
-from __future__ import annotations
-
 import csv
 import json
-from pathlib import Path
 
 import pytest
 
 from ckprof.store.store import Store
-from tests.called import Ckprof
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
@@ -19,7 +15,7 @@ ASKED = f"{PLAIN} --elementwise-op bias_clamp,ceiling=0.25"
 QUICK = ("--rounds", "3", "--passes", "1", "--max-time", "0.02")
 
 
-def test_both_sides_are_run_verified_stored_and_shown(ckprof: Ckprof, tmp_path: Path) -> None:
+def test_both_sides_are_run_verified_stored_and_shown(ckprof, tmp_path):
     called = ckprof(
         *(
             "run",
@@ -61,12 +57,12 @@ def test_both_sides_are_run_verified_stored_and_shown(ckprof: Ckprof, tmp_path: 
     ckprof("compare", "r.db", "r.db", "--format", "json").ok()
 
 
-def test_a_cost_is_that_of_two_problems(ckprof: Ckprof) -> None:
+def test_a_cost_is_that_of_two_problems(ckprof):
     fused = ("run", "fwd", "--conf", FUSED, "--epilogue-cost", "--dry-run", "--instance", "8")
     assert "and run them on 2 problems" in ckprof(*fused, "--problem", ASKED).out
 
 
-def test_kernels_that_convolve_alone_refuse_problems_that_ask_for_more(ckprof: Ckprof) -> None:
+def test_kernels_that_convolve_alone_refuse_problems_that_ask_for_more(ckprof):
     sizes = "2 8 8 1 1 3 3 8 8 1 1 1 1 1 1 1 1"
     called = ckprof(
         *("run", "fwd", "--conf", "forward/tests/ngchw_depthwise", "--instance", "0", "--format", "json"),

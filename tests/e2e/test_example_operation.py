@@ -61,7 +61,7 @@ def call(monkeypatch, capsys, tmp_path):
     monkeypatch.syspath_prepend(str(EXAMPLE))
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: str, plugin: tuple[str, str] = PLUGIN) -> Called:
+    def run(*arguments, plugin=PLUGIN):
         code = main([arguments[0], *plugin, *arguments[1:]])
         return Called(int(code), *capsys.readouterr())
 

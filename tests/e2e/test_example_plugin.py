@@ -1,13 +1,10 @@
 """The extension points, proved: packages outside ckprof add a family and a command to a fresh environment."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
 import venv
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +14,7 @@ pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def environment(tmp_path_factory):
     """A fresh virtual environment with ckprof and two examples, installed as packages.
 
     Their dependencies are taken from the running environment, so that the test needs no network.
@@ -50,7 +47,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python
 
 
-def call(python: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def call(python, *arguments, cwd):
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     return subprocess.run(
         [python, "-m", "ckprof", *arguments],
@@ -62,13 +59,13 @@ def call(python: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProces
     )
 
 
-def test_ckprof_comes_from_the_fresh_environment(environment: Path, tmp_path: Path) -> None:
+def test_ckprof_comes_from_the_fresh_environment(environment, tmp_path):
     code = "import ckprof, ckprof_plugins; print(ckprof.__file__, ckprof_plugins.__file__)"
     done = subprocess.run([environment, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
     assert str(ROOT) not in done.stdout
 
 
-def test_the_family_is_listed(environment: Path, tmp_path: Path) -> None:
+def test_the_family_is_listed(environment, tmp_path):
     done = call(environment, "list", "pipelines", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "naive_gather" in done.stdout
@@ -76,7 +73,7 @@ def test_the_family_is_listed(environment: Path, tmp_path: Path) -> None:
     assert "ckprof-naive-gather" in plugins.stdout and "entry point" in plugins.stdout
 
 
-def test_the_main_job_runs_with_the_family_alone(environment: Path, tmp_path: Path) -> None:
+def test_the_main_job_runs_with_the_family_alone(environment, tmp_path):
     """Every built-in pipeline is disabled: what runs comes from the example package."""
     shutil.copy(ROOT / "examples" / "naive_gather" / "naive.conf", tmp_path)
     done = call(
@@ -89,14 +86,14 @@ def test_the_main_job_runs_with_the_family_alone(environment: Path, tmp_path: Pa
     assert "naive-gather-size" in done.stdout
 
 
-def test_the_family_takes_part_in_parity(environment: Path, tmp_path: Path) -> None:
+def test_the_family_takes_part_in_parity(environment, tmp_path):
     shutil.copy(ROOT / "examples" / "naive_gather" / "naive.conf", tmp_path)
     done = call(environment, "parity", "fwd", "--conf", "naive.conf", cwd=tmp_path)
     assert done.returncode == 0, done.stderr + done.stdout
     assert "parity holds: 4 matched" in done.stdout
 
 
-def test_the_command_is_listed_and_measures_into_a_store(environment: Path, tmp_path: Path) -> None:
+def test_the_command_is_listed_and_measures_into_a_store(environment, tmp_path):
     listed = call(environment, "--help", cwd=tmp_path).stdout
     assert "\n  time-guard " in listed.split("\nmeasure at scale:\n")[1].split("\n\n")[0]
     assert "ckprof-time-guard" in call(environment, "plugins", cwd=tmp_path).stdout

@@ -4,11 +4,7 @@ A kernel that folds computes bit by bit what the same kernel without folding mak
 which is written down here once more, and both are compared with the direction's reference.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +26,7 @@ SMALL = {
     **{"vector_size_a": 1, "vector_size_b": 1, "vector_size_c": 1},
 }
 #: direction -> what is special about its instances
-INSTANCES: dict[str, list[dict[str, Any]]] = {
+INSTANCES = {
     "fwd": [{"layout": "nhwgc"}, {"layout": "nwgc"}],
     "bwd_data": [{"layout": "nhwgc"}, {"layout": "ndhwgc"}],
     "bwd_weight": [{"layout": "nhwgc"}, {"layout": "nhwgc", "family": TwoStagePipeline, "two_stage": True}],
@@ -40,11 +36,11 @@ DIRECTIONS = {one.id: one for one in shipped_directions()}
 PATCH = convolution("2 1 1 24 3 16 16 48 64 16 16 1 1 0 0 0 0")
 
 
-def narrower(problem: ConvProblem) -> ConvProblem:
+def narrower(problem):
     """Return the problem of which as many pixels as the last stride has are one."""
     stride = problem.strides[-1]
 
-    def shorter(lengths: tuple[int, ...]) -> tuple[int, ...]:
+    def shorter(lengths):
         return (*lengths[:-1], lengths[-1] // stride)
 
     return replace(
@@ -58,11 +54,11 @@ def narrower(problem: ConvProblem) -> ConvProblem:
     )
 
 
-def drawn(draw: np.random.Generator, ndim: int) -> ConvProblem:
+def drawn(draw, ndim):
     """Draw a problem whose last stride can be folded, with anything along the other axes."""
     stride = int(draw.integers(2, 5))
 
-    def lengths(least: int, most: int, last: int) -> tuple[int, ...]:
+    def lengths(least, most, last):
         return (*(int(draw.integers(least, most)) for _ in range(ndim - 1)), last)
 
     taps = int(draw.integers(1, 4))
@@ -84,11 +80,7 @@ Pairs = list[tuple[Instance, Kernel, Kernel]]
 
 
 @pytest.fixture(scope="module", params=list(INSTANCES))
-def built(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    make_instance: Callable[..., Instance],
-) -> tuple[str, Pairs]:
+def built(request, tmp_path_factory, make_instance):
     """Return the direction, and each instance with its kernel, with folding and without."""
     direction = request.param
     changes = [{**SMALL, **of, "direction": direction} for of in INSTANCES[direction]]
@@ -98,7 +90,7 @@ def built(
     return direction, [(one, as_is, folded) for (one, as_is), (_, folded) in zip(plain, folding, strict=True)]
 
 
-def test_results_are_those_of_the_narrower_problem(built: tuple[str, Pairs]) -> None:
+def test_results_are_those_of_the_narrower_problem(built):
     name, kernels = built
     direction = DIRECTIONS[name]
     *operands, result = direction.tensors
@@ -130,7 +122,7 @@ def test_results_are_those_of_the_narrower_problem(built: tuple[str, Pairs]) -> 
                 assert (np.abs(got - expected) <= bound).all(), (problem, splits)
 
 
-def test_a_large_patch_has_a_kernel_in_every_direction(built: tuple[str, Pairs]) -> None:
+def test_a_large_patch_has_a_kernel_in_every_direction(built):
     """Its 256 sub-GEMMs in backward data are more than a kernel takes; folded, there are 16."""
     name, kernels = built
     _, plain, folding = kernels[0]
@@ -154,9 +146,7 @@ def test_a_large_patch_has_a_kernel_in_every_direction(built: tuple[str, Pairs])
         ({"right_pads": (0, 3)}, "the right pad = 3, expected a multiple of the stride 16"),
     ],
 )
-def test_what_cannot_be_folded_is_refused_with_the_reason(
-    built: tuple[str, Pairs], changes: dict[str, Any], said: str
-) -> None:
+def test_what_cannot_be_folded_is_refused_with_the_reason(built, changes, said):
     _, kernels = built
     answer = kernels[0][2].is_supported(CProblem.of(replace(PATCH, **changes), 1))
     assert answer.status is AbiStatus.REJECTED

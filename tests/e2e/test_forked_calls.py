@@ -1,7 +1,5 @@
 """A call in a fork is what a process of its own would be, and one that takes too long leaves none behind."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 

@@ -1,7 +1,5 @@
 """An operation that is no convolution, end to end, with a kernel family from a file outside ckprof."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from functools import partial
@@ -13,7 +11,7 @@ import pytest
 import ckprof
 from ckprof.errors import InputError
 from ckprof_plugins.operations.gemm.problem import LAYOUTS, GemmProblem
-from tests.called import Ckprof, ckprof_apart
+from tests.called import ckprof_apart
 from tests.measure.fakes import ABI_FOLDER
 
 pytestmark = pytest.mark.compiler
@@ -23,7 +21,7 @@ HEADERS = Path(__file__).parents[2] / "plugins" / "operations" / "gemm" / "embed
 LAYOUT_NUMBERS = {"rrr": 0, "rcr": 1, "crr": 2, "ccr": 3}
 
 
-def catalog(folder: Path, layout: str, dtype: str = "fp16", faults: tuple[str, ...] = ("",)) -> Path:
+def catalog(folder, layout, dtype="fp16", faults=("",)):
     """Write a catalog of kernels with these faults."""
     instances = [{"id": number, "step": 4, "fault": fault} for number, fault in enumerate(faults)]
     header = {"variant": "naive_product", "ndim_spatial": 0, "layout": layout, "datatype": dtype}
@@ -33,13 +31,13 @@ def catalog(folder: Path, layout: str, dtype: str = "fp16", faults: tuple[str, .
 
 
 @pytest.fixture
-def call(ckprof: Ckprof) -> Ckprof:
+def call(ckprof):
     """Run ckprof with the family."""
     return partial(ckprof, "--plugin", PLUGIN)
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(tmp_path_factory):
     """A library with one kernel of layout rcr in fp32."""
     folder = tmp_path_factory.mktemp("library")
     build = ("--plugin", PLUGIN, "build", "gemm", "--conf", catalog(folder, "rcr", "fp32"))
@@ -47,7 +45,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "lib" / "libckprof_gemm.so"
 
 
-def run_json(call: Ckprof, *arguments: object) -> dict[str, object]:
+def run_json(call, *arguments):
     done = call("run", "gemm", *arguments, "--max-time", "0.02", "--format", "json")
     assert done.out, done.err
     report = json.loads(done.out)
@@ -63,7 +61,7 @@ def run_json(call: Ckprof, *arguments: object) -> dict[str, object]:
         for layout in LAYOUTS
     ],
 )
-def test_runs_in_every_layout_with_and_without_gaps(call: Ckprof, tmp_path: Path, layout: str) -> None:
+def test_runs_in_every_layout_with_and_without_gaps(call, tmp_path, layout):
     number = LAYOUT_NUMBERS[layout]
     report = run_json(
         call, "--conf", catalog(tmp_path, layout),
@@ -83,7 +81,7 @@ def test_runs_in_every_layout_with_and_without_gaps(call: Ckprof, tmp_path: Path
 
 
 @pytest.mark.thorough
-def test_writes_into_gaps_and_wrong_values_are_found(call: Ckprof, tmp_path: Path) -> None:
+def test_writes_into_gaps_and_wrong_values_are_found(call, tmp_path):
     conf = catalog(tmp_path, "rcr", faults=("", "wrong", "gap"))
     report = run_json(call, "--conf", conf, "--problem", "gemm 1 1 1 1 0 1 16 8 8 -1 -1 12")
     outcomes = {one["instance"]: one for one in report["problems"][0]["outcomes"]}
@@ -98,7 +96,7 @@ def test_writes_into_gaps_and_wrong_values_are_found(call: Ckprof, tmp_path: Pat
     "dtype",
     ["fp8", *(pytest.param(dtype, marks=pytest.mark.slow) for dtype in ("fp32", "bf16", "bf8", "int8"))],
 )
-def test_every_type(call: Ckprof, tmp_path: Path, dtype: str) -> None:
+def test_every_type(call, tmp_path, dtype):
     conf = catalog(tmp_path, "rcr", dtype)
     report = run_json(call, "--conf", conf, "--problem", "9x10x64")
     (outcome,) = report["problems"][0]["outcomes"]
@@ -107,7 +105,7 @@ def test_every_type(call: Ckprof, tmp_path: Path, dtype: str) -> None:
         assert outcome["verification"]["rtol"] == outcome["verification"]["atol"] == 0
 
 
-def test_a_type_that_no_kernel_has_is_an_input_error(call: Ckprof, tmp_path: Path) -> None:
+def test_a_type_that_no_kernel_has_is_an_input_error(call, tmp_path):
     done = call("run", "gemm", "--conf", catalog(tmp_path, "rcr", "int32"))
     assert done.code == 3
     assert "datatype: expected one of fp32, fp16, bf16, fp8, bf8, int8, got 'int32'" in done.err
@@ -178,7 +176,7 @@ int main(void)
 """
 
 
-def run_c_program(text: str, library: Path, folder: Path) -> str:
+def run_c_program(text, library, folder):
     """Compile a program that uses the C interface of a library, and return what it prints."""
     (folder / "user.c").write_text(text)
     subprocess.run(
@@ -190,7 +188,7 @@ def run_c_program(text: str, library: Path, folder: Path) -> str:
     return done.stdout
 
 
-def test_the_c_interface(built: Path, tmp_path: Path) -> None:
+def test_the_c_interface(built, tmp_path):
     registry = json.loads(run_c_program(C_PROGRAM, built, tmp_path))
     assert registry["metadata"] | {"timestamp": ""} == {
         "timestamp": "",
@@ -208,7 +206,7 @@ def test_the_c_interface(built: Path, tmp_path: Path) -> None:
     assert kernel["algorithm"]["tile_shape"] == {"m": 1, "n": 2, "k": 3}
 
 
-def test_one_call_as_json(call: Ckprof, built: Path) -> None:
+def test_one_call_as_json(call, built):
     answer = json.loads(call("call", "gemm", built, "--problem", "9 10 16 -1 -1 24").out)
     assert answer["success"] and answer["verified"], answer
     assert (answer["direction"], answer["kernel"]["layout"]) == ("gemm", "rcr")
@@ -220,7 +218,7 @@ def test_one_call_as_json(call: Ckprof, built: Path) -> None:
     assert other.code == 3 and "the library computes gemm, expected fwd" in other.err
 
 
-def test_a_library_as_a_python_object(built: Path) -> None:
+def test_a_library_as_a_python_object(built):
     library = ckprof.KernelLibrary(built)
     assert (library.direction, library.tensors) == ("gemm", ("a", "b", "e"))
     random = np.random.default_rng(3)

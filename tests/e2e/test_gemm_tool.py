@@ -1,10 +1,7 @@
 """Everything around the kernels of matrix products, as a user calls it."""
 
-from __future__ import annotations
-
 import ctypes
 import json
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +9,7 @@ from ckprof.cli.main import main
 from ckprof.errors import ExitCode
 from ckprof.store.store import Store
 from ckprof_plugins.operations.gemm.problem import GemmProblem
-from tests.called import Called, Ckprof
+from tests.called import Called
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
@@ -27,11 +24,11 @@ QUICK = ("--round-time", "0.01", "--min-rounds", "1", "--max-rounds", "1")
 
 
 @pytest.fixture
-def ckprof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ckprof:
+def ckprof(tmp_path, monkeypatch, capsys):
     """Call ``ckprof`` in ``tmp_path`` without a process of its own: many calls, most of them short."""
     monkeypatch.chdir(tmp_path)
 
-    def call(*arguments: str | Path) -> Called:
+    def call(*arguments):
         code = main([str(argument) for argument in arguments])
         out, err = capsys.readouterr()
         return Called(code, out, err)
@@ -40,20 +37,20 @@ def ckprof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 
 @pytest.fixture
-def listed(tmp_path: Path) -> Path:
+def listed(tmp_path):
     """A list of the old library with one instance, whose kernel all tests share."""
     path = tmp_path / "rcr_fp32.conf"
     path.write_text(LINE + "\n")
     return path
 
 
-def fine(called: Called) -> Called:
+def fine(called):
     assert called.code == ExitCode.OK, called.out + called.err
     return called
 
 
 @pytest.mark.slow
-def test_times_are_stored_exported_and_compared(ckprof: Ckprof, listed: Path, tmp_path: Path) -> None:
+def test_times_are_stored_exported_and_compared(ckprof, listed, tmp_path):
     problems = [part for size in SIZES for part in ("--problem", size)]
     line = "gemm 0 1 1 1 0 1 48 40 64 72 -1 -1"
     swept = fine(ckprof("sweep", "gemm", "--conf", listed, *problems, "--problem", line, "--store", "s.db",
@@ -73,7 +70,7 @@ def test_times_are_stored_exported_and_compared(ckprof: Ckprof, listed: Path, tm
         assert {one.key.problem for one in store} == found.keys()
 
 
-def test_the_library(ckprof: Ckprof, listed: Path, tmp_path: Path) -> None:
+def test_the_library(ckprof, listed, tmp_path):
     """It agrees with its list, says what its kernel is, and computes."""
     agreed = fine(ckprof("parity", "gemm", "--conf", listed, "--generated", "both"))
     assert "parity holds: 2 matched, 0 missing, 0 extra" in agreed.out
@@ -112,7 +109,7 @@ def test_the_library(ckprof: Ckprof, listed: Path, tmp_path: Path) -> None:
     assert failed.code == ExitCode.FAILED and not json.loads(failed.out)["success"]
 
 
-def test_a_number_of_splits_that_the_line_leaves_open(ckprof: Ckprof, listed: Path) -> None:
+def test_a_number_of_splits_that_the_line_leaves_open(ckprof, listed):
     line = "gemm_universal {} 1 1 1 0 1 32 32 128 -1 -1 -1 -1"
     done = fine(ckprof("run", "gemm", "--conf", listed, "--problem", line.format(0), "--max-time", "0.01",
                        "--format", "json"))  # fmt: skip

@@ -1,10 +1,7 @@
 """Batched matrix products and those with D tensors, from the catalog to the verified result on the CPU."""
 
-from __future__ import annotations
-
 import json
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,12 +31,12 @@ KERNELS = [
 LAYOUTS = ["crr", *(pytest.param(name, marks=pytest.mark.slow) for name in ("rcr", "rrr", "ccr"))]
 
 
-def catalog(folder: Path, layout: str, dtype: str, **changes: object) -> Path:
+def catalog(folder, layout, dtype, **changes):
     path = folder / f"{layout}_{dtype}.json"
     return write_catalog(path, "gemm", KERNELS, usual={**TILE, **changes}, layout=layout, dtype=dtype)
 
 
-def random_lines(layout: str, count: int, grain: int = 8) -> list[str]:
+def random_lines(layout, count, grain=8):
     """Lines of all kinds of problems: odd M, gaps between rows and between matrices, whole vectors.
 
     :param grain: what is contiguous is a multiple of it.
@@ -75,7 +72,7 @@ def random_lines(layout: str, count: int, grain: int = 8) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_random_problems(ckprof, tmp_path: Path, layout: str) -> None:
+def test_random_problems(ckprof, tmp_path, layout):
     """Results are right, what lies between rows and matrices stays as it is, and splits add to nothing."""
     lines = random_lines(layout, 30)
     (tmp_path / "lines.txt").write_text("\n".join(lines))
@@ -108,7 +105,7 @@ def test_random_problems(ckprof, tmp_path: Path, layout: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["bf16", "fp8", "fp32"])
 @pytest.mark.parametrize("level", ["2025-07", "2026-06"])
-def test_other_types_and_levels(ckprof, tmp_path: Path, dtype: str, level: str) -> None:
+def test_other_types_and_levels(ckprof, tmp_path, dtype, level):
     if dtype == "fp32" and level == "2025-07":
         pytest.skip("headers of that time multiply no fp32")
     changes = {"warp_tile_k": 32, "tile_k": 32} if dtype == "fp8" else {}
@@ -126,7 +123,7 @@ def test_other_types_and_levels(ckprof, tmp_path: Path, dtype: str, level: str) 
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(tmp_path_factory):
     """A library of all kernels in fp32."""
     folder = tmp_path_factory.mktemp("library")
     conf = catalog(folder, "rrr", "fp32")
@@ -135,7 +132,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_a_batch_of_one_is_one_product(built: Path) -> None:
+def test_a_batch_of_one_is_one_product(built):
     library = ckprof.KernelLibrary(built)
     draw = np.random.default_rng(1)
     a, b = (draw.uniform(-1, 1, shape).astype(np.float32) for shape in ((37, 24), (24, 40)))
@@ -161,7 +158,7 @@ def test_a_batch_of_one_is_one_product(built: Path) -> None:
     ))  # fmt: skip
 
 
-def test_d_tensors_of_a_python_object(built: Path) -> None:
+def test_d_tensors_of_a_python_object(built):
     library = ckprof.KernelLibrary(built)
     draw = np.random.default_rng(2)
     shapes = {"a": (9, 16), "b": (16, 12), "d0": (9, 12), "d1": (9, 12)}
@@ -243,11 +240,11 @@ int main(void)
 """
 
 
-def test_the_c_interface(built: Path, tmp_path: Path) -> None:
+def test_the_c_interface(built, tmp_path):
     run_c_program(C_PROGRAM, built, tmp_path)
 
 
-def test_one_call_as_json(ckprof, built: Path) -> None:
+def test_one_call_as_json(ckprof, built):
     line = "-m=9 -n=12 -k=16 -elementwise_op=MultiDAdd -num_d_tensors=2"
     called = ckprof("call", "gemm", built, "--problem", line)
     answer = json.loads(called.out)

@@ -1,7 +1,5 @@
 """Signals during a run: what was measured is reported, and nothing is left behind."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -11,7 +9,6 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -36,7 +33,7 @@ CODES = {
 PATIENCE_S = 120
 
 
-def started(*words: object, folder: Path, temporary: Path, **variables: str) -> subprocess.Popen[str]:
+def started(*words, folder, temporary, **variables):
     """Start ckprof in a folder; the lock of the device is among the temporary files."""
     environment = os.environ | {"TMPDIR": str(temporary), "PYTHONUNBUFFERED": "1", **variables}
     environment.pop("XDG_RUNTIME_DIR", None)
@@ -52,12 +49,12 @@ def started(*words: object, folder: Path, temporary: Path, **variables: str) -> 
 
 
 @pytest.fixture
-def start(short_list: Path, tmp_path: Path):
+def start(short_list, tmp_path):
     """Start a run that takes long, in folders of its own."""
     (tmp_path / "tmp").mkdir()
     children = []
 
-    def go(*options: str, **variables: str) -> subprocess.Popen[str]:
+    def go(*options, **variables):
         lines = [part for size in range(8, 40) for part in ("--problem", PROBLEM.format(size))]
         run = ("run", "fwd", "--conf", short_list, *lines, *ENDLESS, "-v", *options)
         child = started(*run, folder=tmp_path, temporary=tmp_path / "tmp", **variables)
@@ -71,7 +68,7 @@ def start(short_list: Path, tmp_path: Path):
         child.communicate()
 
 
-def wait_for_line(child: subprocess.Popen[str], text: str, count: int = 1) -> str:
+def wait_for_line(child, text, count=1):
     said = ""
     while said.count(text) < count:
         line = child.stderr.readline()
@@ -80,7 +77,7 @@ def wait_for_line(child: subprocess.Popen[str], text: str, count: int = 1) -> st
     return said
 
 
-def wait_for_process(folder: Path, name: str) -> None:
+def wait_for_process(folder, name):
     """Wait until a process of this name works for the run."""
     end = time.monotonic() + PATIENCE_S
     while not any(process.startswith(name) for process in names_of(folder)):
@@ -88,7 +85,7 @@ def wait_for_process(folder: Path, name: str) -> None:
         time.sleep(0.05)
 
 
-def names_of(folder: Path) -> list[str]:
+def names_of(folder):
     """Return the names of these processes, without those that have ended by now."""
     names = []
     for process in processes_of(folder):
@@ -97,7 +94,7 @@ def names_of(folder: Path) -> list[str]:
     return names
 
 
-def processes_of(folder: Path) -> list[psutil.Process]:
+def processes_of(folder):
     """Return the processes that work for a run whose temporary files are below a folder.
 
     Those of a build have a folder of their own there.
@@ -113,7 +110,7 @@ def processes_of(folder: Path) -> list[psutil.Process]:
     return found
 
 
-def wait_until_gone(folder: Path) -> list[psutil.Process]:
+def wait_until_gone(folder):
     end = time.monotonic() + PATIENCE_S
     while (left := processes_of(folder)) and time.monotonic() < end:
         time.sleep(0.1)
@@ -128,7 +125,7 @@ SIGNALS = [
 
 @pytest.mark.parametrize("rounds", ["1", "5"])
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_ends_a_run_with_what_was_measured(start, tmp_path: Path, number: int, rounds: str) -> None:
+def test_a_signal_ends_a_run_with_what_was_measured(start, tmp_path, number, rounds):
     child = start("--json", "out.json", "--rounds", rounds)
     said = wait_for_line(child, "ok: ", 2)
     child.send_signal(number)
@@ -148,13 +145,11 @@ def test_a_signal_ends_a_run_with_what_was_measured(start, tmp_path: Path, numbe
     assert not list((tmp_path / "tmp").glob("ckprof-run-*"))
 
 
-def test_a_signal_whose_exception_is_swallowed_ends_a_run(
-    short_list: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_signal_whose_exception_is_swallowed_ends_a_run(short_list, tmp_path, monkeypatch, capsys):
     """Python drops what is raised while it collects memory."""
     measure, measured = Executor.measure, []
 
-    def interrupted(self: Executor, *arguments: Any, **options: Any) -> Any:
+    def interrupted(self, *arguments, **options):
         outcome = measure(self, *arguments, **options)
         measured.append(outcome)
         if len(measured) == 2:
@@ -173,7 +168,7 @@ def test_a_signal_whose_exception_is_swallowed_ends_a_run(
     assert json.loads(path.read_text())["partial"] is True
 
 
-def test_kernels_whose_rounds_are_not_over_are_reported(start, tmp_path: Path) -> None:
+def test_kernels_whose_rounds_are_not_over_are_reported(start, tmp_path):
     child = start("--json", "out.json", "--rounds", "1000")
     said = wait_for_line(child, "round 2: ", 2)
     child.send_signal(signal.SIGTERM)
@@ -190,7 +185,7 @@ def test_kernels_whose_rounds_are_not_over_are_reported(start, tmp_path: Path) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", CODES)
-def test_a_signal_ends_a_build_with_its_compilers(start, tmp_path: Path, number: int) -> None:
+def test_a_signal_ends_a_build_with_its_compilers(start, tmp_path, number):
     child = start(CKPROF_CACHE_DIR=str(tmp_path / "cache"))
     wait_for_process(tmp_path / "tmp", "ninja")
     child.send_signal(number)
@@ -201,7 +196,7 @@ def test_a_signal_ends_a_build_with_its_compilers(start, tmp_path: Path, number:
 
 
 @pytest.mark.slow
-def test_nothing_outlives_a_killed_build(start, tmp_path: Path) -> None:
+def test_nothing_outlives_a_killed_build(start, tmp_path):
     child = start(CKPROF_CACHE_DIR=str(tmp_path / "cache"))
     wait_for_process(tmp_path / "tmp", "ninja")
     assert len(processes_of(tmp_path / "tmp")) > 1
@@ -210,7 +205,7 @@ def test_nothing_outlives_a_killed_build(start, tmp_path: Path) -> None:
     assert not wait_until_gone(tmp_path / "tmp")
 
 
-def test_a_killed_build_system_leaves_no_compiler(start, tmp_path: Path) -> None:
+def test_a_killed_build_system_leaves_no_compiler(start, tmp_path):
     child = start(CKPROF_CACHE_DIR=str(tmp_path / "cache"))
     wait_for_process(tmp_path / "tmp", "ninja")
     wait_for_process(tmp_path / "tmp", "cc1plus")
@@ -225,7 +220,7 @@ def test_a_killed_build_system_leaves_no_compiler(start, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_the_next_run_sweeps_what_a_killed_one_left(start, tmp_path: Path) -> None:
+def test_the_next_run_sweeps_what_a_killed_one_left(start, tmp_path):
     child = start()
     wait_for_line(child, "ok: ")
     child.kill()
@@ -240,7 +235,7 @@ def test_the_next_run_sweeps_what_a_killed_one_left(start, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_closing_the_terminal_twice_loses_nothing(start, tmp_path: Path) -> None:
+def test_closing_the_terminal_twice_loses_nothing(start, tmp_path):
     child = start("--json", "out.json")
     wait_for_line(child, "ok: ")
     child.send_signal(signal.SIGHUP)

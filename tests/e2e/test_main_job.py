@@ -1,7 +1,5 @@
 """The main job end to end: list in, verified and ranked table out."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -11,7 +9,6 @@ import pytest
 
 from ckprof.errors import ExitCode
 from ckprof.measure.host import LAST_LEVEL_CACHE_VARIABLE
-from tests.called import Ckprof
 
 pytestmark = pytest.mark.compiler
 
@@ -52,7 +49,7 @@ def ckprof_after_report(command, exit_code):
 """
 
 
-def test_table_with_the_best_configuration(ckprof: Ckprof, short_list: Path) -> None:
+def test_table_with_the_best_configuration(ckprof, short_list):
     called = ckprof("run", "fwd", "--conf", short_list, "--problem", SMALL, "--max-time", "0.05").ok()
     assert f"read {short_list}: 5 lines, 4 instances; dropped lines: 1 comment" in called.err
     assert "built 4 of 4 kernels" in called.err
@@ -62,7 +59,7 @@ def test_table_with_the_best_configuration(ckprof: Ckprof, short_list: Path) -> 
 
 
 @pytest.mark.thorough
-def test_json_has_everything_needed_to_reproduce(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
+def test_json_has_everything_needed_to_reproduce(ckprof, short_list, tmp_path):
     path = tmp_path / "results.json"
     called = ckprof(
         "run", "fwd", "--conf", short_list, "--problem", SMALL, "--problem", ONE_CHANNEL,
@@ -87,7 +84,7 @@ def test_json_has_everything_needed_to_reproduce(ckprof: Ckprof, short_list: Pat
     assert len(rows) == 8 and {row["status"] for row in rows} == {"ok", "unsupported"}
 
 
-def test_no_instance_supports_the_problem(ckprof: Ckprof, short_list: Path) -> None:
+def test_no_instance_supports_the_problem(ckprof, short_list):
     problem = SMALL.replace("-c 16", "-c 3")
     called = ckprof("run", "fwd", "--conf", short_list, "--problem", problem)
     assert called.code == ExitCode.FAILED
@@ -96,9 +93,7 @@ def test_no_instance_supports_the_problem(ckprof: Ckprof, short_list: Path) -> N
 
 
 @pytest.mark.thorough
-def test_without_verification_nothing_is_ranked(
-    ckprof: Ckprof, short_list: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_verification_nothing_is_ranked(ckprof, short_list, monkeypatch):
     monkeypatch.delenv(LAST_LEVEL_CACHE_VARIABLE)  # flushes what this machine has, as users do
     called = ckprof(
         "run", "fwd", "--conf", short_list, "--problem", SMALL, "--instance", "1", "--no-verify",
@@ -108,7 +103,7 @@ def test_without_verification_nothing_is_ranked(
 
 
 @pytest.mark.thorough
-def test_a_plugin_with_options_and_a_format_is_told(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
+def test_a_plugin_with_options_and_a_format_is_told(ckprof, short_list, tmp_path):
     (tmp_path / "observer.py").write_text(OBSERVER)
     called = ckprof(
         "run", "fwd", "--conf", short_list, "--problem", SMALL, "--plugin", "./observer.py",
@@ -122,7 +117,7 @@ def test_a_plugin_with_options_and_a_format_is_told(ckprof: Ckprof, short_list: 
 
 
 @pytest.mark.thorough
-def test_stages_as_commands(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
+def test_stages_as_commands(ckprof, short_list, tmp_path):
     catalog = tmp_path / "short.json"
     assert ckprof("convert", short_list, "-o", catalog).code == 0
     generated = ckprof("generate", "fwd", "--conf", catalog, "--build-dir", tmp_path / "tree")

@@ -1,7 +1,5 @@
 """An architecture that a user's file describes is listed, validated against, built for and run."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

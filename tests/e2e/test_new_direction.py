@@ -1,7 +1,5 @@
 """A direction of a plugin file is computed by a built-in family, which asks it for its C++ names."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -5,26 +5,20 @@ The bound is rigorous for each family: a float accumulation whose error is at mo
 implicit GEMM one more rounding for each partial result and each addition of one, in that type.
 """
 
-from __future__ import annotations
-
 import itertools
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 import scipy
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from ckprof.measure.verify.storage import decode, encode
-from ckprof.model.instance import Instance
 from ckprof.model.types import SHARED_TYPES, DataType
 from ckprof_plugins.directions._convolution.layout import tensor_shape
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline, StreamKPipeline, TwoStagePipeline
-from tests.e2e.generated_kernels import ROUNDING, Built, build_kernels, problems, run_kernel
+from tests.e2e.generated_kernels import ROUNDING, build_kernels, problems, run_kernel
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
@@ -48,7 +42,7 @@ ALL = tuple(DIAGONAL)
 
 #: direction, what is special about an instance, and for which layouts it is built in the gate; the plain
 #: ones, which support every problem, for all
-CONFIGURATIONS: tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...] = (
+CONFIGURATIONS = (
     ("fwd", FORWARD, ALL),
     ("fwd", {**FORWARD, "num_groups_to_merge": 2}, ALL),
     (
@@ -95,12 +89,10 @@ ROLES = {
 }
 
 
-def build(
-    folder: pytest.TempPathFactory, make: Callable[..., Instance], *, everything: bool
-) -> dict[str, Built]:
+def build(folder, make, *, everything):
     """Build the configurations of each direction, in the gate's layouts and types or in all of them."""
 
-    def instances(direction: str) -> list[Instance]:
+    def instances(direction):
         return [
             make(layout=layout, dtype=dtype.value, direction=direction, **changes)
             for other, changes, layouts in CONFIGURATIONS
@@ -113,20 +105,16 @@ def build(
 
 
 @pytest.fixture(scope="module")
-def diagonal(
-    tmp_path_factory: pytest.TempPathFactory, make_instance: Callable[..., Instance]
-) -> dict[str, Built]:
+def diagonal(tmp_path_factory, make_instance):
     return build(tmp_path_factory, make_instance, everything=False)
 
 
 @pytest.fixture(scope="module")
-def everything(
-    tmp_path_factory: pytest.TempPathFactory, make_instance: Callable[..., Instance]
-) -> dict[str, Built]:
+def everything(tmp_path_factory, make_instance):
     return build(tmp_path_factory, make_instance, everything=True)
 
 
-def spread(values: NDArray, steps: tuple[int, ...]) -> NDArray:
+def spread(values, steps):
     """Put zeros between the values."""
     shape = [(length - 1) * step + 1 for length, step in zip(values.shape, steps, strict=True)]
     result = np.zeros(shape)
@@ -134,7 +122,7 @@ def spread(values: NDArray, steps: tuple[int, ...]) -> NDArray:
     return result
 
 
-def by_scipy(direction: str, p: ConvProblem, first: NDArray, second: NDArray) -> NDArray:
+def by_scipy(direction, p, first, second):
     """Compute channel by channel; tensors are (n, *spatial, g, c), (g, k, *filter, c), (n, *spatial, g, k).
 
     :param first: the first of the direction's :data:`ROLES`, and so is ``second``.
@@ -179,9 +167,7 @@ def by_scipy(direction: str, p: ConvProblem, first: NDArray, second: NDArray) ->
 MOST_PARTS = 512
 
 
-def error_bound(
-    instance: Instance, problem: ConvProblem, expected: NDArray, magnitude: NDArray, splits: int
-) -> NDArray:
+def error_bound(instance, problem, expected, magnitude, splits):
     rounding = ROUNDING[instance.dtype]
     taps = int(np.prod(problem.filter))
     if instance.direction == "fwd":
@@ -196,7 +182,7 @@ def error_bound(
     return bound
 
 
-def check(kernels: dict[str, Built], ndim: int, data: st.DataObject) -> None:
+def check(kernels, ndim, data):
     problem = data.draw(problems(ndim))
     assume(problem is not None)
     assert problem is not None
@@ -232,7 +218,7 @@ def check(kernels: dict[str, Built], ndim: int, data: st.DataObject) -> None:
 @pytest.mark.parametrize("ndim", [1, 2, 3])
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_kernels_agree_with_scipy(diagonal: dict[str, Built], ndim: int, data: st.DataObject) -> None:
+def test_kernels_agree_with_scipy(diagonal, ndim, data):
     check(diagonal, ndim, data)
 
 
@@ -240,11 +226,11 @@ def test_kernels_agree_with_scipy(diagonal: dict[str, Built], ndim: int, data: s
 @pytest.mark.parametrize("ndim", [1, 2, 3])
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_all_types_in_all_dimensions(everything: dict[str, Built], ndim: int, data: st.DataObject) -> None:
+def test_all_types_in_all_dimensions(everything, ndim, data):
     check(everything, ndim, data)
 
 
-def test_every_family_of_gradients_computes_something(diagonal: dict[str, Built]) -> None:
+def test_every_family_of_gradients_computes_something(diagonal):
     """A property over unmet_requirements alone would prove nothing: here each kernel supports its problem."""
     for direction in ("bwd_data", "bwd_weight"):
         result = ROLES[direction][-1]

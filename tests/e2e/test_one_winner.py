@@ -1,7 +1,5 @@
 """One run with a store: everything that shows its results names the same winner with the same time."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -15,14 +13,13 @@ from ckprof import InstanceQuery, Profiler, Store
 from ckprof.measure.options import RunOptions
 from ckprof.measure.requests import StoreOptions
 from ckprof.report.run_summary import render_best
-from tests.called import Ckprof
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 PROBLEM = "2 1 1 16 16 3 3 10 10 1 1 1 1 1 1 1 1"
 
 
-def test_everything_names_the_same_winner(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
+def test_everything_names_the_same_winner(ckprof, short_list, tmp_path):
     profiler = Profiler()
     run = RunOptions(max_time_s=0.1, min_samples=5)
     plan = profiler.plan(InstanceQuery(conf=short_list, directions="fwd"), [PROBLEM], run=run)

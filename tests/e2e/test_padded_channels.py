@@ -4,12 +4,7 @@ Results are compared with the direction's reference of the problem as it is, on 
 calls libraries gets kernels that pad as well.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +12,6 @@ import pytest
 import ckprof
 from ckprof.cli.main import main
 from ckprof.measure.worker.abi import AbiStatus, CProblem
-from ckprof.model.instance import Instance
 from ckprof.model.types import DataType
 from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.directions._convolution.layout import find_layout, tensor_shape
@@ -37,7 +31,7 @@ STREAM_K = {
     "pipeline": "compv1",
 }
 #: direction -> what is special about its instances
-INSTANCES: dict[str, list[dict[str, Any]]] = {
+INSTANCES = {
     "fwd": [{"layout": "nhwgc"}, {"layout": "nwgc"}],
     "bwd_data": [{"layout": "nhwgc"}, {"layout": "ndhwgc"}],
     "bwd_weight": [{"layout": "nhwgc"}, {"layout": "nhwgc", **TWO_STAGE}, {"layout": "nhwgc", **STREAM_K}],
@@ -46,8 +40,8 @@ INSTANCES: dict[str, list[dict[str, Any]]] = {
 MULTIPLES = {"fwd": (4, 4), "bwd_data": (4, 2), "bwd_weight": (4, 2)}
 
 
-def drawn(draw: np.random.Generator, ndim: int) -> ConvProblem:
-    def lengths(least: int, most: int) -> tuple[int, ...]:
+def drawn(draw, ndim):
+    def lengths(least, most):
         return tuple(int(draw.integers(least, most)) for _ in range(ndim))
 
     return ConvProblem(
@@ -65,9 +59,7 @@ def drawn(draw: np.random.Generator, ndim: int) -> ConvProblem:
 
 
 @pytest.mark.parametrize("name", list(INSTANCES))
-def test_results_are_those_of_the_problem(
-    name: str, tmp_path: Path, make_instance: Callable[..., Instance]
-) -> None:
+def test_results_are_those_of_the_problem(name, tmp_path, make_instance):
     direction = next(one for one in shipped_directions() if one.id == name)
     *operands, result = direction.tensors
     ways = (None, "inside", "outside")
@@ -116,7 +108,7 @@ def test_results_are_those_of_the_problem(
     assert fits and ran > 15 * len(changes), (fits, ran)
 
 
-def test_a_library_pads_for_those_that_call_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_library_pads_for_those_that_call_it(tmp_path, capsys):
     spec = "tile=64x64x64,waves=4x1x1,mma=16x16x16,gemm_pipeline=compv3"
     line = "conv -n 1 -c 6 -H 6 -W 5 -k 10 -y 3 -x 3 -p 1 -q 1 -g 2 -F 1"
     problem = ckprof.Problem.parse(line, direction="fwd")

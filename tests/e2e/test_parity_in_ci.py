@@ -1,24 +1,20 @@
 """The chapter on locks and the pre-commit hook, followed word by word."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.called import Ckprof
 from tests.e2e.conftest import LISTS, ROOT
 
 pytestmark = pytest.mark.thorough
 
 
 @pytest.fixture
-def repository(tmp_path: Path, ckprof: Ckprof) -> Path:
+def repository(tmp_path, ckprof):
     """A folder that has a list and a profiler log, and nothing else."""
     shutil.copyfile(LISTS / "forward" / "tests" / "nhwgc_fp16.conf", tmp_path / "nhwgc_fp16.conf")
     listed = ckprof("list", "instances", "--conf", "nhwgc_fp16.conf", "--format", "json").out
@@ -32,7 +28,7 @@ def repository(tmp_path: Path, ckprof: Ckprof) -> Path:
     return tmp_path
 
 
-def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def shell(command, folder):
     """Run a line of a shell, in which ``ckprof`` is the one that is tested."""
     tools = folder / ".tools"
     if not tools.exists():
@@ -53,7 +49,7 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def commands_of_chapter() -> list[str]:
+def commands_of_chapter():
     chapter = (ROOT / "docs" / "parity.md").read_text().partition("\n### In CI\n")[2].partition("\n## ")[0]
     blocks = re.findall(r"```sh\n(.*?)```", chapter, re.DOTALL)
     commands = [line for block in blocks for line in block.splitlines()]
@@ -61,7 +57,7 @@ def commands_of_chapter() -> list[str]:
     return commands[1:]
 
 
-def test_the_chapter_can_be_followed(repository: Path) -> None:
+def test_the_chapter_can_be_followed(repository):
     commands = commands_of_chapter()
     assert len(commands) == 3
     for command in commands:
@@ -70,7 +66,7 @@ def test_the_chapter_can_be_followed(repository: Path) -> None:
     assert (repository / "parity.lock").is_file()
 
 
-def test_the_pre_commit_hook_runs(repository: Path) -> None:
+def test_the_pre_commit_hook_runs(repository):
     hook = dict(
         re.findall(r"^[- ] (\w+): (.*)$", (ROOT / ".pre-commit-hooks.yaml").read_text(), re.MULTILINE)
     )

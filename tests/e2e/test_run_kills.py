@@ -3,8 +3,6 @@
 What counts as measured is what a run has said with ``-v``: by then it is in the store.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re
@@ -12,7 +10,6 @@ import signal
 import sqlite3
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -40,7 +37,7 @@ class KilledRun:
     :param after: the seconds are counted from the line that begins like this; empty for the start.
     """
 
-    def __init__(self, folder: Path, short_list: Path, delay_s: float, number: int, after: str = "") -> None:
+    def __init__(self, folder, short_list, delay_s, number, after=""):
         self.folder = folder
         self.number = number
         self.temporary = folder / "tmp"
@@ -67,7 +64,7 @@ class KilledRun:
         #: times in milliseconds that the run said
         self.said = re.findall(r"^round \d+: (\S+) ms ", self.err, re.MULTILINE)
 
-    def check(self) -> None:
+    def check(self):
         """Nothing is lost, half-written or left behind."""
         assert "Traceback" not in self.err, self.err
         assert not wait_until_gone(self.temporary), "a process lives on"
@@ -92,7 +89,7 @@ class KilledRun:
             assert not list(self.temporary.glob("ckprof-run-*"))
             assert report.exists() or not self.said
 
-    def _check_store(self) -> None:
+    def _check_store(self):
         path = self.folder / "results.db"
         if not path.exists():
             assert not self.said
@@ -108,7 +105,7 @@ class KilledRun:
         assert {*self.said} <= {*stored}
 
 
-def end_runs(short_list: Path, folder: Path, numbers: list[int], seed: int) -> list[KilledRun]:
+def end_runs(short_list, folder, numbers, seed):
     dice = random.Random(seed)
     runs = []
     for position, number in enumerate(numbers):
@@ -122,7 +119,7 @@ def end_runs(short_list: Path, folder: Path, numbers: list[int], seed: int) -> l
 
 
 @pytest.fixture
-def built(short_list: Path, tmp_path: Path) -> Path:
+def built(short_list, tmp_path):
     """Return the list, with its kernels in the cache."""
     ckprof_apart("build", "fwd", "--conf", short_list, "-q", cwd=tmp_path).ok()
     return short_list

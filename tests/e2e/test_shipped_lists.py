@@ -1,19 +1,14 @@
 """All lists that ship with ckprof, for a nightly run: what is supported is verified, the rest says why."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
-
-from tests.called import Ckprof
 
 pytestmark = [pytest.mark.compiler, pytest.mark.slow, pytest.mark.timeout(4 * 3600)]
 
 
 @pytest.mark.parametrize("set_name", ["tests", "profiler"])
-def test_every_list(ckprof: Ckprof, set_name: str, tmp_path: Path) -> None:
+def test_every_list(ckprof, set_name, tmp_path):
     path = tmp_path / "batch.json"
     ckprof(
         "run", "--tree", "conf", "--set", set_name, "--min-samples", "3", "--max-time", "0.05",

@@ -1,15 +1,10 @@
 """Splits of the reduction, from the command line to each outcome, in every direction and family."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ckprof.errors import ExitCode
-from tests.called import Ckprof
 from tests.e2e.conftest import LISTS
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
@@ -18,14 +13,14 @@ pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 PROBLEM = "2 1 2 16 16 3 3 10 10 1 1 1 1 1 1 1 1"
 
 
-def list_of(path: Path, name: str, *numbers: int) -> Path:
+def list_of(path, name, *numbers):
     """Write the lines with these numbers of a shipped list."""
     lines = (LISTS / f"{name}.conf").read_text().splitlines()
     path.write_text("".join(f"{lines[number - 1]}\n" for number in numbers))
     return path
 
 
-def outcomes(ckprof: Ckprof, *arguments: str | Path) -> list[dict[str, Any]]:
+def outcomes(ckprof, *arguments):
     called = ckprof("run", *arguments, "--problem", PROBLEM, "--max-time", "0.02", "--format", "json").ok()
     report = json.loads(called.out)
     pipelines = {instance["key"]: instance["pipeline"] for instance in report["instances"]}
@@ -35,14 +30,14 @@ def outcomes(ckprof: Ckprof, *arguments: str | Path) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def weight_list(tmp_path: Path) -> Path:
+def weight_list(tmp_path):
     """An implicit-GEMM and a two-stage instance, fp16."""
     return list_of(tmp_path / "nhwgc_fp16.conf", "backward_weight/tests/nhwgc_fp16", 9, 2)
 
 
-def test_sweep_of_backward_weight(ckprof: Ckprof, weight_list: Path) -> None:
+def test_sweep_of_backward_weight(ckprof, weight_list):
     found = outcomes(ckprof, "bwd_weight", "--conf", weight_list, "--split-k", "1,4,auto,100000")
-    by_split: dict[str, set[str]] = {}
+    by_split = {}
     for outcome in found:
         assert outcome["split_k"] != -1 or outcome["status"] == "unsupported"
         key = "auto" if outcome["split_k_deduced"] else str(outcome["split_k"])
@@ -57,7 +52,7 @@ def test_sweep_of_backward_weight(ckprof: Ckprof, weight_list: Path) -> None:
     assert any("is more than the" in rejection["message"] for rejection in too_many["refusals"])
 
 
-def test_what_cannot_choose_its_splits_says_so(ckprof: Ckprof, tmp_path: Path) -> None:
+def test_what_cannot_choose_its_splits_says_so(ckprof, tmp_path):
     stream_k = list_of(tmp_path / "nhwgc_fp16_streamk.conf", "backward_weight/tests/nhwgc_fp16_streamk", 3)
     found = outcomes(ckprof, "bwd_weight", "--conf", stream_k, "--split-k", "auto,1,2")
     assert {outcome["pipeline"] for outcome in found} == {"stream_k"}
@@ -71,7 +66,7 @@ def test_what_cannot_choose_its_splits_says_so(ckprof: Ckprof, tmp_path: Path) -
         assert reason.startswith(f"split_k = {split}: stream-K divides the reduction by itself")
 
 
-def test_backward_data(ckprof: Ckprof, tmp_path: Path) -> None:
+def test_backward_data(ckprof, tmp_path):
     data = list_of(tmp_path / "nhwgc_fp32.conf", "backward_data/tests/nhwgc_fp32", 1)
     found = outcomes(ckprof, "bwd_data", "--conf", data, "--split-k", "1,2,500,auto", "--why")
     assert [(o["split_k"], o["status"]) for o in sorted(found, key=lambda o: o["split_k"])] == [
@@ -82,7 +77,7 @@ def test_backward_data(ckprof: Ckprof, tmp_path: Path) -> None:
     assert reasons[500].startswith("split_k = 500 is more than the ")
 
 
-def test_why_names_each_condition(ckprof: Ckprof, weight_list: Path) -> None:
+def test_why_names_each_condition(ckprof, weight_list):
     odd = PROBLEM.replace("2 1 2 16 16", "2 1 2 15 15")
     called = ckprof(
         "run", "bwd_weight", "--conf", weight_list, "--problem", odd, "--why", "--split-k", "9999"

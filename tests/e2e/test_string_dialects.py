@@ -3,8 +3,6 @@
 What is printed is a golden file; ``tests/docs/string_dialects.py`` makes the table of docs/parity.md from it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -65,7 +63,7 @@ CLASSES = {
 }
 
 
-def source_of(name: str) -> str:
+def source_of(name):
     header, lists = CLASSES[name]
     calls = "".join(
         f"    print_all(static_cast<device_grouped_conv{one}*>(nullptr));\n"
@@ -78,20 +76,20 @@ def source_of(name: str) -> str:
     )
 
 
-def body_of(path: Path, function: str) -> str:
+def body_of(path, function):
     """Return a function from its name to its return, without blanks and comments."""
     text = path.read_text()
     body = text[text.index(function) :].split(".str();")[0]
     return re.sub(r"\s+", "", re.sub(r"//[^\n]*", "", body))
 
 
-def parameter(expression: str) -> str:
+def parameter(expression):
     """Return the template parameter in an expression such as ``detail::type_name<AccDataType>()``."""
     inner = re.sub(r"^.*[<(\[](\w+)[>)\]?].*$", r"\1", expression)
     return re.sub(r"^k(?=[A-Z])", "", inner)
 
 
-def type_fields(body: str) -> list[list[str]]:
+def type_fields(body):
     """Return (label, template parameter) of what ``GetTypeString`` prints, in order."""
     parts = re.findall(r'<<("[^"]*"|[^"<;]+)', body.replace('<<"<"', "").replace('<<", "', ""))
     fields, label = [], ""
@@ -104,13 +102,13 @@ def type_fields(body: str) -> list[list[str]]:
     return fields
 
 
-def computed_in(path: Path, fields: list[list[str]]) -> list[str]:
+def computed_in(path, fields):
     """Return those of the fields that are no template parameters: the class computes them."""
     text = path.read_text()
     return [name for _, name in fields if re.search(rf"static constexpr \w+ {name}\s*=", text)]
 
 
-def instance_fields(body: str) -> list[str]:
+def instance_fields(body):
     """Return the template parameters that ``instance_string`` prints, in order."""
     ternary = re.sub(r'\((k\w+)\?"true":"false"\)', r"\1", body)
     return [parameter(found) for found in re.findall(r'<<"[<,]"<<([^;]*?);', ternary)]
@@ -123,7 +121,7 @@ def test_both_strings_of_instances(tmp_path, golden):
         tree, (HERE, REFLECTION / "include"), ("CK_USE_XDL", "CK_USE_WMMA", "CK_EXPERIMENTAL_BUILDER")
     )
 
-    def printed(name: str) -> list[list[str]]:
+    def printed(name):
         source, program = tmp_path / f"{name}.cpp", tmp_path / name
         source.write_text(source_of(name))
         command = [*compiler.command, *flags]

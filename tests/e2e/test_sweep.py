@@ -1,14 +1,11 @@
 """Sweeps with real kernels on the CPU, as a new user runs them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -24,7 +21,6 @@ from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.evidence import kept_roofs
 from ckprof.sweep.requests import SweepProgress
-from tests.called import Ckprof
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
@@ -34,7 +30,7 @@ QUICK = ("--round-time", "0.02", "--min-rounds", "2", "--max-rounds", "3")
 
 
 @pytest.fixture
-def sweep(ckprof: Ckprof, short_list: Path):
+def sweep(ckprof, short_list):
     """Sweep the short list."""
 
     def call(*arguments, problems=(PROBLEM, OTHER), store="results.db"):
@@ -44,7 +40,7 @@ def sweep(ckprof: Ckprof, short_list: Path):
     return call
 
 
-def test_a_sweep_is_stored_and_goes_on(sweep, ckprof: Ckprof, tmp_path: Path) -> None:
+def test_a_sweep_is_stored_and_goes_on(sweep, ckprof, tmp_path):
     planned = sweep("--dry-run")
     assert (planned.code, planned.out.splitlines()[0]) == (
         ExitCode.OK,
@@ -100,7 +96,7 @@ def test_a_sweep_is_stored_and_goes_on(sweep, ckprof: Ckprof, tmp_path: Path) ->
     assert ckprof("results", "check", "results.db").out == "results.db: sound\n"
 
 
-def test_a_run_is_recorded(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
+def test_a_run_is_recorded(ckprof, short_list, tmp_path):
     base = ("run", "fwd", "--conf", short_list, "--problem", PROBLEM, "--max-time", "0.02")
     for number in (1, 2):
         ckprof(*base, "--store", "results.db", "--tag", f"run{number}", "--json", "r.json").ok()
@@ -123,7 +119,7 @@ def test_a_run_is_recorded(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> 
     ckprof(*base, "--tag", "x").fails_with(ExitCode.USAGE, "--store")
 
 
-def test_shards_are_merged(sweep, ckprof: Ckprof, tmp_path: Path) -> None:
+def test_shards_are_merged(sweep, ckprof, tmp_path):
     assert sweep(store="shards/").code == ExitCode.OK
     assert sweep(store="shards").code == ExitCode.OK
     assert len(list((tmp_path / "shards").glob("*.ndjson"))) == 2
@@ -134,7 +130,7 @@ def test_shards_are_merged(sweep, ckprof: Ckprof, tmp_path: Path) -> None:
     assert "nothing is left to do" in sweep().out
 
 
-def test_a_second_sweep_says_who_holds_the_store(sweep, tmp_path: Path) -> None:
+def test_a_second_sweep_says_who_holds_the_store(sweep, tmp_path):
     with StoreWriter(tmp_path / "results.db"):
         sweep().fails_with(ExitCode.INPUT, f"process {os.getpid()} on ", "is writing this store")
 
@@ -143,7 +139,7 @@ def test_a_second_sweep_says_who_holds_the_store(sweep, tmp_path: Path) -> None:
     "number",
     [signal.SIGINT, *(pytest.param(one, marks=pytest.mark.slow) for one in (signal.SIGTERM, signal.SIGHUP))],
 )
-def test_signals_end_a_sweep_cleanly(sweep, short_list: Path, tmp_path: Path, number: int) -> None:
+def test_signals_end_a_sweep_cleanly(sweep, short_list, tmp_path, number):
     assert sweep(problems=(OTHER,), store="warm-up.db").code == ExitCode.OK
     lines = [
         part for size in range(8, 40) for part in ("--problem", PROBLEM.replace("10 10", f"{size} {size}"))
@@ -172,14 +168,14 @@ def test_signals_end_a_sweep_cleanly(sweep, short_list: Path, tmp_path: Path, nu
         assert len(store) > 0
 
 
-def test_max_time_ends_a_sweep(sweep, tmp_path: Path) -> None:
+def test_max_time_ends_a_sweep(sweep, tmp_path):
     called = sweep("--budget", "0s").ok()
     assert "the time is over; rerun the same command to resume" in called.out
     with Store(tmp_path / "results.db") as store:
         assert len(store) == 0
 
 
-def test_the_library_sweeps(short_list: Path, tmp_path: Path) -> None:
+def test_the_library_sweeps(short_list, tmp_path):
     events = []
     profiler = library.Profiler(on_event=events.append)
     options = library.SweepOptions(
@@ -197,10 +193,8 @@ def test_the_library_sweeps(short_list: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_all_that_decides_a_time_makes_another_measurement(
-    ckprof: Ckprof, short_list: Path, tmp_path: Path
-) -> None:
-    def call(*arguments: str, env: dict[str, str] | None = None) -> None:
+def test_all_that_decides_a_time_makes_another_measurement(ckprof, short_list, tmp_path):
+    def call(*arguments, env=None):
         lines = ("--problem", PROBLEM, "--instance", "0", "--store", "results.db", *QUICK)
         ckprof("sweep", "fwd", "--conf", short_list, *lines, *arguments, env=env).ok()
 
@@ -230,7 +224,7 @@ def test_all_that_decides_a_time_makes_another_measurement(
         assert changed["new"] != changed["old"], tag
 
 
-def test_each_pass_is_another_process(sweep, tmp_path: Path) -> None:
+def test_each_pass_is_another_process(sweep, tmp_path):
     done = sweep("--passes", "3", "--max-rounds", "4", problems=(PROBLEM,)).ok()
     assert re.search("\n[34] passes, [34] rounds, ", done.out)
     with Store(tmp_path / "results.db") as store:
@@ -240,7 +234,7 @@ def test_each_pass_is_another_process(sweep, tmp_path: Path) -> None:
     assert "nothing is left" in sweep("--passes", "3", "--max-rounds", "4", problems=(PROBLEM,)).out
 
 
-def test_a_problem_that_no_kernel_supports_fails_every_call(sweep) -> None:
+def test_a_problem_that_no_kernel_supports_fails_every_call(sweep):
     """As a run says it, also where nothing is left to do; the other problem has its ranking."""
     odd = "2 1 1 15 15 3 3 10 10 1 1 1 1 1 1 1 1"
     for said in ("done: 2 of 2", "nothing is left to do"):

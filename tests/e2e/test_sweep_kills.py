@@ -1,7 +1,5 @@
 """Whole sweeps with real kernels on the CPU that are killed at random moments lose and double nothing."""
 
-from __future__ import annotations
-
 import random
 import signal
 import sqlite3
@@ -10,7 +8,6 @@ import sys
 import threading
 import time
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -50,7 +47,7 @@ _LIMIT_S = 300.0
 class Sweeper:
     """Starts sweeps, kills them, and remembers what each of them has announced."""
 
-    def __init__(self, folder: Path, conf: Path, problems: int) -> None:
+    def __init__(self, folder, conf, problems):
         lines = folder / "problems.txt"
         lines.write_text(
             "".join(f"2 1 1 16 16 3 3 {size} {size} 1 1 1 1 1 1 1 1\n" for size in _sizes(problems))
@@ -58,9 +55,9 @@ class Sweeper:
         self._command = [sys.executable, "-c", _CHILD, str(conf)]
         self._rest = [str(folder / "build"), str(lines)]
         #: store -> session -> sequence numbers
-        self.announced: dict[Path, dict[str, list[int]]] = {}
+        self.announced = {}
 
-    def run(self, store: Path, kill_after_s: float | None) -> bool:
+    def run(self, store, kill_after_s):
         """Run one sweep; return whether it was killed before it ended."""
         announced = self.announced.setdefault(store, {})
         command = [*self._command, str(store), *self._rest]
@@ -80,11 +77,11 @@ class Sweeper:
         return killed
 
 
-def _sizes(count: int) -> range:
+def _sizes(count):
     return range(6, 6 + count)
 
 
-def check_store(store: Path, announced: dict[str, list[int]], *, cells: int | None) -> None:
+def check_store(store, announced, *, cells):
     """Check a store after kills.
 
     :param cells: outcomes that a finished sweep has; ``None`` for one that is not finished.
@@ -96,8 +93,8 @@ def check_store(store: Path, announced: dict[str, list[int]], *, cells: int | No
     connection = sqlite3.connect(store)
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     connection.close()
-    found: dict[str, list[int]] = {}
-    visits: Counter[tuple[bytes, int]] = Counter()
+    found = {}
+    visits = Counter()
     keys = set()
     with Store(store) as reader:
         for one in reader:
@@ -116,7 +113,7 @@ def check_store(store: Path, announced: dict[str, list[int]], *, cells: int | No
         assert len(keys) == cells
 
 
-def kill_sweeps(folder: Path, conf: Path, *, kills: int, problems: int) -> None:
+def kill_sweeps(folder, conf, *, kills, problems):
     """Kill sweeps at random moments; each goes on with what the ones before have stored, until it is done."""
     chance = random.Random(f"{kills}")
     sweeper = Sweeper(folder, conf, problems)
@@ -142,11 +139,11 @@ def kill_sweeps(folder: Path, conf: Path, *, kills: int, problems: int) -> None:
 
 
 @pytest.mark.slow
-def test_killed_sweeps_lose_nothing(tmp_path: Path, short_list: Path) -> None:
+def test_killed_sweeps_lose_nothing(tmp_path, short_list):
     kill_sweeps(tmp_path, short_list, kills=2, problems=2)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-def test_two_hundred_killed_sweeps_lose_nothing(tmp_path: Path, short_list: Path) -> None:
+def test_two_hundred_killed_sweeps_lose_nothing(tmp_path, short_list):
     kill_sweeps(tmp_path, short_list, kills=200, problems=12)

@@ -1,7 +1,5 @@
 """Tables of real commands on a pseudo-terminal: they fit, and colours are colours."""
 
-from __future__ import annotations
-
 import csv
 import fcntl
 import io
@@ -13,12 +11,10 @@ import subprocess
 import sys
 import termios
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from ckprof.report.text_width import display_width
-from tests.called import Ckprof
 
 pytestmark = pytest.mark.thorough
 
@@ -30,13 +26,13 @@ Shown = Callable[..., str]
 
 
 @pytest.fixture
-def shown(tmp_path: Path) -> Shown:
+def shown(tmp_path):
     """Call ``ckprof`` and return what its standard output writes to a terminal.
 
     With ``progress``, standard error is that terminal as well.
     """
 
-    def call(*arguments: str | Path, width: int, progress: bool = False, **variables: str) -> str:
+    def call(*arguments, width, progress=False, **variables):
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
         kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")}
@@ -60,14 +56,14 @@ def shown(tmp_path: Path) -> Shown:
     return call
 
 
-def _read(descriptor: int) -> bytes:
+def _read(descriptor):
     try:
         return os.read(descriptor, 65536)
     except OSError:
         return b""
 
 
-def tables(text: str) -> list[list[str]]:
+def tables(text):
     """Return the lines of each table without colours, from its headings to the blank line after it."""
     lines = SEQUENCE.sub("", text).split("\n")
     found = []
@@ -78,7 +74,7 @@ def tables(text: str) -> list[list[str]]:
     return found
 
 
-def check_width(text: str, width: int) -> None:
+def check_width(text, width):
     """Assert that there is a table, and that every line of all of them fits."""
     assert tables(text), text
     for lines in tables(text):
@@ -93,11 +89,11 @@ def check_width(text: str, width: int) -> None:
         *(("doctor",), ("plugins",), ("problems", "list"), ("problems", "show", "resnet50")),
     ],
 )
-def test_tables_fit_the_terminal(shown: Shown, what: tuple[str, ...], width: int) -> None:
+def test_tables_fit_the_terminal(shown, what, width):
     check_width(shown(*what, width=width), width)
 
 
-def test_columns_without_room_are_named(shown: Shown, short_list: Path) -> None:
+def test_columns_without_room_are_named(shown, short_list):
     arguments = ("list", "instances", "--conf", short_list)
     text = shown(*arguments, width=80)
     check_width(text, 80)
@@ -107,7 +103,7 @@ def test_columns_without_room_are_named(shown: Shown, short_list: Path) -> None:
 
 @pytest.mark.compiler
 @pytest.mark.parametrize("width", [80, 120])
-def test_colours_of_a_run_are_escape_sequences(shown: Shown, short_list: Path, width: int) -> None:
+def test_colours_of_a_run_are_escape_sequences(shown, short_list, width):
     text = shown("run", "fwd", "--conf", short_list, *RUN, width=width)
     check_width(text, width)
     assert "\x1b[32m" in text and "\x1b[0m" in text
@@ -118,23 +114,21 @@ def test_colours_of_a_run_are_escape_sequences(shown: Shown, short_list: Path, w
 
 @pytest.mark.compiler
 @pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"NO_COLOR": "1"}])
-def test_terminals_without_colours_get_none(
-    shown: Shown, short_list: Path, variables: dict[str, str]
-) -> None:
+def test_terminals_without_colours_get_none(shown, short_list, variables):
     text = shown("run", "fwd", "--conf", short_list, *RUN, width=80, **variables)
     check_width(text, 80)
     assert "Best configuration" in text and "\x1b" not in text and "\\u001b" not in text
 
 
 @pytest.mark.compiler
-def test_pipes_get_every_column_and_no_colour(ckprof: Ckprof, short_list: Path) -> None:
+def test_pipes_get_every_column_and_no_colour(ckprof, short_list):
     done = ckprof("run", "fwd", "--conf", short_list, *RUN, env={"NO_COLOR": "", "TERM": "xterm"})
     assert "max error" in done.out and "no room" not in done.out
     assert "\x1b" not in done.out and "\\u001b" not in done.out
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_each_row_of_a_list_takes_one_line(shown: Shown, short_list: Path, width: int) -> None:
+def test_each_row_of_a_list_takes_one_line(shown, short_list, width):
     text = shown("list", "instances", "--conf", short_list, width=width)
     (lines,) = tables(text)
     assert len(lines) == 2 + 4 + 1
@@ -143,7 +137,7 @@ def test_each_row_of_a_list_takes_one_line(shown: Shown, short_list: Path, width
     check_width(explained, width)
 
 
-def test_a_comparison_of_lists_fits(shown: Shown, short_list: Path) -> None:
+def test_a_comparison_of_lists_fits(shown, short_list):
     text = shown("diff", short_list, short_list, width=80)
     check_width(text, 80)
     assert "no room for" in text and "matched" in text
@@ -160,7 +154,7 @@ SWEEP = ("--problems", "layers.txt", "--min-samples", "2", "--min-rounds", "1", 
 @pytest.mark.slow
 @pytest.mark.compiler
 @pytest.mark.parametrize("width", [80, 120])
-def test_what_measures_fits_the_terminal(shown: Shown, tmp_path: Path, short_list: Path, width: int) -> None:
+def test_what_measures_fits_the_terminal(shown, tmp_path, short_list, width):
     (tmp_path / "layers.txt").write_text(LAYERS)
     run = ("run", "fwd", "--conf", short_list, "--problems", "layers.txt", *RUN[2:])
     for options in (("--best",), ("--top", "3"), ("--why",), ("--all-rows",)):
@@ -182,7 +176,7 @@ def test_what_measures_fits_the_terminal(shown: Shown, tmp_path: Path, short_lis
     check_width(checked, width)
 
 
-def check_progress(text: str, width: int, start: str) -> None:
+def check_progress(text, width, start):
     """Assert that progress was told in one line that fits and leaves nothing behind."""
     drawn = [part for line in text.split("\n") for part in line.split("\r\x1b[K")[:-1]]
     told = [part for part in drawn if part.startswith(start)]
@@ -192,9 +186,7 @@ def check_progress(text: str, width: int, start: str) -> None:
 
 
 @pytest.mark.compiler
-def test_pipes_get_whole_names_lines_of_lists_and_few_lines_of_progress(
-    ckprof: Ckprof, tmp_path: Path, short_list: Path
-) -> None:
+def test_pipes_get_whole_names_lines_of_lists_and_few_lines_of_progress(ckprof, tmp_path, short_list):
     (tmp_path / "layers.txt").write_text(LAYERS)
     swept = ckprof("sweep", "--conf", short_list, *SWEEP, "--store", "a.db", env={"CI": "true"})
     assert 1 <= swept.err.count("sweep: ") <= 5 and "\r" not in swept.err and "\x1b" not in swept.err

@@ -4,22 +4,15 @@ The bound is that of products of fp32, far below what rounding the operands chan
 round them, or rounds otherwise, fails.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from ckprof.model.instance import Instance
 from ckprof.model.types import DataType
 from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.directions._convolution.layout import tensor_shape
 from ckprof_plugins.pipelines.gemm_families import StreamKPipeline
 from tests.convolutions import convolution
-from tests.e2e.generated_kernels import Built, build_kernels, run_kernel
+from tests.e2e.generated_kernels import build_kernels, run_kernel
 
 pytestmark = pytest.mark.compiler
 
@@ -34,7 +27,7 @@ STREAM_K = {
     "tile_m": 4,
 }
 #: direction -> what is special about its instances
-INSTANCES: dict[str, list[dict[str, Any]]] = {
+INSTANCES = {
     "fwd": [{}, {"pipeline": "compv4", "double_smem_buffer": True}],
     "bwd_data": [{}],
     "bwd_weight": [{}, STREAM_K],
@@ -43,18 +36,14 @@ DIRECTIONS = {one.id: one for one in shipped_directions()}
 PROBLEM = convolution("2 2 2 28 19 3 2 9 10 2 1 1 2 1 2 2 0")
 
 
-def to_tf32(values: NDArray[np.float32]) -> NDArray[np.float64]:
+def to_tf32(values):
     """Round to ten bits of fraction, to nearest and ties to even, by arithmetic instead of bits."""
     fraction, exponent = np.frexp(values.astype(np.float64))
     return np.asarray(np.ldexp(np.round(fraction * 2.0**11), exponent - 11))
 
 
 @pytest.fixture(scope="module", params=list(INSTANCES))
-def built(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    make_instance: Callable[..., Instance],
-) -> tuple[str, Built]:
+def built(request, tmp_path_factory, make_instance):
     direction = request.param
     instances = [
         make_instance(**{**SMALL, **changes, "direction": direction}) for changes in INSTANCES[direction]
@@ -62,7 +51,7 @@ def built(
     return direction, build_kernels(tmp_path_factory.mktemp(direction), direction, instances)
 
 
-def test_operands_are_rounded_and_sums_are_not(built: tuple[str, Built]) -> None:
+def test_operands_are_rounded_and_sums_are_not(built):
     name, kernels = built
     direction = DIRECTIONS[name]
     *operands, result = direction.tensors
@@ -76,7 +65,7 @@ def test_operands_are_rounded_and_sums_are_not(built: tuple[str, Built]) -> None
         # values that lie between two others: ties go to the even one
         stored[operands[0]].reshape(-1)[:4] = [1 + 2**-11, 1 + 3 * 2**-11, -(1 + 2**-11), 1 + 2**-11 + 2**-23]
 
-        def reference(values: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+        def reference(values):
             return np.asarray(direction.reference(PROBLEM, layout, values))  # noqa: B023  # called at once
 
         rounded = {one: to_tf32(stored[one]) for one in operands}
@@ -106,5 +95,5 @@ def test_operands_are_rounded_and_sums_are_not(built: tuple[str, Built]) -> None
         (0.0, 0.0),
     ],
 )
-def test_the_reference_rounds_to_nearest(value: float, rounded: float) -> None:
+def test_the_reference_rounds_to_nearest(value, rounded):
     assert to_tf32(np.array([value], dtype=np.float32))[0] == rounded

@@ -1,7 +1,5 @@
 """Whole commands: forward convolutions with tensors of 8 bits, against the reference in numpy."""
 
-from __future__ import annotations
-
 import json
 import random
 
@@ -60,11 +58,11 @@ KERNELS = {
 SOME = ("fp8", "scaled", "scaled-relu", "bytes-relu", "bytes-operands")
 
 
-def line_of(sizes: str, operation: str, settings: str) -> str:
+def line_of(sizes, operation, settings):
     return f"{sizes} --elementwise-op {','.join(filter(None, (operation, settings)))}" if operation else sizes
 
 
-def random_sizes(seed: int, count: int, ndim: int) -> list[str]:
+def random_sizes(seed, count, ndim):
     dice, forward, lines = random.Random(seed), Forward(), []
     while len(lines) < count:
         try:

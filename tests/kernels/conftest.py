@@ -8,7 +8,6 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import pytest
 
 from ckprof.errors import ToolchainError
 from ckprof.files import write_if_changed
-from ckprof.kernels.builder import BuildResult, build_tree
+from ckprof.kernels.builder import build_tree
 from ckprof.kernels.cache import ObjectCache
 from ckprof.kernels.keys import KernelFolder, KernelSources
 from ckprof.kernels.toolchain import find_compiler
@@ -24,7 +23,7 @@ from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily
 
 
 class TinyTree(KernelFolder):
-    def write_library_source(self, symbols: Sequence[str]) -> Path:
+    def write_library_source(self, symbols):
         path = self.root / "library.cpp"
         declared = "".join(f'extern "C" int {symbol}();\n' for symbol in symbols)
         total = " + ".join(f"{symbol}()" for symbol in symbols)
@@ -32,15 +31,15 @@ class TinyTree(KernelFolder):
         write_if_changed(path, f"{declared}{exported} int total() {{ return {total}; }}\n")
         return path
 
-    def text(self, position: int, body: str) -> None:
+    def text(self, position, body):
         """Give a kernel's function another body."""
         kernel = self.kernels[position]
         kernel.header.write_text(f"inline int {kernel.name}_value() {{ {body} }}\n")
 
 
 @pytest.fixture
-def make_tree(tmp_path: Path) -> Callable[..., TinyTree]:
-    def make(count: int = 3, folder: str = "tree") -> TinyTree:
+def make_tree(tmp_path):
+    def make(count=3, folder="tree"):
         root = tmp_path / folder
         (root / "kernels").mkdir(parents=True)
         kernels = []
@@ -68,7 +67,7 @@ def make_tree(tmp_path: Path) -> Callable[..., TinyTree]:
 
 
 @pytest.fixture(scope="session")
-def compiler() -> Compiler:
+def compiler():
     try:
         return find_compiler()
     except ToolchainError as exc:
@@ -76,12 +75,12 @@ def compiler() -> Compiler:
 
 
 @pytest.fixture
-def make_recipe(tmp_path: Path) -> Callable[..., BuildRecipe]:
+def make_recipe(tmp_path):
     headers = tmp_path / "headers"
     headers.mkdir()
     (headers / "prefix_part.hpp").write_text("#pragma once\ninline int prefix_value() { return 1; }\n")
 
-    def make(compiler: Compiler, **changes: object) -> BuildRecipe:
+    def make(compiler, **changes):
         recipe = BuildRecipe(
             target="tiny",
             arch="none",
@@ -101,7 +100,7 @@ def make_recipe(tmp_path: Path) -> Callable[..., BuildRecipe]:
 
 
 @pytest.fixture
-def cache(tmp_path: Path) -> ObjectCache:
+def cache(tmp_path):
     return ObjectCache(tmp_path / "cache")
 
 
@@ -112,19 +111,19 @@ class Builder:
     cache: ObjectCache
     work_dir: Path
 
-    def __call__(self, tree: TinyTree, recipe: BuildRecipe, **options: object) -> BuildResult:
+    def __call__(self, tree, recipe, **options):
         usual = {"work_dir": self.work_dir, "cache": self.cache, "jobs": 2, "timeout_s": 60.0}
         return build_tree(tree, recipe, **usual | options)
 
 
 @pytest.fixture
-def build(tmp_path: Path, cache: ObjectCache) -> Builder:
+def build(tmp_path, cache):
     return Builder(cache=cache, work_dir=tmp_path / "work")
 
 
 @pytest.fixture
-def total() -> Callable[[Path], int]:
-    def load(library: Path) -> int:
+def total():
+    def load(library):
         # a loader keeps a library by its path, so each state of the file is loaded from a path of its own
         copy = library.with_name(
             f"{library.stem}-{hashlib.blake2b(library.read_bytes()).hexdigest()[:12]}.so"
@@ -136,7 +135,7 @@ def total() -> Callable[[Path], int]:
     return load
 
 
-def script(path: Path, body: str) -> Path:
+def script(path, body):
     """Write an executable Python script."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!{sys.executable} -IS\nimport os, sys, time\nargs = sys.argv[1:]\n{body}\n")
@@ -159,10 +158,10 @@ with open(args[args.index("-o") + 1], "w") as stream:
 
 
 @pytest.fixture
-def fake_compiler(tmp_path: Path) -> Callable[[str], Compiler]:
+def fake_compiler(tmp_path):
     """Make a compiler whose behaviour is a piece of Python that sees ``args``."""
 
-    def make(behaviour: str = "pass") -> Compiler:
+    def make(behaviour="pass"):
         path = script(tmp_path / "fake" / "fake++", FAKE_COMPILER.replace("BEHAVIOUR", behaviour))
         return Compiler(
             command=(str(path),),
@@ -176,10 +175,10 @@ def fake_compiler(tmp_path: Path) -> Callable[[str], Compiler]:
 
 
 @pytest.fixture
-def calls(tmp_path: Path) -> Callable[[], list[str]]:
+def calls(tmp_path):
     """Return the command lines that the scripted compiler has got since the last time."""
 
-    def read() -> list[str]:
+    def read():
         path = tmp_path / "fake" / "calls"
         lines = path.read_text().splitlines() if path.exists() else []
         path.unlink(missing_ok=True)
@@ -202,10 +201,10 @@ with open(os.path.join(out, "build.ninja"), "w") as stream:
 
 
 @pytest.fixture
-def fake_cmake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Callable[[], list[str]]]:
+def fake_cmake(tmp_path, monkeypatch):
     """Make a CMake whose build files make a library by a command; return what tells its arguments."""
 
-    def make(name: str, made: str = "touch $out", behaviour: str = "pass") -> Callable[[], list[str]]:
+    def make(name, made="touch $out", behaviour="pass"):
         body = FAKE_CMAKE.replace("BEHAVIOUR", behaviour).replace("MADE", made).replace("NAME", name)
         path = script(tmp_path / "cmake" / "cmake", body)
         monkeypatch.setenv("PATH", f"{path.parent}:{os.environ['PATH']}")

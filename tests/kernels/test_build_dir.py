@@ -1,7 +1,5 @@
 """Where a library is built: the same call finds its folder again, different calls never share one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

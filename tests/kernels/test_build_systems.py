@@ -1,7 +1,5 @@
 """Ninja and CMake are told what to do; what they do, and how they fail, is told on."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -9,7 +7,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import psutil
@@ -71,7 +68,7 @@ int main()
 """
 
 
-def step(name: str, command: str, root: Path, **changes: object) -> Step:
+def step(name, command, root, **changes):
     values = {"output": root / f"{name}.o", "final": root / name, "stamp": str(root / f"{name}.stamp")}
     return Step(id=name, name=f"{name} $x", command=("sh", "-c", command), cwd=root, **{**values, **changes})
 
@@ -122,7 +119,7 @@ def test_steps_end_with_who_waits_for_them(tmp_path, monkeypatch):
     started = tmp_path / "started"
     command = ("sh", "-c", f"echo $$ > {started}; echo '[1/2] one'; sleep 60")
 
-    def interrupt(*_: object) -> None:
+    def interrupt(*_):
         raise KeyboardInterrupt
 
     begun = time.monotonic()

@@ -1,7 +1,5 @@
 """Real compiler, tiny kernels."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The C++ through which kernels are reached."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.kernels.c_interface import boolean, string_literal

@@ -1,9 +1,6 @@
-from __future__ import annotations
-
 import errno
 import json
 import os
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +10,7 @@ from ckprof.kernels.cache import RECORD, ObjectCache
 from ckprof.kernels.keys import digest_file
 
 
-def store(cache: ObjectCache, key: str, content: bytes = b"object", used: float | None = None) -> Path:
+def store(cache, key, content=b"object", used=None):
     folder = cache.entry(key)
     folder.mkdir(parents=True)
     path = folder / "object.o"
@@ -91,7 +88,7 @@ def test_pruning_an_absent_cache_does_nothing(tmp_path):
 
 
 def test_staging_tells_why_it_cannot(cache, monkeypatch):
-    def full(*_: object, **__: object) -> str:
+    def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("ckprof.files.tempfile.mkdtemp", full)

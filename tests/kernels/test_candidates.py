@@ -1,7 +1,5 @@
 """Instances without what is fused to them: equal but for that, and named and numbered apart."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 import pytest

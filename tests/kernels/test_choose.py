@@ -1,7 +1,5 @@
 """Which instances are meant."""
 
-from __future__ import annotations
-
 import pytest
 
 import ckprof

@@ -1,7 +1,5 @@
 """Warnings of a compiler travel with the code objects that it has made."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 

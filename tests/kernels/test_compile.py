@@ -1,7 +1,5 @@
 """Generated sources under a real compiler, against the host model."""
 
-from __future__ import annotations
-
 import ctypes
 import subprocess
 from pathlib import Path

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import os
 import resource
@@ -35,9 +33,9 @@ def undone():
         signal.setitimer(signal.ITIMER_REAL, *timer)
 
 
-def run(tmp_path: Path, *command: str, timeout_s: float = 20, **options: object) -> tuple[int, StepFiles]:
+def run(tmp_path, *command, timeout_s=20, **options):
     files = StepFiles(tmp_path)
-    values: dict[str, object] = {
+    values = {
         "output": tmp_path / "out",
         "final": tmp_path / "done",
         "stamp": str(tmp_path / "stamp"),
@@ -48,7 +46,7 @@ def run(tmp_path: Path, *command: str, timeout_s: float = 20, **options: object)
         return compile_step.main(str(files.spec("a"))), files
 
 
-def python(code: str) -> tuple[str, ...]:
+def python(code):
     # commands hold no line breaks
     return sys.executable, "-IS", "-c", f"exec({code!r})"
 

@@ -3,8 +3,6 @@
 What is read goes on to its instances, their validity, names and instance strings, as in every command.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter
@@ -61,7 +59,7 @@ def catalogs():
     return found
 
 
-def damaged(data: bytes, dice: random.Random) -> bytes:
+def damaged(data, dice):
     for _ in range(dice.choice((1, 1, 2, 4))):
         place = dice.randrange(len(data) + 1)
         end = min(len(data), place + dice.choice((0, 1, 3, 30)))
@@ -77,7 +75,7 @@ def damaged(data: bytes, dice: random.Random) -> bytes:
     return data
 
 
-def damaged_value(value, dice: random.Random):
+def damaged_value(value, dice):
     """Return a document in which one value is another one, is gone, or has a neighbour."""
     if isinstance(value, dict) and value and dice.random() < 0.85:
         name = dice.choice(list(value))
@@ -106,7 +104,7 @@ def damaged_value(value, dice: random.Random):
     return dice.choice(VALUES)
 
 
-def read(profiler: Profiler, path: Path, dice: random.Random) -> str:
+def read(profiler, path, dice):
     """Read a file as every command does, and return what became of it; foreign exceptions pass through."""
     query = InstanceQuery(
         conf=(path,), reading=ListReading(lenient=dice.random() < 0.5), keep_invalid=dice.random() < 0.3
@@ -125,9 +123,9 @@ def read(profiler: Profiler, path: Path, dice: random.Random) -> str:
     return "read" if selection.candidates else "nothing left"
 
 
-def damage_lists(profiler, sources, folder: Path, seed: int, count: int) -> Counter[str]:
+def damage_lists(profiler, sources, folder, seed, count):
     dice = random.Random(seed)
-    found: Counter[str] = Counter()
+    found = Counter()
     for _ in range(count):
         name, data = dice.choice(sources)
         path = folder / name
@@ -136,9 +134,9 @@ def damage_lists(profiler, sources, folder: Path, seed: int, count: int) -> Coun
     return found
 
 
-def damage_catalogs(profiler, catalogs, folder: Path, seed: int, count: int) -> Counter[str]:
+def damage_catalogs(profiler, catalogs, folder, seed, count):
     dice = random.Random(seed)
-    found: Counter[str] = Counter()
+    found = Counter()
     path = folder / "catalog.json"
     for _ in range(count):
         document = dice.choice(catalogs)

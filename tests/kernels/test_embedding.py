@@ -1,7 +1,5 @@
 """Trees for other build systems: what they hold, and that nothing is touched or removed without need."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

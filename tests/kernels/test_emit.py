@@ -1,9 +1,5 @@
 """Chosen kernels as lists: every command reads the same kernels again."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 import ckprof
@@ -20,15 +16,13 @@ QUERIES = {
 
 
 @pytest.fixture(scope="module")
-def profiler() -> ckprof.Profiler:
+def profiler():
     return ckprof.Profiler()
 
 
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("suffix", [".conf", ".json"])
-def test_lists_and_catalogs_give_the_same_kernels(
-    profiler: ckprof.Profiler, name: str, suffix: str, tmp_path: Path
-) -> None:
+def test_lists_and_catalogs_give_the_same_kernels(profiler, name, suffix, tmp_path):
     selection = profiler.instances(QUERIES[name])
     chosen = selection.candidates[:: max(1, len(selection.candidates) // 40)]
     emitted = profiler.list_text(selection, [one.name for one in chosen])
@@ -39,7 +33,7 @@ def test_lists_and_catalogs_give_the_same_kernels(
     assert emitted.kernels == len(chosen)
 
 
-def test_what_cannot_be_said_is_an_error(profiler: ckprof.Profiler, tmp_path: Path) -> None:
+def test_what_cannot_be_said_is_an_error(profiler, tmp_path):
     selection = profiler.instances(QUERIES["a shipped list"])
     with pytest.raises(InputError, match="absent is not among the"):
         profiler.list_text(selection, ["absent"])
@@ -64,9 +58,7 @@ DEPTHWISE = {
 
 
 @pytest.mark.parametrize("name", DEPTHWISE)
-def test_what_no_line_says_is_written_as_a_catalog(
-    profiler: ckprof.Profiler, name: str, tmp_path: Path
-) -> None:
+def test_what_no_line_says_is_written_as_a_catalog(profiler, name, tmp_path):
     selection = profiler.instances(DEPTHWISE[name])
     chosen = [one for one in selection.candidates if one.instance.dtype is DataType.BF16][:7]
     emitted = profiler.list_text(selection, [one.name for one in chosen])
@@ -81,7 +73,7 @@ def test_what_no_line_says_is_written_as_a_catalog(
         assert [one.instance.key for one in again.candidates] == [one.instance.key for one in chosen]
 
 
-def test_kernels_of_both_kinds_make_two_files(profiler: ckprof.Profiler, tmp_path: Path) -> None:
+def test_kernels_of_both_kinds_make_two_files(profiler, tmp_path):
     selection = profiler.instances(
         ckprof.InstanceQuery(
             rule_set="full", directions="fwd", arch="gfx942", ndims=(2,), dtypes=(DataType.BF16,)

@@ -1,7 +1,5 @@
 """The example of a program that embeds kernels: generated, installed, found by CMake, built and run."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Compilers that hang, crash, fill the disk or are interrupted. No real compiler is needed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -9,7 +7,6 @@ import sys
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import psutil
 import pytest
@@ -23,8 +20,8 @@ from tests.kernels.toys import compiled
 HANG = 'if any("kernel_1.cpp" in a for a in args): time.sleep(60)'
 
 
-def no_processes_of(folder: Path) -> bool:
-    def command(process: psutil.Process) -> list[str]:
+def no_processes_of(folder):
+    def command(process):
         try:
             return process.cmdline()
         except psutil.Error:
@@ -90,7 +87,7 @@ def test_an_interrupted_build_ends_everything_and_goes_on_later(
 ):
     tree, recipe = make_tree(6), make_recipe(fake_compiler("time.sleep(0.3)"))
 
-    def interrupt(done: int, total: int, name: str) -> None:
+    def interrupt(done, total, name):
         if name.startswith("kernel_"):
             raise KeyboardInterrupt
 

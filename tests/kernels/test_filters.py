@@ -1,7 +1,5 @@
 """Filter expressions: what they mean, and that nothing but filters is accepted."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

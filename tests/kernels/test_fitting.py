@@ -1,7 +1,5 @@
 """Types and layouts that problem lines name choose the instances; what does not fit is counted."""
 
-from __future__ import annotations
-
 import pytest
 
 import ckprof

@@ -1,7 +1,5 @@
 """Folders and reports that ``ckprof inspect`` is given, and those that are none."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,8 +25,8 @@ class Target:
 
     id = "told"
 
-    def __init__(self) -> None:
-        self.asked: list[object] = []
+    def __init__(self):
+        self.asked = []
 
     def recipe(self, request):
         self.asked.append(request)
@@ -40,7 +38,7 @@ class Target:
     def estimate(self, kernel, work):
         return None
 
-    def inspect(self, path: Path, arch: str):
+    def inspect(self, path, arch):
         numbers = dict.fromkeys(
             ("agprs", "sgprs", "vgpr_spills", "sgpr_spills", "lds_bytes", "scratch_bytes", "argument_bytes"),
             0,
@@ -61,7 +59,7 @@ class Target:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """The sources of two kernels, as a build leaves them."""
     monkeypatch.chdir(tmp_path)
     arguments = ("--conf", str(LIST), "--instance", "0,1", "--build-dir", "out")
@@ -70,10 +68,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def told(monkeypatch, tmp_path):
     """The target, and a build that makes what it is asked but for kernels whose names hold ``failing``."""
     target = Target()
-    failing: set[str] = set()
+    failing = set()
 
     def build(tree, recipe, *, work_dir, cache, timeout_s, jobs):
         objects, failures = {}, {}
@@ -91,7 +89,7 @@ def told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     return SimpleNamespace(target=target, failing=failing)
 
 
-def manifest_of(folder: Path) -> dict:
+def manifest_of(folder):
     return json.loads((folder / "manifest.json").read_text())
 
 
@@ -124,7 +122,7 @@ def test_kernels_that_do_not_compile_are_named(folder, told):
 
 
 def damaged(change):
-    def apply(folder: Path) -> None:
+    def apply(folder):
         content = manifest_of(folder)
         change(content)
         (folder / "manifest.json").write_text(json.dumps(content))

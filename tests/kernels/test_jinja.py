@@ -1,7 +1,5 @@
 """All templates, those of pages among them: text only, no computing."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,12 +1,9 @@
 """What can change the machine code is in the key of an object and in the toolchain of a measurement."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -42,7 +39,7 @@ CHANGES = {
 
 
 @pytest.fixture
-def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def source(tmp_path, monkeypatch):
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     path = tmp_path / "sources" / "kernel.cpp"
@@ -51,7 +48,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def keys_of(source: Path, **changes: object) -> tuple[str, str, str]:
+def keys_of(source, **changes):
     """Return the keys of a kernel's object, of the prefix header and of a support source."""
     recipe = replace(RECIPE, variables=("OWN_FLAGS",), **changes)
     keys = Keys(recipe, FolderDigests(None))
@@ -59,9 +56,7 @@ def keys_of(source: Path, **changes: object) -> tuple[str, str, str]:
 
 
 @pytest.mark.parametrize("name", VARIABLES)
-def test_variables_that_change_the_code_are_in_every_key(
-    name: str, source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variables_that_change_the_code_are_in_every_key(name, source, monkeypatch):
     recipe = replace(RECIPE, variables=("OWN_FLAGS",))
     plain, flags = keys_of(source), code_flags(recipe)
     monkeypatch.setenv(name, "/elsewhere")
@@ -72,11 +67,11 @@ def test_variables_that_change_the_code_are_in_every_key(
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_the_recipe_is_in_the_key_of_an_object(name: str, source: Path) -> None:
+def test_the_recipe_is_in_the_key_of_an_object(name, source):
     assert keys_of(source, **CHANGES[name])[0] != keys_of(source)[0]
 
 
-def test_sources_headers_and_names_are_in_the_key_of_an_object(source: Path, tmp_path: Path) -> None:
+def test_sources_headers_and_names_are_in_the_key_of_an_object(source, tmp_path):
     headers = tmp_path / "include"
     headers.mkdir()
     plain = keys_of(source, include_dirs=(headers,))
@@ -95,25 +90,25 @@ def test_sources_headers_and_names_are_in_the_key_of_an_object(source: Path, tmp
     assert keys.plain(source, generated=True) != before[2]
 
 
-def test_what_only_links_or_locates_is_not_in_the_key_of_an_object(source: Path, tmp_path: Path) -> None:
+def test_what_only_links_or_locates_is_not_in_the_key_of_an_object(source, tmp_path):
     plain = keys_of(source)
     elsewhere = ("/elsewhere/device-compiler", *RECIPE.compiler.command[1:])
     changes = {"compiler": replace(RECIPE.compiler, command=elsewhere), "location_flags": (f"-I{tmp_path}",)}
     assert keys_of(source, link_flags=("-ltwo",), arch="other", **changes) == plain
 
 
-def test_a_digest_tells_where_a_part_ends() -> None:
+def test_a_digest_tells_where_a_part_ends():
     text = b"\x02" + bytes(7) + b"ab" + b"\x01" + bytes(7) + b"c"
     assert digest_parts("ab", b"c") == hashlib.blake2b(text, digest_size=20).hexdigest()
     assert len({digest_parts(*parts) for parts in (("ab", "c"), ("a", "bc"), ("abc",), ("ab", "c", ""))}) == 4
 
 
-def test_a_file_is_known_by_all_its_bytes(tmp_path: Path) -> None:
+def test_a_file_is_known_by_all_its_bytes(tmp_path):
     (tmp_path / "file").write_bytes(data := bytes(range(251)) * 1000)
     assert digest_file(tmp_path / "file") == hashlib.blake2b(data, digest_size=20).hexdigest()
 
 
-def test_keys_of_several_kernels_and_of_libraries_have_their_order() -> None:
+def test_keys_of_several_kernels_and_of_libraries_have_their_order():
     keys, linked = (Keys(replace(RECIPE, linker=words), FolderDigests(None)) for words in ((), ("ld",)))
     assert keys.unit(["a", "b"]) == digest_parts("unit", "a", "b") != keys.unit(["b", "a"])
     libraries = [keys.library("l.so", ["a", "b"]), keys.library("l.so", ["b", "a"])]
@@ -121,7 +116,7 @@ def test_keys_of_several_kernels_and_of_libraries_have_their_order() -> None:
     assert len(set(libraries)) == 4
 
 
-def age(folder: Path, seconds: float = 60) -> None:
+def age(folder, seconds=60):
     """Have all files look as if they had been left alone for a while."""
     then = time.time_ns() - int(seconds * 1e9)
     for path in folder.rglob("*"):
@@ -129,7 +124,7 @@ def age(folder: Path, seconds: float = 60) -> None:
 
 
 @pytest.fixture
-def headers(tmp_path: Path) -> Path:
+def headers(tmp_path):
     folder = tmp_path / "headers"
     for name in ("CK/c.hpp", "a.hpp", "below/b.hpp"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -137,8 +132,8 @@ def headers(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_folder_is_known_by_names_and_contents(headers: Path, tmp_path: Path) -> None:
-    def digest() -> str:
+def test_a_folder_is_known_by_names_and_contents(headers, tmp_path):
+    def digest():
         return FolderDigests(None).of(headers)
 
     plain = digest()
@@ -154,7 +149,7 @@ def test_a_folder_is_known_by_names_and_contents(headers: Path, tmp_path: Path) 
     assert FolderDigests(None).of(tmp_path / "absent") == digest_parts()
 
 
-def test_files_are_read_again_where_they_may_have_changed(headers: Path, tmp_path: Path) -> None:
+def test_files_are_read_again_where_they_may_have_changed(headers, tmp_path):
     store = tmp_path / "store"
     store.mkdir()
     plain = FolderDigests(store).of(headers)
@@ -180,7 +175,7 @@ def test_files_are_read_again_where_they_may_have_changed(headers: Path, tmp_pat
     assert FolderDigests(tmp_path / "file" / "store").of(headers) == changed
 
 
-def test_the_interface_has_a_number(tmp_path: Path) -> None:
+def test_the_interface_has_a_number(tmp_path):
     assert abi_version() == abi_version(abi_dir()) >= 1
     header = tmp_path / "ckprof_abi.h"
     with pytest.raises(ToolchainError, match=r"ckprof_abi\.h: cannot be read \(No such .*reinstall"):
@@ -192,7 +187,7 @@ def test_the_interface_has_a_number(tmp_path: Path) -> None:
     assert abi_version(tmp_path) == 34
 
 
-def test_sources_say_little_unless_they_know_more(tmp_path: Path) -> None:
+def test_sources_say_little_unless_they_know_more(tmp_path):
     kernel = KernelSources(key="k", name="n", header=tmp_path, entry=tmp_path, symbol="s")
     assert (kernel.weight, kernel.device_marker, kernel.fields()) == (1, "", {})
     folder = KernelFolder(root=tmp_path, library_name="l", kernels=(kernel,))

@@ -1,7 +1,5 @@
 """From chosen instances to their sources and to a library, by a compiler that compiles nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,7 +70,7 @@ def session(tmp_path, monkeypatch, make_recipe, fake_compiler):
     return session
 
 
-def messages(session) -> list[str]:
+def messages(session):
     return [event.text for event in session.told if isinstance(event, Message)]
 
 

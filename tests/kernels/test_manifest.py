@@ -1,7 +1,5 @@
 """The list of what a source tree holds."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

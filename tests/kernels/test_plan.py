@@ -1,7 +1,5 @@
 """A library is linked by the compiler, unless the recipe names something else."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import replace
@@ -16,13 +14,13 @@ from ckprof.kernels.units import Unit
 from tests.kernels.toys import RECIPE, compiled
 
 
-def test_the_compiler_links() -> None:
+def test_the_compiler_links():
     """With its own flags in front."""
     command = link_command(RECIPE, response_file=Path("objects"), output=Path("out.so"))
     assert command == ("device-compiler", "-x", "-shared", "-o", "out.so", "@objects", "-lone")
 
 
-def test_another_program_links() -> None:
+def test_another_program_links():
     """It takes the compiler's place."""
     recipe = replace(RECIPE, linker=("g++",))
     command = link_command(recipe, response_file=Path("objects"), output=Path("out.so"))

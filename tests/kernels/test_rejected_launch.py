@@ -1,7 +1,5 @@
 """What a launch throws becomes a status: a condition that is not met is no failure of the kernel."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

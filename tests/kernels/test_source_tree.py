@@ -1,7 +1,5 @@
 """Source trees: what is written, what is left alone, what is removed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from types import SimpleNamespace

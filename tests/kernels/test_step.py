@@ -1,7 +1,5 @@
 """How a compiler process is planned, how it ended, and why it failed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import logging
 import stat
 import subprocess
@@ -18,7 +16,7 @@ CLANG = "Debian clang version {version}\nTarget: x86_64-pc-linux-gnu\n"
 
 
 @pytest.fixture
-def bin_dir(tmp_path, monkeypatch) -> Path:
+def bin_dir(tmp_path, monkeypatch):
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
@@ -28,11 +26,11 @@ def bin_dir(tmp_path, monkeypatch) -> Path:
 
 
 @pytest.fixture
-def store(tmp_path) -> Path:
+def store(tmp_path):
     return tmp_path / "answers"
 
 
-def compiler_script(path: Path, banner: str, *, sample: str = "", before: str = "") -> Path:
+def compiler_script(path, banner, *, sample="", before=""):
     """Write a compiler that counts its calls."""
     path.write_text(
         f"#!{sys.executable} -IS\nimport sys, time\nargs = sys.argv[1:]\n"
@@ -45,15 +43,15 @@ def compiler_script(path: Path, banner: str, *, sample: str = "", before: str = 
     return path
 
 
-def gcc(path: Path, version: str = "12.2.0", **options: str) -> Path:
+def gcc(path, version="12.2.0", **options):
     return compiler_script(path, GCC.format(name=path.name, version=version), **options)
 
 
-def clang(path: Path, version: str = "15.0.7", **options: str) -> Path:
+def clang(path, version="15.0.7", **options):
     return compiler_script(path, CLANG.format(version=version), **options)
 
 
-def calls(path: Path) -> int:
+def calls(path):
     log = Path(f"{path}.calls")
     return len(log.read_text().splitlines()) if log.exists() else 0
 

@@ -100,5 +100,5 @@ RECIPE = BuildRecipe(
 )
 
 
-def compiled(calls) -> list[str]:
+def compiled(calls):
     return sorted(word for line in calls() for word in line.split() if word.endswith((".cpp", ".hpp")))

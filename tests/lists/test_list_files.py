@@ -1,7 +1,5 @@
 """Which files are meant by names, and which of a tree are taken for lists."""
 
-from __future__ import annotations
-
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,12 +13,11 @@ from ckprof.lists.list_files import explain, find_list, find_lists, find_tree, l
 from ckprof.model.conversion import ListReading
 from ckprof.model.types import DataType
 from ckprof.paths import conf_root
-from ckprof.plugin.registry import Registry
 from ckprof_plugins.directions._convolution.layout import find_layout
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
+def tree(tmp_path):
     for name in ("b/tests/x.conf", "a/tests/y.json", "a/profiler/y.conf", "a/tests/annotation.txt"):
         path = tmp_path / "tree" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -28,30 +25,30 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path / "tree"
 
 
-def names(root: Path, set_name: str | None) -> list[str]:
+def names(root, set_name):
     return [path.relative_to(root).as_posix() for path in find_lists(root, set_name)]
 
 
-def test_lists_and_catalogs_sorted_by_path(tree: Path) -> None:
+def test_lists_and_catalogs_sorted_by_path(tree):
     assert names(tree, None) == ["a/profiler/y.conf", "a/tests/y.json", "b/tests/x.conf"]
     assert names(tree, "tests") == ["a/tests/y.json", "b/tests/x.conf"]
 
 
-def test_the_folder_itself_may_be_the_set(tree: Path) -> None:
+def test_the_folder_itself_may_be_the_set(tree):
     assert names(tree / "a" / "tests", "tests") == ["y.json"]
 
 
-def test_an_unknown_set_says_where_lists_are(tree: Path) -> None:
+def test_an_unknown_set_says_where_lists_are(tree):
     with pytest.raises(InputError, match="no list in a folder 'nightly'; lists are in profiler, tests"):
         find_lists(tree, "nightly")
 
 
-def test_a_folder_without_lists(tmp_path: Path) -> None:
+def test_a_folder_without_lists(tmp_path):
     with pytest.raises(InputError, match="no list"):
         find_lists(tmp_path, None)
 
 
-def test_the_shipped_tree_goes_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shipped_tree_goes_by_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert find_tree("conf") == conf_root()
     assert find_tree("conf/forward") == conf_root() / "forward"
@@ -61,7 +58,7 @@ def test_the_shipped_tree_goes_by_name(tmp_path: Path, monkeypatch: pytest.Monke
         find_tree("confs")
 
 
-def test_a_file_is_no_tree(tree: Path) -> None:
+def test_a_file_is_no_tree(tree):
     with pytest.raises(InputError, match="--conf"):
         find_tree(str(tree / "a" / "tests" / "y.json"))
 
@@ -70,13 +67,13 @@ LIST = "forward/tests/nhwgc_fp16"
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.mark.parametrize("name", [LIST, f"{LIST}.conf", f"conf/{LIST}", f"conf/{LIST}.conf"])
-def test_shipped_lists_go_by_name(here: Path, name: str) -> None:
+def test_shipped_lists_go_by_name(here, name):
     assert find_list(name) == conf_root() / f"{LIST}.conf"
     # a file of the user comes first
     own = here / name
@@ -97,7 +94,7 @@ def test_shipped_lists_go_by_name(here: Path, name: str) -> None:
         (f"/{LIST}", "no such file"),
     ],
 )
-def test_names_of_no_list_are_errors_with_a_hint(here: Path, name: str, message: str) -> None:
+def test_names_of_no_list_are_errors_with_a_hint(here, name, message):
     (here / "mine.conf").touch()
     (here / "dangling").symlink_to("nowhere")
     with pytest.raises(InputError) as caught:
@@ -105,7 +102,7 @@ def test_names_of_no_list_are_errors_with_a_hint(here: Path, name: str, message:
     assert message in str(caught.value) and str(caught.value).startswith(f"{Path(name)}: ")
 
 
-def test_catalogs_are_read_as_their_list_is(here: Path, registry: Registry) -> None:
+def test_catalogs_are_read_as_their_list_is(here, registry):
     conversion = read_list(find_list(LIST), registry, direction="fwd")
     path = here / "x.json"
     path.write_text(render_catalog(conversion.catalogs[0]))
@@ -130,7 +127,7 @@ def test_catalogs_are_read_as_their_list_is(here: Path, registry: Registry) -> N
         ("tile = 64\n", "not an instance list in a known dialect (benchmark: "),
     ],
 )
-def test_other_files_are_no_lists(here: Path, registry: Registry, text: str, message: str) -> None:
+def test_other_files_are_no_lists(here, registry, text, message):
     (here / "x.txt").write_text(text)
     with pytest.raises(InputError) as caught:
         read_list(Path("x.txt"), registry)
@@ -139,7 +136,7 @@ def test_other_files_are_no_lists(here: Path, registry: Registry, text: str, mes
         read_list(Path("y.conf"), registry)
 
 
-def test_large_files_are_read_piece_by_piece_where_that_is_enough(here: Path, registry: Registry) -> None:
+def test_large_files_are_read_piece_by_piece_where_that_is_enough(here, registry):
     text = find_list(LIST).read_text()
     large = text + "# a comment\n" * (1 + (1 << 20) // 12)
     (here / "x.conf").write_text(large)
@@ -152,7 +149,7 @@ def test_large_files_are_read_piece_by_piece_where_that_is_enough(here: Path, re
     assert [one.records for one in again.catalogs] == [one.records for one in small.catalogs]
 
 
-def test_a_pipe_is_a_list_that_is_read_once(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_is_a_list_that_is_read_once(here, monkeypatch):
     os.mkfifo(here / "pipe")
     data = find_list(LIST).read_bytes()
     with ThreadPoolExecutor(1) as pool:
@@ -164,7 +161,7 @@ def test_a_pipe_is_a_list_that_is_read_once(here: Path, monkeypatch: pytest.Monk
         list_request(Path("/dev/zero"), ListReading())
 
 
-def test_a_line_is_explained_alone_where_its_list_cannot_be_read(here: Path, registry: Registry) -> None:
+def test_a_line_is_explained_alone_where_its_list_cannot_be_read(here, registry):
     line = next(one for one in find_list(LIST).read_text().splitlines() if one.startswith("Device"))
     alone = explain(line, registry, ListReading())
     (here / "x.conf").write_text(f"{line}\n{line.replace('256', 'x', 1)}\n")

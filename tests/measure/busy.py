@@ -1,7 +1,5 @@
 """A simulated machine that has other work for a while, and two ways to measure kernels on it."""
 
-from __future__ import annotations
-
 import math
 import random
 from statistics import quantiles

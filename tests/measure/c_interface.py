@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import POINTER, c_bool, c_char_p, c_float, c_int, c_size_t, c_void_p
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import ClassVar
 
 from ckprof.measure.worker.abi import CBuffers, CProblem
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class ConvProblemC(ctypes.Structure):
@@ -38,7 +35,7 @@ class CTiming(ctypes.Structure):
 
 
 #: Function -> (result, arguments).
-_FUNCTIONS: Final[dict[str, tuple[Any, list[Any]]]] = {
+_FUNCTIONS = {
     "conv_dispatcher_init": (c_int, []),
     "conv_dispatcher_cleanup": (c_int, []),
     "conv_dispatcher_version": (c_char_p, []),
@@ -76,7 +73,7 @@ _FUNCTIONS: Final[dict[str, tuple[Any, list[Any]]]] = {
 }
 
 #: the same, of functions that only some libraries have
-_FURTHER_FUNCTIONS: Final[dict[str, tuple[Any, list[Any]]]] = {
+_FURTHER_FUNCTIONS = {
     "conv_bwdw_init": (c_int, []),
     "conv_bwdw_cleanup": (None, []),
     "conv_bwdw_version": (c_char_p, []),
@@ -87,7 +84,7 @@ _FURTHER_FUNCTIONS: Final[dict[str, tuple[Any, list[Any]]]] = {
 }
 
 
-def load(path: Path) -> ctypes.CDLL:
+def load(path):
     """Load a library and declare its functions.
 
     :raises OSError: it cannot be loaded.

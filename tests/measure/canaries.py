@@ -1,9 +1,6 @@
 """Made-up canaries for tests."""
 
-from __future__ import annotations
-
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -14,9 +11,7 @@ from .fakes import find_compiler
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="no C++ compiler")
 
 
-def canary_source(
-    folder: Path, body: str, name: str = "canary", *, function: str = "ckprof_canary_ms"
-) -> CanarySource:
+def canary_source(folder, body, name="canary", *, function="ckprof_canary_ms"):
     """Return a source whose function has that body, and how it is compiled."""
     path = folder / f"{name}.cpp"
     path.write_text(
@@ -29,7 +24,7 @@ def canary_source(
     )
 
 
-def compiled_canary(folder: Path, body: str, name: str = "canary", **how: str) -> Path:
+def compiled_canary(folder, body, name="canary", **how):
     """Return the object of such a source."""
     source, path = canary_source(folder, body, name, **how), folder / f"{name}.so"
     subprocess.run(

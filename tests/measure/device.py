@@ -3,8 +3,6 @@
 Each pass is a process of its own, which does nothing to kernels.
 """
 
-from __future__ import annotations
-
 import math
 import random
 

@@ -9,17 +9,11 @@ import math
 import random
 import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
 
 from ckprof.measure.options import RunOptions, round_options
 from ckprof.measure.round_times import Timing
 from ckprof.measure.rounds import Ranking, RoundOptions
 from ckprof.model.ranking import shares_first_place
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from ckprof.model.ranking import Field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +44,7 @@ class Disturbance:
     uneven: float = 1.0
 
 
-CASES: Final = {
+CASES = {
     "quiet, 0.3 %": Disturbance(noise=0.003),
     "quiet, 1 %": Disturbance(noise=0.01),
     "noise of 3 %": Disturbance(noise=0.03),
@@ -67,7 +61,7 @@ CASES: Final = {
     "timer of 4 %": Disturbance(quantum=0.04),
 }
 #: what is drawn anew with each process
-STICKY: Final = {
+STICKY = {
     "1.3 % per process": Disturbance(sticky=0.013, noise=0.003),
     "2 % per process": Disturbance(sticky=0.02, noise=0.003),
     "5 % per process": Disturbance(sticky=0.05, noise=0.003),
@@ -76,7 +70,7 @@ STICKY: Final = {
     "the same, 40 % disturbed": Disturbance(sticky=0.15, contention=0.4),
 }
 #: not looked at before the rules were final
-HELD_BACK: Final = {
+HELD_BACK = {
     "held back: two speeds": Disturbance(two_speeds=0.08),
     "held back: uneven noise": Disturbance(noise=0.003, uneven=30),
 }
@@ -88,7 +82,7 @@ class DisturbedDevice:
     :param times_ms: cell -> true time.
     """
 
-    def __init__(self, times_ms: Mapping[int, float], by: Disturbance, seed: int) -> None:
+    def __init__(self, times_ms, by, seed):
         self.times_ms = times_ms
         #: number of the pass
         self.process = 0
@@ -97,12 +91,12 @@ class DisturbedDevice:
         self._lasting = self._chance.gauss(0, by.lasting)
         self._walk = self._busy = 0.0
         self._slow_clock = False
-        self._sticky: dict[tuple[int, int], float] = {}
+        self._sticky = {}
         uneven = math.log(by.uneven)
         self._noise = {cell: by.noise * math.exp(self._chance.uniform(0, uneven)) for cell in times_ms}
         self.visits = 0
 
-    def measure(self, cell: int) -> Timing:
+    def measure(self, cell):
         """Return the time of a cell in the present process."""
         by, chance = self._by, self._chance
         self.visits += 1
@@ -118,13 +112,13 @@ class DisturbedDevice:
             time_ms = max(1, round(time_ms / by.quantum)) * by.quantum
         return Timing(time_ms=time_ms, spread=self._noise[cell] / 2, process=str(process))
 
-    def _own(self, noise: float) -> float:
+    def _own(self, noise):
         by, log = self._by, self._chance.gauss(0, noise)
         if not math.isinf(by.freedom):
             log /= math.sqrt(self._chance.gammavariate(by.freedom / 2, 2) / by.freedom)
         return log + math.log1p(self._chance.uniform(0, by.slowed))
 
-    def _from_others(self) -> float:
+    def _from_others(self):
         by, chance, log = self._by, self._chance, 0.0
         if chance.random() < by.contention:
             log += math.log1p(min(2.0, chance.expovariate(2)))
@@ -139,9 +133,7 @@ class DisturbedDevice:
         return log
 
 
-def play(
-    times_ms: Mapping[int, float], by: Disturbance, options: RoundOptions, seed: int
-) -> tuple[Ranking[int], DisturbedDevice]:
+def play(times_ms, by, options, seed):
     """Visit one problem on a disturbed device, with a new process each time, until its ranking ends."""
     device = DisturbedDevice(times_ms, by, seed)
     ranking = Ranking(list(times_ms), replace(options, seed=seed))
@@ -152,29 +144,29 @@ def play(
     return ranking, device
 
 
-def field_of(ranking: Ranking[int]) -> tuple[list[int], Field]:
+def field_of(ranking):
     """Return the cells of a ranking, the fastest first, and their times, as a store has them."""
     return ranking._times.field(ranking.cells)
 
 
-def first_places(ranking: Ranking[int]) -> list[int]:
+def first_places(ranking):
     """Return the cells that share the first place, the fastest first."""
     cells, field = field_of(ranking)
     return [cell for cell, lead in zip(cells, field.leads(), strict=True) if shares_first_place(lead)]
 
 
-def spread(count: int, seed: int, slowest: float) -> dict[int, float]:
+def spread(count, seed, slowest):
     """Return log-uniform times."""
     chance = random.Random(seed)
     return {number: math.exp(chance.uniform(0, math.log(slowest))) for number in range(count)}
 
 
 #: kernels and rounds of a run and of a sweep, as they are by default and in one process
-FIELDS: Final = {
+FIELDS = {
     "run": (round_options(RunOptions()), lambda seed: spread(25, seed, 5)),
     "sweep": (RoundOptions(), lambda seed: spread(40, seed, 12)),
 }
-ONE_PROCESS: Final = {
+ONE_PROCESS = {
     f"{name}, one process": (replace(options, passes=1), times_of)
     for name, (options, times_of) in FIELDS.items()
 }
@@ -201,12 +193,7 @@ class Tally:
     wrongly_decided: int = 0
 
 
-def tally(
-    times_of: Callable[[int], Mapping[int, float]],
-    by: Disturbance,
-    options: RoundOptions,
-    seeds: Iterable[int],
-) -> Tally:
+def tally(times_of, by, options, seeds):
     """Run rounds once per seed."""
     found = Tally()
     for seed in seeds:
@@ -227,7 +214,7 @@ def tally(
     return found
 
 
-def main(trials: int) -> None:
+def main(trials):
     """Print what rounds find on every machine."""
     for name, (options, times_of) in {**FIELDS, **ONE_PROCESS}.items():
         print(f"{name:28} first % alone %  wrong  ties  dropped  visits  rounds  decided %, wrongly")

@@ -1,7 +1,5 @@
 """An engine for tests: multiplies with the single weight, in numpy, and misbehaves where the name says so."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 import os

@@ -20,12 +20,12 @@ ABI_FOLDER = Path(ckprof.kernels.__file__).parent / "abi"
 ARCH = "fake0"
 
 
-def find_compiler() -> str | None:
+def find_compiler():
     """Return a C++ compiler, or ``None``."""
     return shutil.which("g++") or shutil.which("clang++")
 
 
-def build_library(path: Path, *flags: str, source: str = "fake_library.cpp") -> Path:
+def build_library(path, *flags, source="fake_library.cpp"):
     """Compile a library of kernels."""
     compiler = find_compiler()
     assert compiler is not None
@@ -42,17 +42,17 @@ class FakeInstance(Instance):
     kernel: str
 
     @property
-    def key(self) -> str:
+    def key(self):
         return self.kernel
 
 
-def make_instance(kernel: str, layout: str = "nhwgc", dtype: DataType = DataType.FP32) -> FakeInstance:
+def make_instance(kernel, layout="nhwgc", dtype=DataType.FP32):
     found = find_layout(layout)
     assert found is not None
     return FakeInstance(id=0, direction="scale", ndim=found.ndim, layout=found, dtype=dtype, kernel=kernel)
 
 
-def make_problem(size: int = 8, ndim: int = 2, batch: int = 3) -> ConvProblem:
+def make_problem(size=8, ndim=2, batch=3):
     """Return a problem whose convolution is a multiplication with one weight."""
     ones, zeros = (1,) * ndim, (0,) * ndim
     return ConvProblem(
@@ -76,7 +76,7 @@ class ScaleDirection(Direction):
     label = "scaling"
     tensors = ("input", "weight", "output")
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.references = 0
 
     def reduction_length(self, problem):

@@ -1,10 +1,7 @@
 """A worker in this process: its session without pipes, for kernels that are Python objects."""
 
-from __future__ import annotations
-
 import ctypes
 import time
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,11 +12,6 @@ from ckprof.measure.worker.remote import RemoteLibrary
 from ckprof.measure.worker.session import KernelSession
 from ckprof.model.types import SplitSum
 
-if TYPE_CHECKING:
-    from ckprof.measure.options import RunOptions
-    from ckprof.measure.prepare import PreparedProblem
-    from ckprof.model.outcome import Outcome
-
 KEY = "kernel"
 
 
@@ -28,26 +20,26 @@ class HostTarget:
 
     id = "host"
 
-    def __init__(self) -> None:
-        self._blocks: dict[int, ctypes.Array] = {}
+    def __init__(self):
+        self._blocks = {}
 
-    def allocate(self, size_bytes: int) -> int:
+    def allocate(self, size_bytes):
         block = ctypes.create_string_buffer(size_bytes)
         self._blocks[ctypes.addressof(block)] = block
         return ctypes.addressof(block)
 
-    def release(self, address: int) -> None:
+    def release(self, address):
         del self._blocks[address]
 
-    def copy_to_device(self, device: int, host: int, size_bytes: int) -> None:
+    def copy_to_device(self, device, host, size_bytes):
         ctypes.memmove(device, host, size_bytes)
 
     copy_to_host = copy_to_device
 
-    def flush_cache(self, size_bytes: int) -> None:
+    def flush_cache(self, size_bytes):
         pass
 
-    def available_bytes(self) -> int | None:
+    def available_bytes(self):
         return None
 
     def identify_device(self):
@@ -59,44 +51,36 @@ class HostLibrary:
 
     info = None
 
-    def __init__(self, kernel: object, checks: object = None) -> None:
+    def __init__(self, kernel, checks=None):
         self.target, self.kernels, self.checks = HostTarget(), {KEY: kernel}, checks
 
     @property
     def identity(self):
         return self.target.identify_device()
 
-    def units_used(self) -> tuple[str, ...]:
+    def units_used(self):
         return ()
 
 
 class LocalLine:
     """Carries requests to a session, through the same text as pipes do."""
 
-    def __init__(self, session: KernelSession, shared: np.ndarray) -> None:
+    def __init__(self, session, shared):
         self._session = session
         self.shared = shared
         self.waited_s = 0.0
 
-    def ask(self, request: bytes, limit_s: float) -> bytes:
+    def ask(self, request, limit_s):
         start = time.monotonic()
         answer = self._session.answer(request)
         self.waited_s += time.monotonic() - start
         return answer
 
-    def check_silence(self) -> None:
+    def check_silence(self):
         pass
 
 
-def measured(
-    kernel: object,
-    prepared: PreparedProblem,
-    options: RunOptions,
-    *,
-    split_k: int = 1,
-    split_sum: SplitSum = SplitSum.RESULT_TYPE,
-    exact: PreparedProblem | None = None,
-) -> Outcome:
+def measured(kernel, prepared, options, *, split_k=1, split_sum=SplitSum.RESULT_TYPE, exact=None):
     """Measure a kernel that has the methods of :class:`~ckprof.measure.worker.abi.Kernel`."""
     shared = np.empty(CHUNK_BYTES, dtype=np.uint8)
     library = HostLibrary(kernel)

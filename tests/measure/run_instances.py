@@ -1,7 +1,5 @@
 """Runs instances of a library as ``ckprof run`` does, without lists and plugins."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from types import SimpleNamespace
 

@@ -19,7 +19,6 @@ from .fakes import HERE, find_compiler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from ckprof.model.types import TypeSet
     from ckprof_plugins.operations.gemm.problem import GemmProblem
@@ -43,7 +42,7 @@ class CPlan(ctypes.Structure):
     ]
 
 
-def build_sums(library: Path) -> None:
+def build_sums(library):
     source = str(HERE / "summing_kernel.cpp")
     flags = ("-std=c++20", "-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC")
     subprocess.run([find_compiler(), *flags, source, "-o", str(library)], check=True, timeout=300)

@@ -1,7 +1,5 @@
 """Baselines run in workers of their own by the rules of kernels, and what they do wrong costs a row."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """Two runs on a machine with other work agree on the fastest kernels if they measure in rounds."""
 
-from __future__ import annotations
-
 import math
 import random
 from statistics import fmean

@@ -1,7 +1,5 @@
 """``ckprof call``: one kernel of a built library on one problem, its answer and its exit codes."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A visit is disturbed where a canary is off by more than its scatter."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -9,7 +7,7 @@ import pytest
 from ckprof.measure.canary_times import CanaryTimes
 
 
-def seen(noise: float, visits: int, seed: int = 1) -> CanaryTimes:
+def seen(noise, visits, seed=1):
     """Return what visits with steady canaries say."""
     chance, times = random.Random(seed), CanaryTimes()
     for _ in range(visits):
@@ -18,29 +16,29 @@ def seen(noise: float, visits: int, seed: int = 1) -> CanaryTimes:
     return times
 
 
-def test_few_visits_say_nothing() -> None:
+def test_few_visits_say_nothing():
     assert not seen(0.0, 3).is_disturbed([{"a": 9.0, "b": 9.0}])
     assert seen(0.0, 4).is_disturbed([{"a": 9.0, "b": 9.0}])
 
 
 @pytest.mark.parametrize(("noise", "share", "disturbed"), [(1e-4, 1.029, False), (1e-4, 1.031, True)])
-def test_at_least_three_percent(noise: float, share: float, disturbed: bool) -> None:
+def test_at_least_three_percent(noise, share, disturbed):
     for factor in (share, 1 / share):
         assert seen(noise, 20).is_disturbed([{"a": factor, "b": 2.0}]) is disturbed
         assert seen(noise, 20).is_disturbed([{"a": 1.0, "b": 2 * factor}]) is disturbed
 
 
-def test_noisy_canaries_must_be_off_by_more() -> None:
+def test_noisy_canaries_must_be_off_by_more():
     assert not seen(0.03, 50).is_disturbed([{"a": 1.05, "b": 2.0}])
     assert seen(0.03, 50).is_disturbed([{"a": 1.3, "b": 2.0}])
 
 
-def test_one_round_of_three_does_not_disturb_a_visit() -> None:
+def test_one_round_of_three_does_not_disturb_a_visit():
     assert not seen(1e-4, 20).is_disturbed([{"a": 1.0}, {"a": 3.0}, {}, {"a": 1.0}])
     assert not seen(1e-4, 20).is_disturbed([{}, {}]) and not CanaryTimes().is_disturbed([])
 
 
-def test_a_machine_that_stays_slower_is_the_usual_one_in_time() -> None:
+def test_a_machine_that_stays_slower_is_the_usual_one_in_time():
     times = seen(1e-4, 20)
     found = [times.is_disturbed([{"a": 1.05, "b": 2.1}]) for _ in range(40)]
     assert found[0] and not found[-1]

@@ -1,7 +1,5 @@
 """Kernels that want to be taken for faster than they are, or are right now and then only: each is found."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Kernels on a GPU that want to be taken for faster, or for more right, than they are: each is found."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Runs whose results are verified on the device, in real worker processes; the device is the host."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import os
-from pathlib import Path
 
 import pytest
 
@@ -16,14 +13,12 @@ from ckprof.measure.host import (
 
 
 @pytest.fixture(autouse=True)
-def machine_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def machine_says(monkeypatch):
     """Ask the machine: the other tests name a small cache."""
     monkeypatch.delenv(LAST_LEVEL_CACHE_VARIABLE, raising=False)
 
 
-def cache(
-    root: Path, cpu: int, index: int, level: int, size: str, shared: str, kind: str = "Unified"
-) -> None:
+def cache(root, cpu, index, level, size, shared, kind="Unified"):
     folder = root / f"cpu{cpu}" / "cache" / f"index{index}"
     folder.mkdir(parents=True)
     for name, text in {"level": str(level), "size": size, "shared_cpu_list": shared, "type": kind}.items():

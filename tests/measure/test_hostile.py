@@ -1,7 +1,5 @@
 """Kernels that want to be called right although they are not, or that harm others: one outcome each."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

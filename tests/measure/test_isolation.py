@@ -1,7 +1,5 @@
 """The parent process must never load a kernel library."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Kernel libraries in other programs: a C program, numpy arrays, forked children."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Every way in which a kernel can behave, and what becomes of it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

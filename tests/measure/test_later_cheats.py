@@ -4,8 +4,6 @@ Later measurements are brief: one message, and one launch in four is looked at, 
 no look at a result shows is found by those that are whole again, at random.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from contextlib import closing

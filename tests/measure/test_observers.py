@@ -1,7 +1,5 @@
 """Observers of plugins are asked once per round, and what is none is reported."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """What launches take by the clocks of worker and parent, beside what launchers report of it."""
 
-from __future__ import annotations
-
 import math
 import os
 import subprocess

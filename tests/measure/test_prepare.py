@@ -1,8 +1,5 @@
-from __future__ import annotations
-
 import errno
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -62,9 +59,7 @@ UNEVEN = convolution("2 2 5 3 2 3 2 5 4 2 1 1 1 1 0 0 1")
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_the_reference_is_the_same_computed_image_by_image(
-    direction: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_reference_is_the_same_computed_image_by_image(direction, tmp_path, monkeypatch):
     layout = find_layout("nhwgc")
     assert layout is not None
     answers = []

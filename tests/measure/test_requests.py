@@ -1,7 +1,5 @@
 """What is typed of a run: splits, kernels, and what of it a run is asked for."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

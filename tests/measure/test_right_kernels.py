@@ -1,7 +1,5 @@
 """Right kernels, drawn at random: none of them may be refused on any operands."""
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import replace

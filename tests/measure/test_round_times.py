@@ -1,7 +1,5 @@
 """Times that rounds gave: which count, who is the fastest."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Rounds on simulated devices: the right kernel wins, slow ones leave, nothing is measured twice."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Kernels in rounds: what they share, what each is given, and what becomes of those that misbehave."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Runs of libraries and of trees of lists: what is told, asked and kept, and what ends them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """How long a run still takes is told from what kernels and baselines have taken."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.measure.options import RunOptions
@@ -13,14 +11,14 @@ from .run_instances import IN_ROUNDS
 
 
 class Clock:
-    def __init__(self) -> None:
+    def __init__(self):
         self.now = 100.0
 
-    def __call__(self) -> float:
+    def __call__(self):
         return self.now
 
 
-def test_slow_baselines_count_as_often_as_they_are_still_measured() -> None:
+def test_slow_baselines_count_as_often_as_they_are_still_measured():
     """One kernel and one baseline on each of five problems; a baseline takes a hundred times as long."""
     clock = Clock()
     pace = RunPace(baselines=5, clock=clock)
@@ -36,7 +34,7 @@ def test_slow_baselines_count_as_often_as_they_are_still_measured() -> None:
     assert estimates[1:] == pytest.approx([3 * 0.1 + 40, 2 * 0.1 + 30, 0.1 + 20, 10.0])
 
 
-def test_without_baselines_only_kernels_count() -> None:
+def test_without_baselines_only_kernels_count():
     clock = Clock()
     pace = RunPace(clock=clock)
     pace.begin()

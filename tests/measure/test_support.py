@@ -1,7 +1,5 @@
 """Questions about support: random ones, where two libraries disagree, libraries that cannot be asked."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from dataclasses import replace

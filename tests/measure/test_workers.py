@@ -1,7 +1,5 @@
 """The lock of a device: one run after the other, and nobody else can take it away."""
 
-from __future__ import annotations
-
 import os
 import stat
 import threading

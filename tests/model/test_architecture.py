@@ -1,7 +1,5 @@
 """The table of architectures: what it holds, how it is extended, what is said of a wrong one."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

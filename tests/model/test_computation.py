@@ -1,7 +1,5 @@
 """Tensors by their axes: where the last element lies, and what a problem is made of."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,7 @@ from tests.report.conftest import PROBLEM
 
 
 @pytest.mark.parametrize("strides", [(12, 4, 1), (16, 5, 1), (1, 2, 6), (0, 0, 1)])
-def test_a_view_reaches_from_the_first_element_to_the_last(strides: tuple[int, ...]) -> None:
+def test_a_view_reaches_from_the_first_element_to_the_last(strides):
     view = TensorView(name="x", axes="nhc", lengths=(2, 3, 4), strides=strides, dtype=DataType.FP16)
     # of bytes, strides are those of elements
     seen = np.lib.stride_tricks.as_strided(np.zeros(100, np.int8), view.lengths, strides)
@@ -24,7 +22,7 @@ def test_a_view_reaches_from_the_first_element_to_the_last(strides: tuple[int, .
     assert tuple(view.stride(axis) for axis in "nhc") == strides
 
 
-def test_a_computation_names_tensors_with_their_types() -> None:
+def test_a_computation_names_tensors_with_their_types():
     specs = [
         TensorSpec(name=name, axes="mk", shape=(2, 3), line_stride=line, drawing_order="mk", position=place)
         for place, (name, line) in enumerate((("a", 0), ("b", 8), ("d", 0), ("e", 0)))

@@ -1,7 +1,5 @@
 """Conversions: how lists are read, what became of their lines, and what differs on disk."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from ckprof.model.types import DataType
 from tests.cases import Cases
 
 
-def test_two_positive_integers_are_a_table() -> None:
+def test_two_positive_integers_are_a_table():
     assert parse_mma_k_table("8/16") == (8, 16)
     assert parse_mma_k_table("1/999999") == (1, 999_999)
     with Cases() as cases:
@@ -37,7 +35,7 @@ def test_two_positive_integers_are_a_table() -> None:
                 assert told.value.exit_code is ExitCode.USAGE and repr(text) in str(told.value)
 
 
-def test_a_request_reads_as_it_was_told() -> None:
+def test_a_request_reads_as_it_was_told():
     reading = ListReading(dtype=DataType.BF16, lenient=True, mma_k_table=(8, 16), upstream_comments=True)
     request = reading.request(Path("a.conf"), b"x", "fwd", stream=None)
     assert {one.name: getattr(request, one.name) for one in fields(ListReading)} == {
@@ -46,7 +44,7 @@ def test_a_request_reads_as_it_was_told() -> None:
     assert (request.path, request.data, request.direction) == (Path("a.conf"), b"x", "fwd")
 
 
-def test_dropped_lines_are_counted_by_rule_whether_they_are_listed_or_not() -> None:
+def test_dropped_lines_are_counted_by_rule_whether_they_are_listed_or_not():
     dropped = {
         number: UnmetRequirement(rule=rule, message="") for number, rule in enumerate(("blank", "a", "a"), 1)
     }
@@ -56,7 +54,7 @@ def test_dropped_lines_are_counted_by_rule_whether_they_are_listed_or_not() -> N
     assert conversion.dropped_by_rule == {"blank": 1, "a": 5, "b": 2}
 
 
-def test_differences_say_what_is_there_and_what_should_be() -> None:
+def test_differences_say_what_is_there_and_what_should_be():
     for difference, text in (
         (Difference(where="ndim", on_disk="2", expected="3"), "ndim: is 2, expected 3"),
         (Difference(where="ndim", expected="3"), "ndim: is missing, expected 3"),

@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 
@@ -41,7 +41,7 @@ class Mine(Instance):
 
 LAYOUT = find_layout("nhwgc")
 ONE = Mine(id=1, direction="fwd", ndim=2, layout=LAYOUT, dtype=DataType.FP16)
-IDENTITY: dict[str, Any] = {
+IDENTITY = {
     "pipeline": "mine",
     "direction": "fwd",
     "ndim": 2,
@@ -53,7 +53,7 @@ IDENTITY: dict[str, Any] = {
 }
 
 
-def test_the_identity_is_plain_json_of_all_fields_but_the_id() -> None:
+def test_the_identity_is_plain_json_of_all_fields_but_the_id():
     identity = ONE.identity()
     layout = identity.pop("layout")
     assert isinstance(layout, dict) and layout["name"] == "nhwgc"
@@ -62,7 +62,7 @@ def test_the_identity_is_plain_json_of_all_fields_but_the_id() -> None:
     assert ONE.types == TypeSet.shared(DataType.FP16) and ONE.derived_fields() == {}
 
 
-def test_the_key_is_a_hash_of_the_identity() -> None:
+def test_the_key_is_a_hash_of_the_identity():
     """Written down, so that no change of the code gives stored measurements other keys."""
     text = json.dumps(ONE.identity(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     assert ONE.key == hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
@@ -72,13 +72,13 @@ def test_the_key_is_a_hash_of_the_identity() -> None:
     assert len(keys) == len(changes) + 1
 
 
-def test_fields_without_nesting_have_the_layout_s_name() -> None:
+def test_fields_without_nesting_have_the_layout_s_name():
     assert ONE.fields() == {
         **{name: value for name, value in IDENTITY.items() if name != "tile"},
         **{"tile_m": 64, "tile_n": 32, "layout": "nhwgc"},
     }
 
 
-def test_a_field_that_json_has_not_is_the_plugin_s_fault() -> None:
+def test_a_field_that_json_has_not_is_the_plugin_s_fault():
     with pytest.raises(PluginError, match="pipeline 'mine': a field of Mine has no form in JSON"):
         _ = replace(ONE, other=object()).key

@@ -1,14 +1,12 @@
 """What kernels are called, and what is said of several that are one."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 from ckprof.model.kernel import KernelRef, SameKernels, SelectedKernel, Substitution
 from ckprof.model.types import ComputeType, DataType, TypeSet
 
 
-def test_a_lasting_name_has_the_key_in_any_case() -> None:
+def test_a_lasting_name_has_the_key_in_any_case():
     key = "0123456789abcdef"
     for name, splits, lasting in (
         ("kernel", 1, "kernel 01234567"),
@@ -21,7 +19,7 @@ def test_a_lasting_name_has_the_key_in_any_case() -> None:
     assert KernelRef(name="kernel").lasting_name(2) == "kernel (split-K 2)"
 
 
-def test_a_store_keeps_what_every_kernel_has() -> None:
+def test_a_store_keeps_what_every_kernel_has():
     types = TypeSet(
         operands=(DataType.FP32,) * 2, acc=DataType.FP32, result=DataType.FP32, compute_type=ComputeType.TF32
     )
@@ -39,14 +37,14 @@ def test_a_store_keeps_what_every_kernel_has() -> None:
     assert type(kernel.ref) is KernelRef and len(fields(kernel.ref)) == 9
 
 
-def test_kernels_that_are_the_same_are_named_with_their_reasons() -> None:
+def test_kernels_that_are_the_same_are_named_with_their_reasons():
     same = SameKernels(instances=(0, 3), fields=("tile_k", "version"), reasons=("one", "two"))
     assert same.describe() == (
         "instances 0, 3 are the same kernel here: they differ only in tile_k, version (one; two)"
     )
 
 
-def test_instances_whose_place_another_kernel_takes_are_named_in_runs() -> None:
+def test_instances_whose_place_another_kernel_takes_are_named_in_runs():
     other = Substitution(problem_index=0, kernel="a special one", instances=(0, 1, 2, 4, 7, 8))
     rest = ": this problem is computed by a special one here, whatever the fields of instances are"
     for asked, named in (

@@ -1,7 +1,5 @@
 """What rounds say of times and of their noise: quantiles as numpy has them, and known machines."""
 
-from __future__ import annotations
-
 import math
 import random
 from statistics import NormalDist, fmean, median
@@ -18,18 +16,18 @@ NUMBERS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30).map(sorted)
 
 
 @given(NUMBERS, st.floats(0, 1))
-def test_quantiles_are_those_of_numpy(ordered: list[float], share: float) -> None:
+def test_quantiles_are_those_of_numpy(ordered, share):
     assert quantile(ordered, share) == pytest.approx(np.quantile(ordered, share), rel=1e-9, abs=1e-6)
 
 
-def rounds(times: list[float], processes: int = 1, session: str = "s") -> list[RoundTime]:
+def rounds(times, processes=1, session="s"):
     return [
         RoundTime(time_ms=time, place=(session, number), process=f"{session}{number % processes}")
         for number, time in enumerate(times)
     ]
 
 
-def test_a_track_has_its_trials_without_the_states_of_the_machine() -> None:
+def test_a_track_has_its_trials_without_the_states_of_the_machine():
     states = {("s", 1): math.log(2), ("t", 0): 5.0}
     track = Track(rounds([2.0, 4.0, 8.0, 16.0], 2), states)
     # 2 and 8, 2 and 16
@@ -43,8 +41,8 @@ def test_a_track_has_its_trials_without_the_states_of_the_machine() -> None:
     assert Track(bare, {}).processes == 3
 
 
-def test_trials_are_compared_with_the_fastest_other_one() -> None:
-    def differences(times: list[float], processes: int, *, whole: bool) -> list[float]:
+def test_trials_are_compared_with_the_fastest_other_one():
+    def differences(times, processes, *, whole):
         return Track(rounds([math.exp(time) for time in times], processes), {}, whole=whole).differences()
 
     assert differences([1.0], 1, whole=True) == []
@@ -59,7 +57,7 @@ def test_trials_are_compared_with_the_fastest_other_one() -> None:
 
 
 @pytest.mark.parametrize("sigma", [0.003, 0.03])
-def test_bounds_hold_the_truth_about_as_often_as_they_say(sigma: float) -> None:
+def test_bounds_hold_the_truth_about_as_often_as_they_say(sigma):
     """Of 30 kernels in 30 trials whose states vary by 10 %; the truth is the median of what made them."""
     chance, wrong = random.Random(1), {0.05: 0, 0.3: 0}
     for _ in range(8):
@@ -80,10 +78,10 @@ def test_bounds_hold_the_truth_about_as_often_as_they_say(sigma: float) -> None:
     assert wrong[0.05] / 240 < 0.2 < 0.5 < wrong[0.3] / 240 < 0.8
 
 
-def test_what_processes_differ_by_is_seen_by_their_trials_alone() -> None:
+def test_what_processes_differ_by_is_seen_by_their_trials_alone():
     chance = random.Random(2)
 
-    def machine(between: float, *, named: bool) -> Noise:
+    def machine(between, *, named):
         kernels = []
         for _ in range(40):
             factors = [chance.gauss(0, between) for _ in range(4)]
@@ -102,7 +100,7 @@ def test_what_processes_differ_by_is_seen_by_their_trials_alone() -> None:
     assert alone.sigma == pytest.approx(0.005, rel=0.3) and alone.of_process(0.05) > PROCESS_SIGMA
 
 
-def test_one_process_is_allowed_for_as_was_seen_on_busy_machines() -> None:
+def test_one_process_is_allowed_for_as_was_seen_on_busy_machines():
     still = Noise([rounds([1.0, 1.0, 1.0]), rounds([2.0, 2.0, 2.0])])
     reach = NormalDist().inv_cdf(0.975)
     assert still.sigma == 0.0
@@ -117,7 +115,7 @@ def test_one_process_is_allowed_for_as_was_seen_on_busy_machines() -> None:
     assert mixed.above(mixed.tracks[2], 0.025) > 0.1
 
 
-def test_a_kernel_that_varies_more_has_wider_bounds() -> None:
+def test_a_kernel_that_varies_more_has_wider_bounds():
     chance = random.Random(4)
     kernels = [
         rounds([math.exp(chance.gauss(0, sigma)) for _ in range(12)], 12, str(number))
@@ -129,7 +127,7 @@ def test_a_kernel_that_varies_more_has_wider_bounds() -> None:
     assert noise.above(wild, 0.05) > 2 * noise.above(usual, 0.05)
 
 
-def test_single_rounds_say_nothing_of_noise() -> None:
+def test_single_rounds_say_nothing_of_noise():
     noise = Noise([rounds([1.0]), rounds([2.0])])
     assert not noise.known and noise.sigma == 0.0 and not noise.several
     assert [track.differences() for track in noise.tracks] == [[], []]

@@ -1,7 +1,5 @@
 """What became of kernels: which results may be ranked, and what is a failure."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from ckprof.model.outcome import KernelResult, Measurement, Outcome, RoundTime, Status, Verification
@@ -18,11 +16,11 @@ TIME = Measurement(
 RIGHT = Verification(max_error=0.1, wrong_elements=0, elements=9, rtol=0.1, atol=0.1)
 
 
-def test_what_a_device_cannot_do_is_no_failure() -> None:
+def test_what_a_device_cannot_do_is_no_failure():
     assert {status for status in Status if not status.is_failure} == {Status.OK, Status.UNSUPPORTED}
 
 
-def test_only_verified_times_are_ranked() -> None:
+def test_only_verified_times_are_ranked():
     fine = KernelResult(status=Status.OK, measurement=TIME, verification=RIGHT)
     assert fine.ranked and RIGHT.passed
     for changes in (
@@ -34,7 +32,7 @@ def test_only_verified_times_are_ranked() -> None:
         assert not replace(fine, **changes).ranked
 
 
-def test_raw_samples_can_be_left_out() -> None:
+def test_raw_samples_can_be_left_out():
     outcome = Outcome(key="k", problem_index=0, status=Status.OK, measurement=TIME, verification=RIGHT)
     less = outcome.without_samples()
     assert less == replace(outcome, measurement=replace(TIME, samples_ms=()))
@@ -43,7 +41,7 @@ def test_raw_samples_can_be_left_out() -> None:
     assert failed.without_samples() is failed
 
 
-def test_a_kernel_that_left_the_rounds_says_so_in_its_last_one() -> None:
+def test_a_kernel_that_left_the_rounds_says_so_in_its_last_one():
     outcome = Outcome(key="k", problem_index=0, status=Status.OK)
     first, last = RoundTime(time_ms=1.0), RoundTime(time_ms=1.0, pruned=True)
     assert not outcome.pruned and not replace(outcome, rounds=(last, first)).pruned

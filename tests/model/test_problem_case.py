@@ -15,7 +15,7 @@ from tests.report.conftest import PROBLEM
 OTHER = replace(PROBLEM, batch=5)
 
 
-def test_a_case_takes_the_kernels_that_its_source_names() -> None:
+def test_a_case_takes_the_kernels_that_its_source_names():
     kernel = SimpleNamespace(dtype=DataType.FP16, layout="nhwgc", key="k")
     for limits, takes in (
         ({}, True),
@@ -34,14 +34,14 @@ class Noted:
     case: ProblemCase
 
 
-def test_problems_and_what_holds_them_are_cases() -> None:
+def test_problems_and_what_holds_them_are_cases():
     case = ProblemCase(problem=PROBLEM, count=3)
     assert as_case(PROBLEM) == ProblemCase(problem=PROBLEM)
     assert as_case(case) is case and as_case(Noted(case)) is case
     assert plain(Noted(case)) is plain(PROBLEM) is PROBLEM
 
 
-def test_duplicates_are_added_up_in_the_order_of_their_first() -> None:
+def test_duplicates_are_added_up_in_the_order_of_their_first():
     case = ProblemCase(problem=PROBLEM, count=2, name="first", notes=("a note",))
     again = replace(case, count=5, name="second", notes=())
     different = [
@@ -63,12 +63,12 @@ def test_duplicates_are_added_up_in_the_order_of_their_first() -> None:
 LINE = ProblemLine(text=" conv  -n x", path="a.txt", line=7)
 
 
-def test_words_know_their_columns() -> None:
+def test_words_know_their_columns():
     assert [(token.text, token.column) for token in LINE.tokens()] == [("conv", 2), ("-n", 8), ("x", 11)]
     assert ProblemLine(text=" \t", path="").tokens() == []
 
 
-def test_errors_point_at_the_line_or_at_a_word() -> None:
+def test_errors_point_at_the_line_or_at_a_word():
     assert str(LINE.error("odd")) == "a.txt:7: odd"
     assert str(LINE.error("odd", 8)) == "a.txt:7:8: odd"
     alone = ProblemLine(text=" conv x ", path="--problem")
@@ -84,7 +84,7 @@ def test_errors_point_at_the_line_or_at_a_word() -> None:
         raise ZeroDivisionError
 
 
-def test_integers_are_ascii_digits() -> None:
+def test_integers_are_ascii_digits():
     for text, value in (("7", 7), ("-12", -12), ("+3", 3), ("0" * 999 + "1", 1)):
         (token,) = (line := replace(LINE, text=text)).tokens()
         assert line.integer(token, "N") == value

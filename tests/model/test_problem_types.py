@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -40,7 +39,7 @@ class Late:
 
 
 @pytest.fixture(autouse=True)
-def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def known(monkeypatch):
     """Two types, known in these tests alone."""
     monkeypatch.setattr(problem_types, "_KNOWN", problem_types._Known())
     problem_types._decoded.cache_clear()
@@ -50,12 +49,12 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     problem_types._decoded.cache_clear()
 
 
-def test_the_type_with_the_most_fields_counts_and_further_values_are_left_out() -> None:
+def test_the_type_with_the_most_fields_counts_and_further_values_are_left_out():
     assert problem_from({"rows": 3, "label": "x"}) == Small(3)
     assert problem_from({"pads": [1, 2], "rows": 3, "label": "x"}) == Large(3, (1, 2))
 
 
-def test_all_fields_and_no_others_are_asked_for() -> None:
+def test_all_fields_and_no_others_are_asked_for():
     assert exact_problem({"rows": 3}) == Small(3)
     for values, said in (
         ({"rows": 3, "columns": 4}, "wrong fields of a problem: unknown columns"),
@@ -72,10 +71,10 @@ def test_all_fields_and_no_others_are_asked_for() -> None:
         problem_from({"x": 1, "depth": 2})
 
 
-def test_a_source_of_types_is_asked_once_and_when_it_is_needed() -> None:
+def test_a_source_of_types_is_asked_once_and_when_it_is_needed():
     asked = []
 
-    def source() -> list[type[object]]:
+    def source():
         asked.append(1)
         return [Late]
 
@@ -90,12 +89,12 @@ def test_a_source_of_types_is_asked_once_and_when_it_is_needed() -> None:
     assert set(known_problem_types()) == {Large, Small, Late} and len(asked) == 2
 
 
-def test_a_type_is_a_dataclass() -> None:
+def test_a_type_is_a_dataclass():
     with pytest.raises(PluginError, match=r"problem type builtins\.int: expected a dataclass"):
         know_problem_type(int)
 
 
-def test_records_are_decoded_by_the_fields_of_their_problems() -> None:
+def test_records_are_decoded_by_the_fields_of_their_problems():
     first = decode_problem(Problem, {"rows": 3})
     assert first == Small(3) and decode_problem(Problem, {"rows": 3}) is first
     # a type that is known later counts from then on
@@ -108,12 +107,12 @@ def test_records_are_decoded_by_the_fields_of_their_problems() -> None:
 
 
 @pytest.mark.parametrize("problem", [Small(3), Large(4, (1, 2)), Large(4, ())])
-def test_cells_come_back(problem: Problem) -> None:
+def test_cells_come_back(problem):
     row = {name: json.dumps(value) for name, value in sizes(problem).items()}
     assert problem_of_cells({**row, "time": "1.5", "empty": ""}, {"time"}) == problem
 
 
-def test_wrong_cells_are_told() -> None:
+def test_wrong_cells_are_told():
     for row, said in (
         ({"rows": "x"}, "wrong problem: Expected `int`"),
         ({"rows": "3", "pads": "[1,"}, "a list of values is wrong: Input data was truncated"),

@@ -1,7 +1,5 @@
 """A kernel's time, and who shares the first place: measured by how often that is right."""
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import replace
@@ -17,7 +15,6 @@ from ckprof.model.outcome import Measurement, Outcome, RoundTime, Status, Verifi
 from ckprof.model.ranking import (
     Field,
     Interval,
-    KernelTime,
     Order,
     Standing,
     interval_of,
@@ -31,7 +28,7 @@ from ckprof.model.ranking import (
 )
 
 
-def rounds_of(times: list[float], session: str = "s", **changes: object) -> list[RoundTime]:
+def rounds_of(times, session="s", **changes):
     """Return rounds at which three processes took turns."""
     return [
         RoundTime(
@@ -41,14 +38,14 @@ def rounds_of(times: list[float], session: str = "s", **changes: object) -> list
     ]
 
 
-def time_of(times: list[float], session: str = "s", **changes: object) -> KernelTime:
+def time_of(times, session="s", **changes):
     found = kernel_time(rounds_of(times, session, **changes))
     assert found is not None
     return found
 
 
 @given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=12))
-def test_the_time_is_the_median_of_the_trials_and_a_trial_that_of_its_rounds(times: list[float]) -> None:
+def test_the_time_is_the_median_of_the_trials_and_a_trial_that_of_its_rounds(times):
     found = time_of(times)
     logs = np.log(times)
     trials = [np.median(logs[number::3]) for number in range(min(3, len(times)))]
@@ -58,11 +55,11 @@ def test_the_time_is_the_median_of_the_trials_and_a_trial_that_of_its_rounds(tim
     assert low <= found.time_ms <= high
 
 
-def test_the_number_of_rounds_and_of_trials_does_not_move_the_time() -> None:
+def test_the_number_of_rounds_and_of_trials_does_not_move_the_time():
     """A quartile of four rounds was 3 % below that of five, at 5 % of noise with nothing changed."""
     chance = random.Random(1)
 
-    def mean(rounds: int, processes: int) -> float:
+    def mean(rounds, processes):
         found = 0.0
         for _ in range(4000):
             times = [math.exp(chance.gauss(0, 0.05)) for _ in range(rounds)]
@@ -79,20 +76,20 @@ def test_the_number_of_rounds_and_of_trials_does_not_move_the_time() -> None:
         assert abs(mean(rounds, processes)) < 0.002, (rounds, processes)
 
 
-def test_one_disturbed_trial_of_three_does_not_decide() -> None:
+def test_one_disturbed_trial_of_three_does_not_decide():
     assert time_of([1.0, 1.02, 3.0]).time_ms == 1.02
     # nor one disturbed round in each of them
     assert time_of([1.0, 1.0, 1.0, 3.0, 3.0, 3.0, 1.0, 1.0, 1.0]).time_ms == 1.0
 
 
 @pytest.mark.parametrize("trials", [2, 3, 5, 10])
-def test_the_interval_of_a_time_holds_the_truth_at_least_as_often_as_it_says(trials: int) -> None:
+def test_the_interval_of_a_time_holds_the_truth_at_least_as_often_as_it_says(trials):
     chance = random.Random(trials)
     limits = [interval_of([math.exp(chance.gauss(0, 0.03)) for _ in range(trials)]) for _ in range(2000)]
     assert sum(low <= 1 <= high for low, high in limits) / 2000 > 0.94
 
 
-def test_the_interval_of_a_time_is_students() -> None:
+def test_the_interval_of_a_time_is_students():
     """The variance of a median is pi / 2 times that of a mean; of one, what its process did is assumed."""
     for trials in ([1.0, 1.1], [2.0, 2.2, 1.9, 2.1, 2.05]):
         count, deviation = len(trials), np.std(np.log(trials), ddof=1)
@@ -106,7 +103,7 @@ def test_the_interval_of_a_time_is_students() -> None:
 
 
 @pytest.mark.parametrize("samples", [[3.0], [4.0, 1.0], [5.0, 1.0, 2.5], [1.0, 9.0, 2.0, 4.0, 8.0, 3.0]])
-def test_a_visit_is_the_quartiles_of_its_samples(samples: list[float]) -> None:
+def test_a_visit_is_the_quartiles_of_its_samples(samples):
     first, middle, third = np.percentile(samples, [25, 50, 75])
     reach, centre = 0.15 * scipy.stats.norm.ppf(0.975), math.exp(np.median(np.log(samples)))
     for keep in (True, False):
@@ -118,7 +115,7 @@ def test_a_visit_is_the_quartiles_of_its_samples(samples: list[float]) -> None:
         assert found.samples_ms == (tuple(samples) if keep else ())
 
 
-def test_visits_are_summed_up_without_those_in_doubt() -> None:
+def test_visits_are_summed_up_without_those_in_doubt():
     visits = [
         (
             RoundTime(time_ms=ms, place=("s", number), doubtful=number == 1, process=str(number)),
@@ -144,7 +141,7 @@ def test_visits_are_summed_up_without_those_in_doubt() -> None:
     assert summed_up(last, [(RoundTime(time_ms=0.0), visits[0][1])], lambda *_: "") is last
 
 
-def test_doubtful_rounds_count_where_there_are_no_others() -> None:
+def test_doubtful_rounds_count_where_there_are_no_others():
     doubtful = rounds_of([0.5, 0.5], "t", doubtful=True)
     assert kernel_time([*doubtful, *rounds_of([1.0])]) == time_of([1.0])
     parted = rounds_of([0.9], "p", doubtful=1)
@@ -154,7 +151,7 @@ def test_doubtful_rounds_count_where_there_are_no_others() -> None:
     assert kernel_time([]) is None and kernel_time([RoundTime(time_ms=0.0)]) is None
 
 
-def test_the_spread_is_that_of_samples_or_of_rounds() -> None:
+def test_the_spread_is_that_of_samples_or_of_rounds():
     assert time_of([1.0, 1.0, 1.0], spread_ms=0.2).spread_ms == 0.2
     assert time_of([1.0, 1.04, 1.08], spread_ms=0.001).spread_ms == pytest.approx(0.02)
     assert time_of([1.0, 1.0, 1.0, 2.0, 3.0]).spread_ms == 0.5
@@ -162,19 +159,11 @@ def test_the_spread_is_that_of_samples_or_of_rounds() -> None:
     assert [is_noisy(one) for one in (*noisy, replace(noisy[0], time_ms=0.0))] == [True, False, False]
 
 
-def leads(kernels: list[KernelTime]) -> list[Interval]:
+def leads(kernels):
     return Field(kernels).leads()
 
 
-def machine(
-    chance: random.Random,
-    ratios: list[float],
-    rounds: int,
-    noise: float,
-    *,
-    shared: float = 0.03,
-    session: str = "s",
-) -> list[KernelTime]:
+def machine(chance, ratios, rounds, noise, *, shared=0.03, session="s"):
     """Measure kernels in rounds that share a state, and return them fastest first."""
     states = [chance.gauss(0, shared) for _ in range(rounds)]
     times = [[ratio * math.exp(state + chance.gauss(0, noise)) for state in states] for ratio in ratios]
@@ -183,7 +172,7 @@ def machine(
 
 @pytest.mark.parametrize("noise", [0.003, 0.01, 0.03])
 @pytest.mark.parametrize("rounds", [3, 5, 10])
-def test_kernels_that_are_equal_are_hardly_ever_told_apart(noise: float, rounds: int) -> None:
+def test_kernels_that_are_equal_are_hardly_ever_told_apart(noise, rounds):
     chance = random.Random(rounds)
     shares = [
         fmean(shares_first_place(one) for one in leads(machine(chance, [1.0] * 8, rounds, noise)))
@@ -193,11 +182,11 @@ def test_kernels_that_are_equal_are_hardly_ever_told_apart(noise: float, rounds:
     assert fmean(shares) > 0.92
 
 
-def test_ties_widen_with_noise_and_narrow_with_rounds() -> None:
+def test_ties_widen_with_noise_and_narrow_with_rounds():
     chance = random.Random(1)
     ratios = [1 + 0.01 * number for number in range(20)]
 
-    def ties(rounds: int, noise: float) -> float:
+    def ties(rounds, noise):
         return fmean(
             sum(shares_first_place(one) for one in leads(machine(chance, ratios, rounds, noise)))
             for _ in range(50)
@@ -208,7 +197,7 @@ def test_ties_widen_with_noise_and_narrow_with_rounds() -> None:
     assert ties(20, 0.03) < 0.9 * ties(5, 0.03)
 
 
-def test_what_rounds_share_does_not_count_as_noise() -> None:
+def test_what_rounds_share_does_not_count_as_noise():
     states = [1.0, 1.06, 1.02, 1.08, 1.01]
     kernels = [time_of([ratio * state for state in states]) for ratio in (1.0, 1.04, 1.06)]
     assert not any(shares_first_place(one) for one in leads(kernels)[1:])
@@ -218,7 +207,7 @@ def test_what_rounds_share_does_not_count_as_noise() -> None:
     assert all(shares_first_place(one) for one in leads(apart))
 
 
-def test_a_kernel_that_missed_the_fast_rounds_is_not_slower_for_that() -> None:
+def test_a_kernel_that_missed_the_fast_rounds_is_not_slower_for_that():
     states = [1.2, 1.2, 1.0, 1.0, 1.0]
     fast = [time_of([ratio * state for state in states]) for ratio in (1.0, 1.1, 1.3)]
     early = time_of([1.01 * state for state in states[:2]])
@@ -229,7 +218,7 @@ def test_a_kernel_that_missed_the_fast_rounds_is_not_slower_for_that() -> None:
 
 @pytest.mark.parametrize("near", [0, 1, 3, 4])
 @pytest.mark.parametrize("processes", [1, 3])
-def test_limits_are_those_of_the_noise(near: int, processes: int) -> None:
+def test_limits_are_those_of_the_noise(near, processes):
     """Bonferroni's correction is for as many lucky ones as there may be, in powers of two."""
     chance = random.Random(near)
     ratios = [1.0, *(1.0 + number / 1000 for number in range(1, near + 1)), *(2.0 + n for n in range(9))]
@@ -249,7 +238,7 @@ def test_limits_are_those_of_the_noise(near: int, processes: int) -> None:
         assert (lead.estimate, lead.low, lead.high) == pytest.approx((ratio, ratio - low, ratio + high))
 
 
-def test_limits_without_rounds_are_those_of_samples_and_processes() -> None:
+def test_limits_without_rounds_are_those_of_samples_and_processes():
     kernels = [time_of([ms], "", spread_ms=spread) for ms, spread in ((1.0, 0.02), (1.5, 0.06), (4.0, 0.0))]
     for confidence in (0.95, 0.998):
         process = math.sqrt(2) * scipy.stats.norm.ppf((1 + confidence) / 2) * 0.1
@@ -273,14 +262,14 @@ def test_limits_without_rounds_are_those_of_samples_and_processes() -> None:
         (-0.5, 0.0, False, True),
     ],
 )
-def test_a_tie_is_a_lower_limit_within_it(low: float, tie: float, pruned: bool, shares: bool) -> None:
+def test_a_tie_is_a_lower_limit_within_it(low, tie, pruned, shares):
     lead = Interval(estimate=0.1, low=low, high=0.3, pruned=pruned)
     assert shares_first_place(lead, tie) is shares
     assert tie != 0.02 or shares_first_place(lead) is shares
     assert not Interval(estimate=0.1, low=low, high=0.3).pruned
 
 
-def test_what_is_slower_by_the_margin_is_pruned() -> None:
+def test_what_is_slower_by_the_margin_is_pruned():
     times = measured(random.Random(1), [1.0, 1.01, 1.05, 1.2, 2.0, 2.5], 6, 0.002)
     kernels = [*map(time_of, times), time_of([3.0])]
     assert not any(kernel.pruned for kernel in kernels)
@@ -294,7 +283,7 @@ def test_what_is_slower_by_the_margin_is_pruned() -> None:
     assert pruned.slower(0.03) == field.slower(0.03)
 
 
-def outcome(key: str, time_ms: float, *, verified: bool = True, split_k: int = 1) -> Outcome:
+def outcome(key, time_ms, *, verified=True, split_k=1):
     return Outcome(
         key=key,
         problem_index=0,
@@ -309,7 +298,7 @@ def outcome(key: str, time_ms: float, *, verified: bool = True, split_k: int = 1
     )
 
 
-def test_the_order_does_not_depend_on_that_of_the_input() -> None:
+def test_the_order_does_not_depend_on_that_of_the_input():
     outcomes = [outcome("b", 1.0), outcome("a", 1.0, split_k=2), outcome("a", 1.0), outcome("c", 2.0)]
     outcomes += [
         outcome("d", 0.1, verified=False),
@@ -330,7 +319,7 @@ def test_the_order_does_not_depend_on_that_of_the_input() -> None:
 
 @pytest.mark.parametrize("noise", [0.005, 0.05])
 @pytest.mark.parametrize("rounds", [2, 3, 5, 10])
-def test_intervals_hold_the_truth_at_least_as_often_as_they_say(rounds: int, noise: float) -> None:
+def test_intervals_hold_the_truth_at_least_as_often_as_they_say(rounds, noise):
     """95 of 100 are asked for."""
     chance = random.Random(rounds)
     trials = 150
@@ -344,17 +333,17 @@ def test_intervals_hold_the_truth_at_least_as_often_as_they_say(rounds: int, noi
     assert held / trials > 0.92
 
 
-def measured(chance: random.Random, ratios: list[float], rounds: int, noise: float) -> list[list[float]]:
+def measured(chance, ratios, rounds, noise):
     states = [chance.gauss(0, 0.01) for _ in range(rounds)]
     return [[ratio * math.exp(state + chance.gauss(0, noise)) for state in states] for ratio in ratios]
 
 
-def test_processes_that_disagree_widen_intervals() -> None:
+def test_processes_that_disagree_widen_intervals():
     chance = random.Random(1)
     ratios = [1.0, 1.15, *(1.5,) * 10]
     offsets = [[chance.gauss(0, 0.1) for _ in range(3)] for _ in ratios]
 
-    def kernels(*, named: bool, offset: bool) -> list[KernelTime]:
+    def kernels(*, named, offset):
         found = []
         for ratio, own in zip(ratios, offsets, strict=True):
             rounds = [
@@ -370,7 +359,7 @@ def test_processes_that_disagree_widen_intervals() -> None:
             found.append(time)
         return found
 
-    def reach(**how: bool) -> float:
+    def reach(**how):
         lead = Field(kernels(**how)).leads()[1]
         return lead.high - lead.low
 
@@ -379,8 +368,8 @@ def test_processes_that_disagree_widen_intervals() -> None:
     assert 0.2 < reach(named=True, offset=True) < reach(named=False, offset=False) < 1
 
 
-def test_the_standing_says_what_it_would_take() -> None:
-    def standing(second: float, noise: float, rounds: int = 5) -> Standing:
+def test_the_standing_says_what_it_would_take():
+    def standing(second, noise, rounds=5):
         chance = random.Random(1)
         times = measured(chance, [1.0, second, 3.0, 3.1, 3.2, 3.3], rounds, noise)
         return Field(sorted(map(time_of, times), key=lambda one: one.time_ms)).standing()
@@ -407,7 +396,7 @@ def test_the_standing_says_what_it_would_take() -> None:
         (4, [1.0, 1.6, 1.1, 3.1, 3.2, 3.3], 0.35, {"process": "p"}, 0.02),
     ],
 )
-def test_rounds_that_are_needed_shrink_limits_by_their_square_root(seed, ratios, noise, process, tie) -> None:
+def test_rounds_that_are_needed_shrink_limits_by_their_square_root(seed, ratios, noise, process, tie):
     """As many as the one needs that needs most; what a process does to kernels, no rounds shrink."""
     times = measured(random.Random(seed), ratios, 8, noise)
     times = [one[:rounds] for one, rounds in zip(times, (8, 7, 8, 7, 8, 4), strict=True)]
@@ -424,7 +413,7 @@ def test_rounds_that_are_needed_shrink_limits_by_their_square_root(seed, ratios,
     assert Field([field.kernels[4], field.kernels[0]]).standing(tie).rounds is None
 
 
-def test_a_pruned_kernel_leaves_the_winner_resolved() -> None:
+def test_a_pruned_kernel_leaves_the_winner_resolved():
     best, other = time_of([1.0]), time_of([1.1])
     assert Field([best, replace(other, pruned=True)]).standing().order is Order.CLEAR
     # measured in one process: without being pruned, the other may be faster
@@ -438,7 +427,7 @@ TIMES = st.lists(st.floats(0.5, 5.0), min_size=1, max_size=9)
 
 @settings(max_examples=100)
 @given(st.lists(st.tuples(TIMES, st.booleans()), min_size=1, max_size=6), st.floats(0, 1))
-def test_pruned_kernels_are_never_tied(kernels: list[tuple[list[float], bool]], margin: float) -> None:
+def test_pruned_kernels_are_never_tied(kernels, margin):
     found, field = ranked_field(
         (time_of(times, pruned=pruned), str(number), 1, pruned)
         for number, (times, pruned) in enumerate(kernels)
@@ -453,7 +442,7 @@ def test_pruned_kernels_are_never_tied(kernels: list[tuple[list[float], bool]], 
             assert not (pruned and shares_first_place(lead))
 
 
-def test_a_pruned_kernel_stands_behind_others_though_the_machine_has_become_slower() -> None:
+def test_a_pruned_kernel_stands_behind_others_though_the_machine_has_become_slower():
     slow = outcome("slow", 0.9)
     early = RoundTime(time_ms=0.9, place=("s", 1), process="0", pruned=True)
     slow = replace(slow, rounds=(early, replace(early, place=("s", 2), process="1")))
@@ -467,7 +456,7 @@ def test_a_pruned_kernel_stands_behind_others_though_the_machine_has_become_slow
     assert [one.rank for one in ranking([slow], {"slow": 0})] == [1]
 
 
-def test_rounds_as_many_as_the_standing_asks_for_decide_every_second_time() -> None:
+def test_rounds_as_many_as_the_standing_asks_for_decide_every_second_time():
     """It is what is expected: half of the time more are needed."""
     chance = random.Random(3)
     decided = asked = 0

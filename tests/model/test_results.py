@@ -1,21 +1,19 @@
 """Results of runs and of batches: what succeeded, what is best, what was counted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from ckprof.model.outcome import BaselineOutcome, RoundTime, Status
-from ckprof.model.results import BatchResults, ListResult, ListVerdict, RunResults, status_counts
+from ckprof.model.results import BatchResults, ListResult, ListVerdict, status_counts
 from ckprof.model.types import DataType
 from tests.report.conftest import PROBLEM
 
 
-def of(results: RunResults, *keys: str) -> RunResults:
+def of(results, *keys):
     """Return the run with these outcomes alone."""
     return replace(results, outcomes=tuple(one for one in results.outcomes if one.key in keys))
 
 
-def test_a_run_succeeds_if_nothing_failed_and_every_problem_was_served(results: RunResults) -> None:
+def test_a_run_succeeds_if_nothing_failed_and_every_problem_was_served(results):
     unsupported = next(one.key for one in results.outcomes if one.status is Status.UNSUPPORTED)
     assert of(results, "k1", "k3", unsupported).succeeded
     assert not of(results, "k1", "k0").succeeded, "one computes wrong numbers"
@@ -27,7 +25,7 @@ def test_a_run_succeeds_if_nothing_failed_and_every_problem_was_served(results: 
     assert not replace(of(results, "k1"), baselines=(failed,)).succeeded
 
 
-def test_the_best_is_the_fastest_verified_one_of_its_problem(results: RunResults) -> None:
+def test_the_best_is_the_fastest_verified_one_of_its_problem(results):
     assert [one.key for one in results.of_problem(0)[:3]] == ["k2", "k1", "k3"]
     assert [one.rank for one in results.ranking(0)[:3]] == [1, 2, None]
     best = results.best(0)
@@ -39,13 +37,13 @@ def test_the_best_is_the_fastest_verified_one_of_its_problem(results: RunResults
     assert results.standing(0).processes == of(results, "k2").standing(0).processes
 
 
-def test_counts_stand_in_the_order_of_statuses() -> None:
+def test_counts_stand_in_the_order_of_statuses():
     counts = {Status.WRONG_RESULT: 1, Status.OK: 40, Status.RUN_ERROR: 0, Status.UNSUPPORTED: 13}
     assert status_counts(counts) == "40 ok, 13 unsupported, 1 wrong_result"
     assert status_counts({}) == ""
 
 
-def test_a_batch_counts_its_lists_and_their_outcomes(results: RunResults) -> None:
+def test_a_batch_counts_its_lists_and_their_outcomes(results):
     run = ListResult(name="a", direction="fwd", verdict=ListVerdict.FAILED, results=results)
     broken = ListResult(name="b", direction="", verdict=ListVerdict.BROKEN)
     batch = BatchResults(root="", set_name="", found=3, lists=(run, broken, run))
@@ -57,8 +55,8 @@ def test_a_batch_counts_its_lists_and_their_outcomes(results: RunResults) -> Non
     assert not replace(batch, lists=(run, broken, partial)).finished
 
 
-def test_one_problem_says_what_its_passes_do_not_show(results: RunResults) -> None:
-    def measured(*processes: str, problems: int = 1) -> RunResults:
+def test_one_problem_says_what_its_passes_do_not_show(results):
+    def measured(*processes, problems=1):
         rounds = tuple(RoundTime(time_ms=1.0, place=("", n), process=one) for n, one in enumerate(processes))
         outcomes = tuple(replace(one, rounds=rounds) for one in results.outcomes)
         return replace(results, outcomes=outcomes, problems=results.problems[:1] * problems)

@@ -1,7 +1,5 @@
 """What devices can reach at most, as it is written, stored and read again."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -16,14 +14,14 @@ from tests.convolutions import convolution
 MEASURED = Roof(kind=RoofKind.MEASURED, gflops=95_000.0, gbytes_per_s=1350.0)
 
 
-def test_the_lower_of_both_limits_counts() -> None:
+def test_the_lower_of_both_limits_counts():
     ridge = 95_000 / 1350
     for intensity, gflops in ((0.0, 0.0), (10.0, 13_500.0), (ridge, 95_000.0), (1e6, 95_000.0)):
         assert MEASURED.at(intensity) == pytest.approx(gflops)
     assert replace(MEASURED, gbytes_per_s=math.inf).at(1e-3) == 95_000
 
 
-def test_roofs_are_read_as_they_are_written() -> None:
+def test_roofs_are_read_as_they_are_written():
     assert Roof.parse("measured=95000,1350") == Roof.parse(" measured = 9.5e4 , 1350 ") == MEASURED
     assert Roof.parse("theoretical=-,1350") == Roof(
         kind=RoofKind.THEORETICAL, gflops=math.inf, gbytes_per_s=1350.0
@@ -46,12 +44,12 @@ def test_roofs_are_read_as_they_are_written() -> None:
 @pytest.mark.parametrize(
     "roof", [MEASURED, replace(MEASURED, dtype=DataType.FP16), replace(MEASURED, gflops=math.inf)]
 )
-def test_plain_values_come_back(roof: Roof) -> None:
+def test_plain_values_come_back(roof):
     assert Roof.from_plain(roof.as_plain()) == roof
     assert (roof.as_plain().get("gflops") is None) == (roof.gflops == math.inf)
 
 
-def test_what_other_versions_wrote_is_left_alone() -> None:
+def test_what_other_versions_wrote_is_left_alone():
     for changes in (
         {"kind": "guessed"},
         {"dtype": "fp3"},

@@ -1,7 +1,5 @@
 """Tensors in memory: strides, gaps and places, against arrays of numpy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,7 @@ from ckprof.model.tensor import TensorSpec, layout_named
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 
 
-def spec(shape: tuple[int, ...], line: int = 0, block: int = 0) -> TensorSpec:
+def spec(shape, line=0, block=0):
     return TensorSpec(
         name="x",
         axes="nhwc"[-len(shape) :],
@@ -35,7 +33,7 @@ def spec(shape: tuple[int, ...], line: int = 0, block: int = 0) -> TensorSpec:
         (spec((2, 3, 4), line=6, block=18), (2, 3, 6), (18, 6, 1)),
     ],
 )
-def test_where_elements_lie(tensor: TensorSpec, stored: tuple[int, ...], strides: tuple[int, ...]) -> None:
+def test_where_elements_lie(tensor, stored, strides):
     assert (tensor.stored_shape, tensor.strides) == (stored, strides)
     assert tensor.elements == np.prod(tensor.shape) and tensor.stored_elements == np.prod(stored)
     assert tensor.is_packed == (tensor.stored_elements == tensor.elements)
@@ -52,7 +50,7 @@ def test_where_elements_lie(tensor: TensorSpec, stored: tuple[int, ...], strides
         assert not inside or index == where[place]
 
 
-def test_layouts_are_found_in_any_case() -> None:
+def test_layouts_are_found_in_any_case():
     found = layout_named(LAYOUTS, "NHWGC")
     assert found is not None and found.name == "nhwgc" and found is layout_named(LAYOUTS, "nhwgc")
     assert layout_named(LAYOUTS, "nhwg") is None and layout_named((), "nhwgc") is None

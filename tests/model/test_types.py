@@ -1,7 +1,5 @@
 """Data types against those of numpy, and the types of kernels by what they read, add up and write."""
 
-from __future__ import annotations
-
 import ml_dtypes
 import numpy as np
 import pytest
@@ -23,7 +21,7 @@ NUMPY = {
 
 
 @each(dtype=DataType)
-def test_every_type_has_the_bits_of_its_numpy_type(dtype: DataType) -> None:
+def test_every_type_has_the_bits_of_its_numpy_type(dtype):
     facts, known = dtype.properties, NUMPY[dtype]
     assert facts.size_bytes == np.dtype(known).itemsize == np.dtype(facts.numpy_storage).itemsize
     assert facts.is_integer == np.issubdtype(known, np.integer)
@@ -31,7 +29,7 @@ def test_every_type_has_the_bits_of_its_numpy_type(dtype: DataType) -> None:
     assert DataType.of_string(dtype.spelled) is DataType.parse(dtype.value) is dtype
 
 
-def test_spellings() -> None:
+def test_spellings():
     assert (INT8.spelled, DataType.INT32.spelled, DataType.BF16.spelled) == ("s8", "s32", "bf16")
     assert DataType.of_string("int8") is None
     assert spellings([INT8, FP8]) == "int8, fp8"
@@ -40,13 +38,13 @@ def test_spellings() -> None:
     assert told.value.exit_code is ExitCode.USAGE
 
 
-def test_tf32_is_ten_bits_in_words_of_fp32() -> None:
+def test_tf32_is_ten_bits_in_words_of_fp32():
     tf32 = ComputeType.TF32
     assert (tf32.properties.mantissa_bits, tf32.properties.size_bytes) == (10, 4)
     assert (tf32.operands, tf32.no_faster_than) == (DataType.FP32, DataType.FP16)
 
 
-def test_types_are_read_as_they_are_written() -> None:
+def test_types_are_read_as_they_are_written():
     for text, acc in (("fp16,fp16,fp16", "fp32"), ("fp8,bf8,fp32,fp8", "fp32"), ("int8,int8,int32", "int32")):
         types = TypeSet.parse(text)
         assert (types.text, types.acc.value) == (text, acc)
@@ -57,7 +55,7 @@ def test_types_are_read_as_they_are_written() -> None:
     assert accumulator_of(INT8, FP8) is DataType.FP32 and accumulator_of(INT8) is DataType.INT32
 
 
-def test_further_operands_have_the_type_of_the_result_unless_they_are_named() -> None:
+def test_further_operands_have_the_type_of_the_result_unless_they_are_named():
     types = TypeSet.parse("fp8,bf8,fp32,fp8")
     assert types.of_so_many(3) == (FP8, BF8, FP8)
     assert types.of_so_many(4) == (FP8, BF8, DataType.FP32, FP8)
@@ -65,7 +63,7 @@ def test_further_operands_have_the_type_of_the_result_unless_they_are_named() ->
     assert types.further_of(0) == () and types.further_of(2) == (DataType.FP32, FP8)
 
 
-def test_products_are_no_better_than_their_worse_operand() -> None:
+def test_products_are_no_better_than_their_worse_operand():
     assert TypeSet.parse("fp16,bf16,fp32").compute is DataType.BF16
     assert TypeSet.parse("bf8,fp8,fp32").compute is BF8
     rounded = TypeSet(
@@ -79,7 +77,7 @@ def test_products_are_no_better_than_their_worse_operand() -> None:
     assert TypeSet.parse("fp16,fp16,fp8").changes_sums and not TypeSet.parse("fp8,fp8,fp16").changes_sums
 
 
-def test_variants_of_eight_bits_follow_the_architecture() -> None:
+def test_variants_of_eight_bits_follow_the_architecture():
     types = TypeSet.shared(FP8)
     ocp = {arch: types_on(types, arch).ocp for arch in ("gfx942", "gfx950", "gfx1201", "nothing")}
     assert ocp == {"gfx942": False, "gfx950": True, "gfx1201": True, "nothing": True}

@@ -1,7 +1,5 @@
 """Operations of a problem: those inside of the image are counted."""
 
-from __future__ import annotations
-
 from itertools import product
 
 from hypothesis import given

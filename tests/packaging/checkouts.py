@@ -1,7 +1,5 @@
 """Copies of what is under version control, so that nothing that lies about is taken."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def copy_checkout(folder: Path) -> Path:
+def copy_checkout(folder):
     """Copy what is under version control, or will be, to a folder; return it."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout

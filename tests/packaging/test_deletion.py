@@ -4,8 +4,6 @@ The wheel that the copy gives is installed away from the checkout and used; of t
 here, and all with ``-m slow``.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -35,7 +33,7 @@ pytestmark = pytest.mark.compiler
 
 
 @pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkout(tmp_path_factory):
     """What is under version control, or will be."""
     return copy_checkout(tmp_path_factory.mktemp("checkout"))
 
@@ -47,7 +45,7 @@ class Copy:
     reach.
     """
 
-    def __init__(self, checkout: Path, folder: Path, packages: list[str]) -> None:
+    def __init__(self, checkout, folder, packages):
         self.root = folder / "checkout"
         shutil.copytree(
             checkout,
@@ -69,7 +67,7 @@ class Copy:
         self.work = folder / "work"
         self.work.mkdir()
 
-    def call(self, *arguments: str, cwd: Path | None = None) -> str:
+    def call(self, *arguments, cwd=None):
         """Run Python there and return what it prints."""
         environment = {
             key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "PYTHON"))
@@ -80,23 +78,23 @@ class Copy:
         assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-3000:]}"
         return done.stdout
 
-    def ckprof(self, *arguments: str) -> str:
+    def ckprof(self, *arguments):
         """Run ckprof there."""
         return self.call("-m", "ckprof", *arguments)
 
-    def pytest(self, *arguments: str) -> str:
+    def pytest(self, *arguments):
         """Run tests of the copy."""
         return self.call("-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments, cwd=self.root)
 
 
 @pytest.fixture
-def without(checkout: Path, tmp_path: Path):
+def without(checkout, tmp_path):
     return lambda packages: Copy(checkout, tmp_path, packages)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("packages", [*EACH, pytest.param(PACKAGES, id="all")])
-def test_packages_can_be_taken_away(without, packages: list[str]) -> None:
+def test_packages_can_be_taken_away(without, packages):
     copy = without(packages)
     place = copy.call("-c", "import ckprof, ckprof_plugins; print(ckprof.__file__, ckprof_plugins.__file__)")
     assert str(ROOT) not in place and str(copy.root) not in place
@@ -112,6 +110,6 @@ def test_packages_can_be_taken_away(without, packages: list[str]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("packages", EACH)
 @pytest.mark.timeout(3600)
-def test_all_other_tests_pass_without_a_package(without, packages: list[str]) -> None:
+def test_all_other_tests_pass_without_a_package(without, packages):
     ran = without(packages).pytest("-n", "auto")
     assert f"plugins/{packages[0]}/" not in ran

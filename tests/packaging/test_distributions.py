@@ -1,12 +1,9 @@
 """The sdist is complete: a wheel that is built from it is the one that the checkout gives, with all data."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tarfile
 import zipfile
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +12,7 @@ from tests.packaging.checkouts import copy_checkout
 pytestmark = pytest.mark.slow  # .ci/wheel builds, installs and uses one each time
 
 
-def build(source: Path, out: Path, kind: str) -> Path:
+def build(source, out, kind):
     """Build without a network: the running environment has what it takes."""
     pytest.importorskip("build")
     subprocess.run(
@@ -26,14 +23,14 @@ def build(source: Path, out: Path, kind: str) -> Path:
     return made
 
 
-def content(wheel: Path) -> dict[str, bytes]:
+def content(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if not name.endswith("/RECORD")]
         return {name: archive.read(name) for name in names}
 
 
 @pytest.fixture(scope="module")
-def checkout(tmp_path_factory) -> Path:
+def checkout(tmp_path_factory):
     """What is under version control, so that nothing that lies about is taken."""
     return copy_checkout(tmp_path_factory.mktemp("checkout"))
 

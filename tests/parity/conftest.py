@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from ckprof.model.conversion import ConversionRequest
 from ckprof.model.strings.kind import default_revision
 from ckprof.parity.side import Entry, StringSide, builder_side, read_builder
 from ckprof.paths import conf_root
-from ckprof.plugin.registry import Registry
 
 from .samples import STREAM_K_LIST
 from .told_library import build_told_library
@@ -31,11 +29,11 @@ class Called:
 
 
 @pytest.fixture
-def ckprof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def ckprof(tmp_path, monkeypatch, capsys):
     """Call ``ckprof`` in ``tmp_path``."""
     monkeypatch.chdir(tmp_path)
 
-    def call(*arguments: str | Path) -> Called:
+    def call(*arguments):
         capsys.readouterr()
         try:
             code = main([str(argument) for argument in arguments])
@@ -48,15 +46,10 @@ def ckprof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 
 @pytest.fixture(scope="session")
-def side_of(registry: Registry) -> Callable[..., StringSide]:
+def side_of(registry):
     """Make a side of texts; each stands for an instance of its own unless ``identities`` says otherwise."""
 
-    def make(
-        texts: Iterable[str],
-        name: str = "catalog",
-        identities: Iterable[object] | None = None,
-        **more: object,
-    ) -> StringSide:
+    def make(texts, name="catalog", identities=None, **more):
         texts = list(texts)
         marks = list(identities) if identities is not None else list(range(len(texts)))
         entries = tuple(
@@ -69,10 +62,10 @@ def side_of(registry: Registry) -> Callable[..., StringSide]:
 
 
 @pytest.fixture(scope="session")
-def builder_of(registry: Registry) -> Callable[..., StringSide]:
+def builder_of(registry):
     """Read lines as CK Builder does."""
 
-    def read(*lines: str, name: str = "list.conf", **request: object) -> StringSide:
+    def read(*lines, name="list.conf", **request):
         data = "\n".join([*lines, ""]).encode()
         found = ConversionRequest(path=Path(name), data=data, **request)
         return builder_side([read_builder(found, registry, default_revision())], registry.strings)

@@ -1,7 +1,5 @@
 """Lines and strings that the tests of parity start from."""
 
-from __future__ import annotations
-
 import json
 
 from ckprof.paths import conf_root
@@ -22,7 +20,7 @@ DEPTHWISE = (
 STREAM_K_LIST = "backward_weight/tests/nhwgc_bf16_streamk"
 
 
-def first_line(name: str, number: int = 0) -> str:
+def first_line(name, number=0):
     """Return a line of a list that ships with ckprof."""
     lines = (conf_root() / f"{name}.conf").read_text().splitlines()
     return [line for line in lines if not line.startswith("#")][number]

@@ -1,7 +1,5 @@
 """``ckprof parity`` and ``ckprof diff``: lists, catalogs, logs, libraries and CK Builder compared."""
 
-from __future__ import annotations
-
 import json
 from xml.etree import ElementTree
 

@@ -1,7 +1,5 @@
 """What a comparison finds: matches, copies, losses, skipped instances, nearest partners."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections import Counter

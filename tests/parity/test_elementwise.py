@@ -1,7 +1,5 @@
 """Element-wise operations and D tensors: catalogs hold them, or both sides leave the line out by one rule."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The library's side: what the kernels themselves say, and whether it is what is computed for them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Freezing strings in a lock file, and comparing with it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """What catalogs cannot hold is lossy for parity and for the converter alike, line by line."""
 
-from __future__ import annotations
-
 import json
 from xml.etree import ElementTree
 

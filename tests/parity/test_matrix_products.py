@@ -11,7 +11,6 @@ import pytest
 
 import ckprof
 from ckprof.cli.main import main
-from ckprof.model.strings.grammar import StringGrammar
 from ckprof.model.strings.rendering import StringError
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
@@ -54,7 +53,7 @@ class Example:
     vector_c: str
 
 
-def examples() -> list[Example]:
+def examples():
     found = []
     for row in TABLE.splitlines():
         old, new = (part.split() for part in row.split("|"))
@@ -79,25 +78,25 @@ EXAMPLES = examples()
 
 
 @pytest.fixture(scope="module")
-def strings() -> StringGrammar:
+def strings():
     manager = PluginManager()
     manager.load_all()
     return Registry(manager).strings
 
 
-def fields(strings: StringGrammar, text: str) -> dict[str, str | None]:
+def fields(strings, text):
     parsed = strings.parse(text)
     return dict(zip(strings.kind(parsed.kind_id).field_names, parsed.values, strict=True))
 
 
-def successor(strings: StringGrammar, text: str, dtype: str = "fp16", layout: str = ""):
+def successor(strings, text, dtype="fp16", layout=""):
     spelling = strings.kind("gemm").spelling
     assert spelling is not None
     return spelling.generated(fields(strings, text), layout=layout, dtype=dtype, mma_k_table=(16, 32))
 
 
 @each(example=EXAMPLES)
-def test_examples_go_there_and_back(strings, example) -> None:
+def test_examples_go_there_and_back(strings, example):
     assert strings.render(strings.parse(example.text)) == example.text
     name, losses, _ = successor(strings, example.text)
     assert name == example.name
@@ -125,7 +124,7 @@ SIZES = "compv3_cshuffle_intrawave_False_True_False_True_128x128x64_2x2x1_32x32x
     ("layout", "variant"),
     [("rcrr", "multid_MultiDAdd_d1"), ("crrr", "multid_MultiDMultiply_d2"), ("rrr", "batched")],
 )
-def test_names_of_variants_go_there_and_back(strings, layout, variant, vectors) -> None:
+def test_names_of_variants_go_there_and_back(strings, layout, variant, vectors):
     name = f"gemm_fp16_{layout}_{SIZES}{vectors}_{variant}"
     assert strings.render(strings.parse(name)) == name
     plain = f"gemm_fp16_{layout[:3]}_{SIZES}{vectors}"
@@ -138,12 +137,12 @@ def test_names_of_variants_go_there_and_back(strings, layout, variant, vectors) 
     "name",
     [f"gemm_fp16_rcrr_{SIZES}", f"gemm_fp16_rcrc_{SIZES}", f"gemm_fp16_rcr_{SIZES}_multid_MultiDAdd_d1"],
 )
-def test_the_layout_of_d_tensors_is_said_where_there_are_any(strings, name) -> None:
+def test_the_layout_of_d_tensors_is_said_where_there_are_any(strings, name):
     with pytest.raises(StringError, match="the layout of D tensors"):
         strings.parse(name)
 
 
-def test_examples_are_converted_to_the_same_kernels(strings, tmp_path) -> None:
+def test_examples_are_converted_to_the_same_kernels(strings, tmp_path):
     for layout in ("RCR", "RRR"):
         mine = [one for one in EXAMPLES if f", {layout}>" in one.text]
         path = tmp_path / f"{layout.lower()}_fp16.conf"
@@ -157,7 +156,7 @@ def test_examples_are_converted_to_the_same_kernels(strings, tmp_path) -> None:
 
 
 @pytest.mark.parametrize(("name", "lines", "kernels"), [("rcr_fp16", 172, 106), ("rrr_fp16", 224, 160)])
-def test_every_line_of_the_shipped_lists_has_its_kernel(name, lines, kernels, capsys) -> None:
+def test_every_line_of_the_shipped_lists_has_its_kernel(name, lines, kernels, capsys):
     code = main(["parity", "gemm", "--conf", f"gemm/universal/{name}", "--format", "json"])
     (found,) = json.loads(capsys.readouterr().out)["comparisons"]
     assert code == 0
@@ -182,13 +181,13 @@ def ckprof_cli(capsys):
 
 
 @pytest.fixture
-def listed(tmp_path) -> Path:
+def listed(tmp_path):
     path = tmp_path / "rcr_fp16.conf"
     path.write_text("\n".join(one.text for one in EXAMPLES[:8]) + "\n")
     return path
 
 
-def test_exit_codes(ckprof_cli, listed, tmp_path) -> None:
+def test_exit_codes(ckprof_cli, listed, tmp_path):
     code, out, _ = ckprof_cli("parity", "gemm", "--conf", listed)
     assert code == 0 and "parity holds: 7 matched" in out
     assert "rcr_fp16.conf:4 differs from" in out and "in vectors; both are one generated kernel" in out
@@ -216,7 +215,7 @@ def test_exit_codes(ckprof_cli, listed, tmp_path) -> None:
         ("persistent", True, "persistent (False -> True)"),
     ],
 )
-def test_a_kernel_that_differs_is_found(ckprof_cli, tmp_path, field, value, said) -> None:
+def test_a_kernel_that_differs_is_found(ckprof_cli, tmp_path, field, value, said):
     listed = tmp_path / "rcr_fp16.conf"
     listed.write_text(EXAMPLES[1].text + "\n")
     catalog = tmp_path / "catalog.json"
@@ -229,7 +228,7 @@ def test_a_kernel_that_differs_is_found(ckprof_cli, tmp_path, field, value, said
     assert said in out
 
 
-def test_a_log_stands_for_its_instances(ckprof_cli, listed, tmp_path) -> None:
+def test_a_log_stands_for_its_instances(ckprof_cli, listed, tmp_path):
     log = tmp_path / "rcr_fp16.log"
     lines = [f"Perf: 0.9 ms, 71 TFlops, 60 GB/s, {one.text}, KBatch {splits}"
              for one in EXAMPLES[:7] for splits in (1, 4)]  # fmt: skip
@@ -243,7 +242,7 @@ def test_a_log_stands_for_its_instances(ckprof_cli, listed, tmp_path) -> None:
     assert ckprof_cli("diff", listed, log, "--layout", "rcr")[0] == 1
 
 
-def test_the_oldest_strings(strings) -> None:
+def test_the_oldest_strings(strings):
     text = (
         "DeviceGemm_Xdl_CShuffle<MPadding, 256, 256, 128, 32, 8, 8, 32, 32, 4, 2, 8, 8, 1, 1> "
         "LoopScheduler: Default, PipelineVersion: {}"
@@ -268,14 +267,14 @@ def test_the_oldest_strings(strings) -> None:
         (("128x128x64", "128x100x64"), "no multiple of 64 x 64"),
     ],
 )
-def test_contradictions(strings, change, said) -> None:
+def test_contradictions(strings, change, said):
     with pytest.raises(StringError, match=said):
         successor(strings, EXAMPLES[1].text.replace(*change))
     with pytest.raises(StringError, match="missing, too many or wrong"):
         strings.parse(EXAMPLES[1].text.replace("WaveMap", "WaveMop"))
 
 
-def test_types_decide_about_the_depth_of_instructions(strings) -> None:
+def test_types_decide_about_the_depth_of_instructions(strings):
     text = EXAMPLES[1].text
     assert successor(strings, text, "fp32")[0].endswith("32x32x8")
     assert successor(strings, text, "int8")[0].endswith("32x32x16")
@@ -283,7 +282,7 @@ def test_types_decide_about_the_depth_of_instructions(strings) -> None:
         successor(strings, text, "")
 
 
-def test_imposed_widths_are_part_of_a_name(strings) -> None:
+def test_imposed_widths_are_part_of_a_name(strings):
     name = f"{EXAMPLES[1].name}_vec4_2_1"
     assert fields(strings, name)["reads"] == "4x2"
     assert fields(strings, name)["vector_c"] == "1"
@@ -291,7 +290,7 @@ def test_imposed_widths_are_part_of_a_name(strings) -> None:
 
 
 @pytest.mark.parametrize("variant", ["_batched", "_multid_MultiDAdd_d2"])
-def test_variants_are_told_from_plain_products(strings, variant) -> None:
+def test_variants_are_told_from_plain_products(strings, variant):
     layout = "rcrr" if "multid" in variant else "rcr"
     name = EXAMPLES[1].name.replace("_rcr_", f"_{layout}_") + variant
     assert strings.render(strings.parse(name)) == name

@@ -1,7 +1,5 @@
 """Parity is no tautology: whatever field of whatever kernel is changed, it fails and names the field."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

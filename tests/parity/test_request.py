@@ -1,7 +1,5 @@
 """Which lists are compared with what: those that ship with ckprof, or that were named."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The sides of comparisons: logs explained by lists, wrong strings, what CK Builder is asked for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

@@ -1,11 +1,7 @@
 """Kernel libraries whose kernels say what they are told to say; they can do nothing else."""
 
-from __future__ import annotations
-
 import json
 import subprocess
-from collections.abc import Mapping
-from pathlib import Path
 
 from tests.measure.fakes import ABI_FOLDER, find_compiler
 
@@ -46,7 +42,7 @@ extern "C" const ckprof_library* ckprof_get_library(void)
 """
 
 
-def build_told_library(path: Path, texts: Mapping[str, str | None]) -> Path:
+def build_told_library(path, texts):
     """Compile a library with one kernel per key; ``None`` for one that fails to answer."""
     compiler = find_compiler()
     assert compiler is not None

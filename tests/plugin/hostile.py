@@ -29,7 +29,7 @@ from tests.measured import Made, attempts
 from .stubs import StubConverter, StubOperation, StubPipeline, StubRuleSet
 
 #: what the plugin that commands load registers
-REGISTERED: list[Any] = []
+REGISTERED = []
 
 LIST = "forward/tests/nhwgc_fp16.conf"
 
@@ -204,7 +204,7 @@ IMPORT = ("results", "import", "mine.txt", "--store", "new.db")
 RUN = ("run", "fwd", "--conf", LIST, "--instance", "0")
 PLUGIN = "from ckprof import hookimpl\nfrom tests.plugin import hostile\n"
 
-CASES: dict[str, Case] = {
+CASES = {
     "direction": Case(kind="operation", make=MyDirection, member="label", command=("list", "directions")),
     "operation": Case(
         kind="operation",

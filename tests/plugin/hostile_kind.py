@@ -3,8 +3,6 @@
 A test module of such a package imports them, the fixture ``command``, and has a fixture ``case``.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from . import test_hostile_commands as commands

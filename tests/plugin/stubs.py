@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ckprof.model.instance import Instance
 from ckprof.model.types import DataType
@@ -145,16 +145,16 @@ class StubConverter:
 class Making(StubPipeline):
     """A pipeline with instances."""
 
-    def make_instance(self, catalog: Any, direction: str, record: Any) -> Instance:
+    def make_instance(self, catalog, direction, record):
         return Instance(id=record.id, direction=direction, ndim=2, layout=LAYOUTS[0], dtype=DataType.FP16)
 
 
-def providing(*ids: str) -> Registering:
+def providing(*ids):
     """Return a plugin that provides pipelines with these ids."""
     return Registering(*map(Making, ids))
 
 
-def registry_of(**plugins: object) -> Registry:
+def registry_of(**plugins):
     manager = PluginManager()
     for name, plugin in plugins.items():
         manager.register(plugin, name)

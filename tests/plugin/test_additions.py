@@ -1,14 +1,12 @@
 """What plugins add: of which kind it is, who brought it, and what is of no kind."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest
 
 from ckprof import hookimpl
 from ckprof.errors import PluginError, UsageError
-from ckprof.plugin.additions import Additions, Kind
+from ckprof.plugin.additions import Kind
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.protocols import Observer, RuleSet, Target
 from ckprof.plugin.registry import Registry
@@ -19,12 +17,12 @@ from tests.plugin.stubs import StubObserver, StubPipeline, StubRuleSet, Tool, pr
 LAZY = [StubRuleSet("mine")]
 
 
-def test_objects_are_imported_when_their_kind_is_first_used_and_once() -> None:
+def test_objects_are_imported_when_their_kind_is_first_used_and_once():
     asked = []
 
     class Asked:
         @hookimpl
-        def ckprof_register(self, registry: Additions) -> None:
+        def ckprof_register(self, registry):
             asked.append("everything")
             registry.add_lazy(RuleSet, f"{__name__}:LAZY")
             registry.add_lazy(Target, "no_such_module:Target")
@@ -40,10 +38,10 @@ def test_objects_are_imported_when_their_kind_is_first_used_and_once() -> None:
         _ = registry.targets
 
 
-def test_a_place_is_of_a_kind_that_there_is() -> None:
+def test_a_place_is_of_a_kind_that_there_is():
     class Wrong:
         @hookimpl
-        def ckprof_register(self, registry: Additions) -> None:
+        def ckprof_register(self, registry):
             registry.add_lazy(Forward, f"{__name__}:LAZY")
 
     with pytest.raises(
@@ -52,7 +50,7 @@ def test_a_place_is_of_a_kind_that_there_is() -> None:
         registry_of(one=Wrong())
 
 
-def test_entries_are_sorted_whatever_the_load_order() -> None:
+def test_entries_are_sorted_whatever_the_load_order():
     assert registry_of(one=providing("wave", "tile"), two=providing("apex")).pipelines.ids == (
         "apex",
         "tile",
@@ -60,12 +58,12 @@ def test_entries_are_sorted_whatever_the_load_order() -> None:
     )
 
 
-def test_a_duplicate_id_names_both_providers() -> None:
+def test_a_duplicate_id_names_both_providers():
     with pytest.raises(PluginError, match="'tile': one and two"):
         registry_of(one=providing("tile"), two=providing("tile"))
 
 
-def test_an_unknown_id_suggests_the_nearest() -> None:
+def test_an_unknown_id_suggests_the_nearest():
     registry = registry_of(one=providing("depthwise", "tile"))
     with pytest.raises(
         UsageError, match=r"'deptwise'; did you mean 'depthwise'\? \(known: depthwise, tile\)"
@@ -73,13 +71,13 @@ def test_an_unknown_id_suggests_the_nearest() -> None:
         registry.pipelines.find("deptwise")
 
 
-def test_one_hook_registers_objects_of_all_kinds() -> None:
+def test_one_hook_registers_objects_of_all_kinds():
     registry = registry_of(one=Registering(StubRuleSet("mine"), StubPipeline("tile")))
     assert registry.rule_sets.ids == ("mine",)
     assert registry.pipelines.ids == ("tile",)
 
 
-def test_what_has_no_protocol_as_a_whole_is_reported_with_the_nearest_kind() -> None:
+def test_what_has_no_protocol_as_a_whole_is_reported_with_the_nearest_kind():
     half = SimpleNamespace(id="tile", claims=None, make_instance=None)
     with pytest.raises(PluginError, match=r"plugin one: pipeline 'tile': lacks .*render\(instance"):
         registry_of(one=Registering(half))
@@ -91,8 +89,8 @@ def test_what_has_no_protocol_as_a_whole_is_reported_with_the_nearest_kind() -> 
         registry_of(one=Registering(3))
 
 
-def test_what_has_two_protocols_says_which_one_is_meant() -> None:
-    def both(*bases: type) -> object:
+def test_what_has_two_protocols_says_which_one_is_meant():
+    def both(*bases):
         return type(
             "Both", (StubRuleSet, StubObserver, *bases), {"id": "both", "__init__": object.__init__}
         )()
@@ -101,7 +99,7 @@ def test_what_has_two_protocols_says_which_one_is_meant() -> None:
     assert registry_of(one=Registering(both(Observer))).observers.ids == ("both",)
 
 
-def test_a_plugin_brings_a_kind_of_objects() -> None:
+def test_a_plugin_brings_a_kind_of_objects():
     kind = Kind("tool", Tool, "")
     registry = registry_of(one=Registering(Tool("hammer")), two=Registering(kind))
     assert registry.entries(kind).ids == ("hammer",)

@@ -3,8 +3,6 @@
 The cases are made from the contracts themselves, so that a new member is covered as soon as it is declared.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from functools import cache
 from itertools import product

@@ -1,7 +1,5 @@
 """Hooks keep their promises in every front end: each is called once, and what it changes is what is done."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Commands with plugins whose objects misbehave: one message that names them, nothing half done."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Objects that misbehave while kernels are measured: what was measured before is not lost."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,7 +1,5 @@
 """Objects of every kind that fail wherever Python itself asks them something, and names that mean harm."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 

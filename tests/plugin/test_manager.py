@@ -1,11 +1,8 @@
 """Loading of plugins: isolation, order, disabling; hooks, and errors with an owner."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.metadata
 import inspect
-from pathlib import Path
 
 import pytest
 
@@ -32,15 +29,15 @@ CALLS = []
 
 
 @pytest.fixture
-def manager() -> PluginManager:
+def manager():
     return PluginManager()
 
 
-def state(manager: PluginManager, name: str) -> str:
+def state(manager, name):
     return next(plugin.error or "active" for plugin in manager.plugins if plugin.name == name)
 
 
-def test_builtins_load_without_errors(manager: PluginManager) -> None:
+def test_builtins_load_without_errors(manager):
     manager.load_all()
     assert not manager.broken
     origins = {plugin.origin for plugin in manager.plugins}
@@ -48,7 +45,7 @@ def test_builtins_load_without_errors(manager: PluginManager) -> None:
     assert all(plugin.hooks for plugin in manager.plugins if plugin.origin is Origin.BUILTIN)
 
 
-def test_a_file_is_loaded_and_its_hooks_are_called(manager: PluginManager, tmp_path: Path) -> None:
+def test_a_file_is_loaded_and_its_hooks_are_called(manager, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(GOOD)
     manager.load_all(requested=[str(path)])
@@ -67,9 +64,7 @@ def test_a_file_is_loaded_and_its_hooks_are_called(manager: PluginManager, tmp_p
         (GOOD.replace("ckprof_after_report", "ckprof_after_rapport"), "ckprof_after_rapport"),
     ],
 )
-def test_a_broken_configured_plugin_is_remembered(
-    manager: PluginManager, tmp_path: Path, source: str, message: str
-) -> None:
+def test_a_broken_configured_plugin_is_remembered(manager, tmp_path, source, message):
     broken, good = tmp_path / "broken.py", tmp_path / "good.py"
     broken.write_text(source)
     good.write_text(GOOD)
@@ -79,12 +74,12 @@ def test_a_broken_configured_plugin_is_remembered(
     assert [plugin.name for plugin in manager.broken] == [str(broken)]
 
 
-def test_a_broken_requested_plugin_is_an_error(manager: PluginManager, tmp_path: Path) -> None:
+def test_a_broken_requested_plugin_is_an_error(manager, tmp_path):
     with pytest.raises(PluginError, match=r"--plugin .*nowhere\.py: .*no such file"):
         manager.load_all(requested=[str(tmp_path / "nowhere.py")])
 
 
-def test_disabled_plugins_are_not_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_disabled_plugins_are_not_loaded(monkeypatch, tmp_path):
     path = tmp_path / "broken.py"
     path.write_text("raise RuntimeError")
     monkeypatch.setenv(DISABLE_VARIABLE, f"{path}, other")
@@ -100,30 +95,28 @@ class _Distribution:
 
 
 class _EntryPoint:
-    def __init__(self, name: str, plugin: object) -> None:
+    def __init__(self, name, plugin):
         self.name = name
         self.value = f"module_of_{name}"
         self.dist = _Distribution()
         self._plugin = plugin
 
-    def load(self) -> object:
+    def load(self):
         if isinstance(self._plugin, Exception):
             raise self._plugin
         return self._plugin
 
 
 class _Reporter:
-    def __init__(self) -> None:
-        self.calls: list[str] = []
+    def __init__(self):
+        self.calls = []
 
     @hookimpl
-    def ckprof_after_report(self, command: str) -> None:
+    def ckprof_after_report(self, command):
         self.calls.append(command)
 
 
-def test_entry_points_load_sorted_and_one_by_one(
-    manager: PluginManager, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_entry_points_load_sorted_and_one_by_one(manager, monkeypatch):
     points = [_EntryPoint("zeta", _Reporter()), _EntryPoint("alpha", ImportError("gone"))]
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: points)
     manager.load_all()
@@ -133,10 +126,10 @@ def test_entry_points_load_sorted_and_one_by_one(
     assert (found[1].distribution, found[1].version, found[1].error) == ("some-package", "1.2", "")
 
 
-def test_an_exception_in_a_hook_names_plugin_and_hook(manager: PluginManager) -> None:
+def test_an_exception_in_a_hook_names_plugin_and_hook(manager):
     class Raising:
         @hookimpl
-        def ckprof_after_report(self) -> None:
+        def ckprof_after_report(self):
             raise ZeroDivisionError("oops")
 
     manager.register(Raising(), "bad-one")
@@ -146,10 +139,10 @@ def test_an_exception_in_a_hook_names_plugin_and_hook(manager: PluginManager) ->
         manager.call("ckprof_after_report", command="run", exit_code=0)
 
 
-def test_our_own_errors_pass_through_a_hook_unchanged(manager: PluginManager) -> None:
+def test_our_own_errors_pass_through_a_hook_unchanged(manager):
     class Rejecting:
         @hookimpl
-        def ckprof_after_conversion(self) -> None:
+        def ckprof_after_conversion(self):
             raise InputError("not like this", "list.conf", 3)
 
     manager.register(Rejecting(), "strict")
@@ -157,13 +150,13 @@ def test_our_own_errors_pass_through_a_hook_unchanged(manager: PluginManager) ->
         manager.call("ckprof_after_conversion", request=None, conversion=None)
 
 
-def test_results_come_in_load_order_with_their_owner(manager: PluginManager) -> None:
+def test_results_come_in_load_order_with_their_owner(manager):
     class Makes:
-        def __init__(self, instances: list[object] | None) -> None:
+        def __init__(self, instances):
             self.instances = instances
 
         @hookimpl
-        def ckprof_make_instances(self) -> object:
+        def ckprof_make_instances(self):
             return self.instances
 
     one, two = (
@@ -175,19 +168,17 @@ def test_results_come_in_load_order_with_their_owner(manager: PluginManager) -> 
     assert manager.call("ckprof_make_instances", **nothing) == [("b", [one]), ("a", [two])]
 
 
-def test_wrong_hooks_of_an_object_are_rejected(manager: PluginManager) -> None:
+def test_wrong_hooks_of_an_object_are_rejected(manager):
     class Misspelt:
         @hookimpl
-        def ckprof_after_rapport(self) -> None: ...
+        def ckprof_after_rapport(self): ...
 
     with pytest.raises(PluginError, match="ckprof_after_rapport"):
         manager.register(Misspelt(), "misspelt")
     assert manager.call("ckprof_after_report", command="run", exit_code=0) == []
 
 
-def test_hook_calls_can_be_traced(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_hook_calls_can_be_traced(monkeypatch, capsys):
     monkeypatch.setenv(TRACE_VARIABLE, "1")
     manager = PluginManager()
     manager.register(_Reporter(), "reporter")

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import inspect
 import sys
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from ckprof import Profiler
 from ckprof.errors import InputError, PluginError, UsageError
 from ckprof.model.catalog import CatalogRecord
-from ckprof.model.instance import Instance
 from ckprof.model.problem_types import problem_from
 from ckprof.plugin.additions import Kind
 from ckprof.plugin.manager import PluginManager
@@ -44,24 +41,24 @@ class WideRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True):
 class Claiming(Making):
     """A pipeline that takes even records of others' variants."""
 
-    def claims(self, variant: str, record: Any) -> bool:
+    def claims(self, variant, record):
         assert variant in ("plain", "by field")
         return record.wide
 
 
-def test_an_entry_without_an_id_is_rejected() -> None:
+def test_an_entry_without_an_id_is_rejected():
     with pytest.raises(PluginError, match="plugin one: pipeline: an object of type Making has no id"):
         registry_of(one=providing(""))
 
 
-def test_the_variant_of_a_record_names_its_pipeline() -> None:
+def test_the_variant_of_a_record_names_its_pipeline():
     common = {"direction": "fwd", "record_type": WideRecord, "layouts": LAYOUTS}
     variants = Registering(
         CatalogVariant(name="by field", pipeline_of=lambda one: "ba"[one.wide], **common),
         CatalogVariant(name="plain", pipeline="a", **common),
     )
 
-    def pipeline_of(variant: str, wide: bool, *families: str) -> str:
+    def pipeline_of(variant, wide, *families):
         further = Registering(Claiming("c"))
         registry = registry_of(one=providing("a"), two=providing("b"), three=further, four=variants)
         catalog = SimpleNamespace(variant=variant)
@@ -79,9 +76,9 @@ def test_the_variant_of_a_record_names_its_pipeline() -> None:
         lonely.instance_of(SimpleNamespace(variant="plain"), WideRecord(0, True))
 
 
-def test_a_record_without_a_meaning_is_named() -> None:
+def test_a_record_without_a_meaning_is_named():
     class Refusing(StubPipeline):
-        def make_instance(self, catalog: object, direction: str, record: object) -> Instance:
+        def make_instance(self, catalog, direction, record):
             raise InputError("tile_m is 0, expected 1 or more")
 
     variant = CatalogVariant(
@@ -92,7 +89,7 @@ def test_a_record_without_a_meaning_is_named() -> None:
         registry.instance_of(SimpleNamespace(variant="plain"), WideRecord(7, True))
 
 
-def test_families_of_all_plugins_reach_the_converters_that_use_them() -> None:
+def test_families_of_all_plugins_reach_the_converters_that_use_them():
     converter, family, kind = StubConverter(), Tool("family"), Kind("family", Tool, "")
     converter.family_type = Tool
     registry_of(plugin=Registering(converter), kind=Registering(kind, family))
@@ -101,14 +98,14 @@ def test_families_of_all_plugins_reach_the_converters_that_use_them() -> None:
         registry_of(one=Registering(family), two=Registering(kind, family))
 
 
-def test_directions_are_found_by_alias() -> None:
+def test_directions_are_found_by_alias():
     registry = registry_of(plugin=Registering(Forward()))
     assert registry.operation("forward") is registry.operation("fwd")
     with pytest.raises(UsageError, match="unknown direction 'forwards'"):
         registry.operation("forwards")
 
 
-def test_directions_and_other_operations_are_operations_in_the_order_of_registration() -> None:
+def test_directions_and_other_operations_are_operations_in_the_order_of_registration():
     registry = registry_of(computing=Registering(Forward(), StubOperation()))
     assert [operation.id for operation in registry.operations.registered] == ["fwd", "stub"]
     assert registry.operations.provider("stub") == "computing"
@@ -116,7 +113,7 @@ def test_directions_and_other_operations_are_operations_in_the_order_of_registra
     assert problem_from({"length": 3}) == StubProblem(length=3)
 
 
-def test_what_a_class_inherits_from_its_protocol_is_still_missing() -> None:
+def test_what_a_class_inherits_from_its_protocol_is_still_missing():
     class Inherited(RuleSet):
         id = "lazy"
         label = "derives from the protocol"
@@ -125,9 +122,9 @@ def test_what_a_class_inherits_from_its_protocol_is_still_missing() -> None:
         registry_of(one=Registering(Inherited()))
 
 
-def test_a_member_that_may_be_missing_is_that_of_the_protocol() -> None:
+def test_a_member_that_may_be_missing_is_that_of_the_protocol():
     class Half:
-        def __init__(self, original: object, *names: str) -> None:
+        def __init__(self, original, *names):
             for name in names:
                 setattr(self, name, getattr(original, name))
 
@@ -136,7 +133,7 @@ def test_a_member_that_may_be_missing_is_that_of_the_protocol() -> None:
     target = next(t for t in Registry(manager).targets if offers(t, Target.inspect))
     required = ("id", "label", "embedded", "default_arch", "findings", "recipe")
 
-    def half(*names: str) -> Registering:
+    def half(*names):
         return Registering(Half(target, *required, *names))
 
     with pytest.raises(PluginError, match=r"target '\w+': lacks inspect\(code_object, arch\)"):
@@ -148,7 +145,7 @@ def test_a_member_that_may_be_missing_is_that_of_the_protocol() -> None:
         assert (entry.models_arch, entry.theoretical_roofs("gfx942", 0)) == (False, ())
 
 
-def test_an_exception_in_the_code_of_another_plugin_is_that_plugin_s(tmp_path: Path) -> None:
+def test_an_exception_in_the_code_of_another_plugin_is_that_plugin_s(tmp_path):
     path = tmp_path / "guilty.py"
     path.write_text("def step():\n    raise KeyError('oops')\n")
     manager = PluginManager()
@@ -170,7 +167,7 @@ def test_an_exception_in_the_code_of_another_plugin_is_that_plugin_s(tmp_path: P
         {}["ours"]
 
 
-def test_what_a_guard_passes_on_is_found_statically() -> None:
+def test_what_a_guard_passes_on_is_found_statically():
     """Since Python 3.12, ``isinstance()`` finds the members of a protocol that way alone."""
     registry = Profiler().registry
     direction = next(iter(registry.operations))
@@ -178,7 +175,7 @@ def test_what_a_guard_passes_on_is_found_statically() -> None:
     assert offers(direction, Operation.product)
 
 
-def test_a_problem_type_that_is_no_dataclass_is_reported() -> None:
+def test_a_problem_type_that_is_no_dataclass_is_reported():
     operation = StubOperation()
     operation.problem_types = (int,)
     with pytest.raises(PluginError, match=r"problem type builtins\.int: expected a dataclass"):

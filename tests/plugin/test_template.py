@@ -1,7 +1,5 @@
 """``ckprof plugins --new``: a package that passes its own tests, or nothing at all."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -24,7 +22,7 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def files(folder: Path) -> set[str]:
+def files(folder):
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -127,7 +125,7 @@ def test_from_an_empty_folder_to_a_plugin_that_passes_its_tests(tmp_path):
     (site / "running.pth").write_text(f"import site; site.addsitedir({running!r})\n")
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
 
-    def call(*arguments: str, cwd: Path) -> str:
+    def call(*arguments, cwd):
         done = subprocess.run(
             [python, "-m", *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False
         )

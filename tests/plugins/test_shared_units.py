@@ -1,7 +1,5 @@
 """Kernels of a library that share a translation unit: each of them brings the C++ that makes a row."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import replace
 

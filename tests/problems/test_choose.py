@@ -1,7 +1,5 @@
 """Lines that ask for what no kernel computes: read like others, named with the reason, never run."""
 
-from __future__ import annotations
-
 import random
 from itertools import count, islice
 from types import SimpleNamespace

@@ -1,14 +1,9 @@
 """Problems out of logs, scripts and tables."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from ckprof.errors import InputError
 from ckprof.problems.from_log import LogProblems, problems_from_log
-from ckprof_plugins.directions._convolution.direction import Direction
 
 CONV = "conv -n 4 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 1 -q 1 -u 1 -v 1 -l 1 -j 1 -m conv -g 1"
 PREFIX = "MIOpen(HIP): Command [LogCmdConvolution] ./bin/MIOpenDriver "
@@ -16,14 +11,14 @@ POSITIONAL = "grouped_conv_fwd 1 1 0 1 2 0 1 2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1
 
 
 @pytest.fixture
-def read(directions: tuple[Direction, ...]):
-    def reader(*lines: str) -> LogProblems:
+def read(directions):
+    def reader(*lines):
         return LogProblems("\n".join(lines), "app.log", directions)
 
     return reader
 
 
-def test_a_log_with_everything(read) -> None:
+def test_a_log_with_everything(read):
     log = read(
         "starting up",
         f"{PREFIX}{CONV} -F 1 -t 1",
@@ -56,7 +51,7 @@ def test_a_log_with_everything(read) -> None:
         POSITIONAL,
     ],
 )
-def test_commands_of_scripts(line: str, read) -> None:
+def test_commands_of_scripts(line, read):
     log = read("#!/bin/bash", "set -e", "", line)
     assert not log.errors
     (one,) = log.problems
@@ -64,23 +59,23 @@ def test_commands_of_scripts(line: str, read) -> None:
     assert one.direction == "fwd"
 
 
-def test_a_command_over_several_lines_has_the_place_of_its_first(read) -> None:
+def test_a_command_over_several_lines_has_the_place_of_its_first(read):
     log = read("echo", "MIOpenDriver conv -n 4 \\", f"  {CONV[10:]} \\", "  -F 2")
     assert [(one.direction, one.name) for one in log.problems] == [("bwd_data", "line 2")]
 
 
-def test_a_command_for_all_directions_has_none(read) -> None:
+def test_a_command_for_all_directions_has_none(read):
     assert [one.direction for one in read(f"MIOpenDriver {CONV} -F 0", f"MIOpenDriver {CONV}").problems] == [
         None
     ]
 
 
-def test_a_command_for_two_directions_counts_for_both(read) -> None:
+def test_a_command_for_two_directions_counts_for_both(read):
     log = read(f"MIOpenDriver {CONV} -F 5")
     assert [one.direction for one in log.problems] == ["bwd_weight", "fwd"]
 
 
-def test_bad_commands_are_reported_with_their_place_and_the_others_kept(read) -> None:
+def test_bad_commands_are_reported_with_their_place_and_the_others_kept(read):
     log = read(
         f"{PREFIX}{CONV} -F 1",
         f"{PREFIX}conv -n 4 -c",
@@ -98,14 +93,14 @@ def test_bad_commands_are_reported_with_their_place_and_the_others_kept(read) ->
     assert log.other_commands == {"ckProfiler gemm": 1}
 
 
-def test_a_comment_is_no_command(read) -> None:
+def test_a_comment_is_no_command(read):
     assert not read(f"# ./bin/MIOpenDriver {CONV} -F 1").commands
 
 
 SWEEP = "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops,non_zero"
 
 
-def test_the_table_of_ck_tiles_sweep(read) -> None:
+def test_the_table_of_ck_tiles_sweep(read):
     log = read(
         SWEEP,
         "a,0,2,32,64,2,14,14,3,3,1,1,1,1,0.5,1.0,10",
@@ -121,7 +116,7 @@ def test_the_table_of_ck_tiles_sweep(read) -> None:
     assert "not a multiple of the number of groups 3" in str(log.errors[0])
 
 
-def test_a_table_with_depth_direction_and_counts(read) -> None:
+def test_a_table_with_depth_direction_and_counts(read):
     log = read(
         "# exported",
         "direction,dtype,count,N,C,K,Di,Hi,Wi,Z,Y,X,pad_d,dilation_w",
@@ -134,12 +129,12 @@ def test_a_table_with_depth_direction_and_counts(read) -> None:
     assert "unknown direction 'sideways'" in str(log.errors[0])
 
 
-def test_a_file_that_cannot_be_read(tmp_path: Path, directions: tuple[Direction, ...]) -> None:
+def test_a_file_that_cannot_be_read(tmp_path, directions):
     with pytest.raises(InputError, match="cannot read"):
         problems_from_log(tmp_path / "no.log", directions)
 
 
-def test_bytes_that_are_no_text_cost_no_problem(tmp_path: Path, directions: tuple[Direction, ...]) -> None:
+def test_bytes_that_are_no_text_cost_no_problem(tmp_path, directions):
     path = tmp_path / "app.log"
     path.write_bytes(b"\xff\xfe broken\n" + f"{PREFIX}{CONV} -F 1\n".encode())
     assert len(problems_from_log(path, directions).problems) == 1

@@ -1,7 +1,5 @@
 """Problems of operations that are no convolutions: out of logs, into lists, and back."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -38,7 +36,7 @@ def log(operations):
     return LogProblems(LOG, "app.log", operations)
 
 
-def test_a_log(log) -> None:
+def test_a_log(log):
     found = [(one.direction, one.problem.describe().split(" in ")[0], one.count) for one in log.problems]
     assert found == [
         ("gemm", "M3840 N4096 K2048", 2),
@@ -53,7 +51,7 @@ def test_a_log(log) -> None:
     assert str(error).startswith("app.log:6: StrideA is 0")
 
 
-def test_lists_hold_them(log, operations) -> None:
+def test_lists_hold_them(log, operations):
     text = render_problems(log.problems, "json", operations)[0]
     # lists do not hold what lines say without a meaning here
     cases = [replace(case, ignored=(), notes=(), usual_dtype=None) for case in log.problems]
@@ -61,7 +59,7 @@ def test_lists_hold_them(log, operations) -> None:
 
 
 @pytest.mark.parametrize("form", [None, "ckprofiler"])
-def test_lines_are_read_as_the_same_problems(form, log, operations, tmp_path) -> None:
+def test_lines_are_read_as_the_same_problems(form, log, operations, tmp_path):
     text, inexpressible = render_problems(log.problems, form, operations)
     assert not inexpressible
     path = tmp_path / "problems.txt"
@@ -70,14 +68,14 @@ def test_lines_are_read_as_the_same_problems(form, log, operations, tmp_path) ->
     assert read == [(one.direction, one.problem, one.dtype, one.layout) for one in log.problems]
 
 
-def test_miopen_computes_convolutions_only(log, operations) -> None:
+def test_miopen_computes_convolutions_only(log, operations):
     _, inexpressible = render_problems(log.problems, "miopen", operations)
     assert [why for _, why in inexpressible] == [
         "problems of gemm cannot be written as miopen, only as ckprofiler, json"
     ] * 2
 
 
-def test_wrong_sizes_in_a_list(log, operations) -> None:
+def test_wrong_sizes_in_a_list(log, operations):
     data = json.loads(render_problems(log.problems, "json", operations)[0])
     data["problems"][0]["m"] = 0
     with pytest.raises(InputError, match=r"p.json: problem 0 \(line 1\): m is 0"):

@@ -1,7 +1,5 @@
 """Problems in every form come back as they were."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -16,7 +14,6 @@ from ckprof.model.problem_case import ProblemCase, ProblemLine
 from ckprof.model.types import DataType
 from ckprof.problems.problem_file import parse_problem, parse_problem_list, read_problem_file, render_problems
 from ckprof_plugins.directions import shipped_directions
-from ckprof_plugins.directions._convolution.direction import Direction
 from ckprof_plugins.directions._convolution.sample import SampleSpec, sample
 from tests.convolutions import convolution
 
@@ -24,12 +21,12 @@ DRAWN = sample(SampleSpec(count=60, seed=5, edges=0.5)) + sample(SampleSpec(coun
 DRAWN += sample(SampleSpec(count=10, seed=7, ndim=1))
 
 
-def line_of(one: ProblemCase, form: str, directions: tuple[Direction, ...]) -> str:
+def line_of(one, form, directions):
     text = render_problems([one], form, directions)[0]
     return next(line for line in text.splitlines() if not line.startswith("#"))
 
 
-def parsed(line: str, direction: Direction, directions: tuple[Direction, ...]) -> ProblemCase:
+def parsed(line, direction, directions):
     return parse_problem(ProblemLine(text=line, path="p"), direction, directions)
 
 
@@ -38,9 +35,7 @@ def parsed(line: str, direction: Direction, directions: tuple[Direction, ...]) -
     number=st.integers(0, 2),
     dtype=st.sampled_from([DataType.FP16, DataType.BF16, None]),
 )
-def test_lines_parse_back(
-    one: ProblemCase, number: int, dtype: DataType | None, directions: tuple[Direction, ...]
-) -> None:
+def test_lines_parse_back(one, number, dtype, directions):
     direction = directions[number]
     asked = replace(
         one, direction=direction.id, dtype=dtype, layout="nhwgc" if one.problem.ndim == 2 else None
@@ -54,14 +49,14 @@ def test_lines_parse_back(
         assert (back.problem, back.dtype, back.layout) == (one.problem, dtype, asked.layout)
 
 
-def test_a_miopen_line_asks_for_its_direction_only(directions: tuple[Direction, ...]) -> None:
+def test_a_miopen_line_asks_for_its_direction_only(directions):
     line = line_of(replace(DRAWN[-1], direction=directions[0].id), "miopen", directions)
     with pytest.raises(InputError, match="does not ask for"):
         parsed(line, directions[1], directions)
 
 
 @given(st.lists(st.sampled_from(DRAWN), max_size=5), st.integers(1, 99))
-def test_json_keeps_everything(some: list[ProblemCase], count: int) -> None:
+def test_json_keeps_everything(some, count):
     some = [
         replace(
             one,
@@ -85,14 +80,14 @@ SWEEP = (1, 2, 4, 8, 16, 32, 64, 128)
         *(("bwd_data", splits) for splits in [(), (4,), SWEEP]),
     ],
 )
-def test_splits_are_kept(name: str, splits: tuple[int, ...], directions: tuple[Direction, ...]) -> None:
+def test_splits_are_kept(name, splits, directions):
     direction = next(one for one in directions if one.id == name)
     one = replace(DRAWN[0], direction=direction.id, dtype=DataType.FP16, layout="nhwgc", splits=splits)
     back = parsed(line_of(one, "ckprofiler", directions), direction, directions)
     assert back.splits == (splits or (1,))
 
 
-def test_what_a_form_has_no_word_for_is_reported(directions: tuple[Direction, ...]) -> None:
+def test_what_a_form_has_no_word_for_is_reported(directions):
     direction = next(one for one in directions if "split_k" in one.positional_form.trailing)
     one = replace(DRAWN[0], direction=direction.id, dtype=DataType.FP16, layout="nhwgc", splits=(2, 3))
     assert "one number of splits" in render_problems([one], "ckprofiler", directions)[1][0][1]
@@ -104,7 +99,7 @@ def test_what_a_form_has_no_word_for_is_reported(directions: tuple[Direction, ..
     assert "no layout gnhwc" in render_problems([odd], "miopen", directions)[1][0][1]
 
 
-def test_what_is_not_supported_has_no_line(directions: tuple[Direction, ...]) -> None:
+def test_what_is_not_supported_has_no_line(directions):
     one = replace(DRAWN[0], direction="fwd", dtype=DataType.FP16, layout="nhwgc", unsupported="it is clamped")
     for form in ("miopen", "ckprofiler"):
         text, inexpressible = render_problems([one], form, directions)
@@ -112,21 +107,21 @@ def test_what_is_not_supported_has_no_line(directions: tuple[Direction, ...]) ->
         assert inexpressible[0][1].endswith("it is clamped; only json holds it")
 
 
-def test_what_ckprofiler_has_no_code_for_has_no_line(directions: tuple[Direction, ...]) -> None:
+def test_what_ckprofiler_has_no_code_for_has_no_line(directions):
     data = next(one for one in directions if one.id == "bwd_data")
     one = ProblemCase(problem=data.default_problem[1], direction=data.id, dtype=DataType.FP16, layout="nwgc")
     ((_, why),) = render_problems([one], "ckprofiler", directions)[1]
     assert why.startswith("ckProfiler's grouped_conv_bwd_data has no code for fp16 in nwgc: 1D")
 
 
-def test_a_type_without_a_miopen_line_is_reported(directions: tuple[Direction, ...]) -> None:
+def test_a_type_without_a_miopen_line_is_reported(directions):
     one = replace(DRAWN[-1], dtype=DataType.INT32, layout=None)
     ((_, why),) = render_problems([one], "miopen", directions)[1]
     bases = "conv, convfp16, convbfp16, convint8, convfp8, convbfp8"
     assert why == f"MIOpenDriver lines of type int32 are not supported ({bases})"
 
 
-def test_unequal_pads_are_reported_not_dropped_in_silence(directions: tuple[Direction, ...]) -> None:
+def test_unequal_pads_are_reported_not_dropped_in_silence(directions):
     uneven = next(one for one in DRAWN if one.problem.left_pads != one.problem.right_pads)
     text, inexpressible = render_problems([uneven, DRAWN[-1]], "miopen", directions)
     assert [one for one, _ in inexpressible] == [uneven]
@@ -134,12 +129,12 @@ def test_unequal_pads_are_reported_not_dropped_in_silence(directions: tuple[Dire
     assert "conv " in text
 
 
-def test_names_and_counts_stand_in_comments(directions: tuple[Direction, ...]) -> None:
+def test_names_and_counts_stand_in_comments(directions):
     text = render_problems([replace(DRAWN[-1], name="a", count=3)], "miopen", directions, "origin")[0]
     assert text.splitlines()[:2] == ["# origin", "# a, 3 times"]
 
 
-def test_unknown_forms(directions: tuple[Direction, ...]) -> None:
+def test_unknown_forms(directions):
     with pytest.raises(UsageError, match="unknown form 'yaml'"):
         render_problems(DRAWN, "yaml", directions)
 
@@ -153,7 +148,7 @@ def test_unknown_forms(directions: tuple[Direction, ...]) -> None:
         ({"colour": 1}, "problem 0: wrong fields of a problem: unknown colour"),
     ],
 )
-def test_wrong_lists(change: dict[str, object], message: str) -> None:
+def test_wrong_lists(change, message):
     data = json.loads(render_problems([replace(DRAWN[-1], name="")], "json", ())[0])
     data["problems"][0] |= change
     with pytest.raises(InputError, match=message):
@@ -161,7 +156,7 @@ def test_wrong_lists(change: dict[str, object], message: str) -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), [("schema", "x"), ("version", 9)])
-def test_lists_of_another_kind(key: str, value: object) -> None:
+def test_lists_of_another_kind(key, value):
     data = json.loads(render_problems(DRAWN, "json", ())[0])
     with pytest.raises(InputError, match="expected"):
         parse_problem_list(json.dumps(data | {key: value}).encode(), "p.json")
@@ -173,16 +168,16 @@ SAME = convolution("2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1")
 
 
 @pytest.fixture(scope="module")
-def directions() -> tuple[Direction, ...]:
+def directions():
     return shipped_directions()
 
 
 @pytest.fixture(scope="module")
-def direction(directions: tuple[Direction, ...]) -> Direction:
+def direction(directions):
     return next(one for one in directions if one.id == "fwd")
 
 
-def parse(text: str, direction: Direction) -> ProblemCase:
+def parse(text, direction):
     return parse_problem(ProblemLine(text=text, path="p.txt", line=7), direction, [direction])
 
 
@@ -193,7 +188,7 @@ def parse(text: str, direction: Direction) -> ProblemCase:
         *(f"{MIOPEN} # layer 3", f"{MIOPEN}  #-n 5"),
     ],
 )
-def test_miopen_lines(text: str, direction: Direction) -> None:
+def test_miopen_lines(text, direction):
     assert parse(text, direction).problem == SAME
 
 
@@ -206,11 +201,11 @@ def test_miopen_lines(text: str, direction: Direction) -> None:
         f"{POSITIONAL} --raw-invocation --instance 3",
     ],
 )
-def test_positional_lines(text: str, direction: Direction) -> None:
+def test_positional_lines(text, direction):
     assert parse(text, direction).problem == SAME
 
 
-def test_long_flags_and_defaults(direction: Direction) -> None:
+def test_long_flags_and_defaults(direction):
     text = (
         "conv --batchsize 4 --in_channels 64 --in_h 28 --in_w 28 --out_channels 64 --fil_h 3 --fil_w 3 "
         "--pad_h 1 --pad_w 1"
@@ -218,14 +213,14 @@ def test_long_flags_and_defaults(direction: Direction) -> None:
     assert parse(text, direction).problem == SAME
 
 
-def test_channels_are_totals_in_miopen_and_per_group_in_ckprofiler(direction: Direction) -> None:
+def test_channels_are_totals_in_miopen_and_per_group_in_ckprofiler(direction):
     miopen = parse(MIOPEN.replace("-g 1", "-g 4"), direction).problem
     assert (miopen.groups, miopen.in_channels, miopen.out_channels) == (4, 16, 16)
     positional = parse("2 4 4 16 16 3 3 28 28 1 1 1 1 1 1 1 1", direction).problem
     assert positional == miopen
 
 
-def test_three_dimensions(direction: Direction) -> None:
+def test_three_dimensions(direction):
     text = (
         "conv -_ 3 -n 2 -c 8 -! 5 -H 6 -W 7 -k 16 -@ 3 -y 2 -x 1 -# 2 -u 1 -v 1 -$ 1 -p 0 -q 0 -^ 2 -l 1 -j 1"
     )
@@ -235,14 +230,14 @@ def test_three_dimensions(direction: Direction) -> None:
     assert parse(positional, direction).problem == expected
 
 
-def test_one_dimension(direction: Direction) -> None:
+def test_one_dimension(direction):
     parsed = parse("conv -_ 1 -n 2 -c 8 -W 7 -k 16 -x 3 -q 1", direction).problem
     assert parsed == parse("1 1 2 16 8 3 7 1 1 1 1", direction).problem
     assert parsed.output == (7,)
 
 
 @pytest.mark.parametrize("number", [2, 3])
-def test_channels_first_layouts_are_for_two_dimensions(number: int, direction: Direction) -> None:
+def test_channels_first_layouts_are_for_two_dimensions(number, direction):
     depthwise = f"grouped_conv_fwd_tile 1 {number} 0 1 2 0 1 2 64 8 1 1 3 3 28 28 1 1 1 1 1 1 1 1"
     parsed = parse(depthwise, direction)
     assert parsed.layout == "ngchw"
@@ -252,14 +247,14 @@ def test_channels_first_layouts_are_for_two_dimensions(number: int, direction: D
     assert "does not implement fp16 in NGCHW" in note
 
 
-def test_types_and_layouts_of_a_line(direction: Direction) -> None:
+def test_types_and_layouts_of_a_line(direction):
     assert parse(MIOPEN, direction).dtype is None
     assert parse(MIOPEN.replace("conv", "convbfp16"), direction).dtype is DataType.BF16
     parsed = parse(POSITIONAL, direction)
     assert (parsed.dtype, parsed.layout) == (DataType.FP16, "nhwgc")
 
 
-def test_parts_without_meaning_are_reported(direction: Direction) -> None:
+def test_parts_without_meaning_are_reported(direction):
     assert parse(f"{MIOPEN} -t 1 -f KCHW", direction).ignored == ("-t 1", "-f KCHW")
     assert "verify 1" in parse(POSITIONAL, direction).ignored
 
@@ -332,14 +327,14 @@ def test_parts_without_meaning_are_reported(direction: Direction) -> None:
         ("ckProfiler", "nothing after ckProfiler"),
     ],
 )
-def test_wrong_lines(text: str, message: str, direction: Direction) -> None:
+def test_wrong_lines(text, message, direction):
     with pytest.raises(InputError, match=re.escape(message)) as caught:
         parse(text, direction)
     assert caught.value.exit_code is ExitCode.INPUT
 
 
 @given(st.lists(st.sampled_from([*MIOPEN.split(), *POSITIONAL.split(), "-1", "x", "é", "-_", "9" * 30])))
-def test_any_words_give_a_problem_or_an_input_error(direction: Direction, words: list[str]) -> None:
+def test_any_words_give_a_problem_or_an_input_error(direction, words):
     try:
         parsed = parse(" ".join(words), direction)
     except InputError:
@@ -347,14 +342,14 @@ def test_any_words_give_a_problem_or_an_input_error(direction: Direction, words:
     assert all(length >= 1 for length in parsed.problem.output)
 
 
-def test_files(tmp_path: Path, direction: Direction) -> None:
+def test_files(tmp_path, direction):
     path = tmp_path / "problems.txt"
     path.write_bytes(b"\xef\xbb\xbf# two forms\r\n\r\n" + f"{MIOPEN}\r\n{POSITIONAL}".encode())
     problems, skipped = read_problem_file(path, direction, [direction])
     assert [p.problem for p in problems] == [SAME, SAME] and not skipped
 
 
-def test_lines_for_other_directions_are_counted(tmp_path: Path, directions: tuple[Direction, ...]) -> None:
+def test_lines_for_other_directions_are_counted(tmp_path, directions):
     path = tmp_path / "problems.txt"
     path.write_text(
         "\n".join([MIOPEN, MIOPEN.replace("-F 1", "-F 2"), MIOPEN.replace("-F 1", "-F 5"), MIOPEN])
@@ -366,7 +361,7 @@ def test_lines_for_other_directions_are_counted(tmp_path: Path, directions: tupl
     assert counts["fwd"][1] == {"not for fwd": 1}
 
 
-def test_every_line_of_miopens_own_lists(directions: tuple[Direction, ...]) -> None:
+def test_every_line_of_miopens_own_lists(directions):
     path = Path(__file__).parent / "miopen_lines.txt"
     lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
     assert len(lines) == 100
@@ -382,7 +377,7 @@ def test_every_line_of_miopens_own_lists(directions: tuple[Direction, ...]) -> N
             assert min(parsed.problem.output) > 0
 
 
-def test_all_wrong_lines_are_reported(tmp_path: Path, direction: Direction) -> None:
+def test_all_wrong_lines_are_reported(tmp_path, direction):
     path = tmp_path / "problems.txt"
     path.write_text(f"{MIOPEN} -k\n{MIOPEN}\nhello\n2 1\n")
     with pytest.raises(ListError) as caught:
@@ -395,7 +390,7 @@ def test_all_wrong_lines_are_reported(tmp_path: Path, direction: Direction) -> N
     assert sorted(skipped) == sorted(map(str, caught.value.diagnostics)), "counted with what is wrong"
 
 
-def test_a_transposed_convolution_is_the_gradient_of_one(directions: tuple[Direction, ...]) -> None:
+def test_a_transposed_convolution_is_the_gradient_of_one(directions):
     """The lengths are those of torch.nn.ConvTranspose2d."""
     line = "conv -n 4 -c 64 -H {} -W {} -k 32 -y 3 -x 5 -u 2 -v 3 -p 1 -l 2 -Y 1 -X 2 -m trans -F {}"
     for flag, number in ((1, "bwd_data"), (2, "fwd"), (4, "bwd_weight")):
@@ -408,7 +403,7 @@ def test_a_transposed_convolution_is_the_gradient_of_one(directions: tuple[Direc
     assert parsed(line.format(7, 9, 0), directions[0], directions).direction is None
 
 
-def test_a_bias_is_that_of_the_fused_forward_convolution(directions: tuple[Direction, ...]) -> None:
+def test_a_bias_is_that_of_the_fused_forward_convolution(directions):
     for one in directions:
         line = MIOPEN.replace("-F 1", "-F 0 -b 1")
         case = parsed(line, one, directions)
@@ -420,12 +415,12 @@ def test_a_bias_is_that_of_the_fused_forward_convolution(directions: tuple[Direc
     assert case.unsupported == "it asks for a bias behind a transposed convolution, which no kernel has"
 
 
-def test_a_pipe_that_never_ends_is_bounded(direction: Direction) -> None:
+def test_a_pipe_that_never_ends_is_bounded(direction):
     with pytest.raises(InputError, match=r"a line of more than|no regular file"):
         read_problem_file(Path("/dev/zero"), direction, [direction])
 
 
-def test_the_drivers_defaults(direction: Direction) -> None:
+def test_the_drivers_defaults(direction):
     parsed = parse("MIOpenDriver conv", direction)
     assert parsed.problem == convolution("2 1 100 32 3 3 3 32 32 1 1 1 1 0 0 0 0")
     assert parsed.usual_dtype is DataType.FP32 and parsed.dtype is None
@@ -443,7 +438,7 @@ def test_the_drivers_defaults(direction: Direction) -> None:
         ("convbfp8", DataType.BF8, ""),
     ],
 )
-def test_types_of_8_bits(base: str, dtype: DataType, note: str, direction: Direction) -> None:
+def test_types_of_8_bits(base, dtype, note, direction):
     case = parse(MIOPEN.replace("conv", base), direction)
     assert (case.problem, case.dtype, len(case.notes)) == (SAME, dtype, bool(note))
     assert all(text.startswith(note) for text in case.notes)
@@ -459,14 +454,12 @@ def test_types_of_8_bits(base: str, dtype: DataType, note: str, direction: Direc
         "MIOpenDriver.exe ",
     ],
 )
-def test_log_lines_and_program_names(prefix: str, direction: Direction) -> None:
+def test_log_lines_and_program_names(prefix, direction):
     assert parse(prefix + MIOPEN, direction).problem == SAME
 
 
 @given(st.integers(1, 40), st.integers(1, 7), st.integers(1, 4))
-def test_same_pads_give_the_rounded_up_output(
-    direction: Direction, length: int, size: int, stride: int
-) -> None:
+def test_same_pads_give_the_rounded_up_output(direction, length, size, stride):
     text = f"conv -n 1 -c 1 -k 1 -H {length} -W {length} -y {size} -x {size} -u {stride} -v {stride}"
     problem = parse(f"{text} -p 9 -q 9 --pad_mode same", direction).problem
     if size >= stride:
@@ -476,7 +469,7 @@ def test_same_pads_give_the_rounded_up_output(
     )
 
 
-def test_no_pads(direction: Direction) -> None:
+def test_no_pads(direction):
     assert parse(f"{MIOPEN} -z valid", direction).problem.left_pads == (0, 0)
     assert parse(f"{MIOPEN} -z default", direction).problem == SAME
 
@@ -485,7 +478,7 @@ def test_no_pads(direction: Direction) -> None:
     ("text", "splits"),
     [("all", (-1, 1, 2, 4, 8, 16, 32, 64, 128)), ("-9", (-1,)), ("-1", (-1,)), ("7", (7,))],
 )
-def test_splits(text: str, splits: tuple[int, ...], directions: tuple[Direction, ...]) -> None:
+def test_splits(text, splits, directions):
     weight = next(one for one in directions if one.id == "bwd_weight")
     line = f"{weight.positional_form.operations[0]} 1 2 1 2 0 1 2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1 {text}"
     parsed = parse_problem(ProblemLine(text=line, path="p"), weight, directions)
@@ -500,7 +493,7 @@ def test_splits(text: str, splits: tuple[int, ...], directions: tuple[Direction,
         (f"# comment\n{MIOPEN} -k".encode(), ":2:85: -k needs a value"),
     ],
 )
-def test_wrong_files(tmp_path: Path, direction: Direction, content: bytes, message: str) -> None:
+def test_wrong_files(tmp_path, direction, content, message):
     path = tmp_path / "problems.txt"
     path.write_bytes(content)
     with pytest.raises(InputError, match=re.escape(f"{path}")) as caught:
@@ -508,7 +501,7 @@ def test_wrong_files(tmp_path: Path, direction: Direction, content: bytes, messa
     assert message in str(caught.value)
 
 
-def test_missing_file_and_directory(tmp_path: Path, direction: Direction) -> None:
+def test_missing_file_and_directory(tmp_path, direction):
     for path in (tmp_path / "none.txt", tmp_path):
         with pytest.raises(InputError, match="cannot read"):
             read_problem_file(path, direction, [direction])

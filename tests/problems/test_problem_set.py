@@ -1,15 +1,11 @@
 """Problem sets agree with the sizes that their networks are known for."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 
 from ckprof.errors import InputError, PluginError, UsageError
 from ckprof.plugin.protocols import ProblemSetFile
-from ckprof.plugin.registry import Registry
 from ckprof.problems.problem_set import find_set, plugin_set, read_set, set_names
 from ckprof.testing import registry_with
 from ckprof.testing.plugins import Registering
@@ -39,24 +35,24 @@ MILLION_MACS = {
 }
 
 
-def test_the_networks_of_the_specification_ship() -> None:
+def test_the_networks_of_the_specification_ship():
     assert set(set_names()) == {*PARAMETERS, "unet2d"}
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
-def test_weights_add_up_to_the_published_parameters(name: str) -> None:
+def test_weights_add_up_to_the_published_parameters(name):
     total, others = PARAMETERS[name]
     weights = sum(layer.count * layer.problem.weight_elements for layer in find_set(name).layers)
     assert weights == total - others
 
 
 @pytest.mark.parametrize("name", MILLION_MACS)
-def test_operations_are_those_that_the_networks_are_quoted_with(name: str) -> None:
+def test_operations_are_those_that_the_networks_are_quoted_with(name):
     flop = sum(one.count * one.problem.flop for one in find_set(name).problems(1))
     assert round(flop / 2e6) == MILLION_MACS[name]
 
 
-def test_the_2d_u_net_has_the_sizes_of_its_figure() -> None:
+def test_the_2d_u_net_has_the_sizes_of_its_figure():
     layers = {layer.name: layer for layer in find_set("unet2d").layers}
     assert sum(layer.count for layer in layers.values()) == 23  # the paper's own count
     assert layers["down1_a"].problem.input == (572, 572)
@@ -67,35 +63,35 @@ def test_the_2d_u_net_has_the_sizes_of_its_figure() -> None:
     assert layers["classes"].problem.output == (388, 388)
 
 
-def test_the_3d_u_net_ends_at_its_published_size() -> None:
+def test_the_3d_u_net_ends_at_its_published_size():
     assert find_set("unet3d").layers[-1].problem.output == (28, 44, 44)
 
 
-def test_the_batch_size_multiplies_the_work() -> None:
+def test_the_batch_size_multiplies_the_work():
     one, four = find_set("resnet50").problems(1), find_set("resnet50").problems(4)
     assert [4 * a.problem.flop for a in one] == [b.problem.flop for b in four]
     assert [a.count for a in one] == [b.count for b in four]
 
 
 @pytest.mark.parametrize("name", [*PARAMETERS, "unet2d"])
-def test_layers_are_distinct_and_named(name: str) -> None:
+def test_layers_are_distinct_and_named(name):
     layers = find_set(name).layers
     assert len({(layer.problem, layer.transposed) for layer in layers}) == len(layers)
     assert len({layer.name for layer in layers}) == len(layers)
     assert find_set(name).origin
 
 
-def test_an_unknown_set_is_reported_with_the_known_ones() -> None:
+def test_an_unknown_set_is_reported_with_the_known_ones():
     with pytest.raises(UsageError, match=r"unknown problem set 'resnet51'.*resnet50"):
         find_set("resnet51")
 
 
-def test_a_batch_of_zero_is_an_error() -> None:
+def test_a_batch_of_zero_is_an_error():
     with pytest.raises(InputError, match="batch is 0"):
         find_set("vgg16").problems(0)
 
 
-def written(path: Path, **changes: object) -> Path:
+def written(path, **changes):
     layer = {"name": "a", "count": 2, "groups": 1, "out_channels": 8, "in_channels": 4}
     layer |= {"filter": [3], "input": [9], "strides": [1], "dilations": [1], "pads": [1]}
     record = {"schema": "ckprof.problem_set", "version": 1, "id": "own", "label": "Own", "ndim": 1}
@@ -105,7 +101,7 @@ def written(path: Path, **changes: object) -> Path:
     return path
 
 
-def test_a_set_of_ones_own(tmp_path: Path) -> None:
+def test_a_set_of_ones_own(tmp_path):
     own = find_set(str(written(tmp_path / "own.json")))
     assert own.problems(2)[0].problem.describe().startswith("1D G1 N2 K8 C4 in 9")
 
@@ -123,16 +119,16 @@ def test_a_set_of_ones_own(tmp_path: Path) -> None:
         ({"ndim": 2}, "it has 1 spatial axes, the set says 2"),
     ],
 )
-def test_wrong_sets(tmp_path: Path, changes: dict[str, object], message: str) -> None:
+def test_wrong_sets(tmp_path, changes, message):
     with pytest.raises(InputError, match=message):
         read_set(written(tmp_path / "own.json", **changes))
 
 
-def provided(*sets: ProblemSetFile) -> Registry:
+def provided(*sets):
     return registry_with(Registering(*sets))
 
 
-def test_a_plugin_brings_a_set(tmp_path: Path) -> None:
+def test_a_plugin_brings_a_set(tmp_path):
     registry = provided(ProblemSetFile(id="own", path=written(tmp_path / "any name.json")))
     assert "own" in set_names(registry) and "vgg16" in set_names(registry)
     assert find_set("own", registry).label == "Own"
@@ -141,7 +137,7 @@ def test_a_plugin_brings_a_set(tmp_path: Path) -> None:
         find_set("other", registry)
 
 
-def test_sets_of_plugins_that_clash(tmp_path: Path) -> None:
+def test_sets_of_plugins_that_clash(tmp_path):
     other = ProblemSetFile(id="mine", path=written(tmp_path / "own.json"))
     with pytest.raises(PluginError, match=r"'mine': .*own.json says that it is 'own'"):
         find_set("mine", provided(other))
@@ -152,6 +148,6 @@ def test_sets_of_plugins_that_clash(tmp_path: Path) -> None:
         plugin_set(shipped)
 
 
-def test_a_missing_file(tmp_path: Path) -> None:
+def test_a_missing_file(tmp_path):
     with pytest.raises(InputError, match="cannot read"):
         find_set(str(tmp_path / "no.json"))

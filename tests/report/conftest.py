@@ -1,14 +1,12 @@
 """A small run with one outcome of every kind."""
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from ckprof.compare.compare import Comparison, compare
+from ckprof.compare.compare import compare
 from ckprof.compare.side import side_of
 from ckprof.model.conversion import Conversion
 from ckprof.model.kernel import SelectedKernel
@@ -22,7 +20,7 @@ from tests.measured import TOOLCHAIN, Made, attempts, later
 PROBLEM = convolution("2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1")
 
 
-def measured(ms: float) -> Measurement:
+def measured(ms):
     return Measurement(time_ms=ms, spread_ms=ms / 100, min_ms=ms, mean_ms=ms, samples=10, stopped_by="stdrel")
 
 
@@ -31,7 +29,7 @@ WRONG = Verification(max_error=9.0, wrong_elements=3, elements=100, rtol=1e-3, a
 
 
 @pytest.fixture
-def results() -> RunResults:
+def results():
     """Fast but wrong, slow and right, fast and right, unverified, and one of each failure."""
     outcomes = [
         Outcome(
@@ -100,12 +98,12 @@ NEW = Made(
 )
 
 
-def comparison_of(new: Made = NEW) -> Comparison:
+def comparison_of(new=NEW):
     return compare(side_of("old.db", attempts(OLD)), side_of("new.db", attempts(new)))
 
 
 @pytest.fixture(scope="session")
-def comparison() -> Comparison:
+def comparison():
     return comparison_of()
 
 
@@ -116,7 +114,7 @@ REFUSALS = (
 
 
 @pytest.fixture
-def rejected(results: RunResults) -> RunResults:
+def rejected(results):
     """Three rejected instances, one of them with two splits: by both conditions, and by one alone."""
     unsupported = Outcome(key="k4", problem_index=0, status=Status.UNSUPPORTED, reason=REFUSALS[0].message)
     return dataclasses.replace(

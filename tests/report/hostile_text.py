@@ -1,14 +1,11 @@
 """Texts that mean harm where they are shown, and what a reader of each format makes of a report."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Mapping
 from enum import Enum
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import markdown
 from markdown_it import MarkdownIt
@@ -50,7 +47,7 @@ _OURS = {
 }
 
 
-def poisoned(value: Any, payload: str) -> Any:
+def poisoned(value, payload):
     """Return a value with a payload at the end of every text in it; equal texts stay equal."""
     if isinstance(value, (Enum, Path, type)):
         return value
@@ -73,34 +70,34 @@ def poisoned(value: Any, payload: str) -> Any:
 class Elements(HTMLParser):
     """Collects elements, their attributes, and the text outside of scripts and styles."""
 
-    def __init__(self, page: str) -> None:
+    def __init__(self, page):
         super().__init__()
-        self.seen: list[tuple[str, dict[str, str | None]]] = []
-        self.comments: list[str] = []
+        self.seen = []
+        self.comments = []
         self.text = ""
         self._within = ""
         self.feed(page)
         self.close()
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.seen.append((tag, dict(attrs)))
         self._within = tag
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         if self._within not in ("script", "style"):
             self.text += data
 
-    def handle_comment(self, data: str) -> None:
+    def handle_comment(self, data):
         self.comments.append(data)
 
     handle_pi = unknown_decl = handle_comment
 
     @property
-    def tags(self) -> set[str]:
+    def tags(self):
         return {tag for tag, _ in self.seen}
 
 
-def assert_harmless_markdown(text: str) -> None:
+def assert_harmless_markdown(text):
     """Check with two readers of Markdown that a report holds nothing but its own elements and text."""
     assert not CONTROL.search(text)
     pages = [
@@ -116,7 +113,7 @@ def assert_harmless_markdown(text: str) -> None:
         assert not CONTROL.search(found.text)
 
 
-def assert_harmless_text(text: str) -> None:
+def assert_harmless_text(text):
     """Check that nothing in a text acts on a terminal or a build service."""
     assert not CONTROL.search(text)
     assert not re.search(r"(?m)^\s*(::|##\[|##vso\[)", text)

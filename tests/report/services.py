@@ -1,12 +1,10 @@
 """What CI services make of reports."""
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree
 
 
-def obeyed(log: str) -> list[dict[str, str]]:
+def obeyed(log):
     """Return the annotations that GitHub reads in a log: level, message and properties.
 
     Written after the documentation of workflow commands, with none of the code that writes them.
@@ -24,15 +22,15 @@ def obeyed(log: str) -> list[dict[str, str]]:
     return found
 
 
-def _read(text: str) -> str:
+def _read(text):
     for code, character in (("%2C", ","), ("%3A", ":"), ("%0A", "\n"), ("%0D", "\r"), ("%25", "%")):
         text = text.replace(code, character)
     return text
 
 
-def cases(junit: str) -> dict[tuple[str, str], str]:
+def cases(junit):
     """Return class and name of each case, and what became of it; the names must differ."""
-    read: dict[tuple[str, str], str] = {}
+    read = {}
     for case in ElementTree.fromstring(junit).iter("testcase"):  # noqa: S314 - our own text
         identity = case.get("classname", ""), case.get("name", "")
         assert identity not in read, f"two cases are called {identity}"

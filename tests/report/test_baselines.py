@@ -1,7 +1,5 @@
 """Baselines in reports: rows of their own, and a ratio in the rows of what they can be compared with."""
 
-from __future__ import annotations
-
 import csv
 import io
 from dataclasses import replace
@@ -143,7 +141,7 @@ def test_programs_get_ratios_and_no_rows_of_baselines(results):
     assert {row["name"]: row["vs_vendor"] for row in rows}["kernel_2"] == 1.5
 
 
-def in_rounds(outcome: Outcome, times: list[float]) -> Outcome:
+def in_rounds(outcome, times):
     """Return an outcome whose visits took these times."""
     visits = [
         (

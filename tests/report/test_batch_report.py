@@ -1,7 +1,5 @@
 """Reports of a batch: one line per list, what failed in full, a total that adds up."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import io
@@ -12,12 +10,12 @@ import pytest
 
 from ckprof.model.outcome import Status
 from ckprof.model.requirement import UnmetRequirement
-from ckprof.model.results import BatchResults, ListResult, ListVerdict, RunResults
+from ckprof.model.results import BatchResults, ListResult, ListVerdict
 from ckprof.report.batch_report import batch_document, render_batch_csv, render_batch_json
 
 
 @pytest.fixture
-def batch(results: RunResults) -> BatchResults:
+def batch(results):
     """A list with every kind of outcome, one that is fine, a broken and a skipped one."""
     fine = tuple(o for o in results.outcomes if o.status is Status.OK)
     rejected = tuple(
@@ -57,7 +55,7 @@ def batch(results: RunResults) -> BatchResults:
     )
 
 
-def test_table(batch: BatchResults) -> None:
+def test_table(batch):
     text = batch_document(batch).text()
     lines = {line.split()[0]: line.split() for line in text.splitlines() if line.strip()}
     # instances, ok, unsupported, failed, best, build, run, total
@@ -74,30 +72,30 @@ def test_table(batch: BatchResults) -> None:
     )
 
 
-def test_an_interrupted_tour_says_how_far_it_came(batch: BatchResults) -> None:
+def test_an_interrupted_tour_says_how_far_it_came(batch):
     short = dataclasses.replace(batch, lists=batch.lists[:1])
     assert "interrupted: 1 of 4 lists: 1 failed; 9 outcomes" in batch_document(short).text()
     assert json.loads(render_batch_json(short))["finished"] is False
 
 
-def test_why_adds_up_the_conditions_of_all_lists(batch: BatchResults) -> None:
+def test_why_adds_up_the_conditions_of_all_lists(batch):
     assert "vector-a" not in batch_document(batch).text()
     explained = dataclasses.replace(batch, why=True, lists=(batch.lists[0], batch.lists[0]))
     line = next(line for line in batch_document(explained).text().splitlines() if line.startswith("vector-a"))
     assert line.split()[1:4] == ["2", "2", "a.conf:"]
 
 
-def test_markdown_has_tables(batch: BatchResults) -> None:
+def test_markdown_has_tables(batch):
     assert batch_document(batch).markdown().startswith("| list ")
 
 
-def test_csv_has_a_row_per_list(batch: BatchResults) -> None:
+def test_csv_has_a_row_per_list(batch):
     rows = list(csv.DictReader(io.StringIO(render_batch_csv(batch))))
     assert [row["verdict"] for row in rows] == ["failed", "fine", "broken", "skipped"]
     assert rows[0]["best_instance"] == "kernel_2" and rows[2]["ok"] == ""
 
 
-def test_json_holds_the_report_of_each_list(batch: BatchResults) -> None:
+def test_json_holds_the_report_of_each_list(batch):
     report = json.loads(render_batch_json(batch))
     assert (report["schema"], report["version"], report["finished"]) == ("ckprof.batch", 1, True)
     assert report["lists"] == {"fine": 1, "failed": 1, "broken": 1, "skipped": 1}

@@ -1,7 +1,5 @@
 """The best libraries of a size, against trying all combinations."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np
@@ -13,7 +11,7 @@ from ckprof.report import best_libraries as module
 from ckprof.report.best_libraries import best_libraries
 
 
-def made(seed: int, problems: int = 9, kernels: int = 7) -> np.ndarray:
+def made(seed, problems=9, kernels=7):
     chance = np.random.default_rng(seed)
     times = np.exp(chance.normal(2, 1, (problems, 1)) + chance.exponential(0.4, (problems, kernels)))
     times[chance.random(times.shape) < 0.2] = np.inf
@@ -22,7 +20,7 @@ def made(seed: int, problems: int = 9, kernels: int = 7) -> np.ndarray:
     return times
 
 
-def brute(times: np.ndarray, weights: np.ndarray, size: int) -> float:
+def brute(times, weights, size):
     ratios = times / times.min(1, keepdims=True)
     worst = module._UNSERVED * ratios[np.isfinite(ratios)].max()
     ratios[np.isinf(ratios)] = worst
@@ -33,7 +31,7 @@ def brute(times: np.ndarray, weights: np.ndarray, size: int) -> float:
 
 
 @given(some.integers(0, 200))
-def test_small_sizes_are_exact(seed: int) -> None:
+def test_small_sizes_are_exact(seed):
     times, weights = made(seed), np.random.default_rng(seed).uniform(1, 5, 9)
     for found in best_libraries(times, weights, 4):
         assert found.exact
@@ -43,7 +41,7 @@ def test_small_sizes_are_exact(seed: int) -> None:
 
 
 @given(some.integers(0, 60))
-def test_the_bound_of_greedy_choices_holds(seed: int) -> None:
+def test_the_bound_of_greedy_choices_holds(seed):
     times, weights = made(seed), np.ones(9)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_COMBINATIONS", 0)
@@ -54,7 +52,7 @@ def test_the_bound_of_greedy_choices_holds(seed: int) -> None:
         assert best <= one.slowdown * (1 + 1e-9)
 
 
-def test_the_curve_ends_where_all_kernels_are_reached() -> None:
+def test_the_curve_ends_where_all_kernels_are_reached():
     times = np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 3.0], [1.0, 1.5, 1.0]])
     found = best_libraries(times, np.ones(3), 3)
     assert [len(one.kernels) for one in found] == [1, 2]
@@ -62,7 +60,7 @@ def test_the_curve_ends_where_all_kernels_are_reached() -> None:
     assert set(found[-1].kernels) == {0, 1}
 
 
-def test_weights_decide() -> None:
+def test_weights_decide():
     times = np.array([[1.0, 2.0], [2.0, 1.0]])
     (first, *_) = best_libraries(times, np.array([1.0, 9.0]), 1)
     assert first.kernels == (1,)

@@ -1,7 +1,5 @@
 """Annotations for GitHub Actions: what they escape, which file they name, how many there are."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

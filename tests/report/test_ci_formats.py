@@ -1,14 +1,12 @@
 """JUnit and annotations: all outcomes are there, under names that other kernels do not change."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from ckprof.compare.compare import Comparison, compare
+from ckprof.compare.compare import compare
 from ckprof.compare.side import side_of
 from ckprof.errors import ExitCode
 from ckprof.model.outcome import Status
@@ -138,7 +136,7 @@ def test_junit_holds_only_what_xml_can_hold():
     ElementTree.fromstring(render_parity_junit(report(odd)))  # noqa: S314
 
 
-def test_junit_has_a_case_per_row(comparison: Comparison) -> None:
+def test_junit_has_a_case_per_row(comparison):
     root = ElementTree.fromstring(render_comparison_junit(comparison))  # noqa: S314 - our own text
     assert len(root.findall("testsuite")) == 3
     assert len(root.findall("testsuite/testcase")) == 12
@@ -147,7 +145,7 @@ def test_junit_has_a_case_per_row(comparison: Comparison) -> None:
     assert sum(int(suite.get("failures", "0")) for suite in root) == 2
 
 
-def test_github_names_what_is_slower_or_fails(comparison: Comparison) -> None:
+def test_github_names_what_is_slower_or_fails(comparison):
     read = obeyed(render_comparison_github(comparison))
     assert sorted(one["title"].partition(":")[0] for one in read) == ["slower", "status"]
     assert {one["level"] for one in read} == {"error"}
@@ -155,7 +153,7 @@ def test_github_names_what_is_slower_or_fails(comparison: Comparison) -> None:
     assert [one["level"] for one in obeyed(render_comparison_github(lost))].count("notice") == 1
 
 
-def test_junit_survives_control_characters() -> None:
+def test_junit_survives_control_characters():
     broken = replace(NEW, failing=lambda p, i: Status.RUN_ERROR if i == 0 else None)
     new = side_of("new.db", [replace(one, reason="\x1b[31mred") for one in attempts(broken)])
     comparison = compare(side_of("old\x1b.db", attempts(Made(seed=1))), new)

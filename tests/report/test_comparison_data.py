@@ -1,16 +1,13 @@
 """Comparisons for programs."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 
-from ckprof.compare.compare import Comparison
 from ckprof.report.comparison_data import render_csv, render_json
 
 
-def test_json_has_everything(comparison: Comparison) -> None:
+def test_json_has_everything(comparison):
     data = json.loads(render_json(comparison))
     assert (data["schema"], data["version"]) == ("ckprof.compare", 3)
     assert data["verdicts"] == {"same": 9, "faster": 0, "slower": 1, "unclear": 1}
@@ -26,7 +23,7 @@ def test_json_has_everything(comparison: Comparison) -> None:
     assert data["policy"]["min_change"] == 0.02
 
 
-def test_csv_has_a_line_per_row(comparison: Comparison) -> None:
+def test_csv_has_a_line_per_row(comparison):
     rows = list(csv.DictReader(io.StringIO(render_csv(comparison))))
     assert len(rows) == 12
     assert [row["verdict"] for row in rows].count("") == 1

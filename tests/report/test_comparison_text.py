@@ -1,12 +1,10 @@
 """Comparisons for people."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 
 from ckprof.compare.change import Verdict
-from ckprof.compare.compare import Comparison, compare
+from ckprof.compare.compare import compare
 from ckprof.compare.options import FailOn
 from ckprof.compare.side import side_of, with_rounds
 from ckprof.report.comparison_text import MOST_ROWS, comparison_document
@@ -17,7 +15,7 @@ from tests.measured import Made, attempts, later
 from tests.report.conftest import NEW, OLD, comparison_of
 
 
-def test_the_table_says_what_happened(comparison: Comparison) -> None:
+def test_the_table_says_what_happened(comparison):
     text = comparison_document(comparison).text()
     assert "old.db (old) against new.db (new)" in text
     assert "11 rows with times on both sides: 1 SLOWER, 0 FASTER, 1 UNCLEAR, 9 SAME" in text
@@ -29,20 +27,20 @@ def test_the_table_says_what_happened(comparison: Comparison) -> None:
     assert "+30" in slower[4] or "+29" in slower[4] or "+31" in slower[4]
 
 
-def test_markdown_is_the_same_with_pipes(comparison: Comparison) -> None:
+def test_markdown_is_the_same_with_pipes(comparison):
     text = comparison_document(comparison).markdown()
     assert "### SLOWER" in text
     assert "| clang 19.1" in text
 
 
-def test_long_tables_say_that_they_are_cut() -> None:
+def test_long_tables_say_that_they_are_cut():
     many = replace(Made(seed=2, session=later()), problems=3, instances=20, factor=lambda p, i: 2.0)
     old = side_of("old.db", attempts(Made(seed=1, instances=20)))
     text = comparison_document(compare(old, side_of("new.db", attempts(many)))).text()
     assert f"... and {60 - MOST_ROWS} more" in text
 
 
-def test_a_shift_that_all_rows_share_is_said() -> None:
+def test_a_shift_that_all_rows_share_is_said():
     slower = Made(seed=2, noise=0.004, session=later(), factor=lambda p, i: 1.06)
     shifted = comparison_of(replace(slower, canaries=False))
     text = comparison_document(shifted).text()
@@ -56,24 +54,24 @@ def test_a_shift_that_all_rows_share_is_said() -> None:
     assert "no canaries to compare" in comparison_document(unchanged).text()
 
 
-def test_rows_of_one_pass_are_said_to_have_no_verdict() -> None:
+def test_rows_of_one_pass_are_said_to_have_no_verdict():
     text = comparison_document(comparison_of(Made(seed=2, processes=1, session=later()))).text()
     assert "12 rows were measured in one pass on a side" in text
     assert "0 SLOWER, 0 FASTER, 12 UNCLEAR, 0 SAME" in text
 
 
-def test_a_machine_that_others_used_is_said() -> None:
+def test_a_machine_that_others_used_is_said():
     busy = [replace(one, marks=(Mark.BUSY_HOST,)) for one in attempts(NEW)]
     text = comparison_document(compare(side_of("old.db", attempts(OLD)), side_of("new.db", busy))).text()
     assert "warning: new side: 100 % of its measurements are marked busy_host" in text
 
 
-def test_another_device_is_a_warning() -> None:
+def test_another_device_is_a_warning():
     other = Made(seed=2, session=later(), device=replace(Made().device, arch="other"))
     assert "warning: device.arch differs" in comparison_document(comparison_of(other)).text()
 
 
-def test_at_80_columns_times_and_changes_stay(comparison: Comparison) -> None:
+def test_at_80_columns_times_and_changes_stay(comparison):
     text = comparison_document(comparison).text(Terminal(width=80))
     assert max(map(len, text.splitlines())) <= 80
     head = next(line for line in text.splitlines() if line.startswith("problem") and "old ms" in line)
@@ -82,7 +80,7 @@ def test_at_80_columns_times_and_changes_stay(comparison: Comparison) -> None:
     assert "interval" in wide and "passes" in wide
 
 
-def test_a_time_against_its_verdict_is_explained(comparison: Comparison) -> None:
+def test_a_time_against_its_verdict_is_explained(comparison):
     assert "say the opposite" not in comparison_document(comparison).text()
     (row, *_) = comparison.with_verdict(Verdict.SLOWER)
     faster = with_rounds(row.new, [replace(one, time_ms=one.time_ms / 9) for one in row.new.rounds])

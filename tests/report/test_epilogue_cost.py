@@ -1,7 +1,5 @@
 """Costs of epilogues from rounds whose truth is known, and what reports say of them."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import io

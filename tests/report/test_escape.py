@@ -1,7 +1,5 @@
 """Texts that mean harm stay texts in every format: no link, image, tag or control results."""
 
-from __future__ import annotations
-
 import csv
 import io
 from xml.etree import ElementTree
@@ -49,7 +47,7 @@ SPECIAL = st.text("ab1 \n\t\\`*_{}[]()<>#+-=.!|~&;:/@$\"'\r\x00\x1b\x9b\u202e\u2
 
 @given(text=SPECIAL)
 @example(text="a\r\nb")
-def test_text_in_markdown_is_the_text(text: str) -> None:
+def test_text_in_markdown_is_the_text(text):
     shown = markdown_cell(text)
     tokens = MarkdownIt("gfm-like", {"html": True}).parse(shown)
     kinds = [token.type for token in tokens]
@@ -62,7 +60,7 @@ def test_text_in_markdown_is_the_text(text: str) -> None:
 
 
 @given(text=SPECIAL)
-def test_lines_in_markdown_begin_nothing(text: str) -> None:
+def test_lines_in_markdown_begin_nothing(text):
     tokens = MarkdownIt("gfm-like", {"html": True}).parse(markdown_text(text))
     assert {token.type for token in tokens} <= {"paragraph_open", "inline", "paragraph_close", "code_block"}
     children = {child.type for token in tokens for child in token.children or ()}
@@ -70,7 +68,7 @@ def test_lines_in_markdown_begin_nothing(text: str) -> None:
 
 
 @given(cells=st.lists(SPECIAL, min_size=2, max_size=3))
-def test_cells_in_markdown_stay_cells(cells: list[str]) -> None:
+def test_cells_in_markdown_stay_cells(cells):
     row = "| " + " | ".join(map(markdown_cell, cells)) + " |"
     head = "|" + " h |" * len(cells) + "\n|" + "---|" * len(cells)
     tokens = MarkdownIt("gfm-like").parse(f"{head}\n{row}\n")
@@ -78,21 +76,21 @@ def test_cells_in_markdown_stay_cells(cells: list[str]) -> None:
 
 
 @given(lines=st.lists(SPECIAL, min_size=1, max_size=4))
-def test_no_line_ends_a_block(lines: list[str]) -> None:
+def test_no_line_ends_a_block(lines):
     tokens = MarkdownIt("gfm-like").parse(markdown_block(lines))
     assert [token.type for token in tokens] == ["fence"]
     assert len(tokens[0].content.splitlines()) == len(lines)
 
 
 @given(text=SPECIAL)
-def test_text_in_html_is_the_text(text: str) -> None:
+def test_text_in_html_is_the_text(text):
     found = Elements(f'<p title="{html_text(text)}">{html_text(text)}</p>')
     (only,) = found.seen
     assert found.text == only[1]["title"] == plain(text)
 
 
 @HOSTILE
-def test_csv_cells_are_texts(payload: str) -> None:
+def test_csv_cells_are_texts(payload):
     shown = csv_cell(payload)
     assert isinstance(shown, str) and not CONTROL.search(shown)
     assert shown.removeprefix("'") == visible(payload)
@@ -101,12 +99,12 @@ def test_csv_cells_are_texts(payload: str) -> None:
 
 
 @each(text=["=1+1", "+1", "-x", "@a", "\tx", "\rx"])
-def test_no_cell_is_a_formula(text: str) -> None:
+def test_no_cell_is_a_formula(text):
     assert csv_cell(text) == f"'{visible(text)}"
 
 
 @HOSTILE
-def test_xml_holds_the_text(payload: str) -> None:
+def test_xml_holds_the_text(payload):
     junit = JUnit(payload)
     add(junit.suite(payload), "testcase", payload, name=payload)
     root = ElementTree.fromstring(junit.render())  # noqa: S314 - our own text
@@ -116,7 +114,7 @@ def test_xml_holds_the_text(payload: str) -> None:
 
 
 @HOSTILE
-def test_runs_show_texts_as_texts(payload: str, results) -> None:
+def test_runs_show_texts_as_texts(payload, results):
     hostile = poisoned(results, payload)
     for text in (run_table.run_document(hostile).text(), render_best(hostile, "table", 3)):
         assert_harmless_text(text)
@@ -131,7 +129,7 @@ def test_runs_show_texts_as_texts(payload: str, results) -> None:
 
 
 @HOSTILE
-def test_batches_show_texts_as_texts(payload: str, results) -> None:
+def test_batches_show_texts_as_texts(payload, results):
     lists = tuple(
         ListResult(name=f"{n}", direction="fwd", verdict=verdict, reason="why", results=some, seconds=1.0)
         for n, (verdict, some) in enumerate(
@@ -145,7 +143,7 @@ def test_batches_show_texts_as_texts(payload: str, results) -> None:
 
 
 @HOSTILE
-def test_parity_shows_texts_as_texts(payload: str) -> None:
+def test_parity_shows_texts_as_texts(payload):
     hostile = poisoned(report(FULL), payload)
     assert_harmless_text(parity_text.parity_document(hostile).text())
     assert_harmless_markdown(parity_text.render_parity_markdown(hostile))
@@ -154,7 +152,7 @@ def test_parity_shows_texts_as_texts(payload: str) -> None:
     ElementTree.fromstring(text)  # noqa: S314 - our own text
 
 
-def sides(payload: str):
+def sides(payload):
     """Two sides whose every text means harm; stores hold nothing that is no character."""
     payload = payload.encode(errors="ignore").decode()
     made = Made(
@@ -170,7 +168,7 @@ def sides(payload: str):
 
 
 @HOSTILE
-def test_comparisons_show_texts_as_texts(payload: str) -> None:
+def test_comparisons_show_texts_as_texts(payload):
     comparison = compare(*sides(payload))
     assert_harmless_text(comparison_text.comparison_document(comparison).text())
     assert_harmless_markdown(comparison_text.comparison_document(comparison).markdown())

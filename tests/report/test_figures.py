@@ -1,7 +1,5 @@
 """How figures, problems and kernels are written in tables."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 from ckprof.model.kernel import KernelRef

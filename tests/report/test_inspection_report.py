@@ -1,7 +1,5 @@
 """Tables, conditions and comparisons of inspected kernels."""
 
-from __future__ import annotations
-
 import csv
 import io
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Tables and messages on narrow terminals: what leaves, what is shortened, and what stays in one piece."""
 
-from __future__ import annotations
-
 import io
 
 import pytest
@@ -17,7 +15,7 @@ COMMAND = "'ckprof run fwd --conf legacy.conf --problem 3'"
 
 
 @pytest.mark.parametrize("width", [20, 33, 60])
-def test_no_word_is_broken_and_none_is_lost(width: int) -> None:
+def test_no_word_is_broken_and_none_is_lost(width):
     lines = wrapped(WORDS, width).split("\n")
     assert max(map(len, lines)) <= width and " ".join(" ".join(lines).split()) == WORDS
     assert all(line.startswith("  ") for line in lines[1:])
@@ -33,22 +31,22 @@ def test_no_word_is_broken_and_none_is_lost(width: int) -> None:
         '"a name with blanks"',
     ],
 )
-def test_what_is_copied_stays_in_one_piece(whole: str) -> None:
+def test_what_is_copied_stays_in_one_piece(whole):
     text = wrapped(f"see the user's list, the third's line, with {whole} and what follows it there", 40)
     assert any(whole in line for line in text.split("\n"))
 
 
-def test_short_lines_and_line_feeds_stay() -> None:
+def test_short_lines_and_line_feeds_stay():
     text = "a  b\n\n    indented\n" + WORDS
     assert wrapped_text(text, 50).startswith("a  b\n\n    indented\n")
 
 
 class Tty(io.StringIO):
-    def isatty(self) -> bool:
+    def isatty(self):
         return True
 
 
-def test_only_terminals_get_broken_lines() -> None:
+def test_only_terminals_get_broken_lines():
     long = f"{WORDS} {WORDS}"
     for stream, lines in ((io.StringIO(), 1), (Tty(), 3)):
         Console(err=stream).warning(long)
@@ -57,7 +55,7 @@ def test_only_terminals_get_broken_lines() -> None:
         assert " ".join(written.split()) == f"warning: {long}"
 
 
-def test_columns_of_low_priority_leave_first_and_are_named() -> None:
+def test_columns_of_low_priority_leave_first_and_are_named():
     full = table(elsewhere="--format csv has all")
     assert "no room" not in full.text(Terminal(width=40))
     assert "no room for state; --format csv has all" in full.text(Terminal(width=39)).replace("\n", " ")
@@ -76,7 +74,7 @@ NAMED = [
 ]
 
 
-def test_names_lose_what_they_share_where_there_is_no_room() -> None:
+def test_names_lose_what_they_share_where_there_is_no_room():
     rows = [Kernel(kernel_name("grouped_conv_fwd", f"{n}x{n}", "vector_8_8"), 1.0) for n in (16, 32)]
     assert "grouped_conv_fwd_16x16_vector_8_8>" in Table(NAMED, rows).text(Terminal(width=60))
     narrow = Table(NAMED, rows).text(Terminal(width=40)).split("\n")
@@ -85,14 +83,14 @@ def test_names_lose_what_they_share_where_there_is_no_room() -> None:
     assert "grouped_conv_fwd_16x16_vector_8_8" in Table(NAMED, rows).text()
 
 
-def test_what_stands_in_place_of_a_name_takes_no_room_from_columns() -> None:
+def test_what_stands_in_place_of_a_name_takes_no_room_from_columns():
     rows = [Kernel("short", 1.0), Kernel("", state="a long reason " * 9)]
     lines = Table(NAMED, rows).text(Terminal(width=50)).split("\n")
     assert lines[0].split() == ["kernel", "splits"] and len(lines) == 4
     assert max(map(len, lines)) <= 50
 
 
-def test_one_word_that_is_cut_keeps_both_ends() -> None:
+def test_one_word_that_is_cut_keeps_both_ends():
     row = Kernel("compv3" + "middle" * 10 + "pad0", 1.0)
     line = Table(NAMED, [row]).text(Terminal(width=30)).split("\n")[2]
     assert line.startswith("<compv3") and "pad0>" in line and len(line) <= 30

@@ -1,7 +1,5 @@
 """Comparisons in all formats: every finding is shown, and what fails is told from what does not."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

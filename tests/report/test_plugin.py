@@ -1,7 +1,5 @@
 """The formats that are registered: which there are, and that each renders what it is for."""
 
-from __future__ import annotations
-
 import json
 from xml.etree import ElementTree
 
@@ -14,7 +12,7 @@ from tests.report.test_parity_text import FULL, report
 EVERY = {"csv", "github", "json", "junit", "md", "table"}
 
 
-def reads(id_: str, text: str) -> None:
+def reads(id_, text):
     """Check that a text is in its format."""
     assert text.endswith("\n") and "\x1b" not in text
     if id_ == "json":

@@ -1,14 +1,11 @@
 """Rows: only what was verified is ranked, ties and noise are noted, conditions are counted."""
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import replace
 
 import pytest
 
 from ckprof.model.outcome import Measurement, Outcome, Status, Verification
-from ckprof.model.results import RunResults
 from ckprof.report.rows import reason_of, requirement_counts, rows_of_problem
 from ckprof.report.run_table import run_document
 from tests.report.conftest import REFUSALS
@@ -16,7 +13,7 @@ from tests.report.conftest import REFUSALS
 PASSED = Verification(max_error=1e-4, wrong_elements=0, elements=100, rtol=1e-3, atol=1e-3)
 
 
-def timed(key: str, time_ms: float, spread_ms: float, *, verified: bool = True) -> Outcome:
+def timed(key, time_ms, spread_ms, *, verified=True):
     return Outcome(
         key=key,
         problem_index=0,
@@ -57,7 +54,7 @@ def test_ties_and_noise_are_noted(results):
 
 
 def test_a_larger_rounding_error_than_that_of_other_splits_is_noted(results):
-    def split(key: str, number: int, error: float) -> Outcome:
+    def split(key, number, error):
         one = timed(key, float(number), 0.001)
         return replace(one, split_k=number, verification=replace(PASSED, max_error=error))
 
@@ -74,7 +71,7 @@ def test_failures_keep_their_reason(results):
     assert all(row.note == "" for row in rows_of_problem(results, 0) if row.outcome.status is not Status.OK)
 
 
-def test_only_verified_results_are_ranked_and_the_fastest_is_first(results: RunResults) -> None:
+def test_only_verified_results_are_ranked_and_the_fastest_is_first(results):
     rows = rows_of_problem(results, 0)
     assert [(row.rank, row.instance.key) for row in rows[:3]] == [(1, "k2"), (2, "k1"), (None, "k3")]
     assert len(rows) == len(results.outcomes)
@@ -82,7 +79,7 @@ def test_only_verified_results_are_ranked_and_the_fastest_is_first(results: RunR
     assert best is not None and best.key == "k2"
 
 
-def test_rates_follow_the_documented_formulas(results: RunResults) -> None:
+def test_rates_follow_the_documented_formulas(results):
     row = rows_of_problem(results, 0)[0]
     flop = 2 * 4 * 64 * 64 * 28 * 28 * 9
     moved = 2 * (4 * 64 * 28 * 28 + 64 * 64 * 9 + 4 * 64 * 28 * 28)
@@ -90,11 +87,11 @@ def test_rates_follow_the_documented_formulas(results: RunResults) -> None:
     assert row.gbytes == pytest.approx(moved / 2e-3 / 1e9)
 
 
-def test_conditions_are_counted_by_instance(rejected: RunResults) -> None:
+def test_conditions_are_counted_by_instance(rejected):
     found = {one.condition: (one.instances, one.alone) for one in requirement_counts(rejected, 0)}
     assert found == {"vector-a": (2, 1), "specialization": (2, 1)}
 
 
-def test_why_shortens_what_one_condition_says_per_axis(rejected: RunResults) -> None:
+def test_why_shortens_what_one_condition_says_per_axis(rejected):
     twice = dataclasses.replace(rejected.outcomes[0], unmet_requirements=(*REFUSALS, *REFUSALS[1:]))
     assert reason_of(twice, why=True).endswith("needs filter height = 1, got 3 (+1)")

@@ -1,20 +1,17 @@
 """Runs for programs: everything, with schema and version."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 
 from ckprof.model.outcome import Status
-from ckprof.model.results import RunResults
 from ckprof.report.run_data import SCHEMA, VERSION, as_json, render_csv, render_json
 from ckprof.report.run_summary import render_best
 from tests.report.conftest import REFUSALS
 from tests.report.test_baselines import baseline, with_baselines
 
 
-def test_json_has_schema_version_and_everything(results: RunResults) -> None:
+def test_json_has_schema_version_and_everything(results):
     report = json.loads(render_json(results))
     assert (report["schema"], report["version"]) == (SCHEMA, VERSION)
     outcomes = report["problems"][0]["outcomes"]
@@ -25,14 +22,14 @@ def test_json_has_schema_version_and_everything(results: RunResults) -> None:
     assert report["instances"][3]["source"] == "list.conf:4"
 
 
-def test_csv_has_one_row_per_outcome(results: RunResults) -> None:
+def test_csv_has_one_row_per_outcome(results):
     rows = list(csv.DictReader(io.StringIO(render_csv(results))))
     assert len(rows) == len(results.outcomes)
     assert rows[0]["rank"] == "1" and rows[0]["name"] == "kernel_2"
     assert {row["status"] for row in rows} == {status.value for status in Status}
 
 
-def test_machine_readable_reports_name_the_conditions(rejected: RunResults) -> None:
+def test_machine_readable_reports_name_the_conditions(rejected):
     problem = json.loads(render_json(rejected))["problems"][0]
     assert problem["refused_by"][0] == {
         "condition": "specialization",

@@ -1,7 +1,5 @@
 """Tables on a terminal: they fit, and what they leave out is named."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import io
@@ -13,7 +11,6 @@ import pytest
 from ckprof.cli.console import Console
 from ckprof.model.outcome import Status
 from ckprof.model.requirement import UnmetRequirement
-from ckprof.model.results import RunResults
 from ckprof.report.run_summary import problems_without_best, render_best, terminal_document
 from ckprof.report.run_table import run_document
 from ckprof.report.table import Terminal
@@ -22,14 +19,14 @@ from tests.kernel_names import kernel_name
 WIDE = Terminal(width=300)
 
 
-def table_of(text: str) -> list[str]:
+def table_of(text):
     """Return the lines of the first table, from its headers to its last row."""
     lines = text.split("\n")
     lines = lines[next(n for n, line in enumerate(lines) if line.startswith("---")) - 1 :]
     return lines[: next(n for n, line in enumerate(lines) if line == "" or line.startswith(("(", "[")))]
 
 
-def rejected_thrice(results: RunResults) -> RunResults:
+def rejected_thrice(results):
     """Return the run with two instances rejected by one condition and one by another."""
     conditions = iter(["vector-c", "vector-c", "layout"])
     changed = [
@@ -46,7 +43,7 @@ def rejected_thrice(results: RunResults) -> RunResults:
     return dataclasses.replace(results, outcomes=tuple(changed))
 
 
-def test_unsupported_instances_are_counted_by_reason(results: RunResults) -> None:
+def test_unsupported_instances_are_counted_by_reason(results):
     run = rejected_thrice(results)
     unsupported = sum(one.status is Status.UNSUPPORTED for one in run.outcomes)
     text = terminal_document(run).text(WIDE)
@@ -59,7 +56,7 @@ def test_unsupported_instances_are_counted_by_reason(results: RunResults) -> Non
 
 
 @pytest.mark.parametrize("width", [70, 80, 100, 120])
-def test_columns_are_dropped_until_the_table_fits(results: RunResults, width: int) -> None:
+def test_columns_are_dropped_until_the_table_fits(results, width):
     text = terminal_document(results, all_rows=True).text(Terminal(width=width))
     table = table_of(text)
     assert max(map(len, table)) <= width
@@ -72,7 +69,7 @@ def test_columns_are_dropped_until_the_table_fits(results: RunResults, width: in
     assert "because of run_error" in text
 
 
-def test_ties_are_said_even_without_room_for_the_column(results: RunResults) -> None:
+def test_ties_are_said_even_without_room_for_the_column(results):
     best = next(one.measurement for one in results.outcomes if one.key == "k2")
     assert best is not None
     same = dataclasses.replace(best, samples=best.samples + 1)
@@ -87,7 +84,7 @@ def test_ties_are_said_even_without_room_for_the_column(results: RunResults) -> 
     assert narrow.rstrip().endswith("(statistical tie of 2)")
 
 
-def test_the_common_beginning_of_names_is_said_once(results: RunResults) -> None:
+def test_the_common_beginning_of_names_is_said_once(results):
     named = tuple(
         dataclasses.replace(one, name=str(name), parts=name.parts)
         for one in results.instances
@@ -99,7 +96,7 @@ def test_the_common_beginning_of_names_is_said_once(results: RunResults) -> None
     assert "[2] grouped_conv_fwd_fp16_2 " in terminal_document(run).text(WIDE)
 
 
-def test_colours_mark_the_best_and_failures_and_change_nothing_else(results: RunResults) -> None:
+def test_colours_mark_the_best_and_failures_and_change_nothing_else(results):
     plain = terminal_document(results, all_rows=True).text(WIDE)
     coloured = terminal_document(results, all_rows=True).text(Terminal(width=300, colour=True))
     assert re.sub(r"\x1b\[\d+m", "", coloured) == plain
@@ -111,11 +108,11 @@ def test_colours_mark_the_best_and_failures_and_change_nothing_else(results: Run
 
 
 class _Tty(io.StringIO):
-    def isatty(self) -> bool:
+    def isatty(self):
         return True
 
 
-def test_the_terminal_of_a_console(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_terminal_of_a_console(monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("COLUMNS", "91")
     assert Console(out=_Tty()).terminal == Terminal(width=91, colour=True)
@@ -130,7 +127,7 @@ def test_the_terminal_of_a_console(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Console(out=_Tty()).terminal == Terminal(width=91, colour=False)
 
 
-def test_the_best_of_each_problem(results: RunResults) -> None:
+def test_the_best_of_each_problem(results):
     text = results.problems[0].describe()
     (row,) = csv.DictReader(io.StringIO(render_best(results, "csv", 1)))
     assert (row["problem_text"], row["rank"], row["name"]) == (text, "1", "kernel_2")
@@ -144,7 +141,7 @@ def test_the_best_of_each_problem(results: RunResults) -> None:
     assert problems_without_best(results) == []
 
 
-def test_problems_without_a_best_are_named(results: RunResults) -> None:
+def test_problems_without_a_best_are_named(results):
     text = results.problems[0].describe()
     unsupported = tuple(one for one in results.outcomes if one.status is Status.UNSUPPORTED)
     none = dataclasses.replace(results, outcomes=unsupported)
@@ -163,7 +160,7 @@ def test_problems_without_a_best_are_named(results: RunResults) -> None:
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_why_leads_back_to_the_line_of_the_list(results: RunResults, width: int) -> None:
+def test_why_leads_back_to_the_line_of_the_list(results, width):
     named = tuple(
         replace(one, name=f"grouped_conv_fwd_fp16_nhwgc_2d_compv{one.index}_{'tile_' * 12}{one.index}",
                 source=f"/a/long/folder/of/lists/legacy.conf:{one.index + 4}")

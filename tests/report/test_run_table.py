@@ -1,18 +1,14 @@
 """Tables of runs: every outcome, what limits the trust in its times, and the best kernel."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import io
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from ckprof.model.kernel import Substitution
 from ckprof.model.outcome import Status
-from ckprof.model.results import RunResults
 from ckprof.report.run_data import as_json, render_csv
 from ckprof.report.run_summary import terminal_document
 from ckprof.report.run_table import run_document, run_notes
@@ -20,7 +16,7 @@ from ckprof.report.table import Terminal
 from tests.report.conftest import REFUSALS
 
 
-def test_the_table_shows_every_status_and_ends_like_ckprofiler(results: RunResults) -> None:
+def test_the_table_shows_every_status_and_ends_like_ckprofiler(results):
     text = run_document(results).text()
     for status in Status:
         assert status.value in text
@@ -32,7 +28,7 @@ def test_the_table_shows_every_status_and_ends_like_ckprofiler(results: RunResul
     assert "±" in text
 
 
-def test_what_launchers_do_around_kernels_is_a_column(results: RunResults) -> None:
+def test_what_launchers_do_around_kernels_is_a_column(results):
     first, *others = results.instances
     prepared = (replace(first, preparation=("C to multiples of 8", False)), *others)
     text = run_document(dataclasses.replace(results, instances=prepared)).text()
@@ -40,19 +36,19 @@ def test_what_launchers_do_around_kernels_is_a_column(results: RunResults) -> No
     assert "preparation" not in run_document(results).text()
 
 
-def test_an_empty_result_says_so(results: RunResults) -> None:
+def test_an_empty_result_says_so(results):
     outcomes = [o for o in results.outcomes if o.status is Status.UNSUPPORTED]
     text = run_document(dataclasses.replace(results, outcomes=tuple(outcomes))).text()
     assert "0 of 1 instance support this problem" in text
 
 
-def test_without_verification_nothing_is_ranked(results: RunResults) -> None:
+def test_without_verification_nothing_is_ranked(results):
     outcomes = [o for o in results.outcomes if o.status is Status.OK and o.verification is None]
     text = run_document(dataclasses.replace(results, outcomes=tuple(outcomes))).text()
     assert "results were not verified" in text
 
 
-def test_markdown_is_a_table(results: RunResults) -> None:
+def test_markdown_is_a_table(results):
     lines = run_document(results).markdown().splitlines()
     assert lines[0].startswith("### Problem 0: fwd 2D G1 N4 K64 C64")
     assert sum(line.startswith("|") for line in lines) == 2 + len(results.outcomes)
@@ -61,9 +57,7 @@ def test_markdown_is_a_table(results: RunResults) -> None:
 @pytest.mark.parametrize(
     "render", [lambda run: run_document(run).text(), lambda run: run_document(run).markdown()]
 )
-def test_why_shows_every_condition_and_what_each_rejects(
-    rejected: RunResults, render: Callable[[RunResults], str]
-) -> None:
+def test_why_shows_every_condition_and_what_each_rejects(rejected, render):
     both = (
         "[vector-a] C = 3 is not a multiple of the A vector width 4; "
         "[specialization] Filter1x1Pad0 needs filter height = 1, got 3"
@@ -76,7 +70,7 @@ def test_why_shows_every_condition_and_what_each_rejects(
     assert line.replace("|", "").split()[1:3] == ["2", "1"]
 
 
-def test_every_outcome_names_its_split(rejected: RunResults) -> None:
+def test_every_outcome_names_its_split(rejected):
     text = run_document(rejected).text()
     assert "SplitK" in text and "7 (auto)" in text and " auto " in text
     assert "6 runs of 4 instances: 1 ok, 5 unsupported" in text
@@ -88,7 +82,7 @@ def test_every_outcome_names_its_split(rejected: RunResults) -> None:
 
 
 @pytest.mark.parametrize("stopped_by", ["max-time", "timeout", "stdrel"])
-def test_cut_off_and_noisy_times_are_counted_under_the_table(results: RunResults, stopped_by: str) -> None:
+def test_cut_off_and_noisy_times_are_counted_under_the_table(results, stopped_by):
     changed = [
         dataclasses.replace(
             one,
@@ -115,7 +109,7 @@ def test_cut_off_and_noisy_times_are_counted_under_the_table(results: RunResults
     assert "noisy" not in run_document(results).text() and "stopped by" not in run_document(results).text()
 
 
-def test_notes_are_said_once_per_run_and_four_by_default(results: RunResults) -> None:
+def test_notes_are_said_once_per_run_and_four_by_default(results):
     run = dataclasses.replace(results, warnings=tuple("abcd"))
     twice = dataclasses.replace(
         run,
@@ -135,7 +129,7 @@ def test_notes_are_said_once_per_run_and_four_by_default(results: RunResults) ->
         )
 
 
-def test_kernels_in_place_of_instances_are_named(results) -> None:
+def test_kernels_in_place_of_instances_are_named(results):
     few, other = (
         Substitution(problem_index=index, kernel=f"kernel {index}", instances=(0, 1, 2, 3))
         for index in (0, 1)

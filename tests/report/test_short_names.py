@@ -1,10 +1,7 @@
 """A name is shortened in one way: tables, ``--best``, ``print(results)``, comparisons, lines of progress."""
 
-from __future__ import annotations
-
 import io
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -15,8 +12,6 @@ from ckprof.cli.console import ProgressLine
 from ckprof.compare.compare import compare
 from ckprof.compare.side import side_of
 from ckprof.kernels.requests import InstanceQuery
-from ckprof.model.kernel import KernelName
-from ckprof.model.results import RunResults
 from ckprof.paths import conf_root
 from ckprof.profiler import Profiler
 from ckprof.report.comparison_text import comparison_document
@@ -25,7 +20,6 @@ from ckprof.report.short_names import WHOLE_NAMES, ShortNames
 from ckprof.report.table import Column, Table, Terminal
 from ckprof.report.text_width import CUT, display_width
 from ckprof.results import Results
-from ckprof.store.attempt import Attempt
 from tests.kernel_names import FIELDS, kernel_name
 from tests.measured import Made, attempts, later
 
@@ -33,7 +27,7 @@ START, END = ("grouped_conv_fwd", "fp16", "nhwgc", "2d"), ("2x2x1", "16x16x16", 
 MIDDLES = [f"compv{number}_{16 << number}x64x64" for number in range(8)]
 
 
-def long_name(middle: str) -> KernelName:
+def long_name(middle):
     pipeline, tile = middle.split("_")
     return kernel_name(*START, pipeline, "cshuffle", "intrawave", tile, *END)
 
@@ -42,19 +36,19 @@ NAMES = [*map(long_name, MIDDLES)]
 
 
 @pytest.fixture
-def named(results: RunResults) -> RunResults:
+def named(results):
     """A run whose kernels have long names."""
     pairs = zip(results.instances, NAMES * len(results.instances), strict=False)
     instances = (replace(instance, name=str(name), parts=name.parts) for instance, name in pairs)
     return replace(results, instances=tuple(instances))
 
 
-def renamed(attempt: Attempt, names: Sequence[KernelName]) -> Attempt:
+def renamed(attempt, names):
     name = names[int(attempt.key.kernel.instance, 16)]
     return replace(attempt, kernel=replace(attempt.kernel, name=str(name), parts=name.parts))
 
 
-def test_a_name_loses_what_all_have_then_what_tells_least() -> None:
+def test_a_name_loses_what_all_have_then_what_tells_least():
     common = ShortNames(NAMES)
     assert common.common == "grouped_conv_fwd_fp16_nhwgc_2d, cshuffle_intrawave, 2x2x1_16x16x16_vec8_8_8"
     assert [common.short(name) for name in NAMES] == MIDDLES
@@ -69,7 +63,7 @@ def test_a_name_loses_what_all_have_then_what_tells_least() -> None:
         assert WHOLE_NAMES.short(NAMES[0], width) == text
 
 
-def test_what_tells_two_names_apart_stays() -> None:
+def test_what_tells_two_names_apart_stays():
     names = [
         kernel_name("conv", *text.split(), fields=(FIELDS[0], *FIELDS[4:10], "filter", "pad"))
         for text in (
@@ -91,13 +85,13 @@ def test_what_tells_two_names_apart_stays() -> None:
 
 
 @given(st.lists(st.text("ab_1x ", min_size=1, max_size=20), max_size=5), st.integers(0, 20))
-def test_names_stay_different(names: list[str], width: int) -> None:
+def test_names_stay_different(names, width):
     common = ShortNames(names)
     for texts in ([common.short(name) for name in names], [common.short(name, width) for name in names]):
         assert len({*texts}) == len({*names})
 
 
-def test_names_of_all_shipped_lists_differ_at_80_columns() -> None:
+def test_names_of_all_shipped_lists_differ_at_80_columns():
     profiler = Profiler()
     lists = sorted(conf_root().rglob("*.conf"))
     assert len(lists) >= 194
@@ -122,9 +116,7 @@ def test_names_of_all_shipped_lists_differ_at_80_columns() -> None:
             assert name == "_".join(word for *_, word in name.parts if word), "what the name is made of"
 
 
-def test_tables_best_and_printed_results_have_the_same_names(
-    named: RunResults, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_best_and_printed_results_have_the_same_names(named, monkeypatch):
     monkeypatch.setenv("COLUMNS", "110")
     terminal = Terminal(width=110)
     # two kernels are verified, all have rows in whole tables
@@ -141,8 +133,8 @@ def test_tables_best_and_printed_results_have_the_same_names(
             assert any(common.short(name) in line for line in lines)
 
 
-def test_comparisons_have_the_same_names() -> None:
-    def side(made: Made) -> list:
+def test_comparisons_have_the_same_names():
+    def side(made):
         return [renamed(one, NAMES) for one in attempts(made)]
 
     slower = Made(seed=2, session=later(), factor=lambda p, i: 1.5 if (p, i) in ((0, 0), (1, 1)) else 1.0)
@@ -151,9 +143,7 @@ def test_comparisons_have_the_same_names() -> None:
     assert MIDDLES[0] in text and NAMES[0] not in text
 
 
-def test_printed_results_are_whole_without_a_terminal_and_name_no_option(
-    named: RunResults, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_printed_results_are_whole_without_a_terminal_and_name_no_option(named, monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
     text = str(Results(replace(named, warnings=("more in several --passes", *"abcd"))))
     assert NAMES[1] in text and "GB/s" in text and "no room" not in text
@@ -161,7 +151,7 @@ def test_printed_results_are_whole_without_a_terminal_and_name_no_option(
 
 
 @pytest.mark.parametrize("columns", [40, 60, 200])
-def test_lines_of_progress_cut_names_alike(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_of_progress_cut_names_alike(columns, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))
     stream = io.StringIO()
     monkeypatch.setattr("ckprof.cli.console.terminal_width", lambda stream: columns)

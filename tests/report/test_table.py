@@ -23,7 +23,7 @@ class Kernel(NamedTuple):
     state: str = ""
 
 
-COLUMNS: list[Column[Kernel]] = [
+COLUMNS = [
     Column("kernel", lambda kernel: kernel.name),
     Column("time", lambda kernel: kernel.ms, unit="ms", align="right", form=".2f", key="time_ms"),
     Column("splits", lambda kernel: kernel.splits, align="right", priority=2),
@@ -32,11 +32,11 @@ COLUMNS: list[Column[Kernel]] = [
 ROWS = [Kernel("first", 1.2345, state="good"), Kernel("second", None, 12, "bad")]
 
 
-def table(*rows: Kernel, **options: object) -> Table[Kernel]:
+def table(*rows, **options):
     return Table(COLUMNS, rows or ROWS, **options)
 
 
-def test_text_has_headings_with_units_and_aligned_cells() -> None:
+def test_text_has_headings_with_units_and_aligned_cells():
     assert table().text().split("\n") == [
         "kernel      time [ms]    splits  state",
         "--------  -----------  --------  -------",
@@ -45,7 +45,7 @@ def test_text_has_headings_with_units_and_aligned_cells() -> None:
     ]
 
 
-def test_markdown() -> None:
+def test_markdown():
     lines = table().markdown().split("\n")
     assert [cell.strip() for cell in lines[0].strip("|").split("|")] == [
         "kernel",
@@ -56,12 +56,12 @@ def test_markdown() -> None:
     assert [cell.strip() for cell in lines[3].strip("|").split("|")] == ["second", "", "12", "bad"]
 
 
-def test_csv_and_records_hold_raw_values() -> None:
+def test_csv_and_records_hold_raw_values():
     assert table().csv() == "kernel,time_ms,splits,state\nfirst,1.2345,1,good\nsecond,,12,bad\n"
     assert table().records()[1] == {"kernel": "second", "time_ms": None, "splits": 12, "state": "bad"}
 
 
-def test_a_table_without_rows_still_has_its_headings() -> None:
+def test_a_table_without_rows_still_has_its_headings():
     empty = Table(COLUMNS, ())
     assert empty.csv() == "kernel,time_ms,splits,state\n"
     assert empty.records() == []
@@ -69,13 +69,13 @@ def test_a_table_without_rows_still_has_its_headings() -> None:
         assert "kernel" in text and "splits" in text
 
 
-def test_points_of_numbers_stand_below_each_other() -> None:
-    columns: list[Column[float | None]] = [Column("ms", lambda value: value, align="decimal", form=".4g")]
+def test_points_of_numbers_stand_below_each_other():
+    columns = [Column("ms", lambda value: value, align="decimal", form=".4g")]
     lines = Table(columns, [1.5, 22.25, 3.0, None]).text().split("\n")[2:]
     assert [line.rstrip() for line in lines] == [" 1.5", "22.25", " 3", ""]
 
 
-def test_rows_after_the_most_are_counted_where_people_read_and_present_where_programs_do() -> None:
+def test_rows_after_the_most_are_counted_where_people_read_and_present_where_programs_do():
     many = table(*[Kernel(f"k{n}") for n in range(5)], most_rows=2, elsewhere="--format csv has all")
     for text in (many.text(), many.markdown()):
         assert "k1" in text and "k2" not in text
@@ -83,7 +83,7 @@ def test_rows_after_the_most_are_counted_where_people_read_and_present_where_pro
     assert len(many.csv().split("\n")) == 5 + 2
 
 
-def test_long_texts_are_cut_and_stand_whole_below_on_request() -> None:
+def test_long_texts_are_cut_and_stand_whole_below_on_request():
     reason = "a long reason " * 8
     for below in (False, True):
         columns = [COLUMNS[1], Column[Kernel]("why", lambda kernel: kernel.name, whole_below=below)]
@@ -94,18 +94,18 @@ def test_long_texts_are_cut_and_stand_whole_below_on_request() -> None:
         assert " ".join(lines[3:]) == (f"1.00: {reason.strip()}" if below else "")
 
 
-def test_columns_without_a_text_are_not_shown_on_a_terminal() -> None:
+def test_columns_without_a_text_are_not_shown_on_a_terminal():
     untimed = table(Kernel("first"), Kernel("second"))
     assert "time" in untimed.text() and "time" not in untimed.text(Terminal(width=80))
 
 
-def test_notes_are_told_which_columns_have_no_room() -> None:
+def test_notes_are_told_which_columns_have_no_room():
     told = table(notes=lambda left_out: [f"left out: {list(left_out)}"])
     assert told.text().endswith("\nleft out: []") and told.markdown().endswith("\nleft out: []")
     assert "left out: ['state']" in told.text(Terminal(width=39))
 
 
-def test_colours_change_nothing_but_colours() -> None:
+def test_colours_change_nothing_but_colours():
     shown = table(style=lambda kernel: "warning" if kernel.splits > 1 else "")
     plain, coloured = (shown.text(Terminal(width=80, colour=colour)) for colour in (False, True))
     assert COLOUR.sub("", coloured) == plain and "\x1b" not in plain
@@ -117,7 +117,7 @@ def test_colours_change_nothing_but_colours() -> None:
 HOSTILE = "\x1b[31mred\x1b[0m\n|a|<b>\t\x9b2J\u202e"
 
 
-def test_hostile_values_are_spelled_out() -> None:
+def test_hostile_values_are_spelled_out():
     rows = [Kernel(HOSTILE, state=HOSTILE), Kernel("::error::x")]
     columns = [*COLUMNS, Column[Kernel](HOSTILE, lambda kernel: 1)]
     hostile = Table(columns, rows, elsewhere=HOSTILE, most_rows=1, notes=lambda left_out: [HOSTILE])
@@ -131,13 +131,13 @@ def test_hostile_values_are_spelled_out() -> None:
     assert not re.search(r"(?m)^\s*::", Table(COLUMNS, rows[1:]).text())
 
 
-def test_csv_texts_are_no_formulas() -> None:
+def test_csv_texts_are_no_formulas():
     rows = list(csv.reader(io.StringIO(table(Kernel("=1+1"), Kernel('a,b\n"c"', -2.5)).csv())))
     assert rows[1][0] == "'=1+1"
     assert rows[2][:2] == ['a,b\n"c"', "-2.5"]
 
 
-def test_records_may_lack_fields() -> None:
+def test_records_may_lack_fields():
     assert csv_text([{"b": 1}, {"a": "x"}], ("a", "b")) == "a,b\n,1\nx,\n"
 
 
@@ -160,7 +160,7 @@ columns = st.lists(
 
 
 @given(data=st.data(), shape=columns, width=st.integers(16, 130), colour=st.booleans())
-def test_no_line_is_longer_than_the_terminal(data, shape, width, colour) -> None:
+def test_no_line_is_longer_than_the_terminal(data, shape, width, colour):
     rows = data.draw(st.lists(st.tuples(*(texts for _ in shape)), max_size=4))
     made = [
         Column(

@@ -1,7 +1,5 @@
 """What a network takes, against sums over the same measurements by hand."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import combinations
@@ -15,7 +13,7 @@ from ckprof.report.document import Document
 from ckprof.report.run_summary import terminal_document
 from ckprof.report.run_table import run_document
 from ckprof.report.table import Terminal
-from ckprof.report.totals import Network, NetworkTimes, Total, add_totals, networks, networks_of_run
+from ckprof.report.totals import NetworkTimes, add_totals, networks, networks_of_run
 from ckprof.sweep.evidence import Layers, layer_evidence
 from tests.measured import SESSION, Made, attempts, later, problems
 from tests.report.test_baselines import baseline, with_baselines
@@ -26,7 +24,7 @@ from .conftest import PROBLEM
 COUNTS = (1, 3, 2, 1, 5, 1)
 
 
-def ends(problem: int, instance: int) -> Status | None:
+def ends(problem, instance):
     """Nothing serves the fourth problem; the first kernel does not serve the second one."""
     return Status.UNSUPPORTED if problem == 3 or (problem, instance) == (1, 0) else None
 
@@ -45,30 +43,30 @@ MADE = Made(
 
 
 @pytest.fixture(scope="module")
-def side() -> Side:
+def side():
     return side_of("results.db", attempts(MADE))
 
 
-def networks_of(side: Side, older: Side | None = None) -> tuple[Network, ...]:
+def networks_of(side, older=None):
     layers = Layers(side.sessions).of_keys(side.by_problem)
     return networks(
         NetworkTimes.of_side(side), layers, NetworkTimes.of_side(older) if older is not None else None
     )
 
 
-def times(side: Side) -> list[dict[str, float]]:
+def times(side):
     """Return instance -> time for each problem."""
     return [
         {row.key.instance: row.time_ms for row in rows if row.ranked} for rows in side.by_problem.values()
     ]
 
 
-def totals(side: Side, older: Side | None = None) -> dict[str, Total]:
+def totals(side, older=None):
     (network,) = networks_of(side, older)
     return {total.library: total for total in network.totals}
 
 
-def test_the_best_per_layer_is_summed_up_by_counts(side: Side) -> None:
+def test_the_best_per_layer_is_summed_up_by_counts(side):
     expected = sum(
         count * min(of_problem.values())
         for count, of_problem in zip(COUNTS, times(side), strict=True)
@@ -82,7 +80,7 @@ def test_the_best_per_layer_is_summed_up_by_counts(side: Side) -> None:
 
 
 @pytest.mark.parametrize("size", [2, 3])
-def test_no_other_library_of_that_size_takes_less(side: Side, size: int) -> None:
+def test_no_other_library_of_that_size_takes_less(side, size):
     served = [(count, row) for count, row in zip(COUNTS, times(side), strict=True) if row]
     names = sorted({name for _, row in served for name in row})
     sums = [
@@ -95,7 +93,7 @@ def test_no_other_library_of_that_size_takes_less(side: Side, size: int) -> None
     assert total.ratio == pytest.approx(min(sums) / totals(side)["best kernel per layer"].time_ms)
 
 
-def test_a_sum_without_a_layer_says_so_and_is_compared_on_what_it_has() -> None:
+def test_a_sum_without_a_layer_says_so_and_is_compared_on_what_it_has():
     only_first = replace(
         MADE, instances=2, failing=lambda p, i: Status.RUN_ERROR if (p == 0) == (i == 0) else None
     )
@@ -104,7 +102,7 @@ def test_a_sum_without_a_layer_says_so_and_is_compared_on_what_it_has() -> None:
     assert single.missing == ("conv0",) and single.layers == 12 and single.ratio == pytest.approx(1.0)
 
 
-def test_an_older_side_is_what_is_compared(side: Side) -> None:
+def test_an_older_side_is_what_is_compared(side):
     made = replace(MADE, session=later(MADE.session), factor=lambda p, i: 2 * MADE.factor(p, i), noise=0.0)
     exact = side_of("results.db", attempts(replace(MADE, noise=0.0)))
     older = side_of("old.db", attempts(made))
@@ -119,7 +117,7 @@ def test_an_older_side_is_what_is_compared(side: Side) -> None:
     assert set(totals(exact, side_of("old.db", others))) == set(totals(exact))
 
 
-def test_kinds_are_summed_up_apart(side: Side) -> None:
+def test_kinds_are_summed_up_apart(side):
     other = replace(side.rows[next(iter(side.rows))].key.problem, layout="other")
     rows = dict(side.rows)
     for key, row in side.rows.items():
@@ -130,7 +128,7 @@ def test_kinds_are_summed_up_apart(side: Side) -> None:
     assert len({network.totals[0].time_ms for network in both}) == 1
 
 
-def test_names_and_counts_of_a_problem_that_is_there_twice_are_put_together() -> None:
+def test_names_and_counts_of_a_problem_that_is_there_twice_are_put_together():
     (first, second, *_) = problems(2)
     cases = [
         ProblemCase(problem=first, count=2, name="a"),
@@ -147,16 +145,16 @@ def test_names_and_counts_of_a_problem_that_is_there_twice_are_put_together() ->
 
 
 @pytest.mark.parametrize("wrong", [5, {"a": 1}, [3], [{"problem": 3}], [{"problem": "x", "count": -1}]])
-def test_what_is_no_layer_is_left_out(wrong: object) -> None:
+def test_what_is_no_layer_is_left_out(wrong):
     known = Layers([replace(SESSION, environment={"layers": wrong})])
     assert known.of(problems(1)[0], "fwd", "fp16", "nhwgc") is None
 
 
-def test_problems_without_name_and_count_are_not_kept() -> None:
+def test_problems_without_name_and_count_are_not_kept():
     assert layer_evidence([ProblemCase(problem=problems(1)[0])]) == {}
 
 
-def in_networks(*named: tuple[str, dict[int, int]]) -> dict[str, object]:
+def in_networks(*named):
     """Return what a session says of problems that are layers of networks, by their numbers."""
     found = problems(6)
     return layer_evidence(
@@ -166,7 +164,7 @@ def in_networks(*named: tuple[str, dict[int, int]]) -> dict[str, object]:
     )
 
 
-def test_each_network_has_sums_of_its_own_and_shares_layers(side: Side) -> None:
+def test_each_network_has_sums_of_its_own_and_shares_layers(side):
     # two commands: each has swept a network, and both have the third problem
     first = replace(SESSION, environment=in_networks(("a", {0: 2, 2: 1})))
     second = replace(later(SESSION), environment=in_networks(("b", {2: 4, 4: 1})))
@@ -182,7 +180,7 @@ def test_each_network_has_sums_of_its_own_and_shares_layers(side: Side) -> None:
     assert {network.name: network.totals[0].time_ms for network in found} == pytest.approx(expected)
 
 
-def test_what_a_network_is_said_to_have_later_counts(side: Side) -> None:
+def test_what_a_network_is_said_to_have_later_counts(side):
     first = replace(SESSION, environment=in_networks(("a", {0: 2})))
     second = replace(later(SESSION), environment=in_networks(("a", {0: 7})))
     unnamed = replace(later(SESSION), uid="9" * 32, environment=layer_evidence(CASES))
@@ -190,7 +188,7 @@ def test_what_a_network_is_said_to_have_later_counts(side: Side) -> None:
     assert known is not None and known.counts == {"a": 7}
 
 
-def test_a_baseline_is_summed_up_beside_libraries(side: Side) -> None:
+def test_a_baseline_is_summed_up_beside_libraries(side):
     keys = list(side.by_problem)
     vendor = {key: 10.0 * number for number, key in enumerate(keys, start=1)}
     del vendor[keys[1]]
@@ -204,7 +202,7 @@ def test_a_baseline_is_summed_up_beside_libraries(side: Side) -> None:
     assert total.ratio == pytest.approx(sum(expected[number] for number in (0, 2, 4, 5)) / sum(best))
 
 
-def test_a_baseline_that_only_the_older_side_has_is_named_as_such(side: Side) -> None:
+def test_a_baseline_that_only_the_older_side_has_is_named_as_such(side):
     vendor = dict.fromkeys(side.by_problem, 1.0)
     older = replace(side, label="old.db", baselines={"vendor": vendor, "other": vendor})
     newer = replace(side, baselines={"other": vendor})

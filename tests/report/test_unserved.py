@@ -1,11 +1,8 @@
 """Why no kernel serves a problem: runs, stores and comparisons of the same outcomes say the same."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
-from collections.abc import Iterable
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -28,7 +25,6 @@ from ckprof.report.run_summary import best_table, problems_without_best, render_
 from ckprof.report.run_table import run_document
 from ckprof.report.table import Terminal
 from ckprof.report.unserved import main_reason, unserved_in, unserved_of
-from ckprof.store.attempt import Attempt
 from ckprof.store.writer import StoreWriter
 from tests.cases import Cases
 from tests.measured import Made, attempts, later
@@ -80,11 +76,11 @@ ENDS = {
         ([(Status.OK, [], "")], "results were not verified"),
     ],
 )
-def test_the_reason_is_that_of_most_kernels(ends: list[tuple[Status, list[str], str]], reason: str) -> None:
+def test_the_reason_is_that_of_most_kernels(ends, reason):
     assert main_reason(ends) == main_reason(reversed(ends)) == reason
 
 
-def stored(ends: list[tuple[Status, str, str]], made: Made = MADE) -> list[Attempt]:
+def stored(ends, made=MADE):
     """Return attempts that ended in these ways on the first problem."""
     found = list(attempts(made))
     first = found[0].key.problem
@@ -110,7 +106,7 @@ def stored(ends: list[tuple[Status, str, str]], made: Made = MADE) -> list[Attem
     return result
 
 
-def run_of(made: Iterable[Attempt]) -> RunResults:
+def run_of(made):
     """Return a run with the same outcomes."""
     found = list(made)
     problems = tuple(dict.fromkeys(one.key.problem for one in found))
@@ -154,12 +150,12 @@ def run_of(made: Iterable[Attempt]) -> RunResults:
 
 
 @pytest.fixture(params=ENDS)
-def case(request: pytest.FixtureRequest) -> tuple[list[Attempt], str]:
+def case(request):
     ends, reason = ENDS[request.param]
     return stored(ends), reason
 
 
-def test_stores_and_comparisons_say_it(case: tuple[list[Attempt], str]) -> None:
+def test_stores_and_comparisons_say_it(case):
     found, reason = case
     side = side_of("x.db", found)
     (unserved,) = unserved_of(side.by_problem)
@@ -173,7 +169,7 @@ def test_stores_and_comparisons_say_it(case: tuple[list[Attempt], str]) -> None:
     assert json.loads(compared_json(compare(whole, whole)))["unserved"] == []
 
 
-def test_results_show_says_it(case: tuple[list[Attempt], str], tmp_path, capsys) -> None:
+def test_results_show_says_it(case, tmp_path, capsys):
     found, reason = case
     with StoreWriter(tmp_path / "x.db") as writer:
         writer.append_many(found)
@@ -182,7 +178,7 @@ def test_results_show_says_it(case: tuple[list[Attempt], str], tmp_path, capsys)
     assert f"none: {reason}" in line
 
 
-def test_runs_say_it_in_all_formats(case: tuple[list[Attempt], str]) -> None:
+def test_runs_say_it_in_all_formats(case):
     found, reason = case
     results = run_of(found)
     unserved = unserved_in(results, 0)
@@ -210,9 +206,7 @@ def test_runs_say_it_in_all_formats(case: tuple[list[Attempt], str]) -> None:
 
 
 @pytest.mark.parametrize("outcomes", [(), (Outcome(key="k4", problem_index=1, status=Status.UNSUPPORTED),)])
-def test_a_problem_that_an_ended_run_did_not_come_to_is_not_measured(
-    results: RunResults, outcomes: tuple[Outcome, ...]
-) -> None:
+def test_a_problem_that_an_ended_run_did_not_come_to_is_not_measured(results, outcomes):
     """Every format says so, and that it is partial; none says that no instance supports the problem."""
     ended = replace(
         results,

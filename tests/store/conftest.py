@@ -1,7 +1,5 @@
 """Where the tests of stores have their store."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,13 +1,9 @@
 """Damaging stores in every way that disks, copies and hands do, by a seed."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import sqlite3
-from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
 from ckprof.store.row_types import ROW_TYPES, columns_of
 from ckprof.store.writer import StoreWriter
@@ -44,13 +40,13 @@ SCHEMA = (
 )
 
 
-def damage(path: Path, seed: int) -> str:
+def damage(path, seed):
     """Damage a store that no process has open; return what was done."""
     draw = random.Random(seed)
     return _KINDS[seed % len(_KINDS)](path, draw)
 
 
-def leave_log(path: Path, attempts: list) -> None:
+def leave_log(path, attempts):
     """Fill a store as a writer that was killed leaves it: with outcomes in its log."""
     made = path.with_name("written.db")
     with StoreWriter(made) as writer:
@@ -62,7 +58,7 @@ def leave_log(path: Path, attempts: list) -> None:
             shutil.copy(f"{made}{kind}", f"{path}{kind}")
 
 
-def _flip(path: Path, draw: random.Random) -> str:
+def _flip(path, draw):
     data = bytearray(path.read_bytes())
     places = [draw.randrange(len(data)) for _ in range(draw.choice((1, 3, 20, 200)))]
     for place in places:
@@ -71,7 +67,7 @@ def _flip(path: Path, draw: random.Random) -> str:
     return f"{len(places)} bits flipped"
 
 
-def _page(path: Path, draw: random.Random) -> str:
+def _page(path, draw):
     data = bytearray(path.read_bytes())
     pages = draw.sample(range(len(data) // 4096), draw.choice((1, 2, 5)))
     for page in pages:
@@ -80,14 +76,14 @@ def _page(path: Path, draw: random.Random) -> str:
     return f"pages {pages} overwritten"
 
 
-def _truncate(path: Path, draw: random.Random) -> str:
+def _truncate(path, draw):
     size = int(path.stat().st_size * draw.uniform(0.05, 0.999))
     with path.open("r+b") as stream:
         stream.truncate(size)
     return f"cut to {size} bytes"
 
 
-def _edit(path: Path, draw: random.Random) -> str:
+def _edit(path, draw):
     places = [(table, name) for table in ROW_TYPES for name in (*columns_of(table), "digest")]
     places += [("meta", "value"), ("meta", "name"), ("tags", "tag"), ("tags", "session_id")]
     table, column = draw.choice(places)
@@ -105,7 +101,7 @@ def _edit(path: Path, draw: random.Random) -> str:
     return "nothing: no value fits"
 
 
-def _delete(path: Path, draw: random.Random) -> str:
+def _delete(path, draw):
     table = draw.choice([*ROW_TYPES, "meta", "tags", "attempts", "attempts"])
     key = {"meta": "name", "tags": "tag"}.get(table) or columns_of(table)[0]
     connection = sqlite3.connect(path, isolation_level=None)
@@ -118,7 +114,7 @@ def _delete(path: Path, draw: random.Random) -> str:
     return f"{len(gone)} rows of {table} deleted"
 
 
-def _schema(path: Path, draw: random.Random) -> str:
+def _schema(path, draw):
     statement = draw.choice(SCHEMA)
     connection = sqlite3.connect(path, isolation_level=None)
     try:
@@ -129,7 +125,7 @@ def _schema(path: Path, draw: random.Random) -> str:
     return statement[:60]
 
 
-def _log(path: Path, draw: random.Random) -> str:
+def _log(path, draw):
     log = path.with_name(f"{path.name}-wal")
     data = bytearray(log.read_bytes())
     way = draw.choice(("bit", "header", "frame", "cut", "page"))
@@ -153,11 +149,9 @@ def _log(path: Path, draw: random.Random) -> str:
     return f"log: {way}"
 
 
-_KINDS: tuple[Callable[[Path, random.Random], str], ...] = (
-    *(_flip, _edit, _truncate, _edit, _page, _edit, _delete, _edit, _schema, _log),
-)
+_KINDS = (*(_flip, _edit, _truncate, _edit, _page, _edit, _delete, _edit, _schema, _log),)
 
 
-def kind_of(seed: int) -> str:
+def kind_of(seed):
     """Return which way a seed means."""
     return _KINDS[seed % len(_KINDS)].__name__.lstrip("_")

@@ -1,7 +1,5 @@
 """Attempts for tests, and how hypothesis makes them."""
 
-from __future__ import annotations
-
 import sqlite3
 import statistics
 from collections import Counter
@@ -23,7 +21,7 @@ from ckprof.store.writer import AttemptRows, StoreWriter
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 
-def make_problem(size: int = 8, ndim: int = 2, **changes) -> ConvProblem:
+def make_problem(size=8, ndim=2, **changes):
     ones, zeros = (1,) * ndim, (0,) * ndim
     values = {
         **{"groups": 1, "batch": 2, "out_channels": 16, "in_channels": 8},
@@ -33,7 +31,7 @@ def make_problem(size: int = 8, ndim: int = 2, **changes) -> ConvProblem:
     return ConvProblem(**{**values, **changes})
 
 
-def make_session(number: int = 0, **changes) -> Session:
+def make_session(number=0, **changes):
     values = {
         **{"uid": f"{number:032x}", "started": 1_700_000_000.0 + number, "host": "here", "seed": number},
         **{"argv": ("sweep", "fwd"), "tags": (f"day{number}",), "environment": {"cores": 2}},
@@ -41,7 +39,7 @@ def make_session(number: int = 0, **changes) -> Session:
     return Session(**{**values, **changes})
 
 
-def make_key(kernel: int = 0, problem: ConvProblem | None = None, **changes) -> MeasurementKey:
+def make_key(kernel=0, problem=None, **changes):
     values = {
         "operation": OperationKey(direction="fwd", api_level="2026-06"),
         "problem": problem or make_problem(),
@@ -56,17 +54,17 @@ def make_key(kernel: int = 0, problem: ConvProblem | None = None, **changes) -> 
 
 
 def make_attempt(
-    kernel: int = 0,
-    sequence: int = 0,
-    time_ms: float | None = 1.5,
+    kernel=0,
+    sequence=0,
+    time_ms=1.5,
     *,
-    problem: ConvProblem | None = None,
-    session: Session | None = None,
-    status: Status = Status.OK,
-    round: int = 1,
-    verified: bool = True,
+    problem=None,
+    session=None,
+    status=Status.OK,
+    round=1,
+    verified=True,
     **changes,
-) -> Attempt:
+):
     measurement = verification = None
     if status is Status.OK and time_ms is not None:
         measurement = Measurement(
@@ -107,7 +105,7 @@ _texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
 
 
 @st.composite
-def _measurements(draw: st.DrawFn) -> Measurement:
+def _measurements(draw):
     """Draw figures that are possible: none is outside of the samples, the fastest is not above the median."""
     samples = tuple(draw(st.lists(_times, max_size=20)))
     inside = st.sampled_from(samples) if samples else _times
@@ -155,7 +153,7 @@ conditions = st.builds(
 
 
 @st.composite
-def attempts(draw, max_kernels: int = 4) -> Attempt:
+def attempts(draw, max_kernels=4):
     """Any attempt whose parts agree with each other, as those of real sweeps do."""
     kernel = draw(st.integers(0, max_kernels - 1))
     status = draw(st.sampled_from(Status))
@@ -184,7 +182,7 @@ def fill(path, *added):
 
 def check_summaries(store, expected):
     """Compare the store's figures with those of the attempts, computed the plain way."""
-    by_key: dict[object, list] = {}
+    by_key = {}
     for attempt in expected:
         by_key.setdefault(attempt.key, []).append(attempt)
     summaries = list(store.measurements())

@@ -1,7 +1,5 @@
 """What an attempt says of itself: marks, times that are ranked, and the session that it belongs to."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from dataclasses import replace
@@ -116,7 +114,7 @@ def test_a_device_that_was_lost_beside_a_kernel_is_no_outcome_of_it(said, lost):
     assert make_attempt(conditions=Conditions(started=0.0, extra={DEVICE_LOST: said})).lost_device is lost
 
 
-def test_times_of_canaries_are_read_from_the_evidence_as_far_as_they_are_times() -> None:
+def test_times_of_canaries_are_read_from_the_evidence_as_far_as_they_are_times():
     for said, expected in (
         ({"arithmetic": 0.25, "bandwidth": 0.5}, {"arithmetic": 0.25, "bandwidth": 0.5}),
         ({"arithmetic": "x", "bandwidth": 0.5}, {"bandwidth": 0.5}),

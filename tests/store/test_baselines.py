@@ -1,10 +1,7 @@
 """Baselines in stores: what is added is read back, by every way into a store and out of it."""
 
-from __future__ import annotations
-
 import math
 import sqlite3
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +15,7 @@ from ckprof.store.writer import StoreWriter
 from tests.store.samples import make_attempt, make_key, make_problem, make_session
 
 
-def measured(sequence: int = 0, time_ms: float | None = 2.5, **changes) -> BaselineAttempt:
+def measured(sequence=0, time_ms=2.5, **changes):
     key = make_key()
     values = {
         **{"session": make_session(), "sequence": sequence, "baseline": "vendor", "description": "vendor 1"},
@@ -42,7 +39,7 @@ FAILED = measured(
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     found = tmp_path / "results.db"
     with StoreWriter(found) as writer:
         writer.append(make_attempt(1, 0))
@@ -51,25 +48,25 @@ def path(tmp_path: Path) -> Path:
     return found
 
 
-def content(path: Path) -> list[BaselineAttempt]:
+def content(path):
     with Store(path) as store:
         return list(store.baselines())
 
 
-def test_what_was_added_is_read_back(path: Path) -> None:
+def test_what_was_added_is_read_back(path):
     assert content(path) == [measured(), FAILED]
     assert [one.verified_ms for one in content(path)] == [2.5, None]
     assert check(path) == []
 
 
 @pytest.mark.parametrize("wrong", [{"time_ms": -1.0}, {"started": -5.0}, {"spread_ms": math.inf}])
-def test_what_a_store_may_not_hold_is_not_added(path: Path, wrong: dict[str, float]) -> None:
+def test_what_a_store_may_not_hold_is_not_added(path, wrong):
     with StoreWriter(path) as writer, pytest.raises(StoreError, match="baseline 7 of session"):
         writer.add_baseline(measured(7, **wrong))
     assert len(content(path)) == 2
 
 
-def test_a_changed_row_is_found(path: Path) -> None:
+def test_a_changed_row_is_found(path):
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE baselines SET time_ms = 0.5 WHERE id = 1")
     connection.close()
@@ -78,7 +75,7 @@ def test_a_changed_row_is_found(path: Path) -> None:
     assert any("baselines" in finding for finding in check(path))
 
 
-def test_baselines_go_with_the_last_attempt_of_their_session(path: Path) -> None:
+def test_baselines_go_with_the_last_attempt_of_their_session(path):
     other = make_session(1)
     with StoreWriter(path) as writer:
         writer.append(make_attempt(1, 0, session=other))
@@ -88,7 +85,7 @@ def test_baselines_go_with_the_last_attempt_of_their_session(path: Path) -> None
     assert check(path) == []
 
 
-def test_a_damaged_store_keeps_the_baselines_that_can_be_read(path: Path, tmp_path: Path) -> None:
+def test_a_damaged_store_keeps_the_baselines_that_can_be_read(path, tmp_path):
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE baselines SET layout = 'x' WHERE id = 1")
     connection.close()

@@ -1,19 +1,16 @@
 """Whatever happened to a store, every command says so, and what is recovered and lost is counted right."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from ckprof.cli.main import main
 from ckprof.errors import ExitCode
-from ckprof.store.attempt import Attempt, Mark
+from ckprof.store.attempt import Mark
 from ckprof.store.errors import StoreError
 from ckprof.store.maintenance import LOST_TEXT, check, recover
 from ckprof.store.query import SharedKey
@@ -29,11 +26,11 @@ assert len(MADE) == COUNT
 
 
 @pytest.fixture(scope="session")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sound(tmp_path_factory):
     return make_sound(tmp_path_factory.mktemp("sound"))
 
 
-def make_sound(folder: Path) -> Path:
+def make_sound(folder):
     """Return a folder with a store, and one as a killed writer leaves it."""
     with StoreWriter(folder / "plain.db") as writer:
         writer.append_many(MADE)
@@ -45,7 +42,7 @@ def make_sound(folder: Path) -> Path:
     return folder
 
 
-def damaged(sound: Path, folder: Path, seed: int) -> Path:
+def damaged(sound, folder, seed):
     """Return a copy of a store that was damaged."""
     path = folder / "damaged.db"
     name = "log.db" if kind_of(seed) == "log" else "plain.db"
@@ -56,7 +53,7 @@ def damaged(sound: Path, folder: Path, seed: int) -> Path:
     return path
 
 
-def with_its_texts(attempt: Attempt, original: Attempt) -> Attempt:
+def with_its_texts(attempt, original):
     """Put the original's texts where an attempt says that they are lost."""
     if attempt.reason == LOST_TEXT:
         attempt = replace(attempt, reason=original.reason)
@@ -70,7 +67,7 @@ def with_its_texts(attempt: Attempt, original: Attempt) -> Attempt:
     return attempt
 
 
-def judge(path: Path, target: Path) -> str:
+def judge(path, target):
     """Recover a store, and compare what it says with the rows of the sound one by key and content."""
     try:
         result = recover(path, target)
@@ -102,7 +99,7 @@ def judge(path: Path, target: Path) -> str:
     return "exact"
 
 
-def use(path: Path, folder: Path, *, full: bool) -> None:
+def use(path, folder, *, full):
     """Have every command that reads or writes stores use it: none ends in any way but a documented one."""
     shared = SharedKey(
         **{name: getattr(MADE[0].key, name) for name in ("operation", "device", "toolchain", "method")},
@@ -116,7 +113,7 @@ def use(path: Path, folder: Path, *, full: bool) -> None:
         store.devices(), store.sessions(), store.problems(), store.best(), len(store)
         store.to_dicts()
     prune = ("results", "prune", path, "--status", "run_error", "--direction", "fwd")
-    commands: list[tuple[object, ...]] = [
+    commands = [
         ("results", "show", path),
         ("results", "check", path),
         prune,
@@ -138,12 +135,12 @@ def use(path: Path, folder: Path, *, full: bool) -> None:
         assert code in (ExitCode.OK, ExitCode.FAILED, ExitCode.INPUT), command
 
 
-def test_commands_name_table_row_and_column(sound: Path, capfd, tmp_path: Path) -> None:
+def test_commands_name_table_row_and_column(sound, capfd, tmp_path):
     path = tmp_path / "some.db"
     shutil.copy(sound / "plain.db", path)
     connection = sqlite3.connect(path, isolation_level=None)
 
-    def told(*words: object, code: ExitCode = ExitCode.INPUT) -> str:
+    def told(*words, code=ExitCode.INPUT):
         capfd.readouterr()
         assert main([*map(str, words), str(path)]) == code
         return "".join(capfd.readouterr())
@@ -164,9 +161,7 @@ def test_commands_name_table_row_and_column(sound: Path, capfd, tmp_path: Path) 
 @pytest.mark.parametrize(
     "statement", ["UPDATE texts SET body = 'stdre1' WHERE id = ?", "DELETE FROM texts WHERE id = ?"]
 )
-def test_attempts_outlive_texts_that_only_people_read(
-    sound: Path, capfd, tmp_path: Path, statement: str
-) -> None:
+def test_attempts_outlive_texts_that_only_people_read(sound, capfd, tmp_path, statement):
     path = tmp_path / "some.db"
     shutil.copy(sound / "plain.db", path)
     connection = sqlite3.connect(path, isolation_level=None)
@@ -184,7 +179,7 @@ def test_attempts_outlive_texts_that_only_people_read(
     assert "attempt 1: saved without a text (table texts, row " in err
 
 
-def test_marks_decide_over_times_and_are_no_texts_for_people(sound: Path, tmp_path: Path) -> None:
+def test_marks_decide_over_times_and_are_no_texts_for_people(sound, tmp_path):
     """Without its marks a time that does not count would count."""
     with StoreWriter(tmp_path / "some.db") as writer:
         writer.append(replace(MADE[0], marks=(Mark.SLOW_DEVICE,), reason="too slow"))
@@ -196,7 +191,7 @@ def test_marks_decide_over_times_and_are_no_texts_for_people(sound: Path, tmp_pa
     assert (result.saved, result.lost, result.texts_lost) == (1, 1, 0)
 
 
-def test_a_view_without_end_in_the_place_of_a_table_is_not_read(sound: Path, tmp_path: Path) -> None:
+def test_a_view_without_end_in_the_place_of_a_table_is_not_read(sound, tmp_path):
     path = tmp_path / "some.db"
     shutil.copy(sound / "plain.db", path)
     (statement,) = (one for one in SCHEMA if "RECURSIVE" in one)
@@ -208,7 +203,7 @@ def test_a_view_without_end_in_the_place_of_a_table_is_not_read(sound: Path, tmp
         recover(path, tmp_path / "new.db")
 
 
-def test_what_was_written_wrong_is_found(tmp_path: Path) -> None:
+def test_what_was_written_wrong_is_found(tmp_path):
     """Figures that do not agree with their samples have sound digests: their writer was wrong."""
     timing = MADE[0].measurement
     assert timing is not None
@@ -231,7 +226,7 @@ _THOROUGH = 10
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_damaged_stores(sound: Path, tmp_path: Path, seed: int) -> None:
+def test_damaged_stores(sound, tmp_path, seed):
     path = damaged(sound, tmp_path, seed)
     judge(path, tmp_path / "new.db")
     use(path, tmp_path, full=False)
@@ -244,7 +239,7 @@ def test_damaged_stores(sound: Path, tmp_path: Path, seed: int) -> None:
         for first in range(0, 200, 10)
     ],
 )
-def test_two_hundred_damaged_stores(sound: Path, tmp_path: Path, first: int) -> None:
+def test_two_hundred_damaged_stores(sound, tmp_path, first):
     with StoreWriter(tmp_path / "more.db") as writer:
         writer.append(replace(MADE[0], sequence=9_999))
     assert main(["results", "export", str(tmp_path / "more.db"), "-o", str(tmp_path / "more.ndjson")]) == 0

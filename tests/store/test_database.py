@@ -1,7 +1,5 @@
 """Where a store may lie, and which files are opened as one."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Every error of a store says what to do."""
 
-from __future__ import annotations
-
 import sqlite3
 
 import pytest

@@ -1,7 +1,5 @@
 """Export formats: what goes out comes in again as far as the format can say it, and bad files are named."""
 
-from __future__ import annotations
-
 import csv
 from collections import Counter
 from dataclasses import replace

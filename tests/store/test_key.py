@@ -1,7 +1,5 @@
 """What makes another measurement, and what does not."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import asdict, fields, replace

@@ -1,7 +1,5 @@
 """A writer that is killed at any moment loses at most the outcome that it was adding."""
 
-from __future__ import annotations
-
 import random
 import signal
 import sqlite3
@@ -40,7 +38,7 @@ with writer(Path(sys.argv[2])) as out:
 _ROOT = Path(__file__).parents[2]
 
 
-def run_and_kill(path: Path, number: int, kind: str, delay_s: float) -> int:
+def run_and_kill(path, number, kind, delay_s):
     """Kill a writer some time after it has opened the store; return the last outcome it reported.
 
     The first one gets to report an outcome, however busy the machine is.
@@ -58,7 +56,7 @@ def run_and_kill(path: Path, number: int, kind: str, delay_s: float) -> int:
     return said[-1] if said else -1
 
 
-def check_kills(path: Path, kills: int, kind: str) -> None:
+def check_kills(path, kills, kind):
     chance = random.Random(f"{kind} {kills}")
     said = {f"{n:032x}": run_and_kill(path, n, kind, chance.uniform(0, 0.03)) for n in range(kills)}
     store = path
@@ -70,7 +68,7 @@ def check_kills(path: Path, kills: int, kind: str) -> None:
     connection = sqlite3.connect(store)
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     connection.close()
-    found: dict[str, list[int]] = {uid: [] for uid in said}
+    found = {uid: [] for uid in said}
     with Store(store) as reader:
         for attempt in reader:
             found[attempt.session.uid].append(attempt.sequence)

@@ -1,7 +1,5 @@
 """Checking, recovering and pruning."""
 
-from __future__ import annotations
-
 import random
 import sqlite3
 

@@ -1,7 +1,5 @@
 """Parts of keys come back as they were, each stored once, and damaged ones are named."""
 
-from __future__ import annotations
-
 import sqlite3
 from dataclasses import replace
 

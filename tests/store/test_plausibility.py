@@ -1,10 +1,7 @@
 """Rounds that cannot have been: found by table, row and column, and never where they can."""
 
-from __future__ import annotations
-
 import sqlite3
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -19,13 +16,13 @@ from tests.measured import SESSION, Made, attempts, later
 MADE = list(attempts(Made(problems=2, instances=4, rounds=3)))
 
 
-def stored(path: Path, made: list) -> Path:
+def stored(path, made):
     with StoreWriter(path) as writer:
         writer.append_many(made)
     return path
 
 
-def changed(path: Path, *statements: str) -> list[str]:
+def changed(path, *statements):
     """Change a store as a writer that is wrong would have written it: every digest is that of its row."""
     connection = sqlite3.connect(path, isolation_level=None)
     for statement in statements:
@@ -57,7 +54,7 @@ def changed(path: Path, *statements: str) -> list[str]:
         ),
     ],
 )
-def test_rounds_in_another_order_are_named(tmp_path: Path, statement: str, findings: list[str]) -> None:
+def test_rounds_in_another_order_are_named(tmp_path, statement, findings):
     path = stored(tmp_path / "some.db", MADE)
     assert not check(path)
     found = changed(path, statement)
@@ -65,7 +62,7 @@ def test_rounds_in_another_order_are_named(tmp_path: Path, statement: str, findi
         assert any(text.startswith(expected) for text in found), found
 
 
-def test_readers_of_whole_stores_refuse_what_cannot_have_been(tmp_path: Path) -> None:
+def test_readers_of_whole_stores_refuse_what_cannot_have_been(tmp_path):
     """Reports and comparisons look at the rounds, and every reader at the figures of what it reads."""
     path = stored(tmp_path / "some.db", MADE)
     changed(path, "UPDATE attempts SET round = 1 WHERE id = 6")
@@ -78,14 +75,14 @@ def test_readers_of_whole_stores_refuse_what_cannot_have_been(tmp_path: Path) ->
             list(store)
 
 
-def test_an_attempt_that_stands_twice_is_named(tmp_path: Path) -> None:
+def test_an_attempt_that_stands_twice_is_named(tmp_path):
     twice = replace(MADE[-1], sequence=len(MADE) + 7)
     path = stored(tmp_path / "some.db", [*MADE, twice])
     (found,) = check(path)
     assert found.startswith(f"table attempts, row {len(MADE) + 1}, column round: is the same as attempt")
 
 
-def test_samples_that_are_no_times_are_named(tmp_path: Path) -> None:
+def test_samples_that_are_no_times_are_named(tmp_path):
     timing = MADE[0].measurement
     assert timing is not None
     samples = (timing.time_ms, -1.0, timing.time_ms)
@@ -95,7 +92,7 @@ def test_samples_that_are_no_times_are_named(tmp_path: Path) -> None:
     ]
 
 
-def sound() -> dict[str, list]:
+def sound():
     """Stores whose rounds look odd and are not."""
     repeated = [replace(one, sequence=len(MADE) + one.sequence, conditions=again(one)) for one in MADE]
     card = replace(SESSION, environment={**SESSION.environment, "card": {"id": "host:0"}})
@@ -116,11 +113,11 @@ def again(attempt):
 
 
 @pytest.mark.parametrize("name", sound())
-def test_what_can_have_been_is_sound(tmp_path: Path, name: str) -> None:
+def test_what_can_have_been_is_sound(tmp_path, name):
     assert check(stored(tmp_path / "some.db", sound()[name])) == []
 
 
-def test_a_pruned_store_is_sound(tmp_path: Path) -> None:
+def test_a_pruned_store_is_sound(tmp_path):
     path = stored(tmp_path / "some.db", MADE)
     prune(path, StoreQuery(instance=MADE[0].key.kernel.instance), dry_run=False)
     assert check(path) == []

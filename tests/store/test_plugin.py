@@ -1,7 +1,5 @@
 """The formats that ship with ckprof."""
 
-from __future__ import annotations
-
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 from ckprof.store import PLUGIN_MODULES, plugin

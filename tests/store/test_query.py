@@ -1,7 +1,5 @@
 """What is asked of a store."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime, timezone
 

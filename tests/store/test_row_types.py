@@ -1,7 +1,5 @@
 """What rows may hold, and the digest of each."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import sqlite3

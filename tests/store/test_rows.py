@@ -1,7 +1,5 @@
 """Raw samples are compressed without loss, and attempts sum up to what a plain calculation gives."""
 
-from __future__ import annotations
-
 import random
 import sqlite3
 from dataclasses import replace

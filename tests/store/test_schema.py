@@ -1,7 +1,5 @@
 """The tables of a store: versions, counts, and what was done to the tables by hand."""
 
-from __future__ import annotations
-
 import sqlite3
 import zlib
 from collections import Counter

@@ -1,7 +1,5 @@
 """Shards hold what was appended, and merging them is idempotent."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

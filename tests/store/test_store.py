@@ -1,7 +1,5 @@
 """What goes into a store comes out of it, and its figures agree with a plain calculation."""
 
-from __future__ import annotations
-
 import sqlite3
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What is added to a store is on the disk when that returns, and its figures are those of its attempts."""
 
-from __future__ import annotations
-
 import sqlite3
 from dataclasses import replace
 
@@ -17,7 +15,7 @@ from ckprof.store.writer import StoreWriter
 from tests.store.samples import attempts, check_summaries, fill, make_attempt
 
 
-def integrity(path) -> str:
+def integrity(path):
     connection = sqlite3.connect(path)
     try:
         return connection.execute("PRAGMA integrity_check").fetchone()[0]
@@ -29,7 +27,7 @@ def integrity(path) -> str:
 @given(added=st.lists(attempts(), max_size=12))
 def test_attempts_come_back_as_they_were_added(tmp_path_factory, added):
     path = tmp_path_factory.mktemp("store") / "results.db"
-    first: dict[tuple[str, int], object] = {}
+    first = {}
     with StoreWriter(path) as writer:
         for attempt in added:
             identity = (attempt.session.uid, attempt.sequence)

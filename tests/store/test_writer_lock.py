@@ -1,7 +1,5 @@
 """One process writes a store; the others wait or are told who writes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A bench with simulated kernels, for sweeps without a compiler."""
 
-from __future__ import annotations
-
 import math
 import random
 

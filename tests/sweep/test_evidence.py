@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -31,8 +30,6 @@ from tests.store.samples import make_attempt, make_problem, make_session
 
 if TYPE_CHECKING:
     from ckprof.plugin.protocols import Target
-    from ckprof.store.attempt import Session
-    from ckprof.store.key import DeviceKey
 
 DEVICE = make_attempt(0).key.device
 #: knows nothing of its devices
@@ -40,32 +37,30 @@ TARGET = cast("Target", SimpleNamespace(theoretical_roofs=lambda arch, device: (
 rates = st.floats(1e-3, 1e9) | st.just(math.inf)
 
 
-def roof(
-    gflops: float, gbytes: float, *, kind: RoofKind = RoofKind.MEASURED, dtype: DataType | None = None
-) -> Roof:
+def roof(gflops, gbytes, *, kind=RoofKind.MEASURED, dtype=None):
     return Roof(kind=kind, gflops=gflops, gbytes_per_s=gbytes, dtype=dtype)
 
 
 @given(rates, rates, st.sampled_from(RoofKind), st.sampled_from([None, *DataType]))
-def test_what_is_kept_is_read(gflops: float, gbytes: float, kind: RoofKind, dtype: DataType | None) -> None:
+def test_what_is_kept_is_read(gflops, gbytes, kind, dtype):
     one = roof(gflops, gbytes, kind=kind, dtype=dtype)
     expected = None if min(gflops, gbytes) == math.inf else one
     assert Roof.from_plain(one.as_plain()) == expected
 
 
 @pytest.mark.parametrize("wrong", [{}, {"kind": "guessed", "gflops": 1, "gbytes_per_s": 1}, {"gflops": "x"}])
-def test_what_is_no_roof_is_left_out(wrong: dict[str, object]) -> None:
+def test_what_is_no_roof_is_left_out(wrong):
     assert Roof.from_plain(wrong) is None
 
 
-def test_what_is_measured() -> None:
+def test_what_is_measured():
     seen = {None: 2e11, DataType.FP32: 5e12, DataType.FP16: 0.0}
     found = device_roofs(TARGET, "", 0, lambda dtype: seen[dtype], [DataType.FP32, DataType.FP16])
     assert found == (roof(5000, 200, dtype=DataType.FP32), roof(math.inf, 200, dtype=DataType.FP16))
     assert device_roofs(TARGET, "", 0, lambda dtype: 0.0, list(DataType)) == ()
 
 
-def test_roofs_are_those_of_their_device() -> None:
+def test_roofs_are_those_of_their_device():
     kept = roof_evidence(DEVICE, [roof(5, 7)])
     session = replace(make_session(1), environment=kept)
     assert kept_roofs(session, DEVICE) == (roof(5, 7),)
@@ -74,12 +69,12 @@ def test_roofs_are_those_of_their_device() -> None:
     assert roof_evidence(DEVICE, []) == {}
 
 
-def kept_layers(*cases: ProblemCase) -> Session:
+def kept_layers(*cases):
     return replace(make_session(1), environment=layer_evidence(cases))
 
 
-def test_canaries_are_those_of_an_object_on_a_device(tmp_path: Path) -> None:
-    def digest(device: DeviceKey, code: str) -> str:
+def test_canaries_are_those_of_an_object_on_a_device(tmp_path):
+    def digest(device, code):
         canary = tmp_path / "canaries.so"
         canary.write_text(code)
         kept = canary_evidence(device, canary)
@@ -94,7 +89,7 @@ def test_canaries_are_those_of_an_object_on_a_device(tmp_path: Path) -> None:
     assert digest(DEVICE, "two") != first
 
 
-def test_layers_are_kept_only_where_a_source_says_anything() -> None:
+def test_layers_are_kept_only_where_a_source_says_anything():
     plain, named = ProblemCase(problem=make_problem(5)), ProblemCase(problem=make_problem(6), name="conv1")
     assert layer_evidence([plain]) == {}
     often = replace(plain, count=3, dtype=DataType.FP16)
@@ -108,7 +103,7 @@ def test_layers_are_kept_only_where_a_source_says_anything() -> None:
     assert not Layers([make_session(1)]) and Layers([kept_layers(named)])
 
 
-def test_a_problem_has_all_its_names_and_its_counts_together() -> None:
+def test_a_problem_has_all_its_names_and_its_counts_together():
     problem = make_problem(5)
     cases = [
         ProblemCase(problem=problem, name="a", network="one", count=2),
@@ -126,10 +121,10 @@ def test_a_problem_has_all_its_names_and_its_counts_together() -> None:
     assert layers.of(make_problem(6), "fwd", "fp16", "nhwgc") is None
 
 
-def test_what_a_later_session_says_of_a_network_counts() -> None:
+def test_what_a_later_session_says_of_a_network_counts():
     problem = make_problem(5)
 
-    def session(network: str, count: int) -> Session:
+    def session(network, count):
         return kept_layers(
             ProblemCase(problem=problem, name=f"{network}{count}", network=network, count=count)
         )
@@ -153,6 +148,6 @@ class LayerKey(NamedTuple):
 
 
 @pytest.mark.parametrize("kept", [None, "x", {"problem": 1}, [3, "y", {}], [{"problem": 5, "name": "a"}]])
-def test_layers_that_another_version_wrote_are_left_out(kept: object) -> None:
+def test_layers_that_another_version_wrote_are_left_out(kept):
     session = replace(make_session(1), environment={LAYERS: kept})
     assert Layers([session]).of(make_problem(5), "fwd", "fp16", "nhwgc") is None

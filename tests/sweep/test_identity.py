@@ -1,7 +1,5 @@
 """Keys name the device that computes, whatever architecture its kernels were made for."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Each pass is a worker process that goes once over all problems, and the store knows which measured what."""
 
-from __future__ import annotations
-
 import random
 from argparse import Namespace
 from collections import Counter, defaultdict
@@ -152,7 +150,7 @@ def test_what_cannot_be_ranked_takes_no_further_pass(tmp_path):
         assert Counter(one.status for one in store) == {Status.RUN_ERROR: 2}
 
 
-def test_a_sweep_has_no_more_passes_than_rounds() -> None:
+def test_a_sweep_has_no_more_passes_than_rounds():
     assert chosen(Namespace(passes=8, max_rounds=12), RoundOptions).least_passes == 8
     assert chosen(Namespace(passes=20), RoundOptions).least_passes == 10
     chosen(Namespace(passes=8, max_rounds=12), RoundRunOptions)

@@ -1,7 +1,5 @@
 """What a store leaves to do: which attempts count, what need not run again, and how rounds are dealt."""
 
-from __future__ import annotations
-
 import gc
 from dataclasses import replace
 

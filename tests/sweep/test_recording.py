@@ -1,7 +1,5 @@
 """What of a measurement is stored, how it is marked, and what a run with a store leaves."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Sweeps over simulated kernels: everything is stored, nothing twice, and the same call goes on."""
 
-from __future__ import annotations
-
 import random
 import signal
 import subprocess
@@ -268,10 +266,10 @@ with StoreWriter(Path(sys.argv[2])) as writer:
 """
 
 
-def check_killed_sweeps(path: Path, kills: int) -> None:
+def check_killed_sweeps(path, kills):
     """Kill the same sweep again and again, start it anew on a new store whenever it is done."""
     chance = random.Random(kills)
-    said: dict[tuple[Path, str], int] = {}
+    said = {}
     store = path
     for number in range(kills):
         command = [sys.executable, "-c", _CHILD, str(Path(__file__).parents[2]), str(store), str(number)]
@@ -286,10 +284,10 @@ def check_killed_sweeps(path: Path, kills: int) -> None:
         said[store, make_session(number).uid] = lines[-1] if lines else -1
         if child.returncode == 0:
             store = path.with_name(f"results{number}.db")
-    found: dict[tuple[Path, str], list[int]] = {key: [] for key in said}
+    found = {key: [] for key in said}
     for database in {database for database, _ in said}:
         assert check(database) == []
-        visits: Counter[object] = Counter()
+        visits = Counter()
         with Store(database) as reader:
             for one in reader:
                 found[database, one.session.uid].append(one.sequence)

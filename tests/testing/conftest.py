@@ -1,7 +1,5 @@
 """The example package, and lists to try objects on."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path

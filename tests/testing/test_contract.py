@@ -1,7 +1,5 @@
 """What becomes of a check: passed, failed, or not possible on this machine."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.errors import CkprofError, InputError, PluginError, ToolchainError

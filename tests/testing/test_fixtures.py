@@ -1,7 +1,5 @@
 """The fixtures of plugin authors, on the example package."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.model.outcome import Status

@@ -1,7 +1,5 @@
 """What is tried with lists: objects that keep their contracts, and what is said of others."""
 
-from __future__ import annotations
-
 import itertools
 from types import SimpleNamespace
 

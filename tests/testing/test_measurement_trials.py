@@ -1,7 +1,5 @@
 """What is tried with measurements: objects that keep their contracts, and what is said of others."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every kind of object is tried, and a fault of each is found."""
 
-from __future__ import annotations
-
 import importlib
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """What plugin authors test with, tried on the example package and on plugins that are wrong."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.cli.main import main

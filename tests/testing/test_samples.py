@@ -1,7 +1,5 @@
 """Instances of lists, on which objects are tried."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.errors import ExitCode

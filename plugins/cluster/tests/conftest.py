@@ -1,5 +1,3 @@
 """Commands are called as processes, as in the tests of whole commands."""
 
-from __future__ import annotations
-
 from tests.e2e.conftest import ckprof  # noqa: F401

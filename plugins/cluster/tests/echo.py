@@ -1,7 +1,5 @@
 """The least that a worker can run."""
 
-from __future__ import annotations
-
 import os
 
 

@@ -7,7 +7,7 @@ import os
 import random
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -223,7 +223,7 @@ class ThreadSession:
     def slots(self, pool):
         return len(self.runners) if pool is Pool.RUN else 0
 
-    def submit(self, pool, payload) -> Future:
+    def submit(self, pool, payload):
         assert pool is Pool.RUN
         return self._threads.submit(self._serve, payload)
 

@@ -1,7 +1,5 @@
 """Units are handed out until nothing is left, whatever happens to those who have them."""
 
-from __future__ import annotations
-
 import re
 import threading
 import time

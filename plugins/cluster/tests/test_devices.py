@@ -1,7 +1,5 @@
 """A device is quarantined when it is slower than its peers by more than its noise, twice in a row."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

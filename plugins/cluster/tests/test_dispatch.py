@@ -1,7 +1,5 @@
 """Kernels that hang, on workers that are processes: each costs its time-out once, and nobody else waits."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

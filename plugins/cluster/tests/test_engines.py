@@ -1,7 +1,5 @@
 """Engines of plugins are found by their id, and what is none is reported."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Engines that misbehave, and plugins that do in the workers of one: what was measured before is not lost."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from concurrent.futures import Future

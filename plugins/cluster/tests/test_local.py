@@ -1,7 +1,5 @@
 """Workers of this machine: each in a process, replaced when it is lost; kill -9 loses and doubles nothing."""
 
-from __future__ import annotations
-
 import errno
 import os
 import random

@@ -1,7 +1,5 @@
 """Partitioned merging: the same store as one process makes, whatever is lost or killed meanwhile."""
 
-from __future__ import annotations
-
 import random
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Shards grow into the store: line by line, in turns, and never twice."""
 
-from __future__ import annotations
-
 import random
 import time
 from concurrent.futures import ThreadPoolExecutor

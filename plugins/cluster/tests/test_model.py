@@ -1,7 +1,5 @@
 """The model of a cluster hands out by the rules of the coordinator, and loses nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Objects travel from one cache to another as a whole, or not at all."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

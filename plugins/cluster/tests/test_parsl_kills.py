@@ -48,7 +48,7 @@ class Figures:
     gone_s: list[float] = field(default_factory=list)
     went_on_s: list[float] = field(default_factory=list)
 
-    def lines(self) -> list[str]:
+    def lines(self):
         named = (
             ("the command ends after", self.ended_s),
             ("all its processes are gone after", self.gone_s),
@@ -64,7 +64,7 @@ class Figures:
 class Sweeps:
     """Calls one sweep again and again."""
 
-    def __init__(self, folder: Path, conf: Path) -> None:
+    def __init__(self, folder, conf):
         self.folder, self.conf = folder, conf
         self.store = folder / "r.db"
         self.figures = Figures()
@@ -72,7 +72,7 @@ class Sweeps:
         sizes = range(8, 20)
         (folder / "p.txt").write_text("".join(f"2 1 1 16 16 3 3 {n} {n} 1 1 1 1 1 1 1 1\n" for n in sizes))
 
-    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+    def start(self, *arguments):
         with (self.folder / "err.txt").open("wb") as errors:
             return subprocess.Popen(
                 [
@@ -87,19 +87,19 @@ class Sweeps:
                 start_new_session=True,
             )
 
-    def outcomes(self) -> set[tuple[str, int]]:
+    def outcomes(self):
         """Return what the store has."""
         if not self.store.exists():
             return set()
         with Store(self.store) as store:
             return {(one.session.uid, one.sequence) for one in store}
 
-    def written(self) -> int:
+    def written(self):
         """Return how many bytes of outcomes workers have written down."""
         shards = (self.folder / "r.db.sweep" / "shards").glob("*.ndjson")
         return sum(shard.stat().st_size for shard in shards)
 
-    def goes_on(self, child: subprocess.Popen[bytes], before: int) -> float:
+    def goes_on(self, child, before):
         """Wait until a worker stores an outcome; return after how many seconds."""
         started = time.monotonic()
         # more than the heads of new shards
@@ -110,7 +110,7 @@ class Sweeps:
             time.sleep(0.05)
         return time.monotonic() - started
 
-    def relatives(self) -> list[psutil.Process]:
+    def relatives(self):
         """Return all processes that belong to calls, wherever they have gone."""
         found = []
         for process in psutil.process_iter():
@@ -122,7 +122,7 @@ class Sweeps:
                 continue
         return found
 
-    def end(self, child: subprocess.Popen[bytes], number: signal.Signals, *, group: bool) -> None:
+    def end(self, child, number, *, group):
         """End a call with a signal, and wait until nothing of it is left."""
         relatives = self.relatives()
         sent = time.monotonic()
@@ -139,9 +139,9 @@ class Sweeps:
         assert left == []
 
 
-def _end_again_and_again(sweeps: Sweeps, kills: int, chance: random.Random) -> set[tuple[str, int]]:
+def _end_again_and_again(sweeps, kills, chance):
     """Start and end a sweep some times; return what is stored at last."""
-    known: set[tuple[str, int]] = set()
+    known = set()
     for number in range(kills):
         end, group = ENDS[number % len(ENDS)]
         before = sweeps.written()
@@ -161,7 +161,7 @@ def _end_again_and_again(sweeps: Sweeps, kills: int, chance: random.Random) -> s
     return known
 
 
-def kill_sweeps(folder: Path, conf: Path, kills: int) -> None:
+def kill_sweeps(folder, conf, kills):
     """Let calls go on where those before were ended, at random moments."""
     chance = random.Random(kills)
     sweeps = Sweeps(folder, conf)
@@ -172,7 +172,7 @@ def kill_sweeps(folder: Path, conf: Path, kills: int) -> None:
     finally:
         for line in sweeps.figures.lines():
             print(line)
-    lines: dict[bytes, int] = {}
+    lines = {}
     for shard in (folder / "r.db.sweep" / "shards").glob("*.ndjson"):
         for line in shard.read_bytes().splitlines(keepends=True)[1:]:
             if line.startswith(b'{"attempt"') and line.endswith(b"\n"):
@@ -187,9 +187,9 @@ def kill_sweeps(folder: Path, conf: Path, kills: int) -> None:
     print(f"{kills} ends, {len(attempts)} outcomes, none is lost or stored twice, no process is left")
 
 
-def test_sixty_kills_and_signals_lose_and_leave_nothing(tmp_path: Path, short_list: Path) -> None:
+def test_sixty_kills_and_signals_lose_and_leave_nothing(tmp_path, short_list):
     kill_sweeps(tmp_path, short_list, kills=60)
 
 
-def test_some_kills_and_signals_lose_and_leave_nothing(tmp_path: Path, short_list: Path) -> None:
+def test_some_kills_and_signals_lose_and_leave_nothing(tmp_path, short_list):
     kill_sweeps(tmp_path, short_list, kills=len(ENDS) + 1)

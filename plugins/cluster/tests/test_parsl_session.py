@@ -1,7 +1,5 @@
 """A running Parsl on this machine: who may talk to it, and what ends it."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import pickle
@@ -46,7 +44,7 @@ print("closed", flush=True)
 class Sweep:
     """A process with a running Parsl."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         (folder / "c.toml").write_text("[pools.run]\nprovider = 'local'\ngpus = 1\n")
         self.process = subprocess.Popen(
             [sys.executable, "-c", _SWEEP],
@@ -60,10 +58,10 @@ class Sweep:
             start_new_session=True,
         )
         #: processes that belong to it, wherever they have gone
-        self.others: list[psutil.Process] = []
+        self.others = []
         self._folder = folder
 
-    def ask(self, text: str) -> str:
+    def ask(self, text):
         """Have a worker answer."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -77,14 +75,14 @@ class Sweep:
         ]
         return answer
 
-    def _is_ours(self, process: psutil.Process) -> bool:
+    def _is_ours(self, process):
         try:
             words = (process.cwd(), *process.cmdline(), *process.environ().values())
             return str(self._folder) in " ".join(words)
         except psutil.Error:
             return False
 
-    def wait_until_all_are_gone(self) -> None:
+    def wait_until_all_are_gone(self):
         """Wait for the end of everything; the test's own time limit says how long."""
         self.process.communicate()
         psutil.wait_procs(self.others, timeout=120)
@@ -106,14 +104,14 @@ def sweep(tmp_path):
 class Bomb:
     """Leaves a file where it is unpickled."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         self.path = path
 
     def __reduce__(self):
         return Path.touch, (self.path,)
 
 
-def listening(processes) -> set[int]:
+def listening(processes):
     ports = set()
     for process in processes:
         try:
@@ -124,11 +122,11 @@ def listening(processes) -> set[int]:
     return ports
 
 
-def greeted(context, kind, address: str, message: bytes) -> set[int]:
+def greeted(context, kind, address, message):
     """Connect without keys and send a message; return what became of it until the other side refuses."""
     import zmq
 
-    seen: set[int] = set()
+    seen = set()
     with context.socket(kind) as stranger:
         stranger.linger = 0
         with stranger.get_monitor_socket() as events:

@@ -1,7 +1,5 @@
 """Pieces of shards."""
 
-from __future__ import annotations
-
 import json
 
 from ckprof.store.shard import BadLine, attempt_line, header_line, read_lines

@@ -1,7 +1,5 @@
 """Kernels are sharded among the workers of a build pool; what they cannot compile is left over."""
 
-from __future__ import annotations
-
 from concurrent.futures import Future
 from functools import partial
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """What failed comes first, then what says how long things take, then what has the most to come after it."""
 
-from __future__ import annotations
-
 import math
 import random
 from functools import partial

@@ -1,7 +1,5 @@
 """The settings of engines: what is wrong is reported with its line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

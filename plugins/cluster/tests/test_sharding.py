@@ -1,7 +1,5 @@
 """Which problems are divided, into which parts, and what of them is measured by one device in the end."""
 
-from __future__ import annotations
-
 import math
 import random
 from functools import partial

@@ -2,8 +2,6 @@
 
 # ruff: noqa: F811 - fixtures are parameters
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -22,7 +20,7 @@ from tests.shared_folders import (  # noqa: F401 - fixtures
     shared,
 )
 
-PLACES: dict[str, Place] = {
+PLACES = {
     "folder of a sweep": ("place.sweep", lambda shared: SweepFolder.beside(shared / "place").make()),
     "shared folder of a sweep": (
         SweepFolder.below(Path("/"), Path("/r.db")).root.name,

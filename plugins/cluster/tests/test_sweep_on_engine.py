@@ -1,7 +1,5 @@
 """Sweeps on several workers, as a user runs them: with real kernels on the CPU."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os
@@ -9,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +17,6 @@ from ckprof.store.maintenance import check
 from ckprof.store.store import Store
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.operations.gemm.problem import GemmProblem, MultiDProblem, StridedBatchProblem
-from tests.called import Ckprof
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
@@ -28,12 +24,12 @@ PROBLEMS = ("2 1 1 16 16 3 3 10 10 1 1 1 1 1 1 1 1", "2 1 1 16 16 1 1 12 12 1 1 
 QUICK = ("--round-time", "0.02", "--min-rounds", "2", "--max-rounds", "2")
 
 
-def command(short_list: Path, *arguments: str) -> list[str]:
+def command(short_list, *arguments):
     lines = [part for problem in PROBLEMS for part in ("--problem", problem)]
     return ["sweep", "fwd", "--conf", str(short_list), *lines, "--store", "r.db", *QUICK, *arguments]
 
 
-def test_two_workers_share_the_problems(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
+def test_two_workers_share_the_problems(ckprof, short_list, tmp_path):
     first = ckprof(*command(short_list, "--devices", "0,1", "--tag", "two"))
     assert first.code == ExitCode.OK, first.err
     assert "done: 2 of 2 rankings are finished" in first.out
@@ -43,7 +39,7 @@ def test_two_workers_share_the_problems(ckprof: Ckprof, short_list: Path, tmp_pa
         assert {one.tags for one in store.sessions()} == {("two",)}
     assert len({one.key for one in attempts}) == 8
     assert all(one.session.device_id.split(":")[1] in ("0", "1") for one in attempts)
-    devices: dict[object, set[str]] = {}
+    devices = {}
     for one in attempts:
         devices.setdefault(one.key.problem, set()).add(one.session.device_id)
     assert all(len(found) == 1 for found in devices.values())
@@ -56,14 +52,14 @@ def test_two_workers_share_the_problems(ckprof: Ckprof, short_list: Path, tmp_pa
     assert "tasks: 0 problems for 2 devices; builds on this machine, 4 kernels" in planned.out
 
 
-def test_wrong_settings(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
+def test_wrong_settings(ckprof, short_list, tmp_path):
     (tmp_path / "c.toml").write_text('engine = "parsl"\n\n[pools.run]\ngpus = 2\nnode = 1\n')
     wrong = ckprof(*command(short_list, "--cluster", "c.toml"))
     wrong.fails_with(ExitCode.INPUT, "c.toml:5: pools.run.node: unknown key 'node'")
     assert not (tmp_path / "r.db").exists()
 
 
-def stored(path: Path) -> int:
+def stored(path):
     """Return how many attempts a store has that a sweep may be about to make."""
     try:
         with Store(path) as store:
@@ -74,9 +70,7 @@ def stored(path: Path) -> int:
 
 
 @pytest.mark.slow
-def test_an_interrupted_sweep_merges_its_shards_and_goes_on(
-    ckprof: Ckprof, short_list: Path, tmp_path: Path
-) -> None:
+def test_an_interrupted_sweep_merges_its_shards_and_goes_on(ckprof, short_list, tmp_path):
     long = command(short_list, "--devices", "0,1", "--exhaustive")
     long[long.index("--max-rounds") + 1] = "200"
     with subprocess.Popen(
@@ -116,7 +110,7 @@ environment = ["export CKPROF_CACHE_DIR={build}"]
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(importlib.util.find_spec("parsl") is None, reason="Parsl is not installed")
 @pytest.mark.parametrize("shared", [False, True])
-def test_parsl_builds_and_measures(ckprof: Ckprof, short_list: Path, tmp_path: Path, shared: bool) -> None:
+def test_parsl_builds_and_measures(ckprof, short_list, tmp_path, shared):
     text = _CLUSTER.format(run=tmp_path / "run", build=tmp_path / "build")
     if shared:
         text += f'\n[transport]\nkind = "folder"\npath = "{tmp_path / "shared"}"\n'
@@ -141,7 +135,7 @@ _PRODUCT = {
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(importlib.util.find_spec("parsl") is None, reason="Parsl is not installed")
-def test_parsl_measures_products(ckprof: Ckprof, tmp_path: Path) -> None:
+def test_parsl_measures_products(ckprof, tmp_path):
     """Problems of every kind reach the workers and come back: plain, with gaps, with D tensors, batches."""
     combined = {"elementwise_op": "MultiDAdd", "num_d_tensors": 1}
     head = {"variant": "gemm", "ndim_spatial": 0, "layout": "rcr", "datatype": "fp32"}

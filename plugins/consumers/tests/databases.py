@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import random
 import sqlite3
-from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 from ckprof_plugins.consumers._old_ck.kernels import KernelIndex, OldKernel
 from ckprof_plugins.consumers._old_ck.support import support
 from ckprof_plugins.consumers.audit import kernel_lists
-from ckprof_plugins.consumers.records import KernelList
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 LETTERS = {"fwd": "F", "bwd_data": "B", "bwd_weight": "W"}
@@ -25,13 +20,13 @@ ALGORITHMS = {"F": "Fwd", "B": "BwdData", "W": "BwdWeights"}
 
 
 @cache
-def shipped() -> tuple[KernelList, ...]:
+def shipped():
     """The shipped lists that these databases are made of."""
     return kernel_lists([f"{folder}/profiler" for folder in ("forward", "backward_data", "backward_weight")])
 
 
 @cache
-def index() -> KernelIndex:
+def index():
     """The kernels of these lists."""
     return KernelIndex(shipped())
 
@@ -49,31 +44,31 @@ class Tuned:
     time: str = "0.125"
 
     @property
-    def ndim(self) -> int:
+    def ndim(self):
         return len(self.problem.filter)
 
     @property
-    def solver(self) -> str:
+    def solver(self):
         return f"ConvHipImplicitGemm{'3D' if self.ndim == 3 else ''}Group{WAYS[self.letter]}Xdlops"
 
     @property
-    def layout(self) -> str:
+    def layout(self):
         inner = "DHW"[3 - self.ndim :]
         return f"N{inner}C" if self.channels_last else f"NC{inner}"
 
     @property
-    def algorithm(self) -> str:
+    def algorithm(self):
         return f"miopenConvolution{ALGORITHMS[self.letter]}AlgoImplicitGEMM"
 
-    def sides(self) -> tuple[tuple[int, tuple[int, ...]], tuple[int, tuple[int, ...]]]:
+    def sides(self):
         """(channels, lengths) of what keys call in and out."""
         p = self.problem
         x, y = (p.groups * p.in_channels, p.input), (p.groups * p.out_channels, p.output)
         return (x, y) if self.letter == "F" else (y, x)
 
-    def find_key(self, **changes: Any) -> str:
+    def find_key(self, **changes):
         p, (first, second) = self.problem, self.sides()
-        parts: dict[str, Any] = {
+        parts = {
             "in_channels": first[0],
             "in": "-".join(map(str, first[1])),
             "filter": "x".join(map(str, p.filter)),
@@ -92,10 +87,10 @@ class Tuned:
         groups = parts.pop("groups", f"_g{p.groups}" if p.groups > 1 else "")
         return "-".join(str(part) for part in parts.values()) + groups
 
-    def columns(self) -> dict[str, Any]:
+    def columns(self):
         p, (first, second) = self.problem, self.sides()
 
-        def hwd(values: tuple[int, ...], missing: int) -> list[int]:
+        def hwd(values, missing):
             return [values[-2], values[-1], values[0] if self.ndim == 3 else missing]
 
         names = "in fil pad conv_stride dilation".split()
@@ -125,16 +120,16 @@ class Tuned:
             "direction": self.letter,
         }
 
-    def perf_key(self, **changes: Any) -> str:
+    def perf_key(self, **changes):
         return "x".join(str(value) for value in {**self.columns(), **changes}.values())
 
     @property
-    def value(self) -> str:
+    def value(self):
         name = self.kernel.names[0]
         return name if self.letter == "F" else f"{name}+{self.splits}"
 
     @property
-    def workspace(self) -> int:
+    def workspace(self):
         p, size = self.problem, SIZES[self.dtype]
         counts = [p.batch * channels for channels in (p.groups * p.in_channels, p.groups * p.out_channels)]
         for position, lengths in enumerate((p.input, p.output)):
@@ -149,18 +144,18 @@ class Tuned:
             return sums
         return sum((one + 255) // 256 * 256 for one in (*(size * count for count in (*counts, weight)), sums))
 
-    def perf_row(self, **changes: Any) -> str:
+    def perf_row(self, **changes):
         return f"{self.perf_key(**changes)}={self.solver}:{self.value}"
 
-    def find_entry(self, **changes: Any) -> str:
+    def find_entry(self, **changes):
         values = {"time": self.time, "workspace": self.workspace, "algorithm": self.algorithm, **changes}
         return f"{self.solver}:{','.join(str(value) for value in values.values())}"
 
-    def find_row(self, **changes: Any) -> str:
+    def find_row(self, **changes):
         return f"{self.find_key(**changes)}={self.find_entry()}"
 
 
-def tuned(draw: random.Random, letter: str = "", ndim: int = 0, groups: int = 0) -> Tuned:
+def tuned(draw, letter="", ndim=0, groups=0):
     """Draw a problem with a kernel that supports it, and whose name no other kernel has."""
     while True:
         direction = draw.choice([id_ for id_, one in LETTERS.items() if letter in ("", one)])
@@ -192,12 +187,12 @@ def tuned(draw: random.Random, letter: str = "", ndim: int = 0, groups: int = 0)
             return Tuned(problem, LETTERS[direction], dtype, kernel, splits, draw.random() < 0.7)
 
 
-def changed(one: Tuned, **changes: Any) -> Tuned:
+def changed(one, **changes):
     """The same with something else in its problem."""
     return replace(one, problem=replace(one.problem, **changes))
 
 
-def sqlite_database(path: Path, rows: Sequence[tuple[dict[str, Any], str, str]]) -> None:
+def sqlite_database(path, rows):
     """Write a performance database in SQLite's format: of each row the key, solver and parameters."""
     columns = list(rows[0][0])
     texts = columns[-3:]

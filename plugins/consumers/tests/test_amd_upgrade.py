@@ -5,8 +5,6 @@ ckprof_plugins.targets.hip.fetch``)
 and those of November in ``$CK_BUILDER_ROOT`` (``... fetch 2025-11``).
 """
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -22,7 +20,7 @@ CONF = "backward_weight/profiler/nhwgc_fp16"
 INSTANCE = "47"
 
 
-def has_level(root: str, of_november: bool) -> bool:
+def has_level(root, of_november):
     kernels = Path(root, "include/ck_tile/ops/grouped_convolution")
     kernels = kernels if kernels.is_dir() else Path(root, "ck_tile/ops/grouped_convolution")
     return kernels.is_dir() and Path(root, "library").is_dir() is of_november

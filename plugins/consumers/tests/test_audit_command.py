@@ -1,7 +1,5 @@
 """``ckprof audit``, ``identify``, ``export`` and ``import``: formats, exit codes, what goes where."""
 
-from __future__ import annotations
-
 import json
 import random
 from xml.etree import ElementTree

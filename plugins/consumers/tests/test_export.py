@@ -1,7 +1,5 @@
 """Winners of a store for programs: what is written is found by their lookups and passes the audit."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import closing

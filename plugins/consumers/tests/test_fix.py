@@ -1,7 +1,5 @@
 """``audit --fix``: a clean file is sound, and every row that would be used is used as before."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

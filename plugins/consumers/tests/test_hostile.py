@@ -1,7 +1,5 @@
 """Consumers of plugins that misbehave: every member by itself, and what commands say of it."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof_plugins.consumers.records import FileAudit

@@ -1,7 +1,5 @@
 """Times of databases become measurements with their origin, which are ranked on request alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.errors import InputError, UsageError

@@ -1,7 +1,5 @@
 """Lines of any log: what stands in them is found, in time that grows with their length alone."""
 
-from __future__ import annotations
-
 import random
 import time
 

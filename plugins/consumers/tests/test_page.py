@@ -1,7 +1,5 @@
 """The page describes every member of consumers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

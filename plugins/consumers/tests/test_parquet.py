@@ -1,7 +1,5 @@
 """Parquet: columns for queries, and the complete record."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

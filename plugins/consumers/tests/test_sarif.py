@@ -1,7 +1,5 @@
 """SARIF: what code hosts read."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """T4: what its schema requires, and files of other tuners."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What an upgrade changes: of two small libraries, and of builds that are made up."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from importlib.util import find_spec

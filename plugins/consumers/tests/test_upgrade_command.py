@@ -1,7 +1,5 @@
 """``ckprof upgrade``: exit codes, what wrong calls say, and files of results."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

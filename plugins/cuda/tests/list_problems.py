@@ -4,12 +4,9 @@ Drawn at random and chosen greedily by the answers of the host model, once: ``go
 was chosen, and whoever has a device needs no host compiler for it.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,17 +17,9 @@ from ckprof.measure.support import random_queries
 from ckprof.measure.worker.messages import SupportQuery
 from ckprof.model.problem_case import ProblemCase
 from ckprof.paths import conf_root
-from ckprof.plugin.protocols import Operation
 from ckprof.problems.problem_file import render_problems
 from ckprof.profiler import Profiler
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from ckprof.kernels.choose import Selection
 
 GOLDEN = "list_problems"
 #: has everything that instances of the lists ask for, such as direct loads into local memory
@@ -54,18 +43,18 @@ _GROUPS = (1, 1, 1, 2, 3, 8, 16, 24, 32, 64)
 _SPLITS = (1, 1, 2, 3, 4)
 
 
-def shipped_lists() -> list[str]:
+def shipped_lists():
     """Return the names of the lists of tests, as ``--conf`` takes them."""
     root = Path(conf_root())
     return sorted(str(path.relative_to(root).with_suffix("")) for path in root.glob("*/tests/*.conf"))
 
 
-def golden_name(conf: str) -> str:
+def golden_name(conf):
     """Return the golden file of a list."""
     return f"{GOLDEN}/{conf.replace('/', '-')}.json"
 
 
-def choose(conf: str) -> tuple[str, list[str]]:
+def choose(conf):
     """Choose problems for a list.
 
     :returns: the text of a problem file, and the names of kernels that support none of all problems drawn.
@@ -102,16 +91,16 @@ def choose(conf: str) -> tuple[str, list[str]]:
     return render_problems(problems, "json", (), f"chosen for the instances of {conf}")[0], lost
 
 
-def _small(selection: Selection, operation: Operation) -> list[SupportQuery]:
+def _small(selection, operation):
     return random_queries(SMALL_DRAWS, selection.candidates[0].instance.ndim, _SEED, operation)
 
 
-def _own(selection: Selection) -> list[SupportQuery]:
+def _own(selection):
     """Return larger problems, with many groups, and the kernels' own ones in other sizes."""
     draw = random.Random(_SEED)
     ndim = selection.candidates[0].instance.ndim
     usual = _usual(ndim)
-    found: list[SupportQuery] = []
+    found = []
     while len(found) < OWN_DRAWS:
         kernel = draw.choice(selection.candidates)
         try:
@@ -124,7 +113,7 @@ def _own(selection: Selection) -> list[SupportQuery]:
     return found
 
 
-def _usual(ndim: int) -> ConvProblem:
+def _usual(ndim):
     ones = (1,) * ndim
     return ConvProblem(
         groups=1,
@@ -140,7 +129,7 @@ def _usual(ndim: int) -> ConvProblem:
     )
 
 
-def _resized(draw: random.Random, ndim: int) -> dict[str, object]:
+def _resized(draw, ndim):
     """Return changes that leave what a kernel insists on."""
     return {
         "groups": draw.choice((8, 24, 64)),
@@ -149,7 +138,7 @@ def _resized(draw: random.Random, ndim: int) -> dict[str, object]:
     }
 
 
-def _sizes(draw: random.Random, ndim: int) -> dict[str, object]:
+def _sizes(draw, ndim):
     taps = draw.choice((1, 1, 3, 3, 5))
     pad = draw.choice((0, taps // 2))
     longest = 40 if ndim == 2 else 14
@@ -168,14 +157,14 @@ def _sizes(draw: random.Random, ndim: int) -> dict[str, object]:
     }
 
 
-def _greedy(answers: NDArray[np.bool_], queries: Sequence[SupportQuery]) -> list[int]:
+def _greedy(answers, queries):
     """Choose problems that serve most kernels that are not served often enough, awkward ones first.
 
     :param answers: kernels x problems.
     """
     awkward = np.array([1 + _awkwardness(one) / 4 for one in queries])
     missing = np.minimum(WANTED, answers.sum(axis=1))
-    chosen: list[int] = []
+    chosen = []
     while missing.any() and len(chosen) < MOST - len(_KINDS):
         # kernels without any problem so far come first
         urgent = answers & ((missing == missing.max()) & (missing > 0))[:, None]
@@ -186,7 +175,7 @@ def _greedy(answers: NDArray[np.bool_], queries: Sequence[SupportQuery]) -> list
     return list(dict.fromkeys([*chosen, *_widely_supported(answers, queries)]))
 
 
-def _widely_supported(answers: NDArray[np.bool_], queries: Sequence[SupportQuery]) -> list[int]:
+def _widely_supported(answers, queries):
     """Return the largest problem of each kind among those that most kernels support which support any."""
     supporters = answers.sum(axis=0)
     work = np.array([one.problem.flop for one in queries])
@@ -201,7 +190,7 @@ def _widely_supported(answers: NDArray[np.bool_], queries: Sequence[SupportQuery
 
 
 #: of problems that each list has one of, if any kernel supports it: by problem and splits
-_KINDS: tuple[Callable[[ConvProblem, int], bool], ...] = (
+_KINDS = (
     lambda problem, splits: splits == 1,
     lambda problem, splits: splits > 1,
     lambda problem, splits: min(problem.filter) > 1 and min(problem.left_pads) > 0,
@@ -210,12 +199,12 @@ _KINDS: tuple[Callable[[ConvProblem, int], bool], ...] = (
 )
 
 
-def _convolution(query: SupportQuery) -> ConvProblem:
+def _convolution(query):
     assert isinstance(query.problem, ConvProblem)
     return query.problem
 
 
-def _awkwardness(query: SupportQuery) -> int:
+def _awkwardness(query):
     problem = _convolution(query)
     return sum(
         (

@@ -1,9 +1,6 @@
 """The canaries of NVIDIA GPUs compile without one."""
 
-from __future__ import annotations
-
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +11,7 @@ from ckprof_plugins.cuda.recipe import canary_source
 
 
 @pytest.mark.cuda
-def test_the_canaries_compile(tmp_path: Path) -> None:
+def test_the_canaries_compile(tmp_path):
     for capability in (80, 90, 120):
         source, path = canary_source(capability), tmp_path / f"{capability}.so"
         command = [*source.compiler, str(source.files[0]), "-o", str(path), *source.flags]

@@ -1,7 +1,5 @@
 """Compile and run the C++ tests of what the CUDA model computes on the host; no GPU and no nvcc needed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -45,7 +43,7 @@ pytestmark = [
         for case in cases_of(HERE / f"{program}.cpp")
     ],
 )
-def test_cuda_model(program: str, case: str, host_model_folder: Path, host_model_objects: list[Path]) -> None:
+def test_cuda_model(program, case, host_model_folder, host_model_objects):
     """What the programs say of themselves in their first lines."""
     flags = [*STANDARD, *FLAGS, *PROGRAMS[program], f"-I{HERE.parent / 'include'}", *INCLUDES]
     inputs = [HERE / f"{program}.cpp", *host_model_objects, case_runner(host_model_folder, COMPILERS[0])]

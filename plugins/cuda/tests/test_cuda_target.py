@@ -1,13 +1,10 @@
 """The CUDA target: devices, recipes, code objects, agreement with the CPU target."""
 
-from __future__ import annotations
-
 import json
 import struct
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -27,7 +24,7 @@ CONF = Path(__file__).parents[3] / "conf"
 
 
 @pytest.fixture
-def has_nvcc() -> None:
+def has_nvcc():
     """Skip a test where there is no nvcc."""
     try:
         toolchain.find_toolchain()
@@ -36,7 +33,7 @@ def has_nvcc() -> None:
 
 
 class TestDevices:
-    def test_reads_each_device(self) -> None:
+    def test_reads_each_device(self):
         """Index, name, capability, memory and driver of every line."""
         text = "0, NVIDIA H200, 9.0, 143771, 580.1, Disabled\n1, NVIDIA A100, 8.0, 81920, 580.1, Enabled\n"
         first, second = cuda_devices.read_devices(text)
@@ -45,13 +42,13 @@ class TestDevices:
         assert (first.partition, second.partition) == ("", "MIG")
 
     @pytest.mark.parametrize("text", ["", "No devices were found\n", "0, X, [N/A], 1, 2, 3\n", "a,b,c,d,e\n"])
-    def test_leaves_other_lines_out(self, text: str) -> None:
+    def test_leaves_other_lines_out(self, text):
         """What is no device is none."""
         assert cuda_devices.read_devices(text) == ()
 
 
 class TestToolchain:
-    def test_rejects_what_is_no_nvcc(self, tmp_path: Path) -> None:
+    def test_rejects_what_is_no_nvcc(self, tmp_path):
         """A program that answers something else."""
         fake = tmp_path / "nvcc"
         fake.write_text("#!/bin/sh\necho something else\n")
@@ -59,7 +56,7 @@ class TestToolchain:
         with pytest.raises(ToolchainError, match="does not print the version"):
             toolchain.probe(fake)
 
-    def test_rejects_old_versions(self, tmp_path: Path) -> None:
+    def test_rejects_old_versions(self, tmp_path):
         """The message says what is needed."""
         fake = tmp_path / "nvcc"
         fake.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 11.8, V11.8.89'\n")
@@ -67,7 +64,7 @@ class TestToolchain:
         with pytest.raises(ToolchainError, match=r"11\.8 is too old, 12\.4 is needed"):
             toolchain.probe(fake)
 
-    def test_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_says_what_to_install(self, monkeypatch):
         """Where there is no nvcc at all."""
         monkeypatch.setattr(toolchain, "candidates", lambda: iter(()))
         with pytest.raises(ToolchainError, match=r"pip install 'ckprof\[cuda\]'"):
@@ -75,21 +72,21 @@ class TestToolchain:
         missing = [finding for finding in toolchain.findings() if finding.topic == "nvcc"]
         assert [finding.state for finding in missing] == [FindingState.MISSING]
 
-    def test_named_compiler_must_exist(self) -> None:
+    def test_named_compiler_must_exist(self):
         """``--compiler`` with a name that is none."""
         with pytest.raises(ToolchainError, match="not found"):
             toolchain.find_toolchain("no-such-nvcc")
 
 
 class TestRecipe:
-    def test_support_checks_need_no_nvcc(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_support_checks_need_no_nvcc(self, monkeypatch):
         """Conditions and instance strings are compiled by the host's compiler."""
         monkeypatch.setattr(toolchain, "candidates", lambda: iter(()))
         recipe = CudaTarget().recipe(BuildRequest(arch="gfx942", purpose=Purpose.SUPPORT_CHECK))
         assert recipe.target == "cuda"
         assert recipe.include_dirs[0] == cuda_recipe.INCLUDE_DIR
 
-    def test_unknown_devices_are_usage_errors(self) -> None:
+    def test_unknown_devices_are_usage_errors(self):
         """The modelled device must be one of the host model's."""
         with pytest.raises(UsageError, match="gfx9999"):
             CudaTarget().recipe(BuildRequest(arch="gfx9999"))
@@ -100,9 +97,7 @@ class TestRecipe:
     @pytest.mark.parametrize(
         ("capability", "code", "engine_w"), [(90, "sm_90a", 1), (80, "sm_80", 0), (100, "sm_100", 0)]
     )
-    def test_compiles_for_the_device(
-        self, capability: int, code: str, engine_w: int, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_compiles_for_the_device(self, capability, code, engine_w, monkeypatch):
         """Engine W is for one capability alone."""
         device = cuda_devices.CudaDevice(index=0, name="X", capability=capability, memory_mib=1, driver="1")
         monkeypatch.setattr(cuda_recipe, "devices", lambda: (device,))
@@ -113,7 +108,7 @@ class TestRecipe:
         assert not recipe.cannot_run
 
     @pytest.mark.usefixtures("has_nvcc")
-    def test_without_a_device_nothing_runs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_without_a_device_nothing_runs(self, monkeypatch):
         """Building and inspecting remain possible."""
         monkeypatch.setattr(cuda_recipe, "devices", lambda: ())
         assert "no NVIDIA GPU" in CudaTarget().recipe(BuildRequest(arch="gfx942")).cannot_run
@@ -122,10 +117,10 @@ class TestRecipe:
         assert "-cubin" in inspected.kernel_flags
 
     @pytest.mark.usefixtures("has_nvcc")
-    def test_libraries_have_the_sources_of_their_operation(self) -> None:
+    def test_libraries_have_the_sources_of_their_operation(self):
         """Kernels of groups of few channels take long to compile; without an operation all are there."""
 
-        def sources(operation: str) -> set[str]:
+        def sources(operation):
             request = BuildRequest(arch="gfx942", operation=operation)
             return {path.name for path in CudaTarget().recipe(request).support_sources}
 
@@ -138,7 +133,7 @@ class TestRecipe:
 
 
 class TestMachineCode:
-    def test_counts_opcodes(self) -> None:
+    def test_counts_opcodes(self):
         """Predicates and modifiers do not hide an opcode; widths are bits of a lane."""
         text = (
             "\t\tFunction : first\n"
@@ -177,19 +172,17 @@ class TestMachineCode:
             (16, 1024, 0, 90, 2, "waves"),
         ],
     )
-    def test_resident_blocks(
-        self, registers: int, lanes: int, shared: int, capability: int, blocks: int, limit: str
-    ) -> None:
+    def test_resident_blocks(self, registers, lanes, shared, capability, blocks, limit):
         """Registers, shared memory and warps bound them; warps are spread over four schedulers."""
         found = machine_code.occupancy(registers, lanes, shared, capability)
         assert (found.workgroups_per_cu, found.limited_by) == (blocks, limit)
         assert found.waves_per_simd == blocks * lanes // 32 // 4
 
-    def test_a_file_names_its_capability(self) -> None:
+    def test_a_file_names_its_capability(self):
         """As nvcc 13.0 writes it for sm_90a."""
         assert machine_code._capability(0x6005A04) == 90
 
-    def test_tools_of_packages_are_found(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_tools_of_packages_are_found(self, tmp_path, monkeypatch):
         """Also without an nvcc beside them."""
         tool = tmp_path / "nvidia" / "cu13" / "bin" / "cuobjdump"
         tool.parent.mkdir(parents=True)
@@ -204,7 +197,7 @@ class TestMachineCode:
         assert toolchain.find_tool("cuobjdump") == tool
         assert toolchain.find_tool("nvdisasm") is None
 
-    def test_reads_attributes(self) -> None:
+    def test_reads_attributes(self):
         """Values with a length of their own, and short ones."""
         data = struct.pack("<BBHI", 4, 0x05, 4, 384) + struct.pack("<BBH", 3, 0x19, 320)
         assert dict(machine_code._attributes(data)) == {0x05: struct.pack("<I", 384), 0x19: b"\x40\x01"}
@@ -220,7 +213,7 @@ SHIPPED = sorted(
 @pytest.mark.compiler
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_answers_are_those_of_the_cpu_target(listed: str, tmp_path: Path) -> None:
+def test_answers_are_those_of_the_cpu_target(listed, tmp_path):
     """The same list, random problems and device give the same report and the same instance strings."""
     reports = []
     for target_id in ("cpu", "cuda"):
@@ -236,7 +229,7 @@ def test_answers_are_those_of_the_cpu_target(listed: str, tmp_path: Path) -> Non
     assert strings[0] == strings[1]
 
 
-def read_instance_strings(build_dir: Path) -> dict[str, str]:
+def read_instance_strings(build_dir):
     """Ask every kernel of a library for CK Builder's text."""
     library = Library.load(next(build_dir.rglob("*.so")))
     answers = {key: kernel.instance_string() for key, kernel in library.kernels.items()}
@@ -266,13 +259,13 @@ COMPILED = [
 ]
 
 
-def need_disassembler() -> None:
+def need_disassembler():
     """Skip what follows where instructions cannot be counted."""
     if toolchain.find_tool("cuobjdump") is None:
         pytest.skip("no cuobjdump: instructions cannot be counted")
 
 
-def inspected(*arguments: str, folder: Path, function: str) -> list[dict[str, Any]]:
+def inspected(*arguments, folder, function):
     """Return what is found out about the device functions whose name has a part."""
     done = ckprof_apart(
         *("inspect", *arguments, "--target", "cuda", "--format", "json", "--build-dir", folder), timeout=280
@@ -295,9 +288,7 @@ def inspected(*arguments: str, folder: Path, function: str) -> list[dict[str, An
 @pytest.mark.cuda
 @pytest.mark.usefixtures("has_nvcc")
 @pytest.mark.parametrize("direction,listed,pattern,function,product", COMPILED)
-def test_kernels_compile(
-    direction: str, listed: str, pattern: str, function: str, product: str, tmp_path: Path
-) -> None:
+def test_kernels_compile(direction, listed, pattern, function, product, tmp_path):
     """A handful of kernels of each engine becomes machine code that can be read."""
     variants = inspected(direction, "--conf", listed, "--filter", pattern, folder=tmp_path, function=function)
     need_disassembler()
@@ -324,7 +315,7 @@ OPERATIONS = [
 @pytest.mark.cuda
 @pytest.mark.usefixtures("has_nvcc")
 @pytest.mark.parametrize("listed,pattern,function", OPERATIONS)
-def test_operations_are_fused(listed: str, pattern: str, function: str, tmp_path: Path) -> None:
+def test_operations_are_fused(listed, pattern, function, tmp_path):
     """The device function that multiplies has the operation and its D tensors in its type."""
     variants = inspected(
         *("fwd", "--conf", f"forward/{listed}", "--filter", pattern), folder=tmp_path, function=function
@@ -348,7 +339,7 @@ BYTES = [
 @pytest.mark.cuda
 @pytest.mark.usefixtures("has_nvcc")
 @pytest.mark.parametrize("listed,pattern,arch", BYTES)
-def test_convolutions_of_bytes_compile(listed: str, pattern: str, arch: str, tmp_path: Path) -> None:
+def test_convolutions_of_bytes_compile(listed, pattern, arch, tmp_path):
     """Operands of 8 bits are multiplied as those of 16 that they become."""
     variants = inspected(
         *("fwd", "--conf", f"forward/{listed}", "--filter", pattern, "--arch", arch),
@@ -361,7 +352,7 @@ def test_convolutions_of_bytes_compile(listed: str, pattern: str, arch: str, tmp
 
 @pytest.mark.cuda
 @pytest.mark.usefixtures("has_nvcc")
-def test_the_folder_of_a_library_is_inspected(tmp_path: Path) -> None:
+def test_the_folder_of_a_library_is_inspected(tmp_path):
     """What a build leaves has kernels that share device code; its sources give each its own."""
     build = ("build", "fwd", "--conf", "forward/tests/nhwgc_fp16", "--instance", "0", "--target", "cuda")
 
@@ -391,7 +382,7 @@ TF32_RECORD = {
 @pytest.mark.cuda
 @pytest.mark.usefixtures("has_nvcc")
 @pytest.mark.parametrize("direction,function,product", TF32_COMPILED)
-def test_kernels_of_tf32_compile(direction: str, function: str, product: str, tmp_path: Path) -> None:
+def test_kernels_of_tf32_compile(direction, function, product, tmp_path):
     """Both engines multiply TF32; that of warpgroups forward only."""
     catalog = write_catalog(tmp_path / "tf32.json", VARIANTS[direction], [TF32_RECORD], dtype="fp32")
     variants = inspected(direction, "--conf", str(catalog), folder=tmp_path / "build", function=function)
@@ -417,9 +408,7 @@ PRODUCTS = [
 @pytest.mark.cuda
 @pytest.mark.usefixtures("has_nvcc")
 @pytest.mark.parametrize("dtype,layout,arch,function,product", PRODUCTS)
-def test_products_compile(
-    dtype: str, layout: str, arch: str, function: str, product: str, tmp_path: Path
-) -> None:
+def test_products_compile(dtype, layout, arch, function, product, tmp_path):
     """Products of matrices become machine code of the engine that their types and layouts allow."""
     depth = 16 if dtype == "fp32" else 32
     changes = {
@@ -455,7 +444,7 @@ def test_products_compile(
         ("group_weight", {"group_weight": 4, "add_partsI": 3}, 1),
     ],
 )
-def test_few_channels_compile(source: str, kernels_of: dict[str, int], blocks: int, tmp_path: Path) -> None:
+def test_few_channels_compile(source, kernels_of, blocks, tmp_path):
     """Kernels for groups of few channels keep their tiles in registers."""
     recipe = cuda_recipe.recipe(BuildRequest(arch="gfx942", purpose=Purpose.INSPECT))
     code = tmp_path / f"{source}.cubin"
@@ -489,7 +478,7 @@ def test_few_channels_compile(source: str, kernels_of: dict[str, int], blocks: i
 @pytest.mark.cuda
 @SLOW
 @pytest.mark.usefixtures("has_nvcc")
-def test_patches_compile(tmp_path: Path) -> None:
+def test_patches_compile(tmp_path):
     """Tiles of 64 columns have two more kernels of engine W, whose pipeline is no part of their code."""
     record = {**LARGE_TILE, "tile_n": 64, "pipeline": "mem"}
     path = write_catalog(tmp_path / "patches.json", "bwd_data", [record], dtype="bf16")

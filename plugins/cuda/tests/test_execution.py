@@ -1,7 +1,5 @@
 """What is said of kernels on NVIDIA GPUs, by the library that their headers make."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,12 +40,12 @@ SINGLE_CHANNELS = "a kernel for groups of one channel"
 FEW_CHANNELS = "a kernel for groups of few channels"
 
 
-def test_the_table_of_pipelines_is_whole() -> None:
+def test_the_table_of_pipelines_is_whole():
     table = (HEADERS / "pipeline_plan.hpp").read_text(encoding="utf-8")
     assert all(f'{{"{pipeline.properties.enumerator}", ' in table for pipeline in GemmPipeline)
 
 
-def test_engines_of_shipped_lists() -> None:
+def test_engines_of_shipped_lists():
     """Each engine has as many kernels of a list as its rules give it."""
     profiler = ckprof.Profiler()
     expected = {
@@ -78,7 +76,7 @@ def test_engines_of_shipped_lists() -> None:
     assert engines == expected
 
 
-def told(name: str, direction: str = "fwd", dtype: str = "bf16", **further: str) -> KernelTraits:
+def told(name, direction="fwd", dtype="bf16", **further):
     fields, traits = fields_of_name(name), traits_of_name(name)
     assert fields is not None
     assert traits is not None
@@ -86,7 +84,7 @@ def told(name: str, direction: str = "fwd", dtype: str = "bf16", **further: str)
     return executed(TimedKernel(direction=direction, dtype=dtype, fields=fields, traits=traits))
 
 
-def test_runs_are_taken_in_chunks_by_engine_w_alone() -> None:
+def test_runs_are_taken_in_chunks_by_engine_w_alone():
     hopper = told("compv3_intrawave_128x64x32_2x2x1_32x32x16_v8_8_8")
     assert hopper.chunks == RunChunks(axis=RunAxis.REDUCTION, size=64, least=16, short_k=32)
     assert (hopper.tile, hopper.reduction) == ((128, 64, 64), Reduction.ATOMIC)
@@ -102,7 +100,7 @@ def test_runs_are_taken_in_chunks_by_engine_w_alone() -> None:
     assert told(single, direction="bwd_data", dtype="fp32", compute_type="tf32").chunks is None
 
 
-def test_sides_are_exchanged_where_only_columns_fit_engine_w() -> None:
+def test_sides_are_exchanged_where_only_columns_fit_engine_w():
     name = "mem_intrawave_96x128x64_1x2x1_32x32x16_v8_8_8"
     assert (told(name).tile, told(name).lds_stages, told(name).workgroups_per_unit) == ((96, 128, 64), 7, 1)
     assert told(name).labels == told(name, direction="bwd_data").labels == ("engine W", "shared")
@@ -112,13 +110,13 @@ def test_sides_are_exchanged_where_only_columns_fit_engine_w() -> None:
     assert told("mem_intrawave_96x96x64_1x1x1_32x32x16_v8_8_8").labels[0] == "engine M"
 
 
-def test_what_is_not_a_matrix_product_stays_what_it_is() -> None:
+def test_what_is_not_a_matrix_product_stays_what_it_is():
     window = KernelTraits(tile=(8, 8, 2), schedule=Schedule.WINDOW)
     assert executed(TimedKernel(direction="fwd", dtype="bf16", fields={}, traits=window)) == window
     assert offers(CudaTarget(), Target.executed)
 
 
-def test_fields_of_names() -> None:
+def test_fields_of_names():
     fields = fields_of_name("mem_interwave_16x32x64_1x2x1_16x16x32_v8_8_4_gm4_dsb")
     assert fields is not None
     assert (fields["tile_n"], fields["wave_grid_n"], fields["mma_tile_k"]) == (32, 2, 32)
@@ -134,14 +132,14 @@ def test_fields_of_names() -> None:
     assert fields_of_name("latency") is None
 
 
-def kernel(direction: str, dtype: str = "bf16", tile: int = 64, **fields: object) -> TimedKernel:
+def kernel(direction, dtype="bf16", tile=64, **fields):
     traits = KernelTraits(tile=(tile, tile, 64), schedule=Schedule.TILES, reduction=Reduction.ATOMIC)
     return TimedKernel(
         direction=direction, dtype=dtype, fields={"gemm_pipeline": "mem", **fields}, traits=traits
     )
 
 
-def test_instances_decide_as_well() -> None:
+def test_instances_decide_as_well():
     assert substitute(kernel("bwd_weight"), PROBLEM) == FEW_CHANNELS
     assert substitute(kernel("bwd_weight", tile=128), PROBLEM) == ""
     assert substitute(kernel("bwd_weight", "fp32"), PROBLEM) == ""
@@ -155,7 +153,7 @@ def test_instances_decide_as_well() -> None:
     assert substitute(kernel("fwd"), DEEP) == ""
 
 
-def test_limits_of_kernels_for_some_problems() -> None:
+def test_limits_of_kernels_for_some_problems():
     for direction, strides, filter_size, groups, text in (
         ("fwd", (1, 1), (7, 7), 384, SINGLE_CHANNELS),
         ("fwd", (1, 1), (7, 8), 384, ""),
@@ -177,7 +175,7 @@ def test_limits_of_kernels_for_some_problems() -> None:
     assert substitute(weight, replace(PROBLEM, input=(56, 700))) == ""
 
 
-def test_a_compiler_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_compiler_that_fails_is_named(monkeypatch, tmp_path):
     source = tmp_path / "execution.cpp"
     source.write_text("#error broken")
     monkeypatch.setattr(execution, "_SOURCE", source)
@@ -185,7 +183,7 @@ def test_a_compiler_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, tmp_pat
         execution._library.__wrapped__()
 
 
-def test_each_problem_is_said_to_be_computed_by_what_computes_it() -> None:
+def test_each_problem_is_said_to_be_computed_by_what_computes_it():
     query = InstanceQuery(conf="backward_weight/tests/nhwgc_bf16.conf", directions="bwd_weight")
     chosen = choose_instances(ckprof.Profiler(), query).candidates
     small = tuple(one.index for one in chosen if max(one.instance.tile.m, one.instance.tile.n) <= 64)

@@ -1,20 +1,16 @@
 """Batched matrix products and those with D tensors: what the engines lack of them."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 
-from tests.called import Ckprof
 from tests.e2e.test_gemm_variants import catalog
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 
 @pytest.mark.slow
-def test_the_cuda_target_says_what_its_engines_lack(ckprof_process: Ckprof, tmp_path: Path) -> None:
+def test_the_cuda_target_says_what_its_engines_lack(ckprof_process, tmp_path):
     """The answers are computed by the host: no device is needed."""
     called = ckprof_process(
         "check-support", "gemm", "--target", "cuda", "--conf", catalog(tmp_path, "rcr", "fp16"),

@@ -1,9 +1,5 @@
 """The rule set ``hopper``: valid on every architecture, with a kernel for each kind of problem."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 import ckprof
@@ -15,7 +11,7 @@ from ckprof_plugins.cuda.hopper import HopperRuleSet
 DIRECTIONS = ("fwd", "bwd_data", "bwd_weight")
 
 
-def entries(arch: str, *directions: str, dtype: DataType = DataType.BF16):
+def entries(arch, *directions, dtype=DataType.BF16):
     request = RuleSetRequest(
         arch=find_architecture(arch),
         directions=directions,
@@ -27,14 +23,14 @@ def entries(arch: str, *directions: str, dtype: DataType = DataType.BF16):
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_any_channels_are_served(direction: str) -> None:
+def test_any_channels_are_served(direction):
     """Some kernel of each direction accesses single elements, and some the widest vectors."""
     vectors = {entry.instance.vector_sizes for entry in entries("gfx942", direction)}
     assert {(1, 1, 1), (8, 8, 8)} <= vectors
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_some_kernels_see_a_stride_as_channels(direction: str) -> None:
+def test_some_kernels_see_a_stride_as_channels(direction):
     """They take the place of no other kernel: the same tiles are there without."""
     found = {entry.instance for entry in entries("gfx942", direction)}
     folding = {instance for instance in found if instance.fold_stride}
@@ -43,13 +39,13 @@ def test_some_kernels_see_a_stride_as_channels(direction: str) -> None:
     assert {(one.tile, one.gemm_pipeline) for one in folding} <= plain
 
 
-def test_numbers_are_those_of_places() -> None:
+def test_numbers_are_those_of_places():
     found = entries("gfx942", *DIRECTIONS, "gemm")
     assert [entry.instance.id for entry in found] == list(range(len(found)))
     assert len({entry.instance for entry in found}) == len(found)
 
 
-def test_weight_gradients_of_odd_channels_can_be_split() -> None:
+def test_weight_gradients_of_odd_channels_can_be_split():
     """A result of single 16-bit elements is not added up in memory: that takes a workspace."""
     pipelines = {
         entry.instance.pipeline
@@ -59,7 +55,7 @@ def test_weight_gradients_of_odd_channels_can_be_split() -> None:
     assert pipelines == {"implicit_gemm", "two_stage"}
 
 
-def test_tiles_fit_into_local_memory() -> None:
+def test_tiles_fit_into_local_memory():
     lds = find_architecture("gfx942").lds_bytes
     for entry in entries("gfx942", *DIRECTIONS, dtype=DataType.FP32):
         tile = entry.instance.tile
@@ -67,7 +63,7 @@ def test_tiles_fit_into_local_memory() -> None:
         assert (tile.m + tile.n) * tile.k * 4 * buffers <= lds
 
 
-def test_products_pad_and_do_not_impose_vectors_but_single_ones() -> None:
+def test_products_pad_and_do_not_impose_vectors_but_single_ones():
     products = [entry.instance for entry in entries("gfx942", "gemm")]
     assert products
     assert all(instance.pads == (True, True, True) for instance in products)
@@ -75,7 +71,7 @@ def test_products_pad_and_do_not_impose_vectors_but_single_ones() -> None:
 
 
 @pytest.mark.parametrize("suffix", [".conf", ".json"])
-def test_lists_and_catalogs_keep_strides_as_channels(suffix: str, tmp_path: Path) -> None:
+def test_lists_and_catalogs_keep_strides_as_channels(suffix, tmp_path):
     profiler = ckprof.Profiler()
     query = ckprof.InstanceQuery(
         rule_set="hopper", directions="bwd_weight", arch="gfx942", ndims=(2,), dtypes=(DataType.BF16,)

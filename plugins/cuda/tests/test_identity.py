@@ -1,7 +1,5 @@
 """What measurements on an NVIDIA GPU are filed under, and what its data sheet says that it reaches."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.model.device import DeviceIdentity
@@ -25,18 +23,18 @@ PART = CudaDevice(
 
 
 @pytest.fixture
-def nvidia(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+def nvidia(monkeypatch):
     monkeypatch.setattr(cuda, "devices", lambda: (H200, PART))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     return monkeypatch
 
 
-def test_the_target_has_both_abilities() -> None:
+def test_the_target_has_both_abilities():
     assert offers(CudaTarget(), Target.device_identity)
     assert offers(CudaTarget(), Target.theoretical_roofs)
 
 
-def test_an_nvidia_gpu(nvidia: pytest.MonkeyPatch) -> None:
+def test_an_nvidia_gpu(nvidia):
     assert cuda.device_identity(0) == DeviceIdentity(
         model="NVIDIA H200", compute_units=132, memory_bytes=143771 * 2**20, driver="580", clock="event"
     )
@@ -48,7 +46,7 @@ def test_an_nvidia_gpu(nvidia: pytest.MonkeyPatch) -> None:
     assert cuda.device_identity(-1) is None
 
 
-def test_variables_reorder_nvidia_gpus(nvidia: pytest.MonkeyPatch) -> None:
+def test_variables_reorder_nvidia_gpus(nvidia):
     nvidia.setenv("CUDA_VISIBLE_DEVICES", "1,0")
     found = cuda.device_identity(1)
     assert found is not None and found.model == "NVIDIA H200"
@@ -56,7 +54,7 @@ def test_variables_reorder_nvidia_gpus(nvidia: pytest.MonkeyPatch) -> None:
     assert cuda.device_identity(0) is None
 
 
-def test_the_roofs_of_a_data_sheet(nvidia: pytest.MonkeyPatch) -> None:
+def test_the_roofs_of_a_data_sheet(nvidia):
     roofs = {one.dtype: one for one in cuda.theoretical_roofs(0)}
     assert set(roofs) == {DataType.FP32, DataType.FP16, DataType.BF16}
     # 4 tensor cores per multiprocessor, 512 multiply-adds each and cycle, at 1830 MHz

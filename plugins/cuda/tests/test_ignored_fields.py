@@ -1,7 +1,5 @@
 """Instances that differ only in what has no meaning on NVIDIA GPUs."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import fields as fields_of

@@ -1,7 +1,5 @@
 """The chosen problems of the shipped lists: each instance supports some of them, by the host model."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -14,12 +12,12 @@ pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 QUICK = "backward_weight/tests/nhwgc_fp32_streamk"
 
 
-def _params() -> list[object]:
+def _params():
     return [conf if conf == QUICK else pytest.param(conf, marks=pytest.mark.slow) for conf in shipped_lists()]
 
 
 @pytest.mark.parametrize("conf", _params())
-def test_each_instance_supports_some_of_the_chosen_problems(conf: str, golden) -> None:
+def test_each_instance_supports_some_of_the_chosen_problems(conf, golden):
     text, lost = choose(conf)
     assert lost == []
     assert 1 <= len(json.loads(text)["problems"]) <= MOST

@@ -1,7 +1,5 @@
 """What is read through NVML, from a module that stands in for it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -22,44 +20,44 @@ class FakeNvml(ModuleType):
 
     NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_TEMPERATURE_GPU = 1, 2, 0
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__("pynvml")
         self.started = 0
         self.reasons = 0x4
-        self.processes: list[int] = []
+        self.processes = []
         self.violations = {0: 5_000_000, 1: 0}
-        self.unsupported: set[str] = set()
+        self.unsupported = set()
 
-    def nvmlInit(self) -> None:
+    def nvmlInit(self):
         self.started += 1
 
-    def nvmlDeviceGetHandleByIndex(self, index: int) -> str:
+    def nvmlDeviceGetHandleByIndex(self, index):
         if index > 1:
             raise NvmlError("Invalid Argument")
         return f"gpu{index}"
 
-    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:
+    def nvmlDeviceGetHandleByUUID(self, uuid):
         return uuid
 
-    def nvmlDeviceGetClockInfo(self, handle: str, kind: int) -> int:
+    def nvmlDeviceGetClockInfo(self, handle, kind):
         return self._answer("clock", {1: 1755, 2: 3201}[kind])
 
-    def nvmlDeviceGetTemperature(self, handle: str, sensor: int) -> int:
+    def nvmlDeviceGetTemperature(self, handle, sensor):
         return self._answer("temperature", 61)
 
-    def nvmlDeviceGetPowerUsage(self, handle: str) -> int:
+    def nvmlDeviceGetPowerUsage(self, handle):
         return self._answer("power", 650_500)
 
-    def nvmlDeviceGetEnforcedPowerLimit(self, handle: str) -> int:
+    def nvmlDeviceGetEnforcedPowerLimit(self, handle):
         return self._answer("limit", 700_000)
 
-    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: str) -> int:
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle):
         return self._answer("reasons", self.reasons)
 
-    def nvmlDeviceGetViolationStatus(self, handle: str, policy: int) -> SimpleNamespace:
+    def nvmlDeviceGetViolationStatus(self, handle, policy):
         return self._answer("violation", SimpleNamespace(violationTime=self.violations[policy]))
 
-    def nvmlDeviceGetComputeRunningProcesses(self, handle: str) -> list[SimpleNamespace]:
+    def nvmlDeviceGetComputeRunningProcesses(self, handle):
         return self._answer("processes", [SimpleNamespace(pid=pid) for pid in self.processes])
 
     def _answer(self, name, value):
@@ -69,14 +67,14 @@ class FakeNvml(ModuleType):
 
 
 @pytest.fixture
-def nvml(monkeypatch: pytest.MonkeyPatch) -> FakeNvml:
+def nvml(monkeypatch):
     fake = FakeNvml()
     monkeypatch.setitem(sys.modules, "pynvml", fake)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     return fake
 
 
-def test_everything_is_read(nvml: FakeNvml) -> None:
+def test_everything_is_read(nvml):
     reading = NvmlObserver().observe("cuda", 0)
     assert (reading.clock_mhz, reading.temperature_c, reading.other_processes) == (1755.0, 61.0, 0)
     assert reading.extra == {
@@ -90,7 +88,7 @@ def test_everything_is_read(nvml: FakeNvml) -> None:
     assert reading.warnings() == []
 
 
-def test_limits_are_counted_from_reading_to_reading(nvml: FakeNvml) -> None:
+def test_limits_are_counted_from_reading_to_reading(nvml):
     observer = NvmlObserver()
     observer.observe("cuda", 0)
     nvml.violations = {0: 12_500_000, 1: 0}
@@ -101,12 +99,12 @@ def test_limits_are_counted_from_reading_to_reading(nvml: FakeNvml) -> None:
     assert nvml.started == 1
 
 
-def test_a_newer_name_comes_first(nvml: FakeNvml) -> None:
+def test_a_newer_name_comes_first(nvml):
     nvml.nvmlDeviceGetCurrentClocksEventReasons = lambda handle: 0x1
     assert NvmlObserver().observe("cuda", 0).extra["throttle_reasons"] == ["idle"]
 
 
-def test_throttling_is_a_warning(nvml: FakeNvml) -> None:
+def test_throttling_is_a_warning(nvml):
     nvml.reasons = 0x4 | 0x20 | 0x80
     reading = combine([NvmlObserver().observe("cuda", 0)])
     assert reading.throttled_by == ("temperature", "power brake")
@@ -114,7 +112,7 @@ def test_throttling_is_a_warning(nvml: FakeNvml) -> None:
     assert reading.low_clock
 
 
-def test_own_processes_are_no_others(nvml: FakeNvml) -> None:
+def test_own_processes_are_no_others(nvml):
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
         nvml.processes = [child.pid, 1]
@@ -125,7 +123,7 @@ def test_own_processes_are_no_others(nvml: FakeNvml) -> None:
         child.communicate()
 
 
-def test_numbers_of_another_namespace_tell_nothing(nvml: FakeNvml) -> None:
+def test_numbers_of_another_namespace_tell_nothing(nvml):
     nvml.processes = [1]
     reading = NvmlObserver().observe("cuda", 0)
     assert reading.other_processes is None and reading.extra["processes"] == 1
@@ -134,8 +132,8 @@ def test_numbers_of_another_namespace_tell_nothing(nvml: FakeNvml) -> None:
 @pytest.mark.parametrize(
     "name", ["clock", "temperature", "power", "limit", "violation", "processes", "reasons"]
 )
-def test_what_a_device_does_not_support_is_left_out(nvml: FakeNvml, name: str) -> None:
-    def second_reading() -> dict[str, object]:
+def test_what_a_device_does_not_support_is_left_out(nvml, name):
+    def second_reading():
         observer = NvmlObserver()
         observer.observe("cuda", 0)
         reading = observer.observe("cuda", 0)
@@ -149,7 +147,7 @@ def test_what_a_device_does_not_support_is_left_out(nvml: FakeNvml, name: str) -
     assert len(left) >= len(everything) - 2
 
 
-def test_without_nvml_or_device_there_is_no_evidence(nvml: FakeNvml, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_nvml_or_device_there_is_no_evidence(nvml, monkeypatch):
     assert NvmlObserver().observe("hip", 0) is None
     assert NvmlObserver().observe("cuda", 7) is None
     monkeypatch.setitem(sys.modules, "pynvml", None)
@@ -168,6 +166,6 @@ def test_without_nvml_or_device_there_is_no_evidence(nvml: FakeNvml, monkeypatch
         ("1,none,0", 1, None),
     ],
 )
-def test_the_runtime_numbers_what_it_sees(listed: str | None, index: int, place: int | str | None) -> None:
+def test_the_runtime_numbers_what_it_sees(listed, index, place):
     environment = {} if listed is None else {"CUDA_VISIBLE_DEVICES": listed}
     assert machine_device(index, environment) == place

@@ -4,8 +4,6 @@
 lists at once. The problems are those of ``golden/list_problems``, of which each instance supports some.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -34,7 +32,7 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("conf", shipped_lists())
-def test_shipped_lists_run_verified(conf: str, tmp_path: Path) -> None:
+def test_shipped_lists_run_verified(conf, tmp_path):
     report = tmp_path / "report.json"
     done = subprocess.run(
         [
@@ -81,10 +79,10 @@ def test_shipped_lists_run_verified(conf: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def _jobs() -> int:
+def _jobs():
     """Return how many compilers one of the tests that run at once may start."""
     return max(1, available_cpus() // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
-def _conditions(outcome: dict) -> set[str]:
+def _conditions(outcome):
     return {one["condition"] for one in outcome["refusals"]}

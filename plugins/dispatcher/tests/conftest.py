@@ -1,14 +1,8 @@
 """Kernels of the lists ``tests``, and folders that are generated from them."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 import ckprof
-from ckprof.kernels.choose import Selection
 from ckprof.kernels.requests import BuildOptions
 from ckprof.paths import conf_root
 
@@ -17,10 +11,10 @@ FOLDERS = {"fwd": "forward", "bwd_data": "backward_data", "bwd_weight": "backwar
 
 
 @pytest.fixture(scope="session")
-def kernels_of() -> Callable[..., Selection]:
+def kernels_of():
     """Return a function that chooses kernels of all lists ``tests`` of a direction."""
 
-    def chosen(direction: str, *filters: str) -> Selection:
+    def chosen(direction, *filters):
         lists = tuple(sorted((conf_root() / FOLDERS[direction] / "tests").glob("*.conf")))
         query = ckprof.InstanceQuery(conf=lists, directions=direction, filters=filters)
         return ckprof.Profiler().instances(query)
@@ -29,10 +23,10 @@ def kernels_of() -> Callable[..., Selection]:
 
 
 @pytest.fixture(scope="session")
-def generate() -> Callable[..., Path]:
+def generate():
     """Return a function that writes a selection in the dispatcher's form."""
 
-    def written(selection: Selection, root: Path, **options: int) -> Path:
+    def written(selection, root, **options):
         build = BuildOptions(build_dir=root, plugin_options={"form": "dispatcher"}, **options)
         tree, rejected = ckprof.Profiler().generate(selection, build)
         assert not rejected

@@ -1,7 +1,5 @@
 """The files of the form: what is written, what is excluded, and that the dispatcher registers and runs it."""
 
-from __future__ import annotations
-
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,7 +8,6 @@ import pytest
 
 import ckprof
 from ckprof.errors import UsageError
-from ckprof.kernels.choose import Selection
 from ckprof.kernels.requests import BuildOptions
 from tests.plugins.targets.cpu.cpp_programs import COMPILERS, HERE, WARNINGS
 
@@ -61,17 +58,17 @@ int main()
 """
 
 
-def compile_and_run(root: Path, sources: list[Path], compiler: str, objects: list[Path], *flags: str) -> str:
+def compile_and_run(root, sources, compiler, objects, *flags):
     """Compile sources, each by itself, and return what the program prints."""
     includes = [f"-I{root / name}" for name in ("include", "dispatcher_model", "dispatcher")]
     made = {source: root / f"{source.stem}.{compiler}.o" for source in sources}
 
-    def call(*arguments: object) -> str:
+    def call(*arguments):
         done = subprocess.run([*map(str, arguments)], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr[:5000]
         return done.stdout
 
-    def make(source: Path) -> None:
+    def make(source):
         call(compiler, *FLAGS, *flags, *includes, f"-I{HERE}", "-c", source, "-o", made[source])
 
     with ThreadPoolExecutor(2) as pool:
@@ -81,7 +78,7 @@ def compile_and_run(root: Path, sources: list[Path], compiler: str, objects: lis
     return call(program)
 
 
-def registers_and_runs(root: Path, selection: Selection, compiler: str, objects: list[Path]) -> list[str]:
+def registers_and_runs(root, selection, compiler, objects):
     """Assert that the registry has all kernels, and return those that do not run right."""
     candidates = selection.candidates
     register = f"-DCKPROF_REGISTER=register_all_grouped_conv_{candidates[0].instance.direction}_kernels"

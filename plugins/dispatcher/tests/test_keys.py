@@ -1,7 +1,5 @@
 """Keys say what a kernel is, and no two kernels have the same one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -13,14 +13,11 @@ sample of them may do, of one kernel of each kind (:func:`one_of_each`). Outcome
 are known (:mod:`plugins.emulator.tests.run_record`).
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import time
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
 
 from ckprof import Profiler
 from ckprof.kernels.cache import ObjectCache
@@ -39,31 +36,24 @@ from plugins.emulator.tests.run_record import RAN, Outcome, Record, expressed, s
 from tests.plugins.pipelines.drawn_problems import drawn_problems, is_meant
 from tests.plugins.pipelines.level_counts import ARCH
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from ckprof.kernels.candidates import Candidate
-
 #: fields of which most that a kernel uses depends: compiled once for those that agree in them
-TILE: Final = (
+TILE = (
     *("direction", "dtype", "tile_m", "tile_n", "tile_k", "wave_grid_m", "wave_grid_n", "wave_grid_k"),
     *("mma_tile_m", "mma_tile_n", "mma_tile_k"),
 )
 #: fields that tell kinds of kernels apart, of which a sample has one each
-KIND: Final = ("direction", "elementwise_op", "dtype", "ndim", "layout", "gemm_pipeline")
+KIND = ("direction", "elementwise_op", "dtype", "ndim", "layout", "gemm_pipeline")
 #: kernels that are compiled, run and recorded together, unless one tile has more
-TOGETHER: Final = 30
+TOGETHER = 30
 #: runs of a kernel that support what was drawn, after which nothing more is drawn for it
-ENOUGH: Final = 3
+ENOUGH = 3
 #: how often problems are drawn for kernels that support few
-DRAWS: Final = 4
+DRAWS = 4
 #: numbers of splits of the reduction
-SPLITS: Final = {"bwd_weight": (1, 2, AUTO)}
+SPLITS = {"bwd_weight": (1, 2, AUTO)}
 
 
-def in_order(
-    kernels: Mapping[str, Candidate], known: Collection[str], only: str
-) -> Iterator[list[Candidate]]:
+def in_order(kernels, known, only):
     """Yield what is compiled and run together: whole tiles, since a tile's first kernel costs most of it.
 
     :param kernels: by content key.
@@ -73,7 +63,7 @@ def in_order(
     wanted = [one for one in kernels.values() if only in f"{one.source} {one.name}"]
     left = [one for one in wanted if one.instance.key not in known]
     for alike in _grouped(left, ("direction", "dtype")):
-        together: list[Candidate] = []
+        together = []
         for of_a_tile in _grouped(alike, TILE):
             if together and len(together) + len(of_a_tile) > TOGETHER:
                 yield together
@@ -82,26 +72,26 @@ def in_order(
         yield together
 
 
-def _grouped(kernels: Iterable[Candidate], fields: Sequence[str]) -> list[list[Candidate]]:
-    groups: dict[tuple[object, ...], list[Candidate]] = {}
+def _grouped(kernels, fields):
+    groups = {}
     for one in kernels:
         groups.setdefault(_values(one, fields), []).append(one)
     return list(groups.values())
 
 
-def _values(kernel: Candidate, fields: Sequence[str]) -> tuple[object, ...]:
+def _values(kernel, fields):
     values = kernel.instance.fields()
     return tuple(values.get(field) for field in fields)
 
 
-def one_of_each(kernels: Iterable[Candidate]) -> list[Candidate]:
+def one_of_each(kernels):
     """Return one kernel of each :data:`KIND`, of the tile that most kinds have."""
     kinds = _grouped(kernels, KIND)
     tiles = Counter(tile for kind in kinds for tile in {_values(one, TILE) for one in kind})
     return [max(kind, key=lambda one: tiles[_values(one, TILE)]) for kind in kinds]
 
 
-def run_some(profiler: Profiler, record: Record, kernels: Sequence[Candidate]) -> list[Outcome]:
+def run_some(profiler, record, kernels):
     """Compile kernels of one direction together, run them, and say what became of each."""
     outcomes = {one.instance.key: Outcome(one.instance.key, record.source_of(one)) for one in kernels}
     by_key = {one.instance.key: one for one in kernels}
@@ -151,7 +141,7 @@ def run_some(profiler: Profiler, record: Record, kernels: Sequence[Candidate]) -
     return list(outcomes.values())
 
 
-def main() -> None:
+def main():
     """Compile and run for as long as was asked for, or print the table."""
     parser = argparse.ArgumentParser(description="kernels of the shipped lists on the emulated AMD device")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -175,7 +165,7 @@ def main() -> None:
         run_until(asked.arch, asked.only, end, fused=asked.fused, sample=asked.sample)
 
 
-def run_until(arch: str, only: str, end: float, *, fused: bool, sample: bool) -> None:
+def run_until(arch, only, end, *, fused, sample):
     """Compile and run kernels that have no outcome yet.
 
     :param only: a part of the names of lists or kernels.
@@ -188,7 +178,7 @@ def run_until(arch: str, only: str, end: float, *, fused: bool, sample: bool) ->
     headers = recipe.include_dirs[0] / "ck_tile"
     compiled_by = {"compiler": recipe.compiler.description, "headers": digests.of(headers)}
     record = Record(arch, recipe.api_level, compiled_by)
-    kernels: dict[str, Candidate] = {}
+    kernels = {}
     found = expressed(arch, recipe.api_level, fused=fused)
     every = [one for _, _, valid in found for one in valid]
     for one in one_of_each(every) if sample else every:

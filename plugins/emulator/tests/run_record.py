@@ -11,23 +11,17 @@ import json
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
 from ckprof.kernels.candidates import check_validity
 from ckprof.kernels.keys import digest_parts
 from tests.plugins.pipelines.level_counts import shipped
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from ckprof.kernels.candidates import Candidate
-
-RECORDS: Final = Path(__file__).parent / "data" / "ran"
+RECORDS = Path(__file__).parent / "data" / "ran"
 #: a kernel that was compiled and run
-RAN: Final = ""
-_DIGEST_LENGTH: Final = 16
+RAN = ""
+_DIGEST_LENGTH = 16
 #: columns: kernels, and runs that were right and those that were not
-_COUNTED: Final = ("compiled", "failed", "ran", "right", "wrong")
+_COUNTED = ("compiled", "failed", "ran", "right", "wrong")
 
 
 @dataclass(slots=True)
@@ -55,10 +49,10 @@ class Record:
     :raises ValueError: what the file has was compiled by something else.
     """
 
-    def __init__(self, arch: str, level: str, compiled_by: Mapping[str, str] | None = None) -> None:
+    def __init__(self, arch, level, compiled_by=None):
         self.arch, self.level = arch, level
         self._path = RECORDS / f"{arch}_{level}.jsonl"
-        self.outcomes: dict[str, Outcome] = {}
+        self.outcomes = {}
         if self._path.exists():
             first, *lines = self._path.read_text().splitlines()
             if compiled_by is not None and json.loads(first) != compiled_by:
@@ -69,7 +63,7 @@ class Record:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._path.write_text(json.dumps(compiled_by) + "\n")
 
-    def add(self, outcomes: Iterable[Outcome]) -> None:
+    def add(self, outcomes):
         """Store what has become known."""
         defaults = asdict(Outcome("", ""))
         with self._path.open("a") as stream:
@@ -78,7 +72,7 @@ class Record:
                 said = {name: value for name, value in asdict(one).items() if value != defaults[name]}
                 stream.write(json.dumps(said) + "\n")
 
-    def known(self, kernels: Iterable[Candidate]) -> dict[str, Outcome]:
+    def known(self, kernels):
         """Return the outcomes of those kernels whose source is as it was then, by content key."""
         return {
             one.key: one
@@ -87,15 +81,13 @@ class Record:
             and one.source == self.source_of(kernel)
         }
 
-    def source_of(self, kernel: Candidate) -> str:
+    def source_of(self, kernel):
         """Return the digest of the source that ckprof writes for a kernel."""
         source = kernel.pipeline.render(kernel.instance, self.arch, self.level)
         return digest_parts(source.header)[:_DIGEST_LENGTH]
 
 
-def expressed(
-    arch: str, level: str, *, fused: bool = False
-) -> Iterator[tuple[str, tuple[Candidate, ...], tuple[Candidate, ...]]]:
+def expressed(arch, level, *, fused=False):
     """Yield each list: its name, its kernels, and those that the level can express.
 
     :param fused: lists with an element-wise operation, or those without.
@@ -104,7 +96,7 @@ def expressed(
         yield name, candidates, check_validity(candidates, arch, level)[0]
 
 
-def table(record: Record, *, fused: bool = False) -> list[str]:
+def table(record, *, fused=False):
     """Return the lines of the table, lists of which the level expresses nothing left out, and their sum.
 
     A kernel that several lists have counts for each of them, and once in the sum.
@@ -116,8 +108,8 @@ def table(record: Record, *, fused: bool = False) -> list[str]:
         f"| list | kernels | expressed at {record.level} | {' | '.join(_COUNTED)} |",
         "|---" * (3 + len(_COUNTED)) + "|",
     ]
-    distinct: dict[str, Candidate] = {}
-    all_known: dict[str, Outcome] = {}
+    distinct = {}
+    all_known = {}
     rows = expressed(record.arch, record.level, fused=fused)
     for name, kernels, valid in _by_operation(rows) if fused else rows:
         known = record.known(valid)
@@ -129,7 +121,7 @@ def table(record: Record, *, fused: bool = False) -> list[str]:
     return lines
 
 
-def summary() -> list[str]:
+def summary():
     """Return the lines of a table with a row for each record, kernels with and without an operation apart.
 
     Each kernel counts once. Those of which none has an outcome are left out.
@@ -150,10 +142,8 @@ def summary() -> list[str]:
     return lines
 
 
-def _by_operation(
-    lists: Iterable[tuple[str, tuple[Candidate, ...], tuple[Candidate, ...]]],
-) -> Iterator[tuple[str, tuple[Candidate, ...], tuple[Candidate, ...]]]:
-    folders: dict[str, tuple[dict[str, Candidate], dict[str, Candidate]]] = {}
+def _by_operation(lists):
+    folders = {}
     for name, *both in lists:
         folder = name.rsplit("/", 2)[0]
         for found, further in zip(folders.setdefault(folder, ({}, {})), both, strict=True):
@@ -162,7 +152,7 @@ def _by_operation(
         yield folder, tuple(kernels.values()), tuple(valid.values())
 
 
-def _row(name: str, kernels: str, known: Iterable[Outcome]) -> str:
+def _row(name, kernels, known):
     total = Counter[str]()
     for one in known:
         runs = one.right + len(one.wrong)

@@ -1,7 +1,5 @@
 """In which order the kernels of a level are run, and what is kept of their outcomes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import partial
 

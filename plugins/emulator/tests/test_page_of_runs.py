@@ -1,7 +1,5 @@
 """The tables of the page on kernels that ran are counted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Archives and objects made byte by byte, and mangled names, for the tests of their readers."""
 
-from __future__ import annotations
-
 import struct
 
 FUNCTION = "_ZN2ck16tensor_operation6device8instance"
@@ -15,19 +13,19 @@ SPACES = {
 SPECIALIZATIONS = ("Default", "Filter1x1Pad0", "Filter1x1Stride1Pad0", "OddC", "Filter3x3")
 
 
-def word(name: str) -> str:
+def word(name):
     return f"{len(name)}{name}"
 
 
-def nested(*names: str) -> str:
+def nested(*names):
     return "N" + "".join(word(name) for name in names) + "E"
 
 
-def literal(enumeration: tuple[str, ...], value: int) -> str:
+def literal(enumeration, value):
     return f"L{nested(*enumeration)}{value}E"
 
 
-def argument(text: str) -> str:
+def argument(text):
     """Mangle an argument as instance strings print it; without substitutions, which are optional to use."""
     if text.lstrip("-").isdigit():
         return f"Li{text}E"
@@ -40,7 +38,7 @@ def argument(text: str) -> str:
     return simple.get(text) or nested(*SPACES[text], text)
 
 
-def function(name: str, dimensions: int = 2, shard: tuple[int, int] | None = None) -> str:
+def function(name, dimensions=2, shard=None):
     """Return the mangled name of a function that adds instances."""
     mangled = FUNCTION + word(name)
     if shard:
@@ -50,7 +48,7 @@ def function(name: str, dimensions: int = 2, shard: tuple[int, int] | None = Non
     )
 
 
-def table(line: str) -> str:
+def table(line):
     """Return the mangled name of the table of a forward instance, given its instance string."""
     name, _, rest = line.partition("<")
     fields = []
@@ -79,14 +77,7 @@ def table(line: str) -> str:
     return f"{TABLE}{word(name)}I{''.join(mangled)}EE"
 
 
-def elf(
-    defined: tuple[str, ...] = (),
-    needed: tuple[str, ...] = (),
-    tables: tuple[str, ...] = (),
-    *,
-    order: str = "<",
-    bits: int = 64,
-) -> bytes:
+def elf(defined=(), needed=(), tables=(), *, order="<", bits=64):
     """Return a relocatable object with these symbols, the smallest that readers accept."""
     strings = b"\0"
     symbols = [struct.pack(order + "IBBHQQ", 0, 0, 0, 0, 0, 0)]
@@ -105,9 +96,7 @@ def elf(
     identity = b"\x7fELF" + bytes((2 if bits == 64 else 1, 1 if order == "<" else 2, 1)) + bytes(9)
     head = identity + struct.pack(order + "HHIQQQIHHHHHH", 1, 62, 1, 0, 0, headers, 0, 64, 0, 0, 64, 4, 3)
 
-    def section(
-        name: int, kind: int, offset: int, size: int, link: int = 0, info: int = 0, entry: int = 0
-    ) -> bytes:
+    def section(name, kind, offset, size, link=0, info=0, entry=0):
         return struct.pack(order + "IIQQQQIIQQ", name, kind, 0, 0, offset, size, link, info, 1, entry)
 
     return (
@@ -122,7 +111,7 @@ def elf(
     )
 
 
-def archive(members: dict[str, bytes], *, index: bytes = b"") -> bytes:
+def archive(members, *, index=b""):
     """Return an archive of GNU kind; names that are too long go to its table."""
     data = b"!<arch>\n"
     long_names = b""
@@ -134,7 +123,7 @@ def archive(members: dict[str, bytes], *, index: bytes = b"") -> bytes:
         else:
             short[name] = name + "/"
 
-    def member(name: str, content: bytes) -> bytes:
+    def member(name, content):
         head = f"{name:<16}{0:<12}{0:<6}{0:<6}{644:<8}{len(content):<10}`\n".encode()
         return head + content + b"\n" * (len(content) % 2)
 

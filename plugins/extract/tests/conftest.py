@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ckprof.errors import InputError
 from ckprof_converters.library_lists import ListKey
 from ckprof_plugins.extract.extraction import DerivedList, ListDeriver
-from ckprof_plugins.extract.library import InstalledLibrary
 from ckprof_plugins.extract.opening import locate, open_library
 from plugins.extract.tests import binaries
 from plugins.extract.tests.tree import MAIN, MERGED, Tree, line
@@ -29,13 +25,13 @@ MERGED_LINES = [line(64, 64, spec, merged=8) for spec in ("Default", "Filter3x3"
 
 
 @pytest.fixture
-def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
+def tree(tmp_path, monkeypatch):
     """A small library that can be changed before it is written."""
     monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path / "cache"))
     return Tree(tmp_path / "prefix")
 
 
-def members(main: list[str], merged: list[str]) -> dict[str, bytes]:
+def members(main, merged):
     """Return the objects of an archive that adds these lines; one name is long, one short."""
     return {
         "device_grouped_conv2d_fwd_xdl_nhwgc_gkyxc_nhwgk_f16_instance.cpp.o": binaries.elf(
@@ -47,7 +43,7 @@ def members(main: list[str], merged: list[str]) -> dict[str, bytes]:
     }
 
 
-def write_archive(tree: Tree, objects: dict[str, bytes]) -> Path:
+def write_archive(tree, objects):
     """Put an archive beside the headers; return the prefix."""
     path = tree.root / "lib" / "x86_64-linux-gnu" / "libdevice_conv_operations.a"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +60,7 @@ class Extraction:
     failures: dict[ListKey, InputError] = field(default_factory=dict)
 
 
-def extract(library: InstalledLibrary, keys: Sequence[ListKey], **options: Any) -> Extraction:
+def extract(library, keys, **options):
     """Derive lists, each with its own outcome."""
     result = Extraction()
     deriver = ListDeriver(library, **options)
@@ -81,7 +77,7 @@ def extract(library: InstalledLibrary, keys: Sequence[ListKey], **options: Any) 
     return result
 
 
-def run(path: Path, *, with_archive: bool = True, **options: Any) -> Extraction:
+def run(path, *, with_archive=True, **options):
     """Extract the one list of the small library."""
     library, keep = open_library(locate(path, {}), with_archive=with_archive)
     result = extract(library, [KEY], **options)

@@ -1,7 +1,5 @@
 """Options that commands of the package describe in words of their own, see tests/cli/test_option_names.py."""
 
-from __future__ import annotations
-
 #: option -> command -> why
 OWN_WORDS = {
     "--arch": {

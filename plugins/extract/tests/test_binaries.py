@@ -1,13 +1,10 @@
 """Readers of archives, objects and packages."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io
 import lzma
 import tarfile
-from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
@@ -17,7 +14,7 @@ from ckprof_plugins.extract import archives
 from ckprof_plugins.extract.archives import CompiledFunctions, collect, parse_function, read_symbols
 from plugins.extract.tests.binaries import archive, elf, function, table
 from plugins.extract.tests.conftest import MAIN_LINES, MERGED_LINES, members, run
-from plugins.extract.tests.tree import MAIN, Tree
+from plugins.extract.tests.tree import MAIN
 
 NAME = "add_device_x_instances"
 OBJECTS = {
@@ -29,33 +26,33 @@ OBJECTS = {
 class Forward(io.RawIOBase):
     """A stream that cannot go back."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data):
         self._data = io.BytesIO(data)
 
-    def readable(self) -> bool:
+    def readable(self):
         return True
 
-    def seekable(self) -> bool:
+    def seekable(self):
         return False
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size=-1):
         return self._data.read(size)
 
 
 @pytest.mark.parametrize("stream", [io.BytesIO, Forward])
-def test_members_have_their_names_and_bytes(stream: type) -> None:
+def test_members_have_their_names_and_bytes(stream):
     data = archive(OBJECTS, index=b"\0\0\0\0x")
     found = {name: member.read() for name, member in archives.members(stream(data), "x.a")}
     assert found == OBJECTS
 
 
-def test_the_object_is_one_that_other_readers_accept() -> None:
+def test_the_object_is_one_that_other_readers_accept():
     read = ELFFile(io.BytesIO(OBJECTS["short.o"]))
     names = [symbol.name for symbol in read.get_section_by_name(".symtab").iter_symbols()]
     assert names[1:] == [function(NAME), table(MAIN_LINES[0])]
 
 
-def test_only_the_symbols_of_instances_are_taken() -> None:
+def test_only_the_symbols_of_instances_are_taken():
     data = elf(
         (function(NAME), "main"),
         (function("add_other_shard", shard=(4, 3)), "puts"),
@@ -76,12 +73,12 @@ def test_only_the_symbols_of_instances_are_taken() -> None:
         (elf((function(NAME),))[:-80], "it ends in a table"),
     ],
 )
-def test_other_objects_are_refused(data: bytes, expected: str) -> None:
+def test_other_objects_are_refused(data, expected):
     with pytest.raises(InputError, match=expected):
         read_symbols(io.BytesIO(data), "x.o")
 
 
-def test_a_damaged_symbol_table_is_refused() -> None:
+def test_a_damaged_symbol_table_is_refused():
     good = elf((function(NAME),))
     cut = bytearray(good)
     place = good.index(function(NAME).encode())
@@ -103,13 +100,13 @@ def test_a_damaged_symbol_table_is_refused() -> None:
         (archive({"/99": b"x"}).replace(b"/99/", b"/99 "), "no long name at 99"),
     ],
 )
-def test_other_archives_are_refused(stream: type, data: bytes, expected: str) -> None:
+def test_other_archives_are_refused(stream, data, expected):
     with pytest.raises(InputError, match=expected):
         for _, member in archives.members(stream(data), "x.a"):
             member.read()
 
 
-def test_functions_are_found_by_name_and_dimensions() -> None:
+def test_functions_are_found_by_name_and_dimensions():
     assert parse_function(function(NAME, 3)) == (NAME, 3, None)
     assert parse_function(function(NAME, 2, (12, 7))) == (NAME, 2, (12, 7))
     assert parse_function("_ZN2ck16tensor_operation6device8instance4mainEv") is None
@@ -122,14 +119,14 @@ def test_functions_are_found_by_name_and_dimensions() -> None:
     assert compiled.tables(NAME, 3) == (table(MAIN_LINES[0]),)
 
 
-def test_two_members_of_one_name_are_refused() -> None:
+def test_two_members_of_one_name_are_refused():
     data = archive(OBJECTS)
     both = data + data[8:]
     with pytest.raises(InputError, match="two members are called short"):
         collect(archives.members(io.BytesIO(both), "x.a"), "x.a")
 
 
-def control_part(text: str, data: bytes) -> bytes:
+def control_part(text, data):
     """Return the control part of a package with a digest of its data, which makes it unique."""
     contents = io.BytesIO()
     with tarfile.open(fileobj=contents, mode="w") as tar:
@@ -140,7 +137,7 @@ def control_part(text: str, data: bytes) -> bytes:
     return contents.getvalue()
 
 
-def package(tree: Tree, kind: str, objects: dict[str, bytes] | None) -> Path:
+def package(tree, kind, objects):
     """Return a Debian package of the small library."""
     include = tree.write()
     contents = io.BytesIO()
@@ -165,7 +162,7 @@ def package(tree: Tree, kind: str, objects: dict[str, bytes] | None) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["", ".xz", ".gz"])
-def test_a_package_is_read_without_unpacking(tree: Tree, kind: str) -> None:
+def test_a_package_is_read_without_unpacking(tree, kind):
     path = package(tree, kind, members(MAIN_LINES[::-1], MERGED_LINES))
     for _ in range(2):
         found = run(path)
@@ -173,16 +170,16 @@ def test_a_package_is_read_without_unpacking(tree: Tree, kind: str) -> None:
         assert list(found.lists[0].file("profiler").texts) == MAIN_LINES + MERGED_LINES
 
 
-def test_the_name_of_a_package(tree: Tree) -> None:
+def test_the_name_of_a_package(tree):
     assert archives.identify_package(package(tree, ".gz", None))[1] == "libck-dev 7.2.4-1"
 
 
-def test_a_package_of_headers_alone(tree: Tree) -> None:
+def test_a_package_of_headers_alone(tree):
     found = run(package(tree, ".xz", None))
     assert list(found.lists[0].file("profiler").texts) == MAIN_LINES + MERGED_LINES
 
 
-def test_headers_that_were_kept_do_not_stand_for_the_archive(tree: Tree) -> None:
+def test_headers_that_were_kept_do_not_stand_for_the_archive(tree):
     path = package(tree, ".xz", members(MAIN_LINES[1:], MERGED_LINES))
     assert not run(path, with_archive=False).failures
     assert MAIN in str(run(path).failures)
@@ -200,14 +197,14 @@ def test_headers_that_were_kept_do_not_stand_for_the_archive(tree: Tree) -> None
         (lambda data: data.replace(b"\xfd7zXZ", b"\xfd7zXX"), "damaged package"),
     ],
 )
-def test_other_packages_are_refused(tree: Tree, change: object, expected: str) -> None:
+def test_other_packages_are_refused(tree, change, expected):
     path = package(tree, ".xz", None)
     path.write_bytes(change(path.read_bytes()))
     with pytest.raises(InputError, match=expected):
         archives.read_package(path, with_archive=True)
 
 
-def test_a_package_of_something_else_says_what_is_expected(tree: Tree) -> None:
+def test_a_package_of_something_else_says_what_is_expected(tree):
     tree.texts = {"ck/config.h": ""}
     with pytest.raises(ToolchainError, match="expected composablekernel-dev"):
         run(package(tree, ".xz", None))

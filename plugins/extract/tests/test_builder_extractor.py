@@ -1,7 +1,5 @@
 """Lists that CK Builder prints, extracted: what its program printed is given, without a compiler."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.errors import UsageError

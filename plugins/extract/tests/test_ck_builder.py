@@ -1,7 +1,5 @@
 """What the real CK Builder prints is extracted: it is compiled from the tree ``$CK_BUILDER_ROOT``."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 

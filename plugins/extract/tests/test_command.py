@@ -1,7 +1,5 @@
 """``ckprof extract``: options, messages and exit codes, on a small library."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -21,18 +19,18 @@ PLACE = "forward/profiler/nhwgc_fp16.conf"
 
 
 @pytest.fixture
-def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
+def tree(tmp_path, monkeypatch):
     monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path / "cache"))
     return Tree(tmp_path / "prefix")
 
 
 @pytest.fixture
-def prefix(tree: Tree) -> Path:
+def prefix(tree):
     tree.write()
     return write_archive(tree, members(LINES[:8], LINES[8:]))
 
 
-def text(lines: list[str]) -> str:
+def text(lines):
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -1,36 +1,34 @@
 """Comparing a derived list with a kept one."""
 
-from __future__ import annotations
-
 from ckprof_plugins.extract.lists import ExtractedFile, ExtractedLine, compare, split_fields
 from plugins.extract.tests.conftest import MAIN_LINES, MERGED_LINES, run
-from plugins.extract.tests.tree import MAIN, MERGED, Tree, line
+from plugins.extract.tests.tree import MAIN, MERGED, line
 
 
-def derived(tree: Tree, set_name: str = "profiler") -> ExtractedFile:
+def derived(tree, set_name="profiler"):
     (found,) = run(tree.write()).lists
     return found.file(set_name)
 
 
-def test_equal_lists(tree: Tree) -> None:
+def test_equal_lists(tree):
     found = compare(derived(tree), MAIN_LINES + MERGED_LINES)
     assert found.is_same
     assert (found.common, found.verdict) == (10, "same")
 
 
-def test_another_order(tree: Tree) -> None:
+def test_another_order(tree):
     found = compare(derived(tree), MERGED_LINES + MAIN_LINES)
     assert not found.is_same
     assert found.verdict == "same set, other order"
 
 
-def test_no_list(tree: Tree) -> None:
+def test_no_list(tree):
     found = compare(derived(tree), None)
     assert found.verdict == "no such list"
     assert found.added_count == 10
 
 
-def test_added_lines_by_function_and_the_nearest_of_each_removed_one(tree: Tree) -> None:
+def test_added_lines_by_function_and_the_nearest_of_each_removed_one(tree):
     old = line(256, 128, "Default", vector=4)
     kept = [old, "DeviceGroupedConvOther<1,2>", *MAIN_LINES[1:], MERGED_LINES[1]]
     found = compare(derived(tree), kept)
@@ -46,12 +44,12 @@ def test_added_lines_by_function_and_the_nearest_of_each_removed_one(tree: Tree)
     assert (other.nearest, other.changes) == ("", ())
 
 
-def test_a_line_that_stands_twice_is_counted_twice(tree: Tree) -> None:
+def test_a_line_that_stands_twice_is_counted_twice(tree):
     found = compare(derived(tree), [*MAIN_LINES, *MERGED_LINES, MAIN_LINES[3]])
     assert found.verdict == "0 added, 1 removed"
 
 
-def test_type_strings_have_numbered_fields(tree: Tree) -> None:
+def test_type_strings_have_numbered_fields(tree):
     file = derived(tree, "typestring")
     kept = list(file.texts)
     kept[0] = kept[0].replace("<256, 128", "<512, 128")
@@ -59,14 +57,14 @@ def test_type_strings_have_numbered_fields(tree: Tree) -> None:
     assert removed.changes == (("field 0", "512", "256"),)
 
 
-def test_fields_are_split_outside_of_brackets() -> None:
+def test_fields_are_split_outside_of_brackets():
     assert split_fields("A<1,Seq(2,3), B<4,5> c: 6, d: 7>") == (
         "A",
         ("1", "Seq(2,3)", "B<4,5>", "c: 6", "d: 7"),
     )
 
 
-def test_labels_name_the_fields_that_changed() -> None:
+def test_labels_name_the_fields_that_changed():
     new = "A<B<Default, CRR> BlkSize: 128, BlkTile: 16x16x64>"
     file = ExtractedFile(place="x", lines=(ExtractedLine(text=new, function="f"),))
     (removed,) = compare(file, ["A<B<Padding, CRR> BlkSize: 128, BlkTile: 16x32x64>"]).removed
@@ -76,7 +74,7 @@ def test_labels_name_the_fields_that_changed() -> None:
     )
 
 
-def test_an_added_line_has_at_most_one_removed_line() -> None:
+def test_an_added_line_has_at_most_one_removed_line():
     added = [ExtractedLine(text=f"A<{x}, 64, 8>", function="f") for x in (128, 256)]
     file = ExtractedFile(place="x", lines=tuple(added))
     kept = ["A<128, 32, 8>", "A<128, 32, 4>", "A<1, 2, 3>"]

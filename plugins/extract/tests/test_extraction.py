@@ -1,7 +1,5 @@
 """From headers and archive to lines."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -9,27 +7,27 @@ import pytest
 from ckprof_converters.library_lists import ListKey
 from plugins.extract.tests import binaries
 from plugins.extract.tests.conftest import KEY, MAIN_LINES, MERGED_LINES, extract, members, run, write_archive
-from plugins.extract.tests.tree import IMPL, MAIN, MAIN_ALIAS, MERGED, Tree, alias, element, line, parameters
+from plugins.extract.tests.tree import IMPL, MAIN, MAIN_ALIAS, MERGED, alias, element, line, parameters
 
 
-def lines(extraction: object) -> list[str]:
+def lines(extraction):
     assert not extraction.failures, extraction.failures
     (found,) = extraction.lists
     return list(found.file("profiler").texts)
 
 
-def failure(extraction: object) -> str:
+def failure(extraction):
     assert not extraction.lists
     return str(extraction.failures[KEY])
 
 
-def test_headers_alone_give_the_lines_of_the_recipes(tree: Tree) -> None:
+def test_headers_alone_give_the_lines_of_the_recipes(tree):
     found = run(tree.write())
     assert lines(found) == MAIN_LINES + MERGED_LINES
     assert {status for _, status, _ in found.lists[0].functions} == {"recipe"}
 
 
-def test_the_archive_gives_the_same_lines_in_the_order_of_the_headers(tree: Tree) -> None:
+def test_the_archive_gives_the_same_lines_in_the_order_of_the_headers(tree):
     tree.write()
     shuffled = list(MAIN_LINES)
     random.Random(4).shuffle(shuffled)
@@ -40,7 +38,7 @@ def test_the_archive_gives_the_same_lines_in_the_order_of_the_headers(tree: Tree
         assert {status for _, status, _ in found.lists[0].functions} == {"compiled"}
 
 
-def test_uses_that_no_recipe_knows_are_found_by_the_archive(tree: Tree) -> None:
+def test_uses_that_no_recipe_knows_are_found_by_the_archive(tree):
     tree.write()
     odd = [
         line(block, tile, "Filter3x3", vector=vector) for block, tile, vector in ((256, 128, 8), (128, 64, 4))
@@ -49,7 +47,7 @@ def test_uses_that_no_recipe_knows_are_found_by_the_archive(tree: Tree) -> None:
     assert lines(found) == odd + MERGED_LINES
 
 
-def test_a_function_without_recipe_needs_the_archive(tree: Tree) -> None:
+def test_a_function_without_recipe_needs_the_archive(tree):
     tree.factory("is_same_v<InDataType, half_t>", "add_device_grouped_conv2d_fwd_xdl_new_f16_instances")
     tree.write()
     assert "no recipe says which tuples it uses" in failure(run(tree.root))
@@ -60,14 +58,14 @@ def test_a_function_without_recipe_needs_the_archive(tree: Tree) -> None:
     assert lines(run(write_archive(tree, objects))) == MAIN_LINES
 
 
-def test_a_missing_table_is_an_error_that_names_the_function(tree: Tree) -> None:
+def test_a_missing_table_is_an_error_that_names_the_function(tree):
     tree.write()
     message = failure(run(write_archive(tree, members(MAIN_LINES[1:], MERGED_LINES))))
     assert MAIN in message
     assert "1 of 7 compiled instances are in no tuple" in message
 
 
-def test_an_added_table_is_an_error_that_names_the_function(tree: Tree) -> None:
+def test_an_added_table_is_an_error_that_names_the_function(tree):
     tree.write()
     extra = line(512, 256, "Default")
     message = failure(run(write_archive(tree, members([*MAIN_LINES, extra], MERGED_LINES))))
@@ -76,7 +74,7 @@ def test_an_added_table_is_an_error_that_names_the_function(tree: Tree) -> None:
     assert ", 512, 256, 256," in message
 
 
-def test_shards_are_followed_and_a_missing_one_is_an_error(tree: Tree) -> None:
+def test_shards_are_followed_and_a_missing_one_is_an_error(tree):
     tree.write()
     objects = members([], MERGED_LINES)
     shards = [binaries.function(f"{MAIN}_shard", shard=(2, index)) for index in range(2)]
@@ -92,14 +90,14 @@ def test_shards_are_followed_and_a_missing_one_is_an_error(tree: Tree) -> None:
     assert f"{MAIN}: shard 1 of 2 is missing" in message
 
 
-def test_a_function_that_is_compiled_empty_is_counted(tree: Tree) -> None:
+def test_a_function_that_is_compiled_empty_is_counted(tree):
     tree.write()
     found = run(write_archive(tree, members(MAIN_LINES, [])))
     assert lines(found) == MAIN_LINES
     assert dict(found.lists[0].extracted(()).skipped) == {"empty": 1}
 
 
-def test_a_function_that_is_not_compiled_is_an_error(tree: Tree) -> None:
+def test_a_function_that_is_not_compiled_is_an_error(tree):
     tree.write()
     objects = members(MAIN_LINES, MERGED_LINES)
     del objects["merged.o"]
@@ -108,7 +106,7 @@ def test_a_function_that_is_not_compiled_is_an_error(tree: Tree) -> None:
     assert "headers and archive must be of one release" in message
 
 
-def test_order_and_sets(tree: Tree) -> None:
+def test_order_and_sets(tree):
     tree.factory("is_same_v<InDataType, half_t>", MERGED, MAIN)
     tree.write()
     (by_source,) = run(tree.root).lists
@@ -124,7 +122,7 @@ def test_order_and_sets(tree: Tree) -> None:
     assert by_source.extracted(()).counts["instances"] == 10
 
 
-def test_the_shipped_selection_leaves_out_what_its_data_says(tree: Tree) -> None:
+def test_the_shipped_selection_leaves_out_what_its_data_says(tree):
     direct = "add_device_grouped_conv2d_fwd_xdl_nhwgc_gkyxc_nhwgk_f16_direct_load_instances"
     tree.factory("is_same_v<InDataType, half_t>", MAIN, direct)
     tree.write()
@@ -133,7 +131,7 @@ def test_the_shipped_selection_leaves_out_what_its_data_says(tree: Tree) -> None
     assert dict(found.lists[0].extracted(()).skipped) == {"left-out": 1}
 
 
-def test_what_is_commented_out_or_switched_off_is_no_instance(tree: Tree) -> None:
+def test_what_is_commented_out_or_switched_off_is_no_instance(tree):
     tree.tuples(
         alias(
             MAIN_ALIAS,
@@ -146,7 +144,7 @@ def test_what_is_commented_out_or_switched_off_is_no_instance(tree: Tree) -> Non
     assert lines(run(tree.write()))[:8] == MAIN_LINES
 
 
-def test_names_hold_in_their_own_header_alone(tree: Tree) -> None:
+def test_names_hold_in_their_own_header_alone(tree):
     main = f"using F8 = ck::half_t;\n{alias(MAIN_ALIAS, element(256, 128).replace('F16', 'F8'))}"
     tree.tuples(main)
     merged = next(path for path in tree.texts if "merged_groups" in path)
@@ -154,49 +152,49 @@ def test_names_hold_in_their_own_header_alone(tree: Tree) -> None:
     assert lines(run(tree.write()))[:4] == MAIN_LINES[::2]
 
 
-def test_defaults_are_filled_in_and_written_ones_kept(tree: Tree) -> None:
+def test_defaults_are_filled_in_and_written_ones_kept(tree):
     tree.tuples(alias(MAIN_ALIAS, element(256, 128, tail=", F16, F32, LoopScheduler::Interwave")))
     found = lines(run(tree.write()))[0]
     assert found.endswith(",8,fp16,fp32,Interwave,1>")
 
 
-def test_an_unknown_class_is_named(tree: Tree) -> None:
+def test_an_unknown_class_is_named(tree):
     tree.tuples(alias(MAIN_ALIAS, element(256, 128, name="DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle_V9")))
     message = failure(run(tree.write()))
     assert "unknown device class DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle_V9" in message
     assert MAIN_ALIAS in message
 
 
-def test_a_parameter_that_no_string_prints_is_named(tree: Tree) -> None:
+def test_a_parameter_that_no_string_prints_is_named(tree):
     path = f"{IMPL}/device_grouped_conv_fwd_multiple_abd_xdl_cshuffle.hpp"
     tree.texts[path] = tree.texts[path].replace("index_t AK1", "index_t AKPack")
     assert "parameters that no instance string is known for: AKPack" in failure(run(tree.write()))
 
 
-def test_too_few_arguments_are_an_error(tree: Tree) -> None:
+def test_too_few_arguments_are_an_error(tree):
     tree.tuples(
         alias(MAIN_ALIAS, element(256, 128).replace("32, 32, 2, 2, S", "32, 2, 2, S").replace(", 8>", ">"))
     )
     assert "has 45 to 49 parameters, got 43 arguments" in failure(run(tree.write()))
 
 
-def test_an_unknown_word_in_the_factory_is_an_error(tree: Tree) -> None:
+def test_an_unknown_word_in_the_factory_is_an_error(tree):
     tree.factory("is_half_v<InDataType>", MAIN)
     assert "cannot evaluate this condition of the factory at is_half_v" in failure(run(tree.write()))
 
 
-def test_an_unknown_macro_in_the_factory_is_an_error(tree: Tree) -> None:
+def test_an_unknown_macro_in_the_factory_is_an_error(tree):
     path = next(path for path in tree.texts if path.endswith("grouped_convolution_forward.hpp"))
     tree.texts[path] = tree.texts[path].replace("#ifdef CK_ENABLE_FP16", "#if CK_HAS(FP16)")
     assert "cannot evaluate #if CK_HAS(FP16)" in failure(run(tree.write()))
 
 
-def test_a_library_without_the_instructions_is_an_error(tree: Tree) -> None:
+def test_a_library_without_the_instructions_is_an_error(tree):
     tree.texts["ck/config.h"] = tree.texts["ck/config.h"].replace("#define CK_USE_XDL ON", "")
     assert "built without xdl instances: it does not define CK_USE_XDL" in failure(run(tree.write()))
 
 
-def test_a_list_that_the_library_lacks_is_absent(tree: Tree) -> None:
+def test_a_list_that_the_library_lacks_is_absent(tree):
     from ckprof_plugins.extract.opening import locate, open_library
 
     tree.write()
@@ -206,7 +204,7 @@ def test_a_list_that_the_library_lacks_is_absent(tree: Tree) -> None:
     assert [item.key for item in found.lists] == [KEY]
 
 
-def test_an_early_release(tree: Tree) -> None:
+def test_an_early_release(tree):
     """One compute type in class and factory, and no merged groups."""
     path = f"{IMPL}/device_grouped_conv_fwd_multiple_abd_xdl_cshuffle.hpp"
     kept = [item for item in parameters() if "ComputeDataType" not in item and "NumGroups" not in item]
@@ -218,14 +216,14 @@ def test_an_early_release(tree: Tree) -> None:
     assert lines(run(tree.write())) == MAIN_LINES
 
 
-def test_the_class_of_an_early_release_is_refused_by_name(tree: Tree) -> None:
+def test_the_class_of_an_early_release_is_refused_by_name(tree):
     name = "DeviceGroupedConvFwdMultipleD_Xdl_CShuffle"
     tree.tuples(alias(MAIN_ALIAS, element(256, 128, name=name)))
     assert f"unknown device class {name};" in failure(run(tree.write()))
 
 
 @pytest.mark.parametrize("specialization", [5, 9])
-def test_an_enumerator_beyond_the_known_ones_is_an_error(tree: Tree, specialization: int) -> None:
+def test_an_enumerator_beyond_the_known_ones_is_an_error(tree, specialization):
     tree.write()
     objects = members(MAIN_LINES, MERGED_LINES)
     bad = binaries.table(MAIN_LINES[0]).replace("SpecializationE0E", f"SpecializationE{specialization}E", 1)

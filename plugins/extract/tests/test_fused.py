@@ -1,14 +1,10 @@
 """Lists of instances with an element-wise operation: by the sources of a tree, without an archive."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from ckprof_converters.library_lists import ListKey
 from ckprof_plugins.extract.opening import locate, open_library
-from plugins.extract.tests.conftest import Extraction, extract
+from plugins.extract.tests.conftest import extract
 from plugins.extract.tests.tree import HALF, INSTANCES, MAIN_ALIAS, Tree, line
 
 KEY = ListKey("fwd", "nhwgc", "fp16", "bias_clamp")
@@ -30,7 +26,7 @@ void {FUNCTION}(std::vector<std::unique_ptr<Op>>& instances)
 
 
 @pytest.fixture
-def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
+def tree(tmp_path, monkeypatch):
     monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path / "cache"))
     tree = Tree(tmp_path / "prefix")
     plain = f"{INSTANCES}/grouped_convolution_forward.hpp"
@@ -51,7 +47,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
     return tree
 
 
-def run(tree: Tree, source: str | None) -> Extraction:
+def run(tree, source):
     tree.write()
     if source is not None:
         path = tree.root / FOLDER / "some_instance.cpp"
@@ -61,7 +57,7 @@ def run(tree: Tree, source: str | None) -> Extraction:
     return extract(library, [KEY])
 
 
-def fused(block: int, tile: int, vector: int) -> str:
+def fused(block, tile, vector):
     """Return an instance string, written by hand."""
     plain = line(block, tile, "Default", vector=vector)
     for old, new in (
@@ -74,7 +70,7 @@ def fused(block: int, tile: int, vector: int) -> str:
     return plain
 
 
-def test_the_source_of_a_function_says_what_it_adds(tree: Tree) -> None:
+def test_the_source_of_a_function_says_what_it_adds(tree):
     found = run(tree, SOURCE)
     assert not found.failures
     (listed,) = found.lists
@@ -92,7 +88,7 @@ def test_the_source_of_a_function_says_what_it_adds(tree: Tree) -> None:
     ],
     ids=["no-source", "nothing", "too-many"],
 )
-def test_what_cannot_be_told_is_an_error(tree: Tree, source: str | None, message: str) -> None:
+def test_what_cannot_be_told_is_an_error(tree, source, message):
     found = run(tree, source)
     assert not found.lists
     assert message in str(found.failures[KEY])

@@ -1,7 +1,5 @@
 """Lists of factories with an element-wise operation, read from a library: how many convert without loss."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The preprocessor, the tokeniser, alias headers and class heads."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +11,7 @@ from ckprof_plugins.extract.mangling import take_apart
 from ckprof_plugins.extract.tuples import InstanceHeader
 
 
-def kept(text: str, **macros: str) -> str:
+def kept(text, **macros):
     return " ".join(preprocess(text, macros, "x.h")[0].split())
 
 
@@ -31,18 +29,18 @@ def kept(text: str, **macros: str) -> str:
         ("!(A)", False),
     ],
 )
-def test_conditions(condition: str, expected: bool) -> None:
+def test_conditions(condition, expected):
     text = f"#if {condition}\nyes\n#else\nno\n#endif\n"
     assert kept(text, A="3", B="A") == ("yes" if expected else "no")
 
 
-def test_branches_nest() -> None:
+def test_branches_nest():
     text = "#ifdef A\n#if 0\na\n#elif 1\nb\n#else\nc\n#endif\n#elif 1\nd\n#endif\n#ifndef A\ne\n#endif"
     assert kept(text, A="") == "b"
     assert kept(text) == "d e"
 
 
-def test_definitions_hold_where_they_are_kept() -> None:
+def test_definitions_hold_where_they_are_kept():
     text = "#if 0\n#define X 1\n#endif\n#define Y 2\n#undef Z\n#define F(a) a\n#if X + 0\n#endif"
     with pytest.raises(InputError, match=r"x.h:7: cannot evaluate #if X \+ 0"):
         preprocess(text, {"Z": "1"}, "x.h")
@@ -61,12 +59,12 @@ def test_definitions_hold_where_they_are_kept() -> None:
         ("#if 1 1\n#endif", "x.h:1: cannot evaluate"),
     ],
 )
-def test_what_cannot_be_evaluated_is_an_error(text: str, message: str) -> None:
+def test_what_cannot_be_evaluated_is_an_error(text, message):
     with pytest.raises(InputError, match=message):
         preprocess(text, {}, "x.h")
 
 
-def balanced(pieces: list[str]) -> bool:
+def balanced(pieces):
     depth = 0
     for piece in pieces:
         depth += (piece == "#if 0") - (piece == "#endif")
@@ -80,7 +78,7 @@ def balanced(pieces: list[str]) -> bool:
         st.sampled_from(["a", "// b", "/* c\nd */", 'x "//" y', "e \\\n f", "#if 0", "#endif"]), max_size=12
     )
 )
-def test_line_numbers_stay(pieces: list[str]) -> None:
+def test_line_numbers_stay(pieces):
     text = "\n".join(pieces)
     try:
         result, _ = preprocess(text, {}, "x.h")
@@ -92,7 +90,7 @@ def test_line_numbers_stay(pieces: list[str]) -> None:
     assert "b" not in result.replace("\n", "")
 
 
-def read_expression(text: str) -> Expr:
+def read_expression(text):
     reader = ExprReader(TokenStream(text, "x"))
     found = reader.expression()
     if reader.position < len(TokenStream(text, "x").texts):
@@ -100,7 +98,7 @@ def read_expression(text: str) -> Expr:
     return found
 
 
-def test_expressions() -> None:
+def test_expressions():
     text = "ck::Foo<1, -2, a::b::C, S< 4, 64>, make(), Tuple<>, true, unsigned short>"
     assert read_expression(text) == Expr(
         "Foo",
@@ -118,12 +116,12 @@ def test_expressions() -> None:
 
 
 @pytest.mark.parametrize("text", ["A<1", "A<1 2>", "A<,>", "A<1>>", "A<f(2)>", ""])
-def test_what_is_no_expression_is_an_error(text: str) -> None:
+def test_what_is_no_expression_is_an_error(text):
     with pytest.raises(InputError, match="x"):
         read_expression(text)
 
 
-def test_short_names_are_replaced_and_parameters_bound() -> None:
+def test_short_names_are_replaced_and_parameters_bound():
     header = InstanceHeader(
         "using A = ck::half_t; using B = A; using S2 = Seq<A>; static constexpr auto D = Spec::Default;\n"
         "template <index_t... Is> using S = ck::Sequence<Is...>;\n"
@@ -141,7 +139,7 @@ def test_short_names_are_replaced_and_parameters_bound() -> None:
     ]
 
 
-def test_the_head_of_a_class() -> None:
+def test_the_head_of_a_class():
     text = (
         "template <typename T> struct Foo;\n"
         "template <ck::index_t N, typename A, typename B = decltype(f<A, 1>()), bool C = false,\n"
@@ -161,7 +159,7 @@ def test_the_head_of_a_class() -> None:
         read_head(text, "Bar", "x.h")
 
 
-def test_the_class_table_is_consistent() -> None:
+def test_the_class_table_is_consistent():
     for name, record in class_records().items():
         assert record.header.endswith(".hpp"), name
         assert bool(record.fields) + bool(record.text) + bool(record.wraps) + bool(record.refusal) == 1, name

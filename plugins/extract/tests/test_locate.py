@@ -1,7 +1,5 @@
 """Finding an installed library."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -11,16 +9,15 @@ from ckprof_plugins.extract import opening as module
 from ckprof_plugins.extract.headers import configuration, version
 from ckprof_plugins.extract.opening import locate, open_library
 from plugins.extract.tests.conftest import KEY, MAIN_LINES, MERGED_LINES, members, run, write_archive
-from plugins.extract.tests.tree import Tree
 
 
 @pytest.fixture
-def installed(tree: Tree) -> Path:
+def installed(tree):
     tree.write()
     return write_archive(tree, members(MAIN_LINES, MERGED_LINES))
 
 
-def test_prefix_include_root_and_archive_name_the_same_library(installed: Path) -> None:
+def test_prefix_include_root_and_archive_name_the_same_library(installed):
     archive = installed / "lib" / "x86_64-linux-gnu" / "libdevice_conv_operations.a"
     for given in (installed, installed / "include", archive):
         found = locate(given, {})
@@ -28,14 +25,14 @@ def test_prefix_include_root_and_archive_name_the_same_library(installed: Path) 
         assert found.roots == (installed / "include",), given
 
 
-def test_an_unpacked_package(tree: Tree) -> None:
+def test_an_unpacked_package(tree):
     tree.root = tree.root / "usr"
     tree.write()
     write_archive(tree, members(MAIN_LINES, MERGED_LINES))
     assert locate(tree.root.parent, {}).archive is not None
 
 
-def test_a_source_tree_keeps_its_headers_in_two_places(tree: Tree) -> None:
+def test_a_source_tree_keeps_its_headers_in_two_places(tree):
     include = tree.write()
     (tree.root / "library").mkdir()
     include.rename(tree.root / "library" / "include")
@@ -50,16 +47,16 @@ def test_a_source_tree_keeps_its_headers_in_two_places(tree: Tree) -> None:
     assert list(result.lists[0].file("profiler").texts) == MAIN_LINES + MERGED_LINES
 
 
-def test_what_is_searched_and_in_which_order(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_searched_and_in_which_order(installed, monkeypatch):
     monkeypatch.setattr(module, "_usual_places", lambda environment: [Path("/nonexistent"), installed])
     assert locate(None, {}).path == installed
 
 
-def test_the_environment_comes_first(installed: Path, tmp_path: Path) -> None:
+def test_the_environment_comes_first(installed, tmp_path):
     assert locate(None, {"CK_ROOT": str(tmp_path), "ROCM_PATH": str(installed)}).path == installed
 
 
-def test_nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_installed(monkeypatch):
     monkeypatch.setattr(module, "_usual_places", lambda environment: [])
     with pytest.raises(ToolchainError) as caught:
         locate(None, {"CK_ROOT": "/somewhere"})
@@ -71,7 +68,7 @@ def test_nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "ckprof list lists" in text
 
 
-def test_newer_releases_are_asked_first() -> None:
+def test_newer_releases_are_asked_first():
     names = ["rocm-6.4.1", "rocm-7.10.0", "rocm", "rocm-7.2.4"]
     found = sorted((Path("/opt") / name for name in names), key=module._version, reverse=True)
     assert [path.name for path in found] == ["rocm-7.10.0", "rocm-7.2.4", "rocm-6.4.1", "rocm"]
@@ -85,14 +82,14 @@ def test_newer_releases_are_asked_first() -> None:
         ([], "no ck/library/tensor_operation_instance/gpu/grouped_convolution_forward.hpp below it"),
     ],
 )
-def test_incomplete_installations(tmp_path: Path, folders: list[str], expected: str) -> None:
+def test_incomplete_installations(tmp_path, folders, expected):
     for folder in folders:
         (tmp_path / folder).mkdir(parents=True)
     with pytest.raises(ToolchainError, match=expected):
         locate(tmp_path, {})
 
 
-def test_other_files(tmp_path: Path) -> None:
+def test_other_files(tmp_path):
     with pytest.raises(InputError, match="no such file or folder"):
         locate(tmp_path / "x", {})
     (tmp_path / "x.txt").touch()
@@ -103,7 +100,7 @@ def test_other_files(tmp_path: Path) -> None:
         locate(tmp_path / "x.a", {})
 
 
-def test_version_and_configuration(installed: Path) -> None:
+def test_version_and_configuration(installed):
     library = open_library(locate(installed, {}))[0]
     assert (library.version, library.commit) == ("1.2.0", "abc")
     macros = configuration(library.headers)
@@ -112,13 +109,13 @@ def test_version_and_configuration(installed: Path) -> None:
     assert version(library.headers) == ("1.2.0", "abc")
 
 
-def test_a_changed_archive_is_read_again(tree: Tree, installed: Path) -> None:
+def test_a_changed_archive_is_read_again(tree, installed):
     assert not run(installed).failures
     write_archive(tree, members(MAIN_LINES, [*MERGED_LINES, MAIN_LINES[0]]))
     assert KEY in run(installed).failures
 
 
-def test_a_damaged_cache_is_read_again(installed: Path, tmp_path: Path) -> None:
+def test_a_damaged_cache_is_read_again(installed, tmp_path):
     assert not run(installed).failures
     kept = list((tmp_path / "cache" / "extract").glob("*.bin"))
     assert len(kept) == 1
@@ -127,9 +124,7 @@ def test_a_damaged_cache_is_read_again(installed: Path, tmp_path: Path) -> None:
     assert kept[0].stat().st_size > 100
 
 
-def test_a_cache_that_cannot_be_written_is_no_error(
-    installed: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_cache_that_cannot_be_written_is_no_error(installed, monkeypatch, tmp_path):
     (tmp_path / "file").touch()
     monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path / "file"))
     assert not run(installed).failures

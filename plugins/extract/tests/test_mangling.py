@@ -1,7 +1,5 @@
 """Mangled names: our decoder against a tool and against names built by hand."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import subprocess
@@ -24,7 +22,7 @@ SUBSTITUTED = (
 )
 
 
-def decoded_by_tool(names: list[str]) -> list[str]:
+def decoded_by_tool(names):
     """Return the readable names of a command-line demangler."""
     tool = shutil.which("llvm-cxxfilt") or shutil.which("c++filt")
     if tool is None:
@@ -33,7 +31,7 @@ def decoded_by_tool(names: list[str]) -> list[str]:
     return [line.replace("> >", ">>") for line in done.stdout.splitlines()]
 
 
-def test_substitutions() -> None:
+def test_substitutions():
     text = decode(SUBSTITUTED)
     assert text.startswith(
         "vtable for ck::tensor_operation::device::Foo<2, ck::tensor_layout::convolution::NHWGC, "
@@ -43,7 +41,7 @@ def test_substitutions() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_line_survives_the_way_through_a_symbol(seed: int) -> None:
+def test_a_line_survives_the_way_through_a_symbol(seed):
     draw = random.Random(seed)
     text = line(
         draw.choice((64, 128, 256)),
@@ -67,6 +65,6 @@ def test_a_line_survives_the_way_through_a_symbol(seed: int) -> None:
         "_ZTVN2ck3FooIPKcEE",
     ],
 )
-def test_what_is_not_known_is_an_error(mangled: str) -> None:
+def test_what_is_not_known_is_an_error(mangled):
     with pytest.raises(ManglingError, match="cannot decode the mangled name"):
         decode(mangled)

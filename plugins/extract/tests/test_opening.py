@@ -1,7 +1,5 @@
 """What is kept of libraries between runs."""
 
-from __future__ import annotations
-
 from ckprof_plugins.extract import opening
 from ckprof_plugins.extract.opening import CachedLibrary, load, save
 

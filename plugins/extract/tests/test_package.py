@@ -5,8 +5,6 @@
 trees of earlier releases, separated by colons.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from pathlib import Path
@@ -15,9 +13,8 @@ import pytest
 
 from ckprof.cli.main import main
 from ckprof.paths import conf_root
-from ckprof_converters.library_lists import ListKey, all_lists, known_lists
-from ckprof_plugins.extract.extraction import DerivedList, joined_uses
-from ckprof_plugins.extract.library import InstalledLibrary
+from ckprof_converters.library_lists import all_lists, known_lists
+from ckprof_plugins.extract.extraction import joined_uses
 from ckprof_plugins.extract.lists import compare
 from ckprof_plugins.extract.mangling import decode
 from ckprof_plugins.extract.opening import locate, open_library
@@ -47,7 +44,7 @@ MISSING = {
 }
 
 
-def opened(with_archive: bool = True) -> InstalledLibrary:
+def opened(with_archive=True):
     named = os.environ.get("CKPROF_CK_PACKAGE")
     if not named:
         pytest.fail(
@@ -59,24 +56,24 @@ def opened(with_archive: bool = True) -> InstalledLibrary:
 
 
 @pytest.fixture(scope="module")
-def library() -> InstalledLibrary:
+def library():
     return opened()
 
 
-def lists(library: InstalledLibrary, shipped: bool) -> dict[ListKey, DerivedList]:
+def lists(library, shipped):
     result = extract(library, PLAIN, shipped_selection=shipped)
     assert not result.failures
     assert not result.absent
     return {item.key: item for item in result.lists}
 
 
-def shipped(key: ListKey, set_name: str) -> list[str]:
+def shipped(key, set_name):
     path = Path(__file__).parents[2] / "data" / "shipped" / key.home.folder / set_name / key.file_name
     return path.read_text().splitlines()
 
 
 @pytest.mark.parametrize("with_archive", [True, False])
-def test_the_lists_that_upstream_ships_line_for_line(with_archive: bool) -> None:
+def test_the_lists_that_upstream_ships_line_for_line(with_archive):
     found = lists(opened(with_archive), True)
     compared = 0
     for key, item in found.items():
@@ -86,14 +83,14 @@ def test_the_lists_that_upstream_ships_line_for_line(with_archive: bool) -> None
     assert compared == 48
 
 
-def test_the_lists_that_ship_are_those_of_the_library(library: InstalledLibrary) -> None:
+def test_the_lists_that_ship_are_those_of_the_library(library):
     for key, item in lists(library, False).items():
         for set_name in key.home.sets:
             path = conf_root() / key.home.folder / set_name / key.file_name
             assert path.read_text().splitlines() == list(item.file(set_name).texts), (key, set_name)
 
 
-def test_what_upstream_leaves_out_by_function(library: InstalledLibrary) -> None:
+def test_what_upstream_leaves_out_by_function(library):
     total = Counter()
     for key, item in lists(library, False).items():
         file = item.file("profiler")
@@ -111,7 +108,7 @@ def test_what_upstream_leaves_out_by_function(library: InstalledLibrary) -> None
     assert total == {"added": 461, "removed": 192}
 
 
-def test_headers_and_archive_agree_about_every_function(library: InstalledLibrary) -> None:
+def test_headers_and_archive_agree_about_every_function(library):
     """The search among all tuples, which asks no recipe, finds what the recipes say, in their order."""
     functions = 0
     for key, item in lists(library, False).items():
@@ -123,19 +120,19 @@ def test_headers_and_archive_agree_about_every_function(library: InstalledLibrar
     assert functions == 156
 
 
-def test_recipes_and_archive_give_the_same_lists(library: InstalledLibrary) -> None:
+def test_recipes_and_archive_give_the_same_lists(library):
     by_recipe = lists(opened(False), False)
     for key, item in lists(library, False).items():
         assert by_recipe[key].lines == item.lines
 
 
-def test_a_tool_reads_the_same_names(library: InstalledLibrary) -> None:
+def test_a_tool_reads_the_same_names(library):
     names = sorted({name for tables in library.compiled.symbols.tables.values() for name in tables})
     assert len(names) > 14000
     assert [decode(name).replace("> >", ">>") for name in names] == decoded_by_tool(names)
 
 
-def test_all_complete_counts(library: InstalledLibrary) -> None:
+def test_all_complete_counts(library):
     """Every instance of every list has as many arguments as its class has parameters."""
     for item in lists(library, False).values():
         for line in item.lines:
@@ -144,7 +141,7 @@ def test_all_complete_counts(library: InstalledLibrary) -> None:
 
 
 @pytest.mark.parametrize("engine", ["wmma", "dl"])
-def test_other_instructions_give_lists_or_say_why_not(library: InstalledLibrary, engine: str) -> None:
+def test_other_instructions_give_lists_or_say_why_not(library, engine):
     result = extract(library, PLAIN, engine=engine)
     assert len(result.lists) + len(result.absent) + len(result.failures) == 18
     for item in result.lists:
@@ -153,14 +150,14 @@ def test_other_instructions_give_lists_or_say_why_not(library: InstalledLibrary,
         assert "no instance string of this class is known" in str(error)
 
 
-def test_every_line_is_accepted_by_the_converter(tmp_path: Path) -> None:
+def test_every_line_is_accepted_by_the_converter(tmp_path):
     written = tmp_path / "lists"
     assert main(["extract", "--from", os.environ["CKPROF_CK_PACKAGE"], "-o", str(written)]) == 0
     for command in ((), ("--check",)):
         assert main(["convert", str(written), "-o", str(tmp_path / "catalogs"), *command]) == 0
 
 
-def test_two_runs_write_the_same_without_any_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_runs_write_the_same_without_any_tool(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     found = []
     for name in ("first", "second"):
@@ -173,7 +170,7 @@ def test_two_runs_write_the_same_without_any_tool(tmp_path: Path, monkeypatch: p
     assert found[0] == found[1]
 
 
-def test_earlier_releases() -> None:
+def test_earlier_releases():
     named = os.environ.get("CKPROF_CK_TREES")
     if not named:
         pytest.skip("CKPROF_CK_TREES names no source trees of earlier releases")

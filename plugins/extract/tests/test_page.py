@@ -1,7 +1,5 @@
 """The page says which members an extractor has."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ckprof.plugin.members import members_of

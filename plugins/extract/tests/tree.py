@@ -1,9 +1,5 @@
 """A small library in the shape of the real one, written for the tests."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 INSTANCES = "ck/library/tensor_operation_instance/gpu"
 IMPL = "ck/tensor_operation/gpu/device/impl"
 
@@ -114,12 +110,12 @@ HALF = (
 )
 
 
-def parameters() -> list[str]:
+def parameters():
     """Return the declarations of the class's parameters."""
     return [item for line in PARAMETERS.strip().splitlines() for item in line.split("|")]
 
 
-def element(block: int, tile: int, *, vector: int = 8, tail: str = "", name: str = "") -> str:
+def element(block, tile, *, vector=8, tail="", name=""):
     """Return one instance as headers write it."""
     name = name or "DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle"
     return (
@@ -130,7 +126,7 @@ def element(block: int, tile: int, *, vector: int = 8, tail: str = "", name: str
     )
 
 
-def line(block: int, tile: int, specialization: str, *, vector: int = 8, merged: int = 1) -> str:
+def line(block, tile, specialization, *, vector=8, merged=1):
     """Return the instance string of :func:`element`, written by hand."""
     return (
         "DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle<2,NHWGC,GKYXC,EmptyTuple,NHWGK,fp16,fp16,fp32,fp16,EmptyTuple,"
@@ -140,7 +136,7 @@ def line(block: int, tile: int, specialization: str, *, vector: int = 8, merged:
     )
 
 
-def alias(name: str, *elements: str) -> str:
+def alias(name, *elements):
     """Return an alias of a tuple."""
     return ALIAS_HEAD.format(name=name) + ",\n".join(elements) + "\n>;\n"
 
@@ -157,7 +153,7 @@ MERGED_TUPLES = alias(MERGED_ALIAS, element(64, 64, tail=", F16, F16, LoopSchedu
 class Tree:
     """The small library; each part may be replaced before :meth:`write`."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root):
         self.root = root
         self.head = (
             "template <"
@@ -176,17 +172,17 @@ class Tree:
             self.texts[f"ck/tensor_operation/gpu/device/{name}"] = text
         self.factory(HALF, MAIN, MERGED)
 
-    def factory(self, condition: str, *functions: str) -> None:
+    def factory(self, condition, *functions):
         """Replace the forward factory."""
         calls = "\n".join(f"{name}(op_ptrs);" for name in functions)
         text = FACTORY.format(condition=condition, calls=calls)
         self.texts[f"{INSTANCES}/grouped_convolution_forward.hpp"] = text
 
-    def tuples(self, text: str) -> None:
+    def tuples(self, text):
         """Replace the tuples of the main header."""
         self.texts[f"{INSTANCES}/grouped_conv_fwd/device_grouped_conv_fwd_xdl_instance.hpp"] = PREAMBLE + text
 
-    def write(self) -> Path:
+    def write(self):
         """Write the headers; return the include root."""
         include = self.root / "include"
         for path, text in self.texts.items():

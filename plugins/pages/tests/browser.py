@@ -1,7 +1,5 @@
 """A headless Chromium that is driven through its own protocol, over pipes."""
 
-from __future__ import annotations
-
 import base64
 import itertools
 import json
@@ -10,9 +8,6 @@ import select
 import shutil
 import subprocess
 import time
-from pathlib import Path
-from types import TracebackType
-from typing import Any
 
 #: names that distributions install the browser under
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -23,7 +18,7 @@ FLAGS = (
 )
 
 
-def find_browser() -> str | None:
+def find_browser():
     """Return the program, if there is one."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
@@ -34,17 +29,17 @@ class Browser:
     :param profile: an empty folder.
     """
 
-    def __init__(self, program: str, profile: Path, seconds: float = 60) -> None:
+    def __init__(self, program, profile, seconds=60):
         self.deadline = time.monotonic() + seconds
         #: messages of the console, exceptions, and loads of anything
-        self.console: list[str] = []
-        self.requests: list[str] = []
+        self.console = []
+        self.requests = []
         self._numbers = itertools.count(1)
         self._buffer = b""
         child_in, self._out = os.pipe()
         self._in, child_out = os.pipe()
 
-        def connect() -> None:
+        def connect():
             # the protocol is spoken on 3 and 4; high numbers first, so that neither end is overwritten
             first, second = os.dup(child_in), os.dup(child_out)
             os.dup2(first, 3)
@@ -60,7 +55,7 @@ class Browser:
         )
         os.close(child_in)
         os.close(child_out)
-        self._session: str | None = None
+        self._session = None
         target = next(one for one in self.call("Target.getTargets")["targetInfos"] if one["type"] == "page")[
             "targetId"
         ]
@@ -69,12 +64,10 @@ class Browser:
             self.call(f"{domain}.enable")
         self.call("Emulation.setFocusEmulationEnabled", enabled=True)
 
-    def __enter__(self) -> Browser:
+    def __enter__(self):
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind, value, trace):
         os.close(self._out)  # which ends the browser
         try:
             self._process.wait(10)
@@ -83,7 +76,7 @@ class Browser:
             self._process.wait()
         os.close(self._in)
 
-    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+    def call(self, method, **parameters):
         """Call a method of the protocol and return its result."""
         number = next(self._numbers)
         message = {"id": number, "method": method, "params": parameters}
@@ -94,10 +87,10 @@ class Browser:
             answer = self._receive()
             if answer.get("id") == number:
                 assert "error" not in answer, answer
-                result: dict[str, Any] = answer["result"]
+                result = answer["result"]
                 return result
 
-    def open(self, path: Path) -> float:
+    def open(self, path):
         """Load a page and return the seconds until it was complete."""
         start = time.monotonic()
         self.call("Page.navigate", url=path.as_uri())
@@ -105,28 +98,28 @@ class Browser:
             time.sleep(0.01)
         return time.monotonic() - start
 
-    def evaluate(self, expression: str) -> Any:
+    def evaluate(self, expression):
         """Return the value of a JavaScript expression."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
-    def key(self, name: str, code: int) -> None:
+    def key(self, name, code):
         """Press a key."""
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=code)
 
-    def colours(self, scheme: str) -> None:
+    def colours(self, scheme):
         """Prefer ``light`` or ``dark``."""
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.call("Emulation.setEmulatedMedia", features=features)
 
-    def screenshot(self, path: Path, width: int = 1280, height: int = 900) -> None:
+    def screenshot(self, path, width=1280, height=900):
         """Write a PNG of the visible part of a window of that size."""
         self.resize(width, height)
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
 
-    def resize(self, width: int, height: int = 900) -> None:
+    def resize(self, width, height=900):
         """Give the window another size."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
@@ -136,11 +129,11 @@ class Browser:
             mobile=False,
         )
 
-    def pdf(self) -> bytes:
+    def pdf(self):
         """Return what is printed."""
         return base64.b64decode(self.call("Page.printToPDF", printBackground=True)["data"])
 
-    def _receive(self) -> dict[str, Any]:
+    def _receive(self):
         while b"\0" not in self._buffer:
             left = self.deadline - time.monotonic()
             ready, _, _ = select.select([self._in], [], [], max(0.0, left))
@@ -151,7 +144,7 @@ class Browser:
                 raise EOFError(f"the browser ended with {self._process.wait()}")
             self._buffer += part
         text, _, self._buffer = self._buffer.partition(b"\0")
-        message: dict[str, Any] = json.loads(text)
+        message = json.loads(text)
         method, parameters = message.get("method"), message.get("params", {})
         if method == "Runtime.consoleAPICalled":
             self.console.append(str(parameters["args"]))

@@ -1,7 +1,5 @@
 """A profile with known figures."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof_plugins.pages.profile import ProfileContent
@@ -15,7 +13,7 @@ WAITS = {"unit": "a busy unit", "data": "data"}
 HOSTILE = "<script>alert(1)</script>"
 
 
-def instruction(address: int, unit: str, *, issue: float = 4, loop: bool = True, **more) -> object:
+def instruction(address, unit, *, issue=4, loop=True, **more):
     """Return an instruction that 10 waves execute, or one where it is not in the loop."""
     fields = {"stall_cycles": {}, "share": 0.1, "source": "", **more}
     return kernel_profile.ExecutedInstruction(
@@ -53,7 +51,7 @@ TIMELINE = kernel_profile.Timeline(
 )
 
 
-def content(**changes) -> ProfileContent:
+def content(**changes):
     """Return the content of a page."""
     profile = kernel_profile.KernelProfile(
         symbol="_Zk",

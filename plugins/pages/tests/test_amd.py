@@ -1,7 +1,5 @@
 """Pages of kernels and of times from real CK Tile headers."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Boxes of samples, against numpy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,7 +13,7 @@ samples = st.lists(st.floats(1e-4, 1e4), min_size=1, max_size=60)
 
 
 @given(samples)
-def test_a_box(values: list[float]) -> None:
+def test_a_box(values):
     box = box_of("x", values)
     first, middle, third = np.quantile(values, [0.25, 0.5, 0.75])
     assert (box.first_quartile, box.median, box.third_quartile) == pytest.approx((first, middle, third))
@@ -27,7 +25,7 @@ def test_a_box(values: list[float]) -> None:
     assert all(one < box.low or one > box.high for one in box.beyond)
 
 
-def test_the_fastest_kernels_of_each_problem() -> None:
+def test_the_fastest_kernels_of_each_problem():
     made = list(attempts(Made(problems=3, instances=4, rounds=5)))
     side = side_of("x", made)
     found = boxes(side, made, kernels=2)
@@ -47,7 +45,7 @@ def test_the_fastest_kernels_of_each_problem() -> None:
         assert [box.samples for box in of_problem] == [25, 25]
 
 
-def test_no_box_is_no_chart() -> None:
+def test_no_box_is_no_chart():
     text = ("x", "x", "x")
     assert box_chart([], *text) is None
     drawn = box_chart([box_of("a<b", [1.0, 1.0, 1.0, 9.0])], *text)

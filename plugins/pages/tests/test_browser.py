@@ -1,12 +1,8 @@
 """The page in a real browser."""
 
-from __future__ import annotations
-
 import csv
 import time
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +11,6 @@ from ckprof.model.outcome import Status
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.roof import Roof
 from ckprof.report.escape import csv_cell
-from ckprof.store.attempt import Attempt
 from ckprof.sweep.evidence import layer_evidence
 from ckprof_plugins.pages.charts import boxes
 from ckprof_plugins.pages.content import report_content
@@ -55,7 +50,7 @@ COLUMN = (
 HOSTILE = '=1+2, "x"\n<b>'
 
 
-def listed(made: Made) -> Iterator[Attempt]:
+def listed(made):
     """Yield attempts of kernels that know their line in a list."""
     for one in attempts(made):
         number = int(one.kernel.name.rpartition("_")[2])
@@ -65,7 +60,7 @@ def listed(made: Made) -> Iterator[Attempt]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """The report, and an empty folder ``saved``."""
     folder = tmp_path_factory.mktemp("report")
     cases = [
@@ -94,7 +89,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def browser(folder: Path) -> Iterator[Browser]:
+def browser(folder):
     program = find_browser()
     assert program
     with Browser(program, folder / "profile") as opened:
@@ -106,11 +101,11 @@ def browser(folder: Path) -> Iterator[Browser]:
         assert {url.partition(":")[0] for url in opened.requests} <= {"file", "data", "blob"}
 
 
-def numbers(texts: list[str]) -> list[float]:
+def numbers(texts):
     return [float(text) for text in texts if text]
 
 
-def test_every_column_of_every_table_sorts_both_ways(browser: Browser) -> None:
+def test_every_column_of_every_table_sorts_both_ways(browser):
     count = browser.evaluate("document.querySelectorAll('table.sortable').length")
     assert count >= 11
     for number in range(count):
@@ -134,7 +129,7 @@ def test_every_column_of_every_table_sorts_both_ways(browser: Browser) -> None:
             assert browser.evaluate(f"{table}.querySelectorAll('[aria-sort]').length") == 1
 
 
-def test_every_chart_has_text(browser: Browser) -> None:
+def test_every_chart_has_text(browser):
     described = browser.evaluate(
         "Array.from(document.querySelectorAll('svg:not(.spark)')).map((svg) => "
         "[svg.querySelector('title')?.textContent, "
@@ -146,7 +141,7 @@ def test_every_chart_has_text(browser: Browser) -> None:
     assert {role for _, _, role in described} == {"img", "group", "application"}
 
 
-def test_the_keyboard_moves_over_the_heat_map(browser: Browser) -> None:
+def test_the_keyboard_moves_over_the_heat_map(browser):
     readout = "document.getElementById('heat-cell').textContent"
     browser.evaluate("document.getElementById('heat').focus()")
     assert browser.evaluate(readout).startswith("P1 ")
@@ -160,7 +155,7 @@ def test_the_keyboard_moves_over_the_heat_map(browser: Browser) -> None:
     assert browser.evaluate(readout).startswith("P1 ")
 
 
-def test_the_filter_hides_rows(browser: Browser) -> None:
+def test_the_filter_hides_rows(browser):
     shown = "document.querySelectorAll('#instance-table tbody tr:not([hidden])').length"
     for text, count in (("variant_11", 1), ("", 12), ("no such", 0), ("", 12)):
         browser.evaluate(
@@ -170,7 +165,7 @@ def test_the_filter_hides_rows(browser: Browser) -> None:
         assert browser.evaluate(shown) == count
 
 
-def test_rounds_of_another_problem(browser: Browser) -> None:
+def test_rounds_of_another_problem(browser):
     label = "document.querySelector('#trace svg').getAttribute('aria-label')"
     assert "on P1," in browser.evaluate(label)
     browser.evaluate(
@@ -182,7 +177,7 @@ def test_rounds_of_another_problem(browser: Browser) -> None:
     assert browser.evaluate("document.querySelectorAll('#trace circle').length") == 5 * 6
 
 
-def test_points_lead_to_their_rows(browser: Browser) -> None:
+def test_points_lead_to_their_rows(browser):
     browser.evaluate("document.querySelector('#roofline a').focus()")
     browser.key("Enter", 13)
     browser.evaluate(
@@ -192,7 +187,7 @@ def test_points_lead_to_their_rows(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out_in_both_themes(browser: Browser, scheme: str) -> None:
+def test_text_stands_out_in_both_themes(browser, scheme):
     browser.colours(scheme)
     pairs = browser.evaluate(
         "Array.from(document.querySelectorAll('body, .card b, td, .tag, dt, a, figcaption')).map((one) => "
@@ -206,14 +201,14 @@ def test_text_stands_out_in_both_themes(browser: Browser, scheme: str) -> None:
         assert contrast >= 4.5, pair
 
 
-def _luminance(colour: str) -> float:
+def _luminance(colour):
     """Return the relative luminance of WCAG 2."""
     channels = [int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
     linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def test_the_theme_button_overrides_the_system(browser: Browser) -> None:
+def test_the_theme_button_overrides_the_system(browser):
     browser.colours("light")
     seen = []
     for _ in range(3):
@@ -228,14 +223,14 @@ def test_the_theme_button_overrides_the_system(browser: Browser) -> None:
     assert seen[0][1] == seen[2][1] != seen[1][1]
 
 
-def filter_instances(browser: Browser, text: str) -> None:
+def filter_instances(browser, text):
     browser.evaluate(
         "(() => { const input = document.querySelector('input[data-table=instance-table]'); "
         f"input.value = '{text}'; input.dispatchEvent(new Event('input')); }})()"
     )
 
 
-def test_paper_shows_every_row(browser: Browser) -> None:
+def test_paper_shows_every_row(browser):
     filter_instances(browser, "variant_11")
     rows = (
         "Array.from(document.querySelectorAll('#instance-table tbody tr')).filter((row) => "
@@ -260,13 +255,13 @@ def test_paper_shows_every_row(browser: Browser) -> None:
     filter_instances(browser, "")
 
 
-def test_a_telephone_scrolls_no_more_than_tables(browser: Browser, folder: Path) -> None:
+def test_a_telephone_scrolls_no_more_than_tables(browser, folder):
     browser.screenshot(folder / "480.png", width=480)
     assert browser.evaluate("document.documentElement.scrollWidth") <= 480
 
 
 @pytest.mark.parametrize("width", [800, 1280])
-def test_nothing_is_cut_off(browser: Browser, folder: Path, width: int) -> None:
+def test_nothing_is_cut_off(browser, folder, width):
     browser.screenshot(folder / f"{width}.png", width=width)
     cut = browser.evaluate(
         "Array.from(document.querySelectorAll('html, .scroll, .table, figure, svg, p, li')).filter((one) => "
@@ -291,7 +286,7 @@ def test_nothing_is_cut_off(browser: Browser, folder: Path, width: int) -> None:
     assert outside == []
 
 
-def saved(folder: Path, name: str) -> list[list[str]]:
+def saved(folder, name):
     path = folder / "saved" / name
     end = time.monotonic() + 20
     while not path.exists() and time.monotonic() < end:
@@ -300,7 +295,7 @@ def saved(folder: Path, name: str) -> list[list[str]]:
         return list(csv.reader(stream))
 
 
-def test_tables_are_saved_as_csv(browser: Browser, folder: Path) -> None:
+def test_tables_are_saved_as_csv(browser, folder):
     browser.evaluate("document.querySelector('#best-table th button').click()")
     browser.evaluate("document.querySelector('[data-csv=best-table]').click()")
     head, *rows = saved(folder, "best.csv")
@@ -320,7 +315,7 @@ def test_tables_are_saved_as_csv(browser: Browser, folder: Path) -> None:
     assert csv_cell(HOSTILE) in {row[-1] for row in rows} and len(rows) == 12
 
 
-def test_tables_are_copied(browser: Browser) -> None:
+def test_tables_are_copied(browser):
     browser.evaluate(
         "window.copied = null; navigator.clipboard.writeText = (text) => { window.copied = text; "
         "return Promise.resolve(); }; document.querySelector('[data-copy=total-table]').click()"
@@ -335,7 +330,7 @@ def test_tables_are_copied(browser: Browser) -> None:
     assert browser.evaluate(label) == "Copied"
 
 
-def test_the_keyboard_opens_a_kernel(browser: Browser) -> None:
+def test_the_keyboard_opens_a_kernel(browser):
     browser.evaluate("document.querySelector('#best-table summary').focus()")
     browser.key("Enter", 13)
     browser.evaluate("document.activeElement.click()")
@@ -344,7 +339,7 @@ def test_the_keyboard_opens_a_kernel(browser: Browser) -> None:
     browser.evaluate("document.activeElement.click()")
 
 
-def test_samples_follow_the_problem(browser: Browser) -> None:
+def test_samples_follow_the_problem(browser):
     visible = (
         "Array.from(document.querySelectorAll('.boxes')).filter((one) => !one.hidden)"
         ".map((one) => one.dataset.problem)"
@@ -358,7 +353,7 @@ def test_samples_follow_the_problem(browser: Browser) -> None:
         assert browser.evaluate(visible) == [number]
 
 
-def test_lines_of_the_history_lead_to_their_rows(browser: Browser) -> None:
+def test_lines_of_the_history_lead_to_their_rows(browser):
     links = browser.evaluate(
         "Array.from(document.querySelectorAll('#history-chart a')).map((one) => one.getAttribute('href'))"
     )
@@ -366,7 +361,7 @@ def test_lines_of_the_history_lead_to_their_rows(browser: Browser) -> None:
     assert browser.evaluate("document.querySelectorAll('#history-table .spark').length") == 8
 
 
-def test_columns_of_the_heat_map_have_names(browser: Browser) -> None:
+def test_columns_of_the_heat_map_have_names(browser):
     names = browser.evaluate(
         "Array.from(document.querySelectorAll('#heat text')).map((one) => one.lastChild.textContent)"
     )

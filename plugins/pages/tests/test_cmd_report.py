@@ -1,7 +1,5 @@
 """``ckprof report`` on stores."""
 
-from __future__ import annotations
-
 import pytest
 
 import ckprof as library

@@ -1,7 +1,5 @@
 """What a report says, against direct counts over the same measurements."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace
@@ -9,13 +7,13 @@ from itertools import combinations
 
 import pytest
 
-from ckprof.compare.side import MeasuredRow, Side, side_of, with_rounds
+from ckprof.compare.side import Side, side_of, with_rounds
 from ckprof.errors import UsageError
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import Order
 from ckprof.model.roof import Roof, RoofKind
-from ckprof.store.attempt import Attempt, Mark
-from ckprof_plugins.pages.content import ReportContent, best_rows, coverage, report_content
+from ckprof.store.attempt import Mark
+from ckprof_plugins.pages.content import best_rows, coverage, report_content
 from ckprof_plugins.pages.devices import device_rows
 from ckprof_plugins.pages.heat import heat_map
 from ckprof_plugins.pages.markdown import render_markdown
@@ -26,7 +24,7 @@ from tests.measured import Made, attempts, later
 OPTIONS = ReportOptions()
 
 
-def failing(problem: int, instance: int) -> Status | None:
+def failing(problem, instance):
     if problem == 1 and instance < 2:
         return Status.UNSUPPORTED
     return Status.WRONG_RESULT if (problem, instance) == (2, 3) else None
@@ -36,16 +34,16 @@ MADE = Made(problems=5, instances=8, rounds=6, failing=failing)
 
 
 @pytest.fixture(scope="module")
-def side() -> Side:
+def side():
     return side_of("results.db", attempts(MADE))
 
 
 @pytest.fixture(scope="module")
-def content(side: Side) -> ReportContent:
+def content(side):
     return report_content(side, OPTIONS)
 
 
-def test_the_overview_counts(content: ReportContent) -> None:
+def test_the_overview_counts(content):
     assert content.summary.startswith("5 problems, 8 instances, 40 outcomes: 37 ok, ")
     assert content.statuses == {Status.OK: 37, Status.UNSUPPORTED: 2, Status.WRONG_RESULT: 1}
     assert f"<b>{37 * 6}</b> verified rounds" in render_html(content)
@@ -55,14 +53,14 @@ def test_the_overview_counts(content: ReportContent) -> None:
     assert facts["timing"] == "wall clock, cold cache"
 
 
-def test_failures_are_grouped_and_real_ones_come_first(content: ReportContent) -> None:
+def test_failures_are_grouped_and_real_ones_come_first(content):
     assert [(*kind, len(rows)) for kind, rows in content.failures.items()] == [
         (Status.WRONG_RESULT, "it is wrong_result", 1),
         (Status.UNSUPPORTED, "requirement vector_size", 2),
     ]
 
 
-def test_the_best_has_the_least_median(side: Side, content: ReportContent) -> None:
+def test_the_best_has_the_least_median(side, content):
     for row in content.best:
         times = [one.time_ms for one in side.rows.values() if one.key.problem == row.key and one.ranked]
         assert row.best.time_ms == min(times)
@@ -72,7 +70,7 @@ def test_the_best_has_the_least_median(side: Side, content: ReportContent) -> No
         assert row.gflops == pytest.approx(row.key.problem.flop / (row.best.time_ms / 1e3) / 1e9)
 
 
-def test_rates_and_roofs(content: ReportContent) -> None:
+def test_rates_and_roofs(content):
     row = content.best[0]
     elements = (
         row.key.problem.input_elements + row.key.problem.weight_elements + row.key.problem.output_elements
@@ -86,12 +84,12 @@ def test_rates_and_roofs(content: ReportContent) -> None:
     assert under_roofs.of_roof == pytest.approx(expected)
 
 
-def two_kernels(factor: float, noise: float, rounds: int = 8) -> Side:
+def two_kernels(factor, noise, rounds=8):
     made = Made(problems=1, instances=2, rounds=rounds, processes=4, noise=0.0)
     whole = side_of("x", attempts(made))
     first, second = whole.rows.values()
 
-    def timed(row: MeasuredRow, scale: float, phase: int) -> MeasuredRow:
+    def timed(row, scale, phase):
         wobble = [1 + noise * math.sin(7 * index + phase) for index in range(rounds)]
         return with_rounds(
             row, [replace(one, time_ms=scale * by) for one, by in zip(row.rounds, wobble, strict=True)]
@@ -104,18 +102,18 @@ def two_kernels(factor: float, noise: float, rounds: int = 8) -> Side:
     ("factor", "noise", "order"),
     [(1.2, 0.005, Order.CLEAR), (1.004, 0.003, Order.TIE), (1.03, 0.08, Order.OPEN)],
 )
-def test_how_sure_the_order_is(factor: float, noise: float, order: Order) -> None:
+def test_how_sure_the_order_is(factor, noise, order):
     assert best_rows(two_kernels(factor, noise), OPTIONS)[0].standing.order is order
 
 
-def test_a_kernel_without_rivals() -> None:
+def test_a_kernel_without_rivals():
     (row,) = best_rows(side_of("x", attempts(Made(problems=1, instances=1))), OPTIONS)
     assert (row.standing.order, row.runner_up, row.change) == (Order.ALONE, None, None)
 
 
-def good_enough(side: Side, tolerance: float) -> dict[str, set[int]]:
+def good_enough(side, tolerance):
     """Return instance -> numbers of problems, by another way than the coverage."""
-    found: dict[str, set[int]] = {}
+    found = {}
     for number, rows in enumerate(side.by_problem.values()):
         least = min(row.time_ms for row in rows)
         for row in rows:
@@ -125,12 +123,12 @@ def good_enough(side: Side, tolerance: float) -> dict[str, set[int]]:
 
 
 @pytest.mark.parametrize("tolerance", [0.02, 0.05, 0.10])
-def test_the_cover_serves_everything_and_is_no_larger_than_greed_allows(side: Side, tolerance: float) -> None:
+def test_the_cover_serves_everything_and_is_no_larger_than_greed_allows(side, tolerance):
     curve = coverage(side, tolerance)
     served = good_enough(side, tolerance)
     chosen = list(curve.steps)
     assert set().union(*(served[one] for one in chosen)) == set(range(5))
-    running: set[int] = set()
+    running = set()
     for instance, covered in curve.steps.items():
         running |= served[instance]
         assert covered == len(running)
@@ -143,16 +141,16 @@ def test_the_cover_serves_everything_and_is_no_larger_than_greed_allows(side: Si
 
 
 @pytest.fixture(scope="module")
-def with_gaps() -> ReportContent:
+def with_gaps():
     """Nothing serves the third of five problems, on the fourth every kernel fails."""
 
-    def ends(problem: int, instance: int) -> Status | None:
+    def ends(problem, instance):
         return {2: Status.UNSUPPORTED, 3: Status.WRONG_RESULT}.get(problem)
 
     return report_content(side_of("x", attempts(replace(MADE, failing=ends))), OPTIONS)
 
 
-def test_problems_that_nothing_serves_keep_their_place(with_gaps: ReportContent) -> None:
+def test_problems_that_nothing_serves_keep_their_place(with_gaps):
     assert [row.number for row in with_gaps.best_table] == [1, 2, 3, 4, 5]
     assert [(one.number, one.tried, one.reason) for one in with_gaps.unserved] == [
         (3, 8, "it is unsupported"),
@@ -172,12 +170,12 @@ def test_problems_that_nothing_serves_keep_their_place(with_gaps: ReportContent)
     assert "No kernel serves:" in page and "serve 3 of 5 problems" in page
 
 
-def test_where_everything_is_served_it_says_so(content: ReportContent) -> None:
+def test_where_everything_is_served_it_says_so(content):
     assert content.unserved == () and all(" all 5 problems" in curve.text for curve in content.coverage)
     assert "No kernel serves" not in render_html(content)
 
 
-def test_the_heat_map(side: Side) -> None:
+def test_the_heat_map(side):
     heat = heat_map(side)
     assert (len(heat.cells), len(heat.cells[0])) == (5, 8)
     columns = {one.key: index for index, one in enumerate(heat.instances)}
@@ -198,24 +196,24 @@ def test_the_heat_map(side: Side) -> None:
 @pytest.mark.parametrize(
     "text", ["measured", "measured=1", "measured=-,-", "guessed=1,2", "measured=0,1", "measured=a,1"]
 )
-def test_wrong_roofs(text: str) -> None:
+def test_wrong_roofs(text):
     with pytest.raises(UsageError, match="--ceiling"):
         Roof.parse(text)
 
 
-def test_roofs() -> None:
+def test_roofs():
     roof = Roof.parse("measured=100, 50")
     assert (roof.kind, roof.at(1), roof.at(10)) == (RoofKind.MEASURED, 50, 100)
     assert Roof.parse("theoretical=-,50").at(100) == 5000
 
 
 @pytest.mark.parametrize("wrong", [{"tie": 0}, {"tolerances": ()}, {"tolerances": (2.0,)}])
-def test_wrong_options(wrong: dict[str, object]) -> None:
+def test_wrong_options(wrong):
     with pytest.raises(UsageError):
         ReportOptions(**wrong)  # type: ignore[arg-type]
 
 
-def test_markdown_has_every_part(side: Side) -> None:
+def test_markdown_has_every_part(side):
     older = side_of("yesterday.db", attempts(replace(MADE, seed=3, session=later())))
     text = render_markdown(report_content(side, replace(OPTIONS, title="My run"), older))
     assert text.startswith("## My run\n")
@@ -226,13 +224,13 @@ def test_markdown_has_every_part(side: Side) -> None:
     assert len(re.findall(r"\| +P\d \|", text)) == 5
 
 
-def test_nothing_measured() -> None:
+def test_nothing_measured():
     content = report_content(side_of("empty.db", []), OPTIONS)
     assert "0 problems" in render_markdown(content)
 
 
-def test_cards_are_shown_beside_each_other() -> None:
-    def of_card(card: str, factor: float, marks: tuple[Mark, ...] = ()) -> list[Attempt]:
+def test_cards_are_shown_beside_each_other():
+    def of_card(card, factor, marks=()):
         session = replace(MADE.session, uid=card * 32, environment={"card": {"id": f"node:{card}"}})
         conditions = {"clock_mhz": 1700.0 / factor, "temperature_c": 60.0}
         return [

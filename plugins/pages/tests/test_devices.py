@@ -1,7 +1,5 @@
 """The devices of a sweep on several of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from ckprof.store.attempt import DEVICE as DEVICE_FACTS
@@ -12,13 +10,11 @@ from tests.measured import SESSION, Made, attempts
 ONE = Made(problems=1, instances=1, rounds=1, processes=1)
 
 
-def test_devices_are_rated_by_their_checks() -> None:
+def test_devices_are_rated_by_their_checks():
     """A check stands in all attempts of its round, and counts once."""
     (first,) = attempts(ONE)
 
-    def device(
-        name: str, checks: list[float], temperature: float | None = None, marks: tuple[Mark, ...] = ()
-    ):
+    def device(name, checks, temperature=None, marks=()):
         session = replace(SESSION, uid=name * 32, environment={DEVICE_FACTS: {"id": f"lab:{name}"}})
         return [
             replace(

@@ -1,15 +1,11 @@
 """Reports of what real kernels were measured to take, as a new user makes them."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import pytest
 
 from ckprof.errors import ExitCode
 from ckprof.store.store import Store
-from tests.called import Ckprof
 from tests.e2e.test_compare_and_report import NETWORK, PROBLEM, ROUNDS, swept
 from tests.e2e.test_example_operation import LIST, PROBLEMS, call
 from tests.e2e.test_gemm_tool import LINE, NAME, QUICK
@@ -20,12 +16,12 @@ pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
 
 @pytest.fixture
-def ckprof(ckprof_process: Ckprof) -> Ckprof:
+def ckprof(ckprof_process):
     return ckprof_process
 
 
 @pytest.mark.slow
-def test_a_report_of_a_sweep(ckprof: Ckprof, swept: Path, tmp_path: Path) -> None:
+def test_a_report_of_a_sweep(ckprof, swept, tmp_path):
     done = ckprof("report", "old.db", "-o", "report.html")
     assert done.code == ExitCode.OK, done.err
     assert "report.html: 1 problem, 4 instances" in done.err
@@ -35,7 +31,7 @@ def test_a_report_of_a_sweep(ckprof: Ckprof, swept: Path, tmp_path: Path) -> Non
     assert "-fno-tree-vectorize" in ckprof("report", "old.db@flags", "--format", "md").out
 
 
-def test_a_report_of_a_run_names_its_winner(ckprof: Ckprof, short_list: Path, tmp_path: Path) -> None:
+def test_a_report_of_a_run_names_its_winner(ckprof, short_list, tmp_path):
     run = ("run", "fwd", "--conf", short_list, "--problem", PROBLEM, "--max-time", "0.1", "--store", "r.db")
     assert ckprof(*run).code == ExitCode.OK
     with Store(tmp_path / "r.db") as store:
@@ -53,9 +49,7 @@ def test_a_report_of_a_run_names_its_winner(ckprof: Ckprof, short_list: Path, tm
     [("sweep", "fwd", *ROUNDS), ("run", "fwd", "--rounds", "2", "--max-time", "0.05")],
     ids=["sweep", "run"],
 )
-def test_layers_lines_and_roofs_are_shown_whatever_measures(
-    ckprof: Ckprof, short_list: Path, tmp_path: Path, command: tuple[str, ...]
-) -> None:
+def test_layers_lines_and_roofs_are_shown_whatever_measures(ckprof, short_list, tmp_path, command):
     (tmp_path / "network.json").write_text(NETWORK)
     done = ckprof(*command, "--conf", short_list, "--problems", "network.json", "--store", "r.db")
     assert done.code == ExitCode.OK, done.err
@@ -72,7 +66,7 @@ def test_layers_lines_and_roofs_are_shown_whatever_measures(
     assert all(f"{short_list.name}:{line}" in page for line in lines)
 
 
-def test_products_are_reported(ckprof: Ckprof, tmp_path: Path) -> None:
+def test_products_are_reported(ckprof, tmp_path):
     (tmp_path / "rcr_fp32.conf").write_text(LINE + "\n")
     sweep = ("sweep", "gemm", "--conf", "rcr_fp32.conf", "--problem", "16x16x16", "--problem", "32x32x32")
     assert ckprof(*sweep, "--store", "s.db", *QUICK).code == ExitCode.OK
@@ -80,7 +74,7 @@ def test_products_are_reported(ckprof: Ckprof, tmp_path: Path) -> None:
     assert NAME.removeprefix("gemm_fp32_rcr_") in (tmp_path / "r.html").read_text()
 
 
-def test_an_operation_of_another_package_is_reported(call, tmp_path: Path) -> None:
+def test_an_operation_of_another_package_is_reported(call, tmp_path):
     sweep = ("sweep", "row_softmax", "--conf", LIST, *PROBLEMS, "--store", "s.db", "--round-time", "0.01")
     done = call(*sweep)
     assert done.code == 0, done.err

@@ -1,7 +1,5 @@
 """Texts that mean harm stay texts in reports of stores."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from xml.etree import ElementTree
@@ -31,7 +29,7 @@ HOSTILE_PAGE = pytest.mark.parametrize(
 
 
 @HOSTILE_PAGE
-def test_stores_show_texts_as_texts(payload: str) -> None:
+def test_stores_show_texts_as_texts(payload):
     old, new = sides(payload)
     content = report_content(old, ReportOptions(title=f"title {payload}"), new)
     assert_harmless_markdown(render_markdown(content))

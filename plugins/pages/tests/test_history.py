@@ -1,11 +1,8 @@
 """Times over stores and commands, and what is said of the latest one."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -13,17 +10,17 @@ from ckprof.compare.side import Side, side_of
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import TIE, Field
 from ckprof.profiler import Profiler
-from ckprof.store.attempt import PLANNED, SWEEP, Attempt
+from ckprof.store.attempt import PLANNED, SWEEP
 from ckprof.store.writer import StoreWriter
 from ckprof_plugins.pages.content import report, report_content
-from ckprof_plugins.pages.history import MOST, TimeHistory, Trend, history, history_of_commands, labels_of
+from ckprof_plugins.pages.history import MOST, Trend, history, history_of_commands, labels_of
 from ckprof_plugins.pages.markdown import render_markdown
 from ckprof_plugins.pages.options import ReportOptions
 from ckprof_plugins.pages.page import render_html
 from tests.measured import SESSION, Made, attempts
 
 
-def made(night: int, slower: float = 1.0, **changes: object) -> Made:
+def made(night, slower=1.0, **changes):
     session = replace(SESSION, uid=f"{night:032x}", started=SESSION.started + 86400 * night)
     return Made(
         problems=4,
@@ -37,22 +34,22 @@ def made(night: int, slower: float = 1.0, **changes: object) -> Made:
     )
 
 
-def nights(*factors: float) -> list[Side]:
+def nights(*factors):
     return [side_of(f"{n}/results.db", attempts(made(n, factor))) for n, factor in enumerate(factors)]
 
 
-def found(sides: list[Side]) -> TimeHistory:
+def found(sides):
     past = history(labels_of(sides), sides, list(sides[-1].by_problem))
     assert past is not None
     return past
 
 
 @pytest.fixture(scope="module")
-def past() -> TimeHistory:
+def past():
     return found(nights(1.0, 1.0, 1.0, 1.2))
 
 
-def test_a_line_per_problem_and_what_became_slower(past: TimeHistory) -> None:
+def test_a_line_per_problem_and_what_became_slower(past):
     assert past.labels == tuple(f"{n}/results.db" for n in range(4))
     assert [row.number for row in past.rows] == [1, 2, 3, 4]
     assert [row.trend for row in past.rows] == [Trend.BEST, Trend.SLOWER, Trend.BEST, Trend.BEST]
@@ -60,7 +57,7 @@ def test_a_line_per_problem_and_what_became_slower(past: TimeHistory) -> None:
     assert slow.last.ratio == pytest.approx(1.2, rel=0.02) and slow.last.low > 1 + TIE
 
 
-def test_the_limits_are_those_of_the_ranking(past: TimeHistory) -> None:
+def test_the_limits_are_those_of_the_ranking(past):
     for row in past.rows:
         points = sorted(row.points, key=lambda point: point.row.time_ms)
         leads = Field([point.row.time for point in points if point.row.time]).leads()
@@ -71,7 +68,7 @@ def test_the_limits_are_those_of_the_ranking(past: TimeHistory) -> None:
         assert (fastest.ratio, fastest.low, fastest.high) == (1.0, 1.0, 1.0)
 
 
-def test_a_problem_that_a_store_lacks_has_a_gap() -> None:
+def test_a_problem_that_a_store_lacks_has_a_gap():
     sides = nights(1.0, 1.0, 1.0)
     sides[1] = side_of("x", attempts(made(1, failing=lambda p, i: Status.RUN_ERROR if p == 0 else None)))
     past = found(sides)
@@ -81,19 +78,19 @@ def test_a_problem_that_a_store_lacks_has_a_gap() -> None:
     assert [row.number for row in found(sides).rows] == [2, 3, 4]
 
 
-def test_the_latest_places_are_kept() -> None:
+def test_the_latest_places_are_kept():
     sides = nights(*[1.0] * (MOST + 2))
     assert found(sides).labels == tuple(f"{n}/results.db" for n in range(2, MOST + 2))
 
 
-def test_labels_have_as_much_of_the_paths_as_it_takes() -> None:
+def test_labels_have_as_much_of_the_paths_as_it_takes():
     sides = [Side(label=label, rows={}) for label in ("a/x.db", "b/x.db", "c/y.db")]
     assert labels_of(sides) == ["a/x.db", "b/x.db", "c/y.db"]
     assert labels_of(sides[1:]) == ["x.db", "y.db"]
 
 
-def test_commands_of_one_store() -> None:
-    both: list[Attempt] = [*attempts(made(0)), *attempts(made(1, 1.2))]
+def test_commands_of_one_store():
+    both = [*attempts(made(0)), *attempts(made(1, 1.2))]
     order = list(side_of("x", both).by_problem)
     past = history_of_commands(both, order)
     assert past is not None
@@ -107,7 +104,7 @@ def test_commands_of_one_store() -> None:
     assert history_of_commands([*both[:half], *again], order) is None
 
 
-def test_a_sweep_that_was_ended_says_how_much_is_missing(tmp_path: Path) -> None:
+def test_a_sweep_that_was_ended_says_how_much_is_missing(tmp_path):
     planned = replace(SESSION, environment={PLANNED: {"known": 0, "missing": 14}})
     for known, said in ((12, "2 of its outcomes are"), (13, "1 of its outcomes is"), (14, "")):
         made_ = replace(made(0), session=planned, problems=known, instances=1)
@@ -121,7 +118,7 @@ def test_a_sweep_that_was_ended_says_how_much_is_missing(tmp_path: Path) -> None
             assert ("The sweep was stopped" in text) == bool(said)
 
 
-def test_workers_of_a_sweep_are_one_command() -> None:
+def test_workers_of_a_sweep_are_one_command():
     some = [
         replace(one, session=replace(one.session, environment={SWEEP: "job"}))
         for night in (0, 1)
@@ -130,7 +127,7 @@ def test_workers_of_a_sweep_are_one_command() -> None:
     assert history_of_commands(some, list(side_of("x", some).by_problem)) is None
 
 
-def test_reports_of_one_and_of_several_stores(tmp_path: Path) -> None:
+def test_reports_of_one_and_of_several_stores(tmp_path):
     profiler = Profiler()
     paths = []
     for night, factor in enumerate((1.0, 1.0, 1.2)):
@@ -147,7 +144,7 @@ def test_reports_of_one_and_of_several_stores(tmp_path: Path) -> None:
     assert len(boxes) == 4 and all(box.samples == 30 for of in boxes.values() for box in of)
 
 
-def test_it_is_drawn(past: TimeHistory) -> None:
+def test_it_is_drawn(past):
     sides = nights(1.0, 1.0, 1.0, 1.2)
     content = report_content(sides[-1], ReportOptions(), sides[-2], past)
     page = render_html(content)

@@ -1,7 +1,5 @@
 """The report as an image: complete, in the page's colours, and honest about what is missing."""
 
-from __future__ import annotations
-
 import builtins
 import re
 import struct
@@ -17,7 +15,7 @@ from ckprof.errors import UsageError
 from ckprof.model.outcome import Status
 from ckprof.model.roof import Roof
 from ckprof_plugins.pages import image
-from ckprof_plugins.pages.content import ReportContent, report_content
+from ckprof_plugins.pages.content import report_content
 from ckprof_plugins.pages.options import ReportOptions
 from tests.measured import Made, attempts
 
@@ -25,12 +23,12 @@ MADE = Made(problems=3, instances=5, failing=lambda p, i: Status.RUN_ERROR if (p
 
 
 @pytest.fixture(scope="module")
-def content() -> ReportContent:
+def content():
     options = ReportOptions(title="A <title>", roofs=(Roof.parse("measured=100,50"),))
     return report_content(side_of("results.db", attempts(MADE)), options)
 
 
-def pixels(png: bytes) -> np.ndarray:
+def pixels(png):
     """Decode a PNG with eight bits per channel, independent of what wrote it."""
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
     data, at = b"", 8
@@ -63,7 +61,7 @@ def pixels(png: bytes) -> np.ndarray:
     return found.reshape(height, width, channels)[:, :, :3]
 
 
-def test_the_drawing_has_everything(content: ReportContent) -> None:
+def test_the_drawing_has_everything(content):
     root = ElementTree.fromstring(image._drawing(content))  # noqa: S314 - our own text
     texts = ["".join(one.itertext()) for one in root.iter("{http://www.w3.org/2000/svg}text")]
     assert texts[0] == "A <title>"
@@ -76,18 +74,18 @@ def test_the_drawing_has_everything(content: ReportContent) -> None:
     assert "var(" not in styles and "--" not in styles
 
 
-def test_many_problems_are_counted(content: ReportContent) -> None:
+def test_many_problems_are_counted(content):
     many = replace(content, best=tuple(content.best[0] for _ in range(50)))
     assert "and 20 more problems" in image._drawing(many)
 
 
-def test_an_empty_store_is_an_image_without_charts() -> None:
+def test_an_empty_store_is_an_image_without_charts():
     drawing = image._drawing(report_content(side_of("empty.db", []), ReportOptions()))
     assert "Roofline" not in drawing
 
 
 @pytest.mark.slow
-def test_the_image(content: ReportContent) -> None:
+def test_the_image(content):
     pytest.importorskip("resvg_py")
     if not image._has_font():
         pytest.skip("no font is installed")
@@ -99,14 +97,14 @@ def test_the_image(content: ReportContent) -> None:
     assert {(255, 255, 255), (0xD9, 0x77, 0x06), (0xE5, 0x53, 0x4B)} <= seen
 
 
-def test_without_the_renderer_or_a_font(content: ReportContent, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_renderer_or_a_font(content, monkeypatch):
     pytest.importorskip("resvg_py")
     monkeypatch.setattr(image, "_has_font", lambda: False)
     with pytest.raises(UsageError, match="fonts-dejavu-core"):
         image.render_png(content)
     real = builtins.__import__
 
-    def without(name: str, *rest: object) -> object:
+    def without(name, *rest):
         if name == "resvg_py":
             raise ImportError(name)
         return real(name, *rest)  # type: ignore[arg-type]

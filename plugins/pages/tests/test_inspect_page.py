@@ -1,7 +1,5 @@
 """``ckprof inspect --page``: what is wrong is said before kernels are built."""
 
-from __future__ import annotations
-
 PROBLEM = "conv -n 1 -c 64 -H 14 -W 14 -k 64 -y 1 -x 1 -F 1"
 
 

@@ -1,12 +1,9 @@
 """A report and a run of the same measurements name the same winner, time and ties."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings
 
 from ckprof.compare.side import side_of
 from ckprof.model.ranking import Order, ranking
-from ckprof.store.attempt import Attempt
 from ckprof_plugins.pages.content import best_rows
 from ckprof_plugins.pages.options import ReportOptions
 from tests.compare.test_one_winner import measured, outcomes_of
@@ -14,7 +11,7 @@ from tests.compare.test_one_winner import measured, outcomes_of
 
 @settings(max_examples=60, deadline=None)
 @given(attempts=measured())
-def test_the_same_measurements_name_the_same_winner(attempts: list[Attempt]) -> None:
+def test_the_same_measurements_name_the_same_winner(attempts):
     rows = best_rows(side_of("x", attempts), ReportOptions())
     outcomes = outcomes_of(attempts)
     ranked = ranking(outcomes, {one.key: number for number, one in enumerate(outcomes)})

@@ -1,7 +1,5 @@
 """The page without a browser: it is whole, small, safe and deterministic."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -30,25 +28,25 @@ VOID = {"meta", "link", "input", "br", "wbr"}
 class Reader(HTMLParser):
     """Checks that elements nest, and collects them."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
-        self.open: list[str] = []
-        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.open = []
+        self.seen = []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.seen.append((tag, dict(attrs)))
         if tag not in VOID:
             self.open.append(tag)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_startendtag(self, tag, attrs):
         self.seen.append((tag, dict(attrs)))
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
 
 @pytest.fixture(scope="module")
-def page() -> str:
+def page():
     old = side_of(
         "yesterday.db", attempts(replace(MADE, seed=5, factor=lambda p, i: 1.5 if i in (1, 2) else 1.0))
     )
@@ -56,14 +54,14 @@ def page() -> str:
     return render_html(report_content(new, OPTIONS, old))
 
 
-def read(page: str) -> Reader:
+def read(page):
     reader = Reader()
     reader.feed(page)
     assert reader.open == []
     return reader
 
 
-def test_elements_nest_and_ids_are_unique(page: str) -> None:
+def test_elements_nest_and_ids_are_unique(page):
     ids = [attributes["id"] for _, attributes in read(page).seen if "id" in attributes]
     assert len(ids) == len(set(ids))
     for _, attributes in read(page).seen:
@@ -71,7 +69,7 @@ def test_elements_nest_and_ids_are_unique(page: str) -> None:
             assert target[1:] in ids
 
 
-def test_nothing_is_loaded_from_elsewhere(page: str) -> None:
+def test_nothing_is_loaded_from_elsewhere(page):
     links = [
         value
         for _, attributes in read(page).seen
@@ -83,7 +81,7 @@ def test_nothing_is_loaded_from_elsewhere(page: str) -> None:
     assert set(re.findall(r"url\([^)]*\)", page)) <= {"url(#hatch)"}
 
 
-def test_every_chart_has_a_name_and_a_description(page: str) -> None:
+def test_every_chart_has_a_name_and_a_description(page):
     drawings = re.findall(r"<svg .*?</svg>", page, re.S)
     assert len(drawings) == 4
     for drawing in drawings:
@@ -93,7 +91,7 @@ def test_every_chart_has_a_name_and_a_description(page: str) -> None:
         assert len(texts[root.get("aria-describedby")] or "") > 30
 
 
-def test_every_table_can_be_sorted(page: str) -> None:
+def test_every_table_can_be_sorted(page):
     tables = re.findall(r"<table(.*?)>.*?<thead>(.*?)</thead>", page, re.S)
     assert len(tables) == 10
     for attributes, head in tables:
@@ -101,14 +99,14 @@ def test_every_table_can_be_sorted(page: str) -> None:
         assert head.count("<th ") == head.count('<button type="button">')
 
 
-def test_rows_have_as_many_cells_as_the_head(page: str) -> None:
+def test_rows_have_as_many_cells_as_the_head(page):
     for table in re.findall(r"<table.*?</table>", page, re.S):
         columns = table.count("<th ")
         for row in re.findall(r"<tr(?: [^>]*)?>(?:(?!<th).)*?</tr>", table, re.S):
             assert row.count("<td") == columns, row
 
 
-def test_names_cannot_break_out_of_the_page() -> None:
+def test_names_cannot_break_out_of_the_page():
     evil = "</script><img src=x onerror=alert(1)>"
     some = [replace(one, kernel=replace(one.kernel, name=evil), reason=evil) for one in attempts(MADE)]
     page = render_html(report_content(side_of(evil, some), ReportOptions(title=evil)))
@@ -117,7 +115,7 @@ def test_names_cannot_break_out_of_the_page() -> None:
     read(page)
 
 
-def test_the_data_is_json(page: str) -> None:
+def test_the_data_is_json(page):
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
     assert found
     data = json.loads(found[1])
@@ -127,21 +125,21 @@ def test_the_data_is_json(page: str) -> None:
     assert min(cell for row in data["cells"] for cell in row) <= -2
 
 
-def test_the_same_input_gives_the_same_page() -> None:
+def test_the_same_input_gives_the_same_page():
     side = side_of("x", attempts(MADE))
     assert render_html(report_content(side, OPTIONS)) == render_html(report_content(side, OPTIONS))
 
 
-def test_an_empty_store_is_a_page() -> None:
+def test_an_empty_store_is_a_page():
     page = render_html(report_content(side_of("empty.db", []), ReportOptions()))
     assert "Nothing was measured." in page
     read(page)
 
 
-def test_heat_cells_are_drawn_once_each() -> None:
+def test_heat_cells_are_drawn_once_each():
     heat = heat_map(side_of("x", attempts(MADE)))
     drawn = re.findall(r'<path d="([^"]*)" class="(\w+)"', str(heat_chart(heat)))
-    cells: dict[tuple[int, int], str] = {}
+    cells = {}
     for path, name in drawn:
         for column, row, length in re.findall(r"M(\d+) (\d+)h(\d+)v1h-\3z", path):
             for offset in range(int(length)):
@@ -158,6 +156,6 @@ def test_heat_cells_are_drawn_once_each() -> None:
     assert re.findall(r">(\d+)</text>", str(heat_chart(heat))) == timed
 
 
-def test_a_library_of_one_kernel_is_a_dot() -> None:
+def test_a_library_of_one_kernel_is_a_dot():
     one = report_content(side_of("x", attempts(replace(MADE, instances=1))), OPTIONS).coverage[0]
     assert len(one.steps) == 1 and str(coverage_chart([one])).count("<circle") == 1

@@ -1,7 +1,5 @@
 """What a profile says in numbers and words."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof_plugins.pages.profile import time_shares
@@ -9,7 +7,7 @@ from ckprof_plugins.pages.profile_view import profile_document, timeline_lines
 from plugins.pages.tests.profiles import INSTRUCTIONS, content
 
 
-def test_shares_are_those_of_all_executions() -> None:
+def test_shares_are_those_of_all_executions():
     shares = {(share.waiting, share.id): share for share in time_shares(content().profile)}
     # 200 cycles of all, 180 of the loop; nothing waits for a unit
     assert shares.keys() == {(False, "mul"), (False, "mem"), (True, "data")}
@@ -19,12 +17,12 @@ def test_shares_are_those_of_all_executions() -> None:
     assert sum(share.whole for share in shares.values()) == pytest.approx(1)
 
 
-def test_without_a_loop_there_is_no_share_of_it() -> None:
+def test_without_a_loop_there_is_no_share_of_it():
     shares = time_shares(content(instructions=INSTRUCTIONS[:1]).profile)
     assert [(share.whole, share.loop) for share in shares] == [(1.0, None)]
 
 
-def test_facts_count_what_a_workgroup_does() -> None:
+def test_facts_count_what_a_workgroup_does():
     facts = dict(content().facts)
     assert facts["LDS"] == "40 cycles of a workgroup, 25.0 % of them bank conflicts"
     assert facts["global memory"].startswith("3 lines of a workgroup with 30 bytes asked of each; 100.0 %")
@@ -33,7 +31,7 @@ def test_facts_count_what_a_workgroup_does() -> None:
     assert facts["loop"] == "2 instructions, 7 iterations, 20 cycles each; 90.0 % of the waves' time"
 
 
-def test_the_timeline_as_text_has_a_character_for_what_goes_on() -> None:
+def test_the_timeline_as_text_has_a_character_for_what_goes_on():
     lines = timeline_lines(content().profile)
     drawn = [line.split("|")[1] for line in lines[:4]]
     half, quarter = len(drawn[0]) // 2, len(drawn[0]) // 4
@@ -45,7 +43,7 @@ def test_the_timeline_as_text_has_a_character_for_what_goes_on() -> None:
     assert "- waits for data" in lines[-1]
 
 
-def test_the_text_says_that_nothing_was_measured() -> None:
+def test_the_text_says_that_nothing_was_measured():
     document = profile_document(content())
     for text in (document.text(), document.markdown()):
         assert "12.35 us, predicted from machine code, not measured; 25.0 % of the roofline ceiling" in text

@@ -1,10 +1,5 @@
 """The page of a kernel's profile in a real browser."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from ckprof_plugins.pages.profile_page import render_profile
@@ -19,7 +14,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def browser(tmp_path_factory):
     folder = tmp_path_factory.mktemp("profile")
     page = folder / "page.html"
     page.write_text(render_profile(content()))
@@ -30,7 +25,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield found
 
 
-def _at(browser: Browser, share: float, lane: int) -> tuple[float, float]:
+def _at(browser, share, lane):
     """Return where a share of the cycles is in a lane, in pixels of the window."""
     browser.evaluate("document.getElementById('timeline').scrollIntoView()")
     point = (
@@ -44,7 +39,7 @@ def _at(browser: Browser, share: float, lane: int) -> tuple[float, float]:
     return x, y
 
 
-def test_the_pointer_names_what_it_is_at(browser: Browser) -> None:
+def test_the_pointer_names_what_it_is_at(browser):
     for share, lane, text in (
         (0.25, 0, "workgroup 0, wave 0: issues 0xc mul_c r0, r1, 10 cycles from 0"),
         (0.75, 0, "workgroup 0, wave 0: waits for data before 0x4 mem_4 r0, r1, 10 cycles from 10"),
@@ -55,14 +50,14 @@ def test_the_pointer_names_what_it_is_at(browser: Browser) -> None:
         assert text in browser.evaluate("document.getElementById('timeline-readout').textContent")
 
 
-def test_a_click_leads_to_the_instruction(browser: Browser) -> None:
+def test_a_click_leads_to_the_instruction(browser):
     x, y = _at(browser, 0.75, 0)
     for kind in ("mousePressed", "mouseReleased"):
         browser.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
     assert browser.evaluate("location.hash") == "#i4"
 
 
-def test_small_windows_and_dark_ones(browser: Browser, tmp_path: Path) -> None:
+def test_small_windows_and_dark_ones(browser, tmp_path):
     browser.colours("dark")
     browser.resize(400)
     assert browser.evaluate("document.documentElement.scrollWidth") <= 400

@@ -1,7 +1,5 @@
 """The page of a kernel's profile."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser
@@ -11,16 +9,16 @@ from plugins.pages.tests.profiles import HOSTILE, INSTRUCTIONS, content, instruc
 
 
 class _Elements(HTMLParser):
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.tags = []
         self.feed(text)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
 
 
-def test_the_page_stands_alone_and_says_that_it_is_predicted() -> None:
+def test_the_page_stands_alone_and_says_that_it_is_predicted():
     text = render_profile(content())
     elements = _Elements(text)
     assert not [
@@ -35,13 +33,13 @@ def test_the_page_stands_alone_and_says_that_it_is_predicted() -> None:
     assert {attrs["href"][1:] for tag, attrs in elements.tags if tag == "a"} <= set(ids)
 
 
-def test_a_kernel_without_a_loop_has_its_instructions_open() -> None:
+def test_a_kernel_without_a_loop_has_its_instructions_open():
     text = render_profile(content(instructions=INSTRUCTIONS[:1]))
     assert 'id="loop"' not in text
     assert '<details class="rows" open>' in text
 
 
-def test_the_timeline_draws_what_is_inside_of_it() -> None:
+def test_the_timeline_draws_what_is_inside_of_it():
     drawn = timeline_chart(content().profile)
     left, right = 236, 960 - 16
     half = (left + right) / 2
@@ -54,7 +52,7 @@ def test_the_timeline_draws_what_is_inside_of_it() -> None:
     assert "memory 40.0 % busy" in drawn
 
 
-def test_the_script_gets_names_of_what_the_pointer_is_at() -> None:
+def test_the_script_gets_names_of_what_the_pointer_is_at():
     text = render_profile(content())
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text)
     assert found is not None
@@ -65,7 +63,7 @@ def test_the_script_gets_names_of_what_the_pointer_is_at() -> None:
     assert data["instructions"][index] == "0x4 mem_4 r0, r1"
 
 
-def test_texts_from_outside_stay_texts() -> None:
+def test_texts_from_outside_stay_texts():
     hostile = instruction(4, "mul", source=f"{HOSTILE}:1")
     text = render_profile(content(kernel=HOSTILE, compiler=HOSTILE, instructions=(hostile,)))
     assert HOSTILE not in text

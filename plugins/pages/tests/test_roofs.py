@@ -1,13 +1,11 @@
 """Roofs in reports: those of the device and the type of a row."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
 from ckprof.compare.side import Side, side_of
-from ckprof.model.roof import Roof, RoofKind
+from ckprof.model.roof import RoofKind
 from ckprof.model.types import DataType
 from ckprof.sweep.evidence import roof_evidence
 from ckprof_plugins.pages.charts import best_points, roofline_chart
@@ -17,7 +15,7 @@ from tests.measured import Made, attempts
 from tests.sweep.test_evidence import roof
 
 
-def side_with(*kept: list[Roof]) -> Side:
+def side_with(*kept):
     side = side_of("x", attempts(Made(problems=2, instances=3)))
     (row, *_) = side.rows.values()
     sessions = [
@@ -29,7 +27,7 @@ def side_with(*kept: list[Roof]) -> Side:
     return Side(label="x", rows=side.rows, sessions=tuple(sessions))
 
 
-def test_rows_have_the_highest_roof_that_was_seen() -> None:
+def test_rows_have_the_highest_roof_that_was_seen():
     dtype = best_rows(side_with(), ReportOptions())[0].key.dtype
     own = DataType(dtype)
     other = next(one for one in DataType if one is not own)
@@ -47,7 +45,7 @@ def test_rows_have_the_highest_roof_that_was_seen() -> None:
     assert best_rows(side, given_by_hand)[0].roofs == (first.roofs[0], roof(1000, 500))
 
 
-def test_both_roofs_are_drawn() -> None:
+def test_both_roofs_are_drawn():
     side = side_with([roof(100, 50), roof(300, 90, kind=RoofKind.THEORETICAL)])
     drawn = str(roofline_chart(best_points(best_rows(side, ReportOptions()))))
     assert drawn.count("<polyline") == 2

@@ -1,34 +1,30 @@
 """Results as people see them in programs and notebooks: text, tables, charts."""
 
-from __future__ import annotations
-
 import base64
 import builtins
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from ckprof.data_frame import data_frame
 from ckprof.errors import UsageError
-from ckprof.model.results import RunResults
 from ckprof.results import Results
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = "<img src=x onerror=alert(1)>\x1b[31m"
 
 
-def texts(svg: str) -> list[str]:
+def texts(svg):
     """Return what is drawn as text, of a file that is well formed."""
     root = ElementTree.fromstring(svg)  # noqa: S314 - our own text
     assert root.tag == f"{SVG}svg"
     return ["".join(one.itertext()) for one in root.iter(f"{SVG}text")]
 
 
-def test_bars_are_of_verified_kernels_alone(results: RunResults) -> None:
+def test_bars_are_of_verified_kernels_alone(results):
     drawn = Results(results).plot.bars()
     # kernel_0 is faster and wrong, kernel_3 is faster and was not verified
     assert [text for text in texts(drawn.svg) if "kernel_" in text] == ["kernel_2", "kernel_1"]
@@ -37,14 +33,14 @@ def test_bars_are_of_verified_kernels_alone(results: RunResults) -> None:
     assert "The 2 fastest of 2 kernels on " in repr(drawn)
 
 
-def test_bars_of_what_was_not_verified_say_so(results: RunResults) -> None:
+def test_bars_of_what_was_not_verified_say_so(results):
     outcomes = tuple(replace(one, verification=None) for one in results.outcomes)
     drawn = texts(Results(replace(results, outcomes=outcomes)).plot.bars().svg)
     assert "kernel_3" in drawn and "kernel_0" not in drawn
     assert sum("not verified" in text for text in drawn) == 3
 
 
-def test_the_roofline_has_the_points_of_the_best(results: RunResults) -> None:
+def test_the_roofline_has_the_points_of_the_best(results):
     drawn = Results(results).plot.roofline(["measured=100,50"]).svg
     assert drawn.count('class="point"') == 1 and "measured ceiling" in texts(drawn)
     (problem,) = results.problems
@@ -54,7 +50,7 @@ def test_the_roofline_has_the_points_of_the_best(results: RunResults) -> None:
         Results(results).plot.roofline(["fast"])
 
 
-def test_nothing_to_draw(results: RunResults) -> None:
+def test_nothing_to_draw(results):
     none = Results(replace(results, outcomes=()))
     with pytest.raises(ValueError, match="no kernel has a time on problem 0"):
         none.plot.bars()
@@ -64,7 +60,7 @@ def test_nothing_to_draw(results: RunResults) -> None:
         none.plot.bars(5)
 
 
-def test_charts_are_files_and_images(results: RunResults, tmp_path: Path) -> None:
+def test_charts_are_files_and_images(results, tmp_path):
     drawn = Results(results).plot.bars()
     drawn.save(tmp_path / "bars.svg")
     assert (tmp_path / "bars.svg").read_text() == drawn.svg and "var(" not in drawn.svg
@@ -75,22 +71,22 @@ def test_charts_are_files_and_images(results: RunResults, tmp_path: Path) -> Non
 class Cells(HTMLParser):
     """Collects the elements and the texts of cells."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
-        self.tags: set[str] = set()
-        self.texts: list[str] = []
+        self.tags = set()
+        self.texts = []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.tags.add(tag)
         if tag in ("td", "th"):
             self.texts.append("")
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         if self.texts:
             self.texts[-1] += data
 
 
-def test_notebooks_show_tables_and_no_tag_of_others(results: RunResults) -> None:
+def test_notebooks_show_tables_and_no_tag_of_others(results):
     instances = tuple(replace(one, name=f"{one.name}{EVIL}") for one in results.instances)
     page = Results(replace(results, instances=instances))._repr_html_()
     reader = Cells()
@@ -101,7 +97,7 @@ def test_notebooks_show_tables_and_no_tag_of_others(results: RunResults) -> None
     assert {"rank", "instance", "status"} <= set(reader.texts)
 
 
-def test_print_shows_the_ranking(results: RunResults, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_print_shows_the_ranking(results, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     text = str(Results(results))
     assert text.index("kernel_2") < text.index("kernel_1")
@@ -111,10 +107,10 @@ def test_print_shows_the_ranking(results: RunResults, monkeypatch: pytest.Monkey
     assert repr(Results(results)) == f"<Results: {len(results.outcomes)} outcomes of 1 problem>"
 
 
-def test_without_pandas_it_says_what_to_install(results: RunResults, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pandas_it_says_what_to_install(results, monkeypatch):
     real = builtins.__import__
 
-    def without(name: str, *arguments: object, **named: object) -> object:
+    def without(name, *arguments, **named):
         if name == "pandas":
             raise ImportError("No module named 'pandas'")
         return real(name, *arguments, **named)  # type: ignore[arg-type]
@@ -124,6 +120,6 @@ def test_without_pandas_it_says_what_to_install(results: RunResults, monkeypatch
         Results(results).to_pandas()
 
 
-def test_frames_without_rows_have_their_columns() -> None:
+def test_frames_without_rows_have_their_columns():
     pytest.importorskip("pandas")
     assert list(data_frame([], ["a", "b"]).columns) == ["a", "b"]

@@ -1,10 +1,8 @@
 """Charts and pages shorten names as tables do."""
 
-from __future__ import annotations
-
 import pytest
 
-from ckprof.compare.side import Side, side_of
+from ckprof.compare.side import side_of
 from ckprof.report.short_names import ShortNames
 from ckprof_plugins.pages import charts, image
 from ckprof_plugins.pages import heat as heat_map_module
@@ -22,22 +20,22 @@ TEXT = ("chart", "Chart", "A chart")
 
 
 @pytest.fixture(scope="module")
-def named() -> list:
+def named():
     """Measurements of kernels with long names, the last of which is very long."""
     return [renamed(one, [*NAMES[:3], LONG]) for one in attempts(Made())]
 
 
 @pytest.fixture(scope="module")
-def side(named: list) -> Side:
+def side(named):
     return side_of("results.db", named)
 
 
-def shown(names: list[str], width: int) -> list[str]:
+def shown(names, width):
     common = ShortNames(names)
     return [common.short(name, width) for name in names]
 
 
-def test_bars_and_heat_maps_have_the_names_of_tables(side: Side) -> None:
+def test_bars_and_heat_maps_have_the_names_of_tables(side):
     names = [*NAMES[:3], LONG]
     bars = str(bar_chart([Bar(name=name, time_ms=1.0) for name in names], *TEXT))
     heat = str(heat_chart(heat_map(side), ShortNames(names)))
@@ -49,7 +47,7 @@ def test_bars_and_heat_maps_have_the_names_of_tables(side: Side) -> None:
             assert f"{text}</text>" in drawn
 
 
-def test_the_page_and_the_image_say_what_is_left_out(side: Side) -> None:
+def test_the_page_and_the_image_say_what_is_left_out(side):
     content = report_content(side, ReportOptions())
     page = render_html(content)
     assert f"<dt>common to all names</dt><dd>{ShortNames([*NAMES[:3], LONG]).common}</dd>" in page
@@ -57,7 +55,7 @@ def test_the_page_and_the_image_say_what_is_left_out(side: Side) -> None:
     assert MIDDLES[0] in image._drawing(content)
 
 
-def test_box_plots_have_the_names_of_tables(named: list, side: Side) -> None:
+def test_box_plots_have_the_names_of_tables(named, side):
     found = boxes(side, named, 4)
     for of_problem in found.values():
         drawn = str(box_chart(of_problem, *TEXT))

@@ -1,7 +1,5 @@
 """What a network takes, as reports say it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from ckprof.compare.side import Side, side_of
@@ -16,7 +14,7 @@ from tests.report.test_totals import MADE, in_networks, side
 __all__ = ["side"]
 
 
-def test_a_sum_without_a_layer_says_so() -> None:
+def test_a_sum_without_a_layer_says_so():
     only_first = replace(
         MADE, instances=2, failing=lambda p, i: Status.RUN_ERROR if (p == 0) == (i == 0) else None
     )
@@ -25,7 +23,7 @@ def test_a_sum_without_a_layer_says_so() -> None:
     assert "12 of 13" in row and "conv0" in row
 
 
-def test_names_of_what_nothing_serves_stand_beside_the_sum(side: Side) -> None:
+def test_names_of_what_nothing_serves_stand_beside_the_sum(side):
     content = report_content(side, ReportOptions())
     for text in (render_markdown(content), render_html(content)):
         assert "conv3 is unsupported and excluded from all totals." in text
@@ -33,7 +31,7 @@ def test_names_of_what_nothing_serves_stand_beside_the_sum(side: Side) -> None:
         assert text.index("best kernel per layer") < text.index("conv0")
 
 
-def test_without_counts_it_says_that_each_problem_counts_once() -> None:
+def test_without_counts_it_says_that_each_problem_counts_once():
     content = report_content(side_of("x", attempts(replace(MADE, session=SESSION))), ReportOptions())
     assert not content.layers
     text = render_markdown(content)
@@ -43,7 +41,7 @@ def test_without_counts_it_says_that_each_problem_counts_once() -> None:
     assert "over 1 problem, each once" in text
 
 
-def test_networks_stand_below_each_other(side: Side) -> None:
+def test_networks_stand_below_each_other(side):
     first = replace(SESSION, environment=in_networks(("a", {0: 2, 2: 1})))
     second = replace(later(SESSION), environment=in_networks(("b", {2: 4, 4: 1})))
     content = report_content(replace(side, sessions=(first, second)), ReportOptions())
@@ -54,7 +52,7 @@ def test_networks_stand_below_each_other(side: Side) -> None:
     assert text.index("| a ") < text.index("| other problems ") < text.index("| b ")
 
 
-def test_layouts_are_summed_up_apart(side: Side) -> None:
+def test_layouts_are_summed_up_apart(side):
     rows = dict(side.rows)
     for key, row in side.rows.items():
         moved = replace(key, problem=replace(key.problem, layout="other"))
@@ -63,14 +61,14 @@ def test_layouts_are_summed_up_apart(side: Side) -> None:
     assert "other: Times are summed up over" in render_html(report_content(both, ReportOptions()))
 
 
-def test_baselines_are_named(side: Side) -> None:
+def test_baselines_are_named(side):
     vendor = dict.fromkeys(side.by_problem, 10.0)
     content = report_content(replace(side, baselines={"vendor": vendor, "none": {}}), ReportOptions())
     for text in (render_markdown(content), render_html(content)):
         assert "baseline vendor" in text
 
 
-def test_an_older_side_is_summed_up(side: Side) -> None:
+def test_an_older_side_is_summed_up(side):
     content = report_content(side, ReportOptions(), replace(side, label="old.db"))
     for text in (render_markdown(content), render_html(content)):
         assert "best kernel per layer of old.db" in text

@@ -1,11 +1,8 @@
 """Why no kernel serves a problem, in reports: what runs and stores say."""
 
-from __future__ import annotations
-
 import html
 
 from ckprof.compare.side import side_of
-from ckprof.store.attempt import Attempt
 from ckprof_plugins.pages.content import report_content
 from ckprof_plugins.pages.markdown import render_markdown
 from ckprof_plugins.pages.options import ReportOptions
@@ -15,7 +12,7 @@ from tests.report.test_unserved import case
 __all__ = ["case"]
 
 
-def test_reports_say_it(case: tuple[list[Attempt], str]) -> None:
+def test_reports_say_it(case):
     found, reason = case
     content = report_content(side_of("x.db", found), ReportOptions())
     assert [one.reason for one in content.unserved] == [reason]

@@ -17,7 +17,6 @@ from ckprof_plugins.tuning.search.guarantee import GuaranteedSearch
 from ckprof_plugins.tuning.search.loop import TuneLoop
 from ckprof_plugins.tuning.search.observations import Costs, Observations
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
-from ckprof_plugins.tuning.time_model.measurements import Measurements
 from ckprof_plugins.tuning.tuning import ReplayBench, replay_space
 from plugins.tuning.tests.search.conftest import all_strategies, counted, table_of
 from plugins.tuning.tests.sizes import forward_sizes
@@ -51,7 +50,7 @@ class Machine:
     #: what the target declares, as a share of what it takes
     declared: float = 1.0
 
-    def costs(self, share: float = 1.0) -> Costs:
+    def costs(self, share=1.0):
         """Return what is declared of a share of the true seconds."""
         return Costs(
             start_s=2.0 * share,
@@ -61,7 +60,7 @@ class Machine:
             per_unit=self.per_unit,
         )
 
-    def compiling_s(self, kernels: int) -> float:
+    def compiling_s(self, kernels):
         """Return what compilers take for a build."""
         units = unit_count(kernels, kernels, self.jobs, self.per_unit)
         return -(-units // self.jobs) * (self.unit_s + -(-kernels // units) * self.kernel_s)
@@ -94,12 +93,12 @@ class SimulatedBench(ReplayBench):
 
     visits = 1 + FURTHER
 
-    def __init__(self, table: Measurements, request: SearchRequest, machine: Machine, seed: int) -> None:
+    def __init__(self, table, request, machine, seed):
         super().__init__(table, request.space, counted(visit_s=machine.visit_s, overlap=machine.overlaps))
         self._machine, self._chance = machine, np.random.default_rng(seed)
-        self._visits: dict[tuple[int, int], list[RoundTime]] = {}
+        self._visits = {}
 
-    def observations(self) -> Observations:
+    def observations(self):
         observations = Observations(self._space, self._machine.costs(self._machine.declared))
         observations.possible[:] = self.possible
         return observations
@@ -142,7 +141,7 @@ class SimulatedBench(ReplayBench):
         return kernel_time(self._visits[pair])
 
 
-def share_of_best(bench: SimulatedBench, log_us: np.ndarray) -> float:
+def share_of_best(bench, log_us):
     """Return best / chosen time, mean over problems; 0 for a problem without a chosen kernel."""
     best = np.where(bench.possible, bench._times, np.inf).min(axis=1)
     chosen = np.where(np.isfinite(log_us), log_us, np.inf).argmin(axis=1)
@@ -150,13 +149,13 @@ def share_of_best(bench: SimulatedBench, log_us: np.ndarray) -> float:
     return float(np.where(np.isfinite(log_us).any(axis=1), best / taken, 0.0).mean())
 
 
-def request_for(table: Measurements, seed: int = 0) -> SearchRequest:
+def request_for(table, seed=0):
     return SearchRequest(
         space=replay_space(table), gemm_sizes=forward_sizes, element_bytes=2, compute_units=132, seed=seed
     )
 
 
-def tuned(table: Measurements, machine: Machine, budget_s: float, seed: int = 0) -> tuple[float, TuneLoop]:
+def tuned(table, machine, budget_s, seed=0):
     """Return the share of the best that a search finds, and its loop."""
     request = request_for(table, seed)
     bench = SimulatedBench(table, request, machine, seed)
@@ -167,7 +166,7 @@ def tuned(table: Measurements, machine: Machine, budget_s: float, seed: int = 0)
     return share_of_best(bench, loop.observations.log_us), loop
 
 
-def brute_force(table: Measurements, machine: Machine, budget_s: float, seed: int = 0) -> float:
+def brute_force(table, machine, budget_s, seed=0):
     """Build everything, visit each pair once, kernels in random order, and the nearest ones again."""
     request = request_for(table, seed)
     bench = SimulatedBench(table, request, machine, seed)
@@ -195,14 +194,14 @@ def brute_force(table: Measurements, machine: Machine, budget_s: float, seed: in
     return share_of_best(bench, log_us)
 
 
-def some_problems(name: str) -> Measurements:
+def some_problems(name):
     """Return a table with every n-th problem, so that there are as many."""
     table = table_of(name)
     step = max(1, len(table.problems) // PROBLEMS)
     return table.subset(tuple(range(0, len(table.problems), step))[:PROBLEMS])
 
 
-def main() -> None:
+def main():
     """Print a row for each machine and table, and a column for each budget."""
     print("| machine | table | | " + " | ".join(f"{budget} s" for budget in BUDGETS) + " |")
     print("| --- | --- | --- |" + " --- |" * len(BUDGETS))

@@ -11,7 +11,7 @@ import os
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,21 +30,20 @@ from plugins.tuning.tests.time_model.conftest import MEASURED
 from plugins.tuning.tests.time_model.conftest import fitted as published
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
 
     from ckprof.model.problem import Problem
     from ckprof_plugins.tuning.time_model.measurements import Measurements
-    from ckprof_plugins.tuning.time_model.model import TimeModel
 
     Times = Mapping[tuple[Problem, str], float]
 
-TABLES: Final = ("20kernels", "30kernels_even")
-UNITS: Final = 256
+TABLES = ("20kernels", "30kernels_even")
+UNITS = 256
 #: problems that few are measured on, and how often they are drawn
 FEW, DRAWS = 8, 10
 
 
-def kernel_of(column: str) -> str:
+def kernel_of(column):
     """Return the tile and pipeline of the kernel that a column of the tables is about.
 
     compv5 columns agree with compv3 within 0.5 %; those of compv4 depend on tile_m alone.
@@ -64,11 +63,11 @@ class Judged:
     chosen: tuple[int, ...]
 
     @property
-    def problems(self) -> list[Problem]:
+    def problems(self):
         return [self.table.problems[index] for index in self.chosen]
 
 
-def tables(half: str) -> list[Judged]:
+def tables(half):
     """Return both tables with every second problem by the order of the lines, or all.
 
     A problem of several lines belongs to the half of its first one.
@@ -76,7 +75,7 @@ def tables(half: str) -> list[Judged]:
     found = []
     for name in TABLES:
         table = read_csv(_path(name), traits_of_name, (ConvProblem,))
-        halves: dict[Problem, str] = {}
+        halves = {}
         for number, line in enumerate(_lines(name)):
             halves.setdefault(_problem({key: int(line[key]) for key in _SIZES}), str(number % 2))
         chosen = [index for index, problem in enumerate(table.problems) if half in ("all", halves[problem])]
@@ -84,7 +83,7 @@ def tables(half: str) -> list[Judged]:
     return found
 
 
-def lines_of(judged: Judged) -> tuple[list[str], list[dict[str, str]]]:
+def lines_of(judged):
     """Return the columns of a table, and the lines of the problems that are asked about."""
     asked = set(judged.problems)
     lines = _lines(judged.name)
@@ -93,19 +92,19 @@ def lines_of(judged: Judged) -> tuple[list[str], list[dict[str, str]]]:
     ]
 
 
-def _path(name: str) -> Path:
+def _path(name):
     return MEASURED / f"gfx950_fwd_bf16_{name}.csv"
 
 
-def _lines(name: str) -> list[dict[str, str]]:
+def _lines(name):
     lines = [line for line in _path(name).read_text().splitlines() if not line.startswith("#")]
     return list(csv.DictReader(lines))
 
 
-_SIZES: Final = ("N", "C", "K", "Hi", "Wi", "Y", "X", "stride_h", "stride_w", "pad_h", "pad_w")
+_SIZES = ("N", "C", "K", "Hi", "Wi", "Y", "X", "stride_h", "stride_w", "pad_h", "pad_w")
 
 
-def _problem(size: Mapping[str, int]) -> Problem:
+def _problem(size):
     pads = (size["pad_h"], size["pad_w"])
     return ConvProblem(
         groups=1,
@@ -121,7 +120,7 @@ def _problem(size: Mapping[str, int]) -> Problem:
     )
 
 
-def predicted(problems: Sequence[Problem]) -> tuple[dict[tuple[Problem, str], float], float]:
+def predicted(problems):
     """Return problem, tile and pipeline -> microseconds, and the seconds of one prediction."""
     profiler = ckprof.Profiler()
     query = ckprof.InstanceQuery(
@@ -154,13 +153,13 @@ def predicted(problems: Sequence[Problem]) -> tuple[dict[tuple[Problem, str], fl
     return times, seconds / asked
 
 
-def _processor_seconds() -> float:
+def _processor_seconds():
     """Return what this process and those that it has waited for have used."""
     used = os.times()
     return used.user + used.system + used.children_user + used.children_system
 
 
-def as_columns(times: Times, judged: Judged) -> dict[tuple[Problem, str], float]:
+def as_columns(times, judged):
     """Return the same for columns of a table, on all problems."""
     return {
         (problem, column): times[problem, kernel_of(column)]
@@ -170,15 +169,13 @@ def as_columns(times: Times, judged: Judged) -> dict[tuple[Problem, str], float]
     }
 
 
-def by_column(times: Times, judged: Judged) -> dict[tuple[Problem, str], float]:
+def by_column(times, judged):
     """Return those on the problems that are asked about."""
     asked = set(judged.problems)
     return {key: time_us for key, time_us in as_columns(times, judged).items() if key[0] in asked}
 
 
-def of_model(
-    model: TimeModel, judged: Judged, problems: Iterable[Problem]
-) -> dict[tuple[Problem, str], float]:
+def of_model(model, judged, problems):
     """Return what a time model says."""
     times = {}
     for problem in problems:
@@ -189,14 +186,12 @@ def of_model(
     return times
 
 
-def rank_numbers(values: Sequence[float]) -> np.ndarray:
+def rank_numbers(values):
     order = np.sort(values)
     return np.array([np.mean(np.flatnonzero(order == value)) for value in values])
 
 
-def figures(
-    times: Times, judged: Judged, columns: Iterable[str], only: Sequence[Problem]
-) -> tuple[list[float], list[float], list[float]]:
+def figures(times, judged, columns, only):
     """Return efficiencies, rank correlations and ratios of measured to predicted times."""
     index = {problem: number for number, problem in enumerate(judged.table.problems)}
     efficiencies, ranks, ratios = [], [], []
@@ -217,7 +212,7 @@ def figures(
     return efficiencies, ranks, ratios
 
 
-def row(label: str, judged_by: str, found: tuple[list[float], list[float], list[float]]) -> str:
+def row(label, judged_by, found):
     """Return a line of a table."""
     efficiencies, ranks, ratios = map(np.array, found)
     error = np.median(np.abs(np.median(ratios) / ratios - 1))
@@ -228,7 +223,7 @@ def row(label: str, judged_by: str, found: tuple[list[float], list[float], list[
     )
 
 
-def main() -> None:
+def main():
     """Print the tables."""
     half = sys.argv[1] if len(sys.argv) > 1 else "1"
     judged = tables(half)
@@ -280,7 +275,7 @@ def main() -> None:
         print(row("the same and machine code", label, figures(both, one, one.table.kernels, supported)))
 
 
-def as_table(machine: Times, judged: Judged, problems: Iterable[Problem]) -> Measurements:
+def as_table(machine, judged, problems):
     """Return predicted times of the columns of a table as a file of them says it."""
     asked = {problem for problem, _ in machine}
     known = tuple(problem for problem in problems if problem in asked)
@@ -293,27 +288,19 @@ def as_table(machine: Times, judged: Judged, problems: Iterable[Problem]) -> Mea
     return replace(judged.table, problems=known, times=times, predicted=frozenset(times), arch="gfx950")
 
 
-def fitted(
-    machine: Times, judged: Judged, problems: Iterable[Problem], measured: Measurements | None = None
-) -> TimeModel:
+def fitted(machine, judged, problems, measured=None):
     """Return a time model that is fitted to predicted times, and to a few measured ones."""
     predicted = as_table(machine, judged, problems)
-    fields: dict[str, dict[str, object]] = {column: {} for column in judged.table.kernels}
+    fields = {column: {} for column in judged.table.kernels}
     table, half = with_predicted(ckprof.Profiler().registry, measured, predicted, fields, Path())
     return replace(published(table), predicted_half=half)
 
 
-def few_measured(
-    machine: Times,
-    judged: Judged,
-    problems: Sequence[Problem],
-    everywhere: Times,
-    shapes: Mapping[str, Sequence[Problem]],
-) -> dict[str, tuple[list[float], list[float], list[float]]]:
+def few_measured(machine, judged, problems, everywhere, shapes):
     """Return figures with a few measured problems, judged by the others, over several draws."""
     draw = np.random.default_rng(0)
     index = {problem: number for number, problem in enumerate(judged.table.problems)}
-    found: dict[str, tuple[list[float], list[float], list[float]]] = {}
+    found = {}
     for _ in range(DRAWS):
         chosen = [problems[number] for number in draw.choice(len(problems), FEW, replace=False)]
         rest = [problem for problem in problems if problem not in chosen]
@@ -339,9 +326,7 @@ def few_measured(
     return found
 
 
-def with_offsets(
-    machine: Times, judged: Judged, chosen: Sequence[Problem]
-) -> dict[tuple[Problem, str], float]:
+def with_offsets(machine, judged, chosen):
     """Return times as those that were measured on some problems correct them."""
     index = {problem: number for number, problem in enumerate(judged.table.problems)}
     measured = {
@@ -353,7 +338,7 @@ def with_offsets(
     return {key: time_us * found.factor(key[1]) for key, time_us in machine.items()}
 
 
-def blended(first: Times, second: Times, share: float) -> dict[tuple[Problem, str], float]:
+def blended(first, second, share):
     """Return geometric means; a share of 0 is the first alone."""
     return {key: first[key] ** (1 - share) * second[key] ** share for key in first if key in second}
 

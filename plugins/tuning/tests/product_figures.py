@@ -7,15 +7,12 @@ The published times are those of the older library's kernels of 8-bit operands w
 CK Tile with the same tiles, waves and sizes of operands and results stand for them.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import re
 import sys
 import tempfile
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
@@ -25,7 +22,7 @@ from ckprof_plugins.tuning import PredictOptions, predict
 from plugins.tuning.tests.prediction_figures import rank_numbers
 
 #: tile, waves along m and n, and MMA tile
-KERNELS: Final = (
+KERNELS = (
     ((16, 64, 512), (1, 4), (16, 16, 128)),
     ((32, 64, 512), (2, 2), (16, 16, 128)),
     ((64, 64, 512), (2, 2), (32, 32, 64)),
@@ -33,13 +30,13 @@ KERNELS: Final = (
     ((128, 128, 128), (2, 2), (32, 32, 64)),
     ((256, 256, 128), (2, 2), (32, 32, 64)),
 )
-UNITS: Final = "256"
-_NAME: Final = re.compile(r"a8w8_rowwise_256x(\d+)x(\d+)x(\d+)_(\d+)x\d+_.*_intrawave_v3")
+UNITS = "256"
+_NAME = re.compile(r"a8w8_rowwise_256x(\d+)x(\d+)x(\d+)_(\d+)x\d+_.*_intrawave_v3")
 
 
-def published(folder: Path) -> dict[tuple[int, ...], list[tuple[str, float]]]:
+def published(folder):
     """Return tile and length of the MMA tile -> lines of problems, and microseconds."""
-    found: dict[tuple[int, ...], list[tuple[str, float]]] = {}
+    found = {}
     with (folder / "a8w8_tuned_gemm.csv").open(newline="") as stream:
         for row in csv.DictReader(stream):
             name = _NAME.fullmatch(row["kernelName"])
@@ -49,7 +46,7 @@ def published(folder: Path) -> dict[tuple[int, ...], list[tuple[str, float]]]:
     return found
 
 
-def catalog(tile: tuple[int, ...], waves: tuple[int, int], mma: tuple[int, ...]) -> dict[str, object]:
+def catalog(tile, waves, mma):
     """Return a list of one kernel."""
     instance = {
         **{"id": 1, "pipeline": "compv3", "scheduler": "intrawave", "epilogue": "cshuffle"},
@@ -64,7 +61,7 @@ def catalog(tile: tuple[int, ...], waves: tuple[int, int], mma: tuple[int, ...])
     }
 
 
-def main() -> None:
+def main():
     """Print a line for each kernel."""
     rows = published(Path(sys.argv[1]))
     profiler = ckprof.Profiler()

@@ -4,8 +4,6 @@
 :mod:`plugins.tuning.tests.prediction_figures` needs.
 """
 
-from __future__ import annotations
-
 import csv
 import sys
 import tempfile
@@ -17,7 +15,6 @@ from ckprof_plugins.tuning import ReplayOptions, SearchOptions, replay
 from ckprof_plugins.tuning.time_model.model_file import render_model
 from plugins.tuning.tests.prediction_figures import (
     TABLES,
-    Judged,
     as_columns,
     fitted,
     lines_of,
@@ -26,7 +23,7 @@ from plugins.tuning.tests.prediction_figures import (
 )
 
 
-def searched(path: Path, model: Path | None) -> tuple[int, float]:
+def searched(path, model):
     """Return the measurements of a settled search, and the sum of the best times that it found."""
     options = ReplayOptions(
         files=(path,), direction="fwd", dtype=DataType.BF16, search=SearchOptions(model=model)
@@ -35,7 +32,7 @@ def searched(path: Path, model: Path | None) -> tuple[int, float]:
     return end.measured, end.total_us
 
 
-def _write(path: Path, judged: Judged) -> None:
+def _write(path, judged):
     """Write the lines of the problems that are asked about."""
     header, lines = lines_of(judged)
     with path.open("w", newline="") as stream:
@@ -44,7 +41,7 @@ def _write(path: Path, judged: Judged) -> None:
         writer.writerows(lines)
 
 
-def main() -> None:
+def main():
     """Print a line for each table, and for a search without and with predicted times."""
     judged = tables(sys.argv[1] if len(sys.argv) > 1 else "1")
     times, _ = predicted(list(dict.fromkeys(problem for one in judged for problem in one.problems)))

@@ -1,30 +1,21 @@
 """What time models see of convolutions, for tests without plugins."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 from ckprof_plugins.directions._convolution import gemm_sizes
 from ckprof_plugins.directions._convolution.problem import default_problems
-from ckprof_plugins.tuning.time_model.formula import Sizes, sizes_of_product
+from ckprof_plugins.tuning.time_model.formula import sizes_of_product
 from ckprof_plugins.tuning.time_model.program import form_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ckprof_plugins.tuning.time_model.formula import GemmSizes
 
 #: number of spatial dimensions -> form of convolutions
 FORMS = {ndim: form_of(problem) for ndim, problem in default_problems().items()}
 
 
-def sizes_from(function: Callable[[Any], tuple[Any, ...]], element_bytes: int = 2) -> GemmSizes:
+def sizes_from(function, element_bytes=2):
     """Return what makes sizes of a convolution.
 
     :param function: m, n, k of a problem, then the lengths of runs if there are any.
     """
 
-    def sizes(problem: Any) -> Sizes:
+    def sizes(problem):
         return sizes_of_product(gemm_sizes.convolution_product(problem, element_bytes, function(problem)))
 
     return sizes

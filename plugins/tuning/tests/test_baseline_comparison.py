@@ -1,7 +1,5 @@
 """Sums and tables of what was found beside a library of others."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest
@@ -9,8 +7,7 @@ import pytest
 from ckprof.model.outcome import BaselineOutcome, Measurement, Outcome, Status, Verification
 from ckprof.model.results import BuildSummary, RunResults
 from ckprof.model.types import DataType
-from ckprof_plugins.directions._convolution.problem import ConvProblem
-from ckprof_plugins.tuning.baseline_comparison import BaselineComparison, comparison_of, comparison_s
+from ckprof_plugins.tuning.baseline_comparison import comparison_of, comparison_s
 from tests.convolutions import convolution
 
 PASSED = Verification(max_error=0.0, wrong_elements=0, elements=1, rtol=1e-3, atol=1e-3)
@@ -18,11 +15,11 @@ PASSED = Verification(max_error=0.0, wrong_elements=0, elements=1, rtol=1e-3, at
 COUNTS = {1: 1, 2: 5, 3: 2}
 
 
-def problem(batch: int) -> ConvProblem:
+def problem(batch):
     return convolution(f"2 1 {batch} 8 8 1 1 4 4 1 1 1 1 0 0 0 0")
 
 
-def outcome(index: int, key: str, us: float, *, split_k: int = 1, status: Status = Status.OK) -> Outcome:
+def outcome(index, key, us, *, split_k=1, status=Status.OK):
     measured = Measurement(
         time_ms=us / 1000, spread_ms=0, min_ms=0, mean_ms=0, samples=9, stopped_by="stdrel"
     )
@@ -38,7 +35,7 @@ def outcome(index: int, key: str, us: float, *, split_k: int = 1, status: Status
     )
 
 
-def vendor(index: int, us: float, status: Status = Status.OK) -> BaselineOutcome:
+def vendor(index, us, status=Status.OK):
     return BaselineOutcome(
         baseline="vendor",
         description="vendor 1.2",
@@ -48,9 +45,7 @@ def vendor(index: int, us: float, status: Status = Status.OK) -> BaselineOutcome
     )
 
 
-def compared(
-    outcomes: list[Outcome], others: list[BaselineOutcome], *, stopped: bool = False, **changes
-) -> BaselineComparison:
+def compared(outcomes, others, *, stopped=False, **changes):
     searched = [(problem(batch), count) for batch, count in COUNTS.items()]
     results = RunResults(
         direction="fwd",
@@ -69,7 +64,7 @@ def compared(
     return comparison_of(results, searched, frozenset({"b", "c"}), stopped=stopped)
 
 
-def three_problems() -> BaselineComparison:
+def three_problems():
     """Return a comparison whose third problem has no time of the vendor's."""
     return compared(
         [
@@ -83,7 +78,7 @@ def three_problems() -> BaselineComparison:
     )
 
 
-def test_times_are_those_of_the_best_of_the_library_and_of_the_vendor() -> None:
+def test_times_are_those_of_the_best_of_the_library_and_of_the_vendor():
     found = three_problems()
     assert [one.best_us for one in found.problems] == [10, 20, 30]
     assert [one.library_us for one in found.problems] == [12, 25, 30]
@@ -95,7 +90,7 @@ def test_times_are_those_of_the_best_of_the_library_and_of_the_vendor() -> None:
     ]
 
 
-def test_sums_count_occurrences_where_everything_was_timed() -> None:
+def test_sums_count_occurrences_where_everything_was_timed():
     found = three_problems()
     assert found.sums_against("vendor") == {
         **{"problems": 2, "count": 1 + 5},
@@ -105,13 +100,13 @@ def test_sums_count_occurrences_where_everything_was_timed() -> None:
     }
 
 
-def test_the_best_is_never_slower_than_the_library() -> None:
+def test_the_best_is_never_slower_than_the_library():
     """What was the best in the search may be beaten by noise when it is measured again."""
     found = compared([outcome(0, "a", 10, split_k=2), outcome(0, "b", 9)], [vendor(0, 11)])
     assert (found.problems[0].best_us, found.problems[0].library_us) == (9, 9)
 
 
-def test_problems_for_which_no_time_was_left_are_named() -> None:
+def test_problems_for_which_no_time_was_left_are_named():
     outcomes = [outcome(0, "a", 10), outcome(0, "b", 12), outcome(1, "a", 20)]
     found = compared(outcomes, [vendor(0, 11)], partial=True)
     assert [one.count for one in found.problems] == [1]
@@ -119,7 +114,7 @@ def test_problems_for_which_no_time_was_left_are_named() -> None:
 
 
 @pytest.mark.parametrize(("budget_s", "kept_s"), [(1000.0, 6.0), (16.0, 4.0)])
-def test_the_comparison_gets_what_it_takes_but_a_quarter_at_most(budget_s: float, kept_s: float) -> None:
+def test_the_comparison_gets_what_it_takes_but_a_quarter_at_most(budget_s, kept_s):
     request = SimpleNamespace(
         options=SimpleNamespace(max_time_s=0.1),
         problems=[SimpleNamespace(problem=number % 4) for number in range(5)],

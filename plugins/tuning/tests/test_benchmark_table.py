@@ -1,7 +1,5 @@
 """Results as a table of the tile engine's benchmark, and read again."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Training on a damaged store ends in a documented way."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.cli.main import main
@@ -15,7 +13,7 @@ def sound(tmp_path_factory):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_training(sound, tmp_path, seed) -> None:
+def test_training(sound, tmp_path, seed):
     path = damaged(sound, tmp_path, seed)
     train = ["train", "--direction", "fwd", "--dtype", "fp16", str(path), "-o", str(tmp_path / "model.json")]
     assert main(train) in (ExitCode.OK, ExitCode.FAILED, ExitCode.INPUT)

@@ -1,7 +1,5 @@
 """Strategies that misbehave: one message that names them, nothing half done."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.errors import CkprofError

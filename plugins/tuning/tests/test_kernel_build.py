@@ -1,7 +1,5 @@
 """Builds beside measurements: what they say comes when they are waited for, and they can be abandoned."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest
@@ -19,16 +17,16 @@ LIMIT_S = 60.0
 
 
 @pytest.fixture
-def said() -> list[object]:
+def said():
     return []
 
 
 @pytest.fixture
-def session(said) -> Session:
+def session(said):
     return Session(settings=None, manager=None, tell=said.append)
 
 
-def test_a_build_waits_until_it_is_waited_for(session, said, monkeypatch) -> None:
+def test_a_build_waits_until_it_is_waited_for(session, said, monkeypatch):
     def build(own, *_, **__):
         assert own is session and threading.current_thread() is threading.main_thread()
         own.tell(Progress(what="build", done=1, total=1, name="a"))
@@ -41,7 +39,7 @@ def test_a_build_waits_until_it_is_waited_for(session, said, monkeypatch) -> Non
     assert len(said) == 1
 
 
-def test_a_build_beside_other_work_says_at_the_end_what_matters(session, said, monkeypatch) -> None:
+def test_a_build_beside_other_work_says_at_the_end_what_matters(session, said, monkeypatch):
     go = threading.Event()
 
     def build(own, *_, **__):
@@ -61,7 +59,7 @@ def test_a_build_beside_other_work_says_at_the_end_what_matters(session, said, m
     assert task.is_over and task.seconds > 0
 
 
-def test_an_error_is_raised_where_the_build_is_waited_for(session, monkeypatch) -> None:
+def test_an_error_is_raised_where_the_build_is_waited_for(session, monkeypatch):
     def build(*_, **__):
         raise ToolchainError("no compiler")
 
@@ -72,7 +70,7 @@ def test_an_error_is_raised_where_the_build_is_waited_for(session, monkeypatch) 
         task.wait()
 
 
-def test_an_abandoned_build_ends_with_its_next_step(session, said, monkeypatch) -> None:
+def test_an_abandoned_build_ends_with_its_next_step(session, said, monkeypatch):
     begun, abandoned = threading.Event(), threading.Event()
     steps = []
 

@@ -1,7 +1,5 @@
 """What users get wrong with matrix products is said before anything is built or written."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -21,7 +19,7 @@ from tests.cli.test_mistakes_with_products import write_catalog
         ),
     ],
 )
-def test_mistakes_are_said(arguments, code, part, tmp_path, monkeypatch, capsys) -> None:
+def test_mistakes_are_said(arguments, code, part, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_catalog(Path("one.json"))
     assert main(arguments) == code

@@ -1,7 +1,5 @@
 """What machine code tells of occupancy goes into the traits of measured kernels."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -17,13 +15,13 @@ from tests.report.test_inspection_report import device_kernel
 REPORT = Path("report.json")
 
 
-def inspection(name: str, workgroups: int) -> Inspection:
+def inspection(name, workgroups):
     occupancy = Occupancy(waves_per_simd=1, workgroups_per_cu=workgroups, limited_by="lds")
     kernel = InspectedKernel(name=name, key="0" * 32, variants=(device_kernel(occupancy=occupancy),))
     return Inspection(target="hip", arch="gfx942", api_level="", compiler="", kernels=(kernel,))
 
 
-def test_real_occupancy_replaces_that_of_the_configuration() -> None:
+def test_real_occupancy_replaces_that_of_the_configuration():
     traits = KernelTraits(tile=(64, 64, 64))
     table = Measurements(sources=(), problems=(), kernels={"a": traits, "b": traits}, times={})
     found = with_occupancy(table, inspection("a", 5), REPORT)

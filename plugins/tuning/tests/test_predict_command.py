@@ -1,7 +1,5 @@
 """``ckprof predict`` where nothing can be predicted."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Measured and predicted times in one table, and what a model makes of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import exp, hypot, log
 from pathlib import Path
@@ -15,8 +13,7 @@ from ckprof_plugins.pipelines.kernel_name import traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.predicted_times import USUAL_HALF, with_predicted
 from ckprof_plugins.tuning.search.prior import UNTRAINED, prior_of
-from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
-from ckprof_plugins.tuning.time_model.model import TimeModel
+from ckprof_plugins.tuning.time_model.measurements import merged
 from ckprof_plugins.tuning.time_model.selector import Selector
 from ckprof_plugins.tuning.tuning import replay_space
 from plugins.tuning.tests.sizes import forward_with_runs
@@ -25,25 +22,25 @@ from plugins.tuning.tests.time_model.conftest import MEASURED, fitted
 PATH = Path("predicted.json")
 
 
-def _predicted(table: Measurements, factor: float = 1.0) -> Measurements:
+def _predicted(table, factor=1.0):
     """Return the times of a table as if they were predicted, each wrong by a factor."""
     times = {key: time_us * factor for key, time_us in table.times.items()}
     return replace(table, times=times, predicted=frozenset(times), arch="gfx950", compute_units=256)
 
 
-def _blended(measured: Measurements | None, predicted: Measurements) -> tuple[Measurements, float]:
-    fields: dict[str, dict[str, object]] = {name: {} for name in predicted.kernels}
+def _blended(measured, predicted):
+    fields = {name: {} for name in predicted.kernels}
     return with_predicted(ckprof.Profiler().registry, measured, predicted, fields, PATH)
 
 
 @pytest.fixture(scope="module")
-def table_30() -> Measurements:
+def table_30():
     """Times of 30 kernels on a GPU."""
     return read_csv(MEASURED / "gfx950_fwd_bf16_30kernels_even.csv", traits_of_name, (ConvProblem,))
 
 
 @pytest.fixture(scope="module")
-def small(table_30: Measurements) -> Measurements:
+def small(table_30):
     """Ten problems of three kernels."""
     names = [*table_30.kernels][:3]
     some = table_30.subset(tuple(range(10)))
@@ -54,7 +51,7 @@ def small(table_30: Measurements) -> Measurements:
     )
 
 
-def test_a_measured_time_takes_the_place_of_a_predicted_one(small: Measurements) -> None:
+def test_a_measured_time_takes_the_place_of_a_predicted_one(small):
     measured = small.subset((3, 5))
     table = merged((_predicted(small, 2.0), measured))
     assert len(table.problems) == len(small.problems)
@@ -71,11 +68,11 @@ def test_a_measured_time_takes_the_place_of_a_predicted_one(small: Measurements)
     assert clean.predicted == table.predicted & clean.times.keys()
 
 
-def test_nothing_measured_leaves_times_as_they_are(small: Measurements) -> None:
+def test_nothing_measured_leaves_times_as_they_are(small):
     assert _blended(None, _predicted(small, 2.0)) == (_predicted(small, 2.0), USUAL_HALF)
 
 
-def test_measured_times_correct_predicted_ones(table_30: Measurements) -> None:
+def test_measured_times_correct_predicted_ones(table_30):
     measured = table_30.subset(tuple(range(0, 40, 4)))
     table, half = _blended(measured, _predicted(table_30, 0.5))
     known = {
@@ -88,21 +85,21 @@ def test_measured_times_correct_predicted_ones(table_30: Measurements) -> None:
     assert half == pytest.approx(0.0, abs=1e-9)
 
 
-def test_few_pairs_do_not_tell_how_far_predictions_are_off(small: Measurements) -> None:
+def test_few_pairs_do_not_tell_how_far_predictions_are_off(small):
     assert _blended(small, _predicted(small))[1] == USUAL_HALF
 
 
 @pytest.mark.parametrize(
     ("other", "here"), [({"arch": "gfx942"}, "gfx942"), ({"target": "cuda", "arch": "h200"}, "cuda")]
 )
-def test_times_of_another_device_are_refused(small: Measurements, other: dict[str, str], here: str) -> None:
+def test_times_of_another_device_are_refused(small, other, here):
     if "target" in other:
         pytest.importorskip(f"ckprof_plugins.{other['target']}")
     with pytest.raises(InputError, match=f"predicted for gfx950, .* measured on {here}"):
         _blended(replace(small, **other), _predicted(small))
 
 
-def test_intervals_allow_for_the_errors_of_predictions(small: Measurements) -> None:
+def test_intervals_allow_for_the_errors_of_predictions(small):
     measured = fitted(small)
     half = log(2)
     model = replace(fitted(_predicted(small)), predicted_half=half)
@@ -120,11 +117,11 @@ def test_intervals_allow_for_the_errors_of_predictions(small: Measurements) -> N
         assert wide.low_us == pytest.approx(wide.time_us / min(exp(expected), exp(2.303)))
 
 
-def test_a_search_trusts_predictions_less_than_measurements(small: Measurements) -> None:
+def test_a_search_trusts_predictions_less_than_measurements(small):
     model = fitted(small)
     space = replay_space(small)
 
-    def amplitude(model: TimeModel | None) -> float:
+    def amplitude(model):
         return prior_of(space, forward_with_runs, 2, model, 256)[2]
 
     assert amplitude(model) == 1.0

@@ -1,7 +1,5 @@
 """Factors by which measured times correct predicted ones."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import exp, log
 
@@ -56,7 +54,7 @@ def test_a_slow_kernel_has_a_factor_that_few_times_do_not_decide():
 
 
 @pytest.mark.parametrize("of_kernel, least", [(0.0, -0.2), (0.1, 1.0)])
-def test_eight_measured_problems_help_or_do_no_harm(of_kernel: float, least: float):
+def test_eight_measured_problems_help_or_do_no_harm(of_kernel, least):
     """In points of best / chosen time: errors that a kernel has everywhere are found, others do no harm."""
     table = table_of("gfx950_fwd_bf16_30kernels_even")
     names = list(table.kernels)

@@ -1,7 +1,5 @@
 """``ckprof train``, ``validate`` and ``select``, as users call them."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -21,7 +19,7 @@ PROBLEM = "conv -n 1 -c 16 -H 5 -W 5 -k 16 -y 1 -x 1 -F 1"
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def model(tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "model.json"
     assert main(["train", TABLE_20, *TRAIN, "-o", str(path)]) == 0
     return path

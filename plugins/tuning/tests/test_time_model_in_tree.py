@@ -1,7 +1,5 @@
 """A tree that is generated with a time model: registry and C interface choose as Python does."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import random
@@ -15,9 +13,7 @@ import pytest
 import ckprof
 from ckprof.cli.main import main
 from ckprof.kernels.c_interface import kernel_symbol
-from ckprof.model.gemm_work import KernelTraits
 from ckprof.testing import registry_with
-from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.operations.gemm.operation import Gemm
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 from ckprof_plugins.tuning.model_use import gemm_sizes_of
@@ -80,11 +76,11 @@ pytestmark = [
 ]
 
 
-def _problem(channels: int, image: int) -> ConvProblem:
+def _problem(channels, image):
     return convolution(f"2 1 1 {channels} {channels} 1 1 {image} {image} 1 1 1 1 0 0 0 0")
 
 
-def _traits(name: str) -> KernelTraits:
+def _traits(name):
     """Return the traits of a kernel of the shipped list."""
     query = ckprof.InstanceQuery(conf="forward/tests/nhwgc_bf16")
     for one in ckprof.Profiler().instances(query).candidates:
@@ -149,7 +145,7 @@ extern "C" const ckprof_target* ckprof_target_table(void)
 """
 
 
-def _product(number: int, tile: int) -> dict[str, object]:
+def _product(number, tile):
     return {
         **{"id": number, "tile_m": tile, "tile_n": tile, "tile_k": 16, "warp_m": 2, "warp_n": 2, "warp_k": 1},
         **{"warp_tile_m": 16, "warp_tile_n": 16, "warp_tile_k": 16, "pipeline": "compv3"},

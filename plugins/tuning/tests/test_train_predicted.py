@@ -1,10 +1,6 @@
 """``ckprof train --predicted``: models without measured times, or with few of them."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,16 +13,13 @@ from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.predicted_times import USUAL_HALF
 from tests.places import TESTS
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 TABLE = TESTS / "data" / "measured" / "gfx950_fwd_bf16_30kernels_even.csv"
 TRAIN = ("--direction", "fwd", "--dtype", "bf16")
 #: by how much the times of the file are shorter than the device's, and by how much more those of one kernel
 FASTER, WRONG, WRONG_KERNEL = 0.7, 1.6, "64x64x64_compv3"
 
 
-def _file(path: Path, distorted: Callable[[str], float], *, every: int = 1, **changes: Any) -> int:
+def _file(path, distorted, *, every=1, **changes):
     """Write measured times of kernels as if they were predicted; return how many.
 
     :param distorted: column -> by how much its times are wrong.
@@ -82,7 +75,7 @@ def _file(path: Path, distorted: Callable[[str], float], *, every: int = 1, **ch
     return sum(len(problem["kernels"]) for problem in problems)
 
 
-def _measured(path: Path, problems: int) -> None:
+def _measured(path, problems):
     """Write the first problems of the table."""
     lines = TABLE.read_text().splitlines()
     comments = [line for line in lines if line.startswith("#")]
@@ -90,10 +83,10 @@ def _measured(path: Path, problems: int) -> None:
     path.write_text("\n".join([*comments, *others[: problems + 1]]) + "\n")
 
 
-def _judged(model: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+def _judged(model, capsys):
     capsys.readouterr()
     assert main(["validate", str(model), str(TABLE), "--format", "json"]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)
     return found
 
 

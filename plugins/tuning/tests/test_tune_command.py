@@ -1,7 +1,5 @@
 """``ckprof tune`` on recorded measurements, as users call it."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -19,7 +17,7 @@ REPLAY = ("tune", "fwd", "--dtype", "bf16", "--replay", TABLE)
 
 
 @pytest.fixture
-def replay(tmp_path) -> tuple[str, ...]:
+def replay(tmp_path):
     """Every fourth problem of the table."""
     path = tmp_path / Path(TABLE).name
     comments, rows = [], []
@@ -29,7 +27,7 @@ def replay(tmp_path) -> tuple[str, ...]:
     return (*REPLAY[:-1], str(path))
 
 
-def test_a_replay_reports_what_it_found(replay, capsys) -> None:
+def test_a_replay_reports_what_it_found(replay, capsys):
     options = ("--learn-from", OTHER, "--max-measurements", "44", "--replay-build-time", "0")
     assert main([*replay, *options, "--format", "json"]) == 0
     done = capsys.readouterr()
@@ -54,7 +52,7 @@ def test_a_replay_reports_what_it_found(replay, capsys) -> None:
     assert found["chosen"] and not set(found["chosen"]) & never
 
 
-def test_a_library_of_a_size(replay, capsys) -> None:
+def test_a_library_of_a_size(replay, capsys):
     options = ("--strategy", "exhaustive", "--replay-build-time", "1", "--kernels", "2")
     assert main([*replay, *options]) == 0
     text = capsys.readouterr().out
@@ -64,7 +62,7 @@ def test_a_library_of_a_size(replay, capsys) -> None:
     assert "probability that an unmeasured kernel" not in text
 
 
-def test_the_budget_is_counted(capsys) -> None:
+def test_the_budget_is_counted(capsys):
     assert main([*REPLAY, "--budget", "10s", "--format", "json", "-q"]) == 0
     done = capsys.readouterr()
     found = json.loads(done.out)
@@ -102,7 +100,7 @@ def test_the_budget_is_counted(capsys) -> None:
         ),
     ],
 )
-def test_errors_say_what_to_do(arguments, code, message, capsys, tmp_path, monkeypatch) -> None:
+def test_errors_say_what_to_do(arguments, code, message, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == code
     assert message in capsys.readouterr().err
@@ -110,9 +108,7 @@ def test_errors_say_what_to_do(arguments, code, message, capsys, tmp_path, monke
 
 
 @pytest.mark.parametrize(("target", "threads"), [("hip", "1"), ("cpu", None)])
-def test_searches_plan_with_one_thread_where_compilers_run_meanwhile(
-    target, threads, tmp_path, monkeypatch
-) -> None:
+def test_searches_plan_with_one_thread_where_compilers_run_meanwhile(target, threads, tmp_path, monkeypatch):
     # so that what the command sets is undone
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "")
     monkeypatch.delenv("OPENBLAS_NUM_THREADS")

@@ -1,7 +1,5 @@
 """Searches for people, beside the libraries of others."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.report.best_libraries import BestLibrary
@@ -14,13 +12,13 @@ from plugins.tuning.tests.test_baseline_comparison import compared, outcome, thr
 from tests.store.samples import make_problem
 
 
-def text_of(comparison: BaselineComparison) -> str:
+def text_of(comparison):
     document = Document()
     add_comparison(document, comparison)
     return document.text()
 
 
-def test_the_table_ends_with_the_sum() -> None:
+def test_the_table_ends_with_the_sum():
     comparison = three_problems()
     text = text_of(comparison)
     assert text.startswith("measured again next to vendor: vendor 1.2\n")
@@ -35,8 +33,8 @@ def test_the_table_ends_with_the_sum() -> None:
     assert values["problems"][2]["failures"] == {"vendor": "wrong_result: it went wrong"}
 
 
-def test_problems_that_no_kernel_serves_are_named() -> None:
-    def choice(number: int, kernel: str, unmeasured: int = 0) -> BestChoice:
+def test_problems_that_no_kernel_serves_are_named():
+    def choice(number, kernel, unmeasured=0):
         return BestChoice(
             problem=make_problem(number),
             count=1,
@@ -77,7 +75,7 @@ def test_problems_that_no_kernel_serves_are_named() -> None:
     ]
 
 
-def test_the_best_so_far_falls_and_columns_say_what_they_are() -> None:
+def test_the_best_so_far_falls_and_columns_say_what_they_are():
     steps = ((1, 40.0), (3, 90.0), (2, 30.0), (3, 80.0), (3, 85.0), (3, 70.0))
     progress = tuple(
         SearchProgress(
@@ -102,7 +100,7 @@ def test_the_best_so_far_falls_and_columns_say_what_they_are() -> None:
         assert heading in text
 
 
-def test_what_was_not_compared_is_said() -> None:
+def test_what_was_not_compared_is_said():
     stopped = compared([outcome(0, "a", 10, split_k=2)], [], partial=True, stopped=True)
     assert "not compared with vendor: it was stopped before its end" in text_of(stopped)
     assert stopped.sums_against("vendor")["problems"] == 0
@@ -111,7 +109,7 @@ def test_what_was_not_compared_is_said() -> None:
     assert comparison_values(nothing)["failure"] == "no GPU"
 
 
-def test_what_the_budget_left_out_is_said() -> None:
+def test_what_the_budget_left_out_is_said():
     cut = compared([outcome(0, "a", 10, split_k=2)], [], partial=True)
     lines = text_of(cut).splitlines()
     first = next(place for place, line in enumerate(lines) if line.startswith("3 problems were not compared"))

@@ -1,7 +1,5 @@
 """What a line means to CK Builder, worked out by hand from the line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """How many kernels a log names, however untidy it is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """From what the reflection's program printed to lists, without a compiler."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

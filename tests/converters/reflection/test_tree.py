@@ -1,7 +1,5 @@
 """Which folders are trees with CK Builder, and what is said of those that are not."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.errors import InputError, ToolchainError

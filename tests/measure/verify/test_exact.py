@@ -1,7 +1,5 @@
 """Faults as kernels have had them, and which operands show them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import math
-from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -16,7 +13,7 @@ ALL_WORDS = np.arange(1 << 16, dtype=np.uint16)
 NUMPY_TYPES = {DataType.FP32: np.float32, DataType.FP16: np.float16, DataType.BF16: ml_dtypes.bfloat16}
 
 
-def same(first: np.ndarray, second: np.ndarray) -> bool:
+def same(first, second):
     return np.array_equal(first, second, equal_nan=True)
 
 
@@ -87,7 +84,7 @@ def test_converts_more_than_one_chunk():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.uint16, np.float64])
-def test_pieces_are_those_of_the_array(dtype: type, tmp_path: Path) -> None:
+def test_pieces_are_those_of_the_array(dtype, tmp_path):
     values = np.arange(24).astype(dtype).reshape(2, 3, 4)
     np.save(tmp_path / "v.npy", values)
     stored = StoredFile.open(tmp_path / "v.npy").ravel()
@@ -97,12 +94,12 @@ def test_pieces_are_those_of_the_array(dtype: type, tmp_path: Path) -> None:
         assert stored[start:stop].dtype == dtype
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(OSError, match=r"no\.npy"):
         StoredFile.open(tmp_path / "no.npy")
 
 
-def test_a_file_without_a_name(tmp_path: Path) -> None:
+def test_a_file_without_a_name(tmp_path):
     stored = StoredFile.unnamed(tmp_path, np.dtype(np.float64), 5)
     stored.append(np.array([[1.0, 2.0]]))
     stored.append(np.array([3, 4, 5], dtype=np.float32))
@@ -110,13 +107,13 @@ def test_a_file_without_a_name(tmp_path: Path) -> None:
     np.testing.assert_array_equal(stored[1:4], [2.0, 3.0, 4.0])
 
 
-def test_a_file_that_ends_too_early(tmp_path: Path) -> None:
+def test_a_file_that_ends_too_early(tmp_path):
     stored = StoredFile.unnamed(tmp_path, np.dtype(np.float64), 5)
     with pytest.raises(OSError, match="ends too early"):
         stored[0:5]
 
 
-def test_a_closed_file_is_given_back_once(tmp_path: Path) -> None:
+def test_a_closed_file_is_given_back_once(tmp_path):
     stored = StoredFile.unnamed(tmp_path, np.dtype(np.float64), 1)
     stored.append(np.array([1.0]))
     assert stored[0:1] == [1.0]
@@ -145,7 +142,7 @@ LARGEST = {
 }
 
 
-def meaning(word: int, dtype: DataType, ocp: bool) -> float:
+def meaning(word, dtype, ocp):
     """Return what a word stands for."""
     bits = 3 if dtype is DataType.FP8 else 2
     sign, exponent, mantissa = word >> 7, (word & 0x7F) >> bits, word & (2**bits - 1)
@@ -161,12 +158,12 @@ def meaning(word: int, dtype: DataType, ocp: bool) -> float:
     return (-1) ** sign * (1 + mantissa / 2**bits) * 2.0 ** (exponent - bias)
 
 
-def decoded(words: np.ndarray, dtype: DataType, ocp: bool) -> np.ndarray:
+def decoded(words, dtype, ocp):
     return decode(words.astype(np.uint8), dtype, ocp=ocp)
 
 
 @pytest.mark.parametrize(("dtype", "ocp"), VARIANTS)
-def test_every_word_has_its_meaning(dtype: DataType, ocp: bool) -> None:
+def test_every_word_has_its_meaning(dtype, ocp):
     found = decoded(np.arange(256), dtype, ocp)
     expected = np.array([meaning(word, dtype, ocp) for word in range(256)])
     assert np.array_equal(found, expected, equal_nan=True)
@@ -174,7 +171,7 @@ def test_every_word_has_its_meaning(dtype: DataType, ocp: bool) -> None:
 
 
 @pytest.mark.parametrize(("dtype", "ocp"), VARIANTS)
-def test_words_are_encoded_as_themselves(dtype: DataType, ocp: bool) -> None:
+def test_words_are_encoded_as_themselves(dtype, ocp):
     words = np.arange(256, dtype=np.uint8)
     values = decoded(words, dtype, ocp)
     finite = np.isfinite(values)
@@ -184,7 +181,7 @@ def test_words_are_encoded_as_themselves(dtype: DataType, ocp: bool) -> None:
 
 @pytest.mark.parametrize(("dtype", "ocp"), VARIANTS)
 @given(value=st.floats(-1e5, 1e5))
-def test_rounding_is_to_the_nearest_and_ties_go_to_even(dtype: DataType, ocp: bool, value: float) -> None:
+def test_rounding_is_to_the_nearest_and_ties_go_to_even(dtype, ocp, value):
     every = [meaning(word, dtype, ocp) for word in range(256)]
     finite = [(one, word) for word, one in enumerate(every) if math.isfinite(one)]
     (word,) = encode(np.array([value]), dtype, ocp=ocp)
@@ -196,7 +193,7 @@ def test_rounding_is_to_the_nearest_and_ties_go_to_even(dtype: DataType, ocp: bo
     assert math.copysign(1, every[word]) == math.copysign(1, value) or every[word] == 0
 
 
-def test_architectures_differ() -> None:
+def test_architectures_differ():
     types = TypeSet.shared(DataType.FP8)
     assert not types_on(types, "gfx942").ocp
     assert types_on(types, "gfx950").ocp and types_on(types, "sm_90").ocp

@@ -1,20 +1,17 @@
 """Whatever tensor a direction writes: kernels that leave it unwritten, or write elsewhere, are caught."""
 
-from __future__ import annotations
-
 import ctypes
 import dataclasses
-from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
 
 from ckprof.measure.options import RunOptions
-from ckprof.measure.prepare import PreparedProblem, prepare_problem
-from ckprof.measure.worker.abi import AbiStatus, CBuffers, CProblem, Support
+from ckprof.measure.prepare import prepare_problem
+from ckprof.measure.worker.abi import AbiStatus, Support
 from ckprof.measure.worker.guards import GUARD_BYTES
-from ckprof.model.outcome import Outcome, Status
+from ckprof.model.outcome import Status
 from ckprof.model.types import DataType
 from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.directions._convolution.layout import TENSORS, find_layout
@@ -31,14 +28,14 @@ OPTIONS = RunOptions(flush_bytes=0, min_samples=100, max_time_s=0.01)
 class Kernel:
     """Copies the right result, and then does one thing wrong."""
 
-    def __init__(self, right: np.ndarray, result: str, operand: str, fault: str, faulty_from_run: int = 1):
+    def __init__(self, right, result, operand, fault, faulty_from_run=1):
         self._right, self._result, self._operand = right, result, operand
         self._fault, self._faulty_from_run, self._runs = fault, faulty_from_run, 0
 
-    def is_supported(self, problem: CProblem) -> Support:
+    def is_supported(self, problem):
         return Support(status=AbiStatus.OK, split_k=problem.split_k)
 
-    def run(self, problem: CProblem, buffers: CBuffers, launches: int = 1) -> tuple[AbiStatus, str, float]:
+    def run(self, problem, buffers, launches=1):
         self._runs += 1
         address = buffers.tensors[TENSORS.index(self._result)]
         fault = self._fault if self._runs >= self._faulty_from_run else ""
@@ -59,7 +56,7 @@ class Kernel:
         return AbiStatus.OK, "", 0.01
 
 
-def measured(direction_id: str, fault: str, folder: Path, faulty_from_run: int = 1) -> Outcome:
+def measured(direction_id, fault, folder, faulty_from_run=1):
     direction = DIRECTIONS[direction_id]
     layout = find_layout("nhwgc")
     assert layout is not None
@@ -72,14 +69,14 @@ def measured(direction_id: str, fault: str, folder: Path, faulty_from_run: int =
     return local_worker.measured(kernel, prepared, OPTIONS)
 
 
-def values_of(prepared: PreparedProblem) -> np.ndarray:
+def values_of(prepared):
     """Return the reference."""
     assert prepared.reference is not None
     return prepared.reference[0 : prepared.reference.size]
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_a_right_kernel_passes(direction: str, tmp_path: Path) -> None:
+def test_a_right_kernel_passes(direction, tmp_path):
     assert measured(direction, "", tmp_path).status is Status.OK
 
 
@@ -96,7 +93,7 @@ def test_a_right_kernel_passes(direction: str, tmp_path: Path) -> None:
         ("changes an operand", "changed its operand, the {operand} tensor"),
     ],
 )
-def test_faults_are_caught(direction: str, fault: str, words: str, tmp_path: Path) -> None:
+def test_faults_are_caught(direction, fault, words, tmp_path):
     _, operand, result = DIRECTIONS[direction].tensors
     wrong = measured(direction, fault, tmp_path)
     assert wrong.status is Status.WRONG_RESULT
@@ -105,6 +102,6 @@ def test_faults_are_caught(direction: str, fault: str, words: str, tmp_path: Pat
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("fault", ["leaves one unwritten", "writes after", "changes an operand"])
-def test_faults_of_timed_runs_are_caught(direction: str, fault: str, tmp_path: Path) -> None:
+def test_faults_of_timed_runs_are_caught(direction, fault, tmp_path):
     wrong = measured(direction, fault, tmp_path, faulty_from_run=3)
     assert wrong.status is Status.WRONG_RESULT and wrong.reason.endswith("(in a timed run)")

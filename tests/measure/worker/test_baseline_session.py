@@ -1,7 +1,5 @@
 """Engines of baselines, served as libraries with one kernel."""
 
-from __future__ import annotations
-
 import ctypes
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """What a worker process does besides its session: it answers line by line, and ends with its parent."""
 
-from __future__ import annotations
-
 import os
 import resource
 import signal

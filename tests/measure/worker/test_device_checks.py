@@ -1,7 +1,5 @@
 """What devices compute, run as plain C++, against what the CPU computes."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 import subprocess

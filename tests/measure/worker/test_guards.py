@@ -1,7 +1,5 @@
 """Guards of tensors and what was written there; gaps of tensors, against indices that are written out."""
 
-from __future__ import annotations
-
 import os
 from itertools import product
 from types import SimpleNamespace
@@ -30,7 +28,7 @@ from ..local_worker import HostTarget
 
 
 @st.composite
-def specs(draw: st.DrawFn) -> TensorSpec:
+def specs(draw):
     """Two or three axes; lines and blocks that may be longer than what they hold."""
     shape = tuple(draw(st.integers(1, 5)) for _ in range(draw(st.integers(2, 3))))
     line = shape[-1] + draw(st.integers(0, 3))
@@ -51,7 +49,7 @@ def specs(draw: st.DrawFn) -> TensorSpec:
     )
 
 
-def place(spec: TensorSpec, index: tuple[int, ...]) -> int:
+def place(spec, index):
     line = spec.line_stride or spec.shape[-1]
     *first, row, column = index
     block = spec.block_stride or spec.shape[-2] * line
@@ -59,7 +57,7 @@ def place(spec: TensorSpec, index: tuple[int, ...]) -> int:
 
 
 @given(specs(), st.data())
-def test_elements_lie_where_the_strides_say(spec: TensorSpec, data: st.DataObject) -> None:
+def test_elements_lie_where_the_strides_say(spec, data):
     values = np.arange(1, spec.elements + 1, dtype=np.int32).reshape(spec.shape)
     stored = with_gaps(values, spec, fill=0)
     assert stored.shape == spec.stored_shape and stored.size == spec.stored_elements
@@ -81,7 +79,7 @@ def test_elements_lie_where_the_strides_say(spec: TensorSpec, data: st.DataObjec
 
 
 @given(specs())
-def test_gaps_of_operands_hold_the_poison(spec: TensorSpec) -> None:
+def test_gaps_of_operands_hold_the_poison(spec):
     stored = with_gaps(np.zeros(spec.shape, dtype=np.float16), spec)
     poisoned = np.isnan(stored).sum()
     assert poisoned == spec.stored_elements - spec.elements

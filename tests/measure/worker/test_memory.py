@@ -1,7 +1,5 @@
 """Tensors in target memory, between guards; the target is this process."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A worker process, seen by its parent: how it starts, also by a launcher, replies, limits and ends."""
 
-from __future__ import annotations
-
 import os
 import signal
 import stat
@@ -124,7 +122,7 @@ def slow(monkeypatch, tmp_path):
     """Return a function that starts a worker which answers after some seconds."""
     started = []
 
-    def start_slow(delay_s: float) -> WorkerProcess:
+    def start_slow(delay_s):
         command = [sys.executable, "-c", SLOW.format(delay_s)]
         monkeypatch.setattr(process_module, "python_command", lambda *arguments: command)
         started.append(WorkerProcess(tmp_path))

@@ -1,7 +1,5 @@
 """What a worker answers, seen by its parent: results, faults, and what is no message."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

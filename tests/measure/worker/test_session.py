@@ -1,7 +1,5 @@
 """What a worker does for its parent, without a process: the library's kernels are Python objects."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 

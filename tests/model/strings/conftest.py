@@ -1,7 +1,5 @@
 """A string of each kind."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.model.strings import argument_kinds as kinds
@@ -12,7 +10,7 @@ from .samples import GRAMMAR
 
 
 @pytest.fixture(scope="session")
-def sample() -> dict[str, str]:
+def sample():
     """Kind id -> a string with every field, in the newest revision."""
     words = {
         kinds.POSITIVE: "8",

@@ -1,7 +1,5 @@
 """All kinds of strings that ckprof and its packages for convolutions know, and one string."""
 
-from __future__ import annotations
-
 from ckprof.model.strings import argument_kinds as kinds
 from ckprof.model.strings.grammar import StringGrammar
 from ckprof.model.strings.rendering import render
@@ -12,7 +10,7 @@ from ckprof_plugins.directions._convolution.string_kinds import KINDS as TILE_KI
 GRAMMAR = StringGrammar([*OLD_KINDS, *TILE_KINDS])
 
 
-def weight(**changes: object) -> dict[str, object]:
+def weight(**changes):
     sizes = {field.name: 4 for field in string_kinds.BACKWARD_WEIGHT.fields if field.kind is kinds.POSITIVE}
     layouts = {"layout_input": "NHWGC", "layout_weight": "GKYXC", "layout_output": "NHWGK"}
     types = {"type_a": "bf16", "type_b": "bf16", "type_result": "bf16"}

@@ -1,7 +1,5 @@
 """Spellings and meanings of arguments: what matches, what it means, and what is said of anything else."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.model.strings import argument_kinds as kinds
@@ -57,7 +55,7 @@ SPELLINGS = [
 ]
 
 
-def test_spellings_and_what_they_mean() -> None:
+def test_spellings_and_what_they_mean():
     with Cases() as cases:
         for kind, right, wrong in SPELLINGS:
             for text, meaning in right.items():
@@ -80,11 +78,11 @@ def test_spellings_and_what_they_mean() -> None:
         (kinds.extents(2), "4", "2 integers joined by x"),
     ],
 )
-def test_what_was_expected_instead(kind: kinds.Kind, text: str, wanted: str) -> None:
+def test_what_was_expected_instead(kind, text, wanted):
     assert kind.wanted(text) == wanted
 
 
-def test_the_first_spelling_of_a_meaning_is_written() -> None:
+def test_the_first_spelling_of_a_meaning_is_written():
     assert kinds.spelled(kinds.FLAG) == {False: "0", True: "1"}
     assert kinds.spelled(kinds.SPECIALIZATION)["default"] == "Default"
     # one spelling begins with another
@@ -92,7 +90,7 @@ def test_the_first_spelling_of_a_meaning_is_written() -> None:
     assert longer.matches("v1_2") and longer.parse("v1_2") == "v1_2"
 
 
-def test_elements_of_tuples() -> None:
+def test_elements_of_tuples():
     for text, elements in (
         ("EmptyTuple", ()),
         ("Tuple()", ()),

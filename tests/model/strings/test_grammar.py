@@ -1,7 +1,5 @@
 """Parsing: round trips, spellings, differences, and what is rejected."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -12,7 +10,7 @@ from ckprof.errors import PluginError
 from ckprof.model.strings import argument_kinds as kinds
 from ckprof.model.strings.fields import Field
 from ckprof.model.strings.grammar import StringGrammar
-from ckprof.model.strings.kind import StringKind, all_revisions, default_revision
+from ckprof.model.strings.kind import all_revisions, default_revision
 from ckprof.model.strings.rendering import StringError, render
 from ckprof_plugins.directions._convolution import string_kinds
 from tests.cases import each
@@ -37,7 +35,7 @@ TEXTS = {
 }
 
 
-def values_of(kind: StringKind) -> st.SearchStrategy[dict[str, str]]:
+def values_of(kind):
     """Any values that the kind's fields can have, spelled normally."""
     return st.fixed_dictionaries(
         {
@@ -54,7 +52,7 @@ def values_of(kind: StringKind) -> st.SearchStrategy[dict[str, str]]:
 @pytest.mark.parametrize("kind", GRAMMAR.kinds, ids=lambda kind: kind.id)
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
-def test_what_is_rendered_is_parsed_again(kind: StringKind, data: st.DataObject) -> None:
+def test_what_is_rendered_is_parsed_again(kind, data):
     values = data.draw(values_of(kind))
     text = render(kind, values, all_revisions()[-1])
     parsed = GRAMMAR.parse(text, all_revisions()[-1])
@@ -67,7 +65,7 @@ def test_what_is_rendered_is_parsed_again(kind: StringKind, data: st.DataObject)
 
 
 @each(kind=GRAMMAR.kinds)
-def test_every_flag_takes_four_spellings(kind: StringKind, sample: dict[str, str]) -> None:
+def test_every_flag_takes_four_spellings(kind, sample):
     text = sample[kind.id]
     parsed = GRAMMAR.parse(text)
     name, fields = text.partition("<")[0], _split(text)
@@ -82,7 +80,7 @@ def test_every_flag_takes_four_spellings(kind: StringKind, sample: dict[str, str
         assert GRAMMAR.parse(f"{name}<{','.join(other)}>") == parsed
 
 
-def _split(text: str) -> list[str]:
+def _split(text):
     from ckprof.model.strings.grammar import split_arguments
 
     return [item.text for item in split_arguments(text, text.index("<") + 1, len(text) - 1)]
@@ -103,19 +101,19 @@ def _split(text: str) -> list[str]:
         (GOOD.replace(",0>", ",1>"), "has 32 or 34 fields in revision 2026-06, got 32"),
     ],
 )
-def test_what_is_no_instance_string(text: str, message: str) -> None:
+def test_what_is_no_instance_string(text, message):
     with pytest.raises(StringError, match=message):
         GRAMMAR.parse(text, default_revision())
 
 
-def test_the_place_of_a_wrong_field_is_told() -> None:
+def test_the_place_of_a_wrong_field_is_told():
     text = GOOD.replace("COMPUTE_V3", "COMPUTE_V9")
     with pytest.raises(StringError) as caught:
         GRAMMAR.parse(text)
     assert caught.value.start == text.index("COMPUTE_V9")
 
 
-def test_differences_name_the_fields() -> None:
+def test_differences_name_the_fields():
     other = GOOD.replace("COMPUTE_V3,Intrawave", "MEMORY,Interwave")
     assert GRAMMAR.differences(GRAMMAR.parse(GOOD), GRAMMAR.parse(other)) == (
         ("pipeline_name", "COMPUTE_V3", "MEMORY"),
@@ -142,7 +140,7 @@ OTHERS = {
 
 
 @each(kind=GRAMMAR.kinds)
-def test_a_change_of_any_field_of_any_kind_is_named(kind: StringKind, sample: dict[str, str]) -> None:
+def test_a_change_of_any_field_of_any_kind_is_named(kind, sample):
     text = sample[kind.id]
     fields = _split(text)
     for index, field in enumerate(kind.fields):
@@ -155,7 +153,7 @@ def test_a_change_of_any_field_of_any_kind_is_named(kind: StringKind, sample: di
         assert [name for name, _, _ in GRAMMAR.differences(GRAMMAR.parse(text), other)] == [field.name]
 
 
-def test_kinds_that_contradict_themselves_are_rejected() -> None:
+def test_kinds_that_contradict_themselves_are_rejected():
     with pytest.raises(PluginError, match=r"\['nothing'\] must be among them"):
         StringGrammar([replace(string_kinds.FORWARD, fixed={"nothing": "1"})])
     twice = replace(string_kinds.FORWARD, fields=(*string_kinds.FORWARD.fields, Field("ndim", kinds.INT)))

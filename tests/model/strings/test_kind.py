@@ -1,7 +1,5 @@
 """The profiles of revisions, and how they are found."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.errors import UsageError
@@ -13,7 +11,7 @@ from tests.cases import each
 from .samples import GRAMMAR
 
 
-def test_revisions_are_found_by_name() -> None:
+def test_revisions_are_found_by_name():
     assert default_revision().name == "2026-06"
     assert find_revision("2025-11") is all_revisions()[0]
     names = [revision.name for revision in all_revisions()]
@@ -23,7 +21,7 @@ def test_revisions_are_found_by_name() -> None:
 
 
 @each(revision=all_revisions())
-def test_revisions_name_kinds_and_fields_that_exist(revision) -> None:
+def test_revisions_name_kinds_and_fields_that_exist(revision):
     known = {kind.id: kind for kind in GRAMMAR.kinds}
     everything = {name for kind in GRAMMAR.kinds for name in kind.field_names}
     for kind, absent in revision.absent.items():
@@ -33,7 +31,7 @@ def test_revisions_name_kinds_and_fields_that_exist(revision) -> None:
         assert kind in known or kind == "*"
 
 
-def test_a_revision_says_what_it_lacks_and_how_it_spells_flags() -> None:
+def test_a_revision_says_what_it_lacks_and_how_it_spells_flags():
     flag, other = (Field(name, kinds.FLAG) for name in ("flag", "other"))
     kind = StringKind(id="mine", title="", name="Mine", fields=(flag, other))
     assert kind.field_names == ("flag", "other")

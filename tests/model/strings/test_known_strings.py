@@ -3,8 +3,6 @@
 So do those that the real CK Builder printed, of six device operations, compiled from November 2025's tree.
 """
 
-from __future__ import annotations
-
 from ckprof.model.strings.kind import find_revision
 from tests.cases import Cases
 from tests.places import TESTS
@@ -15,7 +13,7 @@ KNOWN = (TESTS / "data" / "builder" / "known.txt").read_text().splitlines()[1:]
 STRINGS = (TESTS / "data" / "builder" / "2025-11.txt").read_text().splitlines()
 
 
-def test_known_strings_come_back() -> None:
+def test_known_strings_come_back():
     with Cases() as cases:
         for line in KNOWN:
             kind, revisions, text = line.split()

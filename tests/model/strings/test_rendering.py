@@ -1,7 +1,5 @@
 """Rendering: each revision prints its fields and its spellings."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.model.strings.kind import find_revision
@@ -11,7 +9,7 @@ from ckprof_plugins.directions._convolution import string_kinds
 from .samples import GRAMMAR, weight
 
 
-def test_flags_are_spelled_as_the_revision_spells_them(sample: dict[str, str]) -> None:
+def test_flags_are_spelled_as_the_revision_spells_them(sample):
     parsed = GRAMMAR.parse(f"{sample['forward_v3'].removesuffix(',8>')},1>")
     old, new = (GRAMMAR.render(parsed, find_revision(name)) for name in ("2025-11", "2026-06"))
     assert old.count(",true") == 1
@@ -47,13 +45,11 @@ def test_flags_are_spelled_as_the_revision_spells_them(sample: dict[str, str]) -
         ("backward_data_wmma_v3", "2026-06", (50,)),
     ],
 )
-def test_the_number_of_fields_follows_the_revision(
-    kind: str, revision: str, expected: tuple[int, ...]
-) -> None:
+def test_the_number_of_fields_follows_the_revision(kind, revision, expected):
     assert counts(GRAMMAR.kind(kind), find_revision(revision)) == expected
 
 
-def test_a_field_that_a_revision_lacks_has_the_value_that_its_absence_means() -> None:
+def test_a_field_that_a_revision_lacks_has_the_value_that_its_absence_means():
     old = render(string_kinds.BACKWARD_WEIGHT, weight(streamk_enabled=False), find_revision("2026-01"))
     new = render(string_kinds.BACKWARD_WEIGHT, weight(streamk_enabled=False))
     assert new == f"{old[:-1]},0>"
@@ -66,7 +62,7 @@ def test_a_field_that_a_revision_lacks_has_the_value_that_its_absence_means() ->
         )
 
 
-def test_what_cannot_be_rendered() -> None:
+def test_what_cannot_be_rendered():
     with pytest.raises(StringError, match="nothing gives a value for tile_m"):
         render(string_kinds.FORWARD, {name: v for name, v in weight().items() if name != "tile_m"})
     with pytest.raises(StringError, match="tile_m '-1' not writable, expected an integer"):

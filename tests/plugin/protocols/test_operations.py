@@ -1,7 +1,5 @@
 """What operations do that say nothing of their own: the protocol's defaults, reached through a registry."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The baseline torch: every direction, type and layout against ckprof's own reference, on the CPU."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """The baseline torch on products of matrices: a fake torch with a GPU, and the real one on the CPU."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Small convolutions and a slow, obvious way to compute any direction of them."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -3,8 +3,6 @@
 ``tests/e2e/test_ckprofiler_lines.py`` compiles those sources, and writes the golden table.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.errors import InputError
@@ -20,7 +18,7 @@ FORMS = {form.operations[0]: form for direction in DIRECTIONS for form in direct
 SIZES = "2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1"
 
 
-def parse(text: str):
+def parse(text):
     fwd, *others = DIRECTIONS
     asked = next(
         (one for one in others if text.split()[0] in one.line_words and "grouped_conv_b" in text), fwd
@@ -28,7 +26,7 @@ def parse(text: str):
     return parse_problem(ProblemLine(text=text, path="p"), asked, DIRECTIONS)
 
 
-def spatial(tags: str, ndim: int) -> str:
+def spatial(tags, ndim):
     image, window = "DHW"[3 - ndim :], "ZYX"[3 - ndim :]
     return tags.replace("HW", image).replace("YX", window)
 
@@ -47,7 +45,7 @@ def test_what_has_code():
     assert rows == set(text.splitlines())
 
 
-def multiplied(word: str, types) -> str:
+def multiplied(word, types):
     other = types.output if word == "grouped_conv_bwd_weight" else types.weight
     first, *last = (types.compute or f"{types.input}*{other}").split("*")
     return f"{first}*{(last or [first])[0]}"

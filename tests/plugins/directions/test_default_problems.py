@@ -1,7 +1,5 @@
 """The default problems have tails along M, N and K for the tiles of the shipped lists, which support them."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

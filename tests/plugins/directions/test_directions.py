@@ -1,7 +1,5 @@
 """What all directions share: references against the definition and against each other, forms, defaults."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from convolution_cases import EDGES, cases, naive, operands

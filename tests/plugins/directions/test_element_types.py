@@ -1,7 +1,5 @@
 """Which types the tensors of convolutions have together, and what that means for bytes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Forward convolutions with an element-wise operation: sizes, tensors, reference, lines."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

@@ -1,7 +1,5 @@
 """The forward direction: its reference against scipy, and its properties."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from convolution_cases import operands

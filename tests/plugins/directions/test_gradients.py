@@ -1,7 +1,5 @@
 """The two gradients: their own numbers, and scipy's answer."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from convolution_cases import operands

@@ -1,12 +1,8 @@
 """Values of the parameters of element-wise operations that change results: most defaults change nothing."""
 
-from __future__ import annotations
-
-from typing import Final
-
-_SCALES: Final = "scale_in=0.5,scale_wei=-2,scale_out=3"
+_SCALES = "scale_in=0.5,scale_wei=-2,scale_out=3"
 #: operation -> values, of every operation that has parameters
-SETTINGS: Final = {
+SETTINGS = {
     "Clamp": "floor=-0.5,ceiling=1.25",
     "AddClamp": "floor=-0.5,ceiling=1.25",
     "BiasNormalizeInInferClamp": "floor=-0.5,ceiling=1.25,epsilon=0.01",
@@ -22,6 +18,6 @@ SETTINGS: Final = {
 }
 
 
-def with_settings(operation: str) -> str:
+def with_settings(operation):
     """Return what asks for an operation with these values, as problems name it."""
     return f"{operation},{SETTINGS[operation]}" if operation in SETTINGS else operation

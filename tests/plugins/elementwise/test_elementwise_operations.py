@@ -1,7 +1,5 @@
 """The table of element-wise operations, against definitions written down a second time."""
 
-from __future__ import annotations
-
 import math
 import random
 import struct

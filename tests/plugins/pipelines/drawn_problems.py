@@ -1,11 +1,8 @@
 """Random problems for kernels of the shipped lists, some of which every kernel supports."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from operator import mul
-from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof.model.problem_case import as_case
@@ -19,30 +16,22 @@ from ckprof_plugins.elementwise.combination import Combination
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 from tests.plugins.elementwise.settings import with_settings
 
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Iterator, Sequence
-
-    from ckprof.model.instance import Instance
-    from ckprof.model.problem import Problem
-    from ckprof.model.problem_case import ProblemCase
-
 #: problems of each number of dimensions that are drawn at a time
-PROBLEMS: Final = 12
+PROBLEMS = 12
 #: multiply-adds of the largest convolution
-LARGEST: Final = 3_000_000
+LARGEST = 3_000_000
 #: the same of a product: two blocks along K of the largest tile
-LARGEST_PRODUCT: Final = 3 * LARGEST
+LARGEST_PRODUCT = 3 * LARGEST
 #: what a direction computes
-RESULTS: Final = {one.id: one.tensors[-1] for one in (Forward(), BackwardData(), BackwardWeight())}
+RESULTS = {one.id: one.tensors[-1] for one in (Forward(), BackwardData(), BackwardWeight())}
 
 
-def convolutions(draw: random.Random, ndim: int, merged: int = 1) -> list[ProblemCase]:
+def convolutions(draw, ndim, merged=1):
     """Draw convolutions: half of them as they come, half with channels that every kernel can load.
 
     :param merged: groups that kernels compute together: what every second convolution has.
     """
-    drawn: list[ProblemCase] = []
+    drawn = []
     while len(drawn) < PROBLEMS:
         try:
             one = random_convolution(draw, ndim)
@@ -66,12 +55,12 @@ def convolutions(draw: random.Random, ndim: int, merged: int = 1) -> list[Proble
     return drawn
 
 
-def products(draw: random.Random, tiles: Sequence[Sequence[int]]) -> list[ProblemCase]:
+def products(draw, tiles):
     """Draw products of matrices: half of them as they come, half of whole tiles, for kernels that do not pad.
 
     :param tiles: lengths along M, N and K of those that kernels have.
     """
-    drawn: list[ProblemCase] = []
+    drawn = []
     while len(drawn) < PROBLEMS:
         tile = draw.choice(tiles)
         if len(drawn) % 2:
@@ -84,7 +73,7 @@ def products(draw: random.Random, tiles: Sequence[Sequence[int]]) -> list[Proble
     return drawn
 
 
-def with_operation(case: ProblemCase, direction: object, operation: object) -> ProblemCase:
+def with_operation(case, direction, operation):
     """Return a convolution with an element-wise operation on its result, or as it is for ``None``."""
     if operation is None:
         return case
@@ -93,7 +82,7 @@ def with_operation(case: ProblemCase, direction: object, operation: object) -> P
     return replace(case, problem=FusedConvProblem.of(case.problem, combination, RESULTS[str(direction)]))
 
 
-def drawn_problems(draw: random.Random, instances: Sequence[Instance]) -> Iterator[ProblemCase]:
+def drawn_problems(draw, instances):
     """Yield problems for each number of dimensions and operation that kernels of one direction have."""
     fields = [one.fields() for one in instances]
     merged = max(int(one.get("num_groups_to_merge") or 1) for one in fields)
@@ -108,7 +97,7 @@ def drawn_problems(draw: random.Random, instances: Sequence[Instance]) -> Iterat
             yield from products(draw, sorted(tiles))
 
 
-def is_meant(problem: Problem, instance: Instance) -> bool:
+def is_meant(problem, instance):
     """Say whether a problem was drawn for kernels such as this one."""
     if not isinstance(problem, Convolution):
         return True

@@ -1,7 +1,5 @@
 """One record of every kernel family, and the family that must claim it."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 from ckprof.model.catalog import Catalog

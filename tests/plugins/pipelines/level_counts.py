@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ckprof import Profiler
 from ckprof.kernels.requests import InstanceQuery
-
-if TYPE_CHECKING:
-    from ckprof.kernels.candidates import Candidate
 
 LISTS = Path(__file__).parents[3] / "conf"
 #: folder -> operation
@@ -31,11 +28,11 @@ class Count(NamedTuple):
     rejected: Counter[str]
 
 
-def counts(level: str) -> list[Count]:
+def counts(level):
     """Count the kernels of the shipped lists."""
     found = []
     for name, candidates in shipped():
-        first: Counter[str] = Counter()
+        first = Counter()
         for one in candidates:
             unmet = one.pipeline.unmet_requirements(one.instance, ARCH, level)
             if unmet:
@@ -45,7 +42,7 @@ def counts(level: str) -> list[Count]:
 
 
 @cache
-def shipped(*, fused: bool = False) -> tuple[tuple[str, tuple[Candidate, ...]], ...]:
+def shipped(*, fused=False):
     """Return name and kernels of each shipped list.
 
     :param fused: those with an element-wise operation, in folders that are called after it, or those without.

@@ -1,7 +1,5 @@
 """What each API level can express, and what kernels look like at the older one."""
 
-from __future__ import annotations
-
 import re
 from types import SimpleNamespace
 
@@ -201,7 +199,7 @@ def test_november_2025_merges_groups_of_weights_and_splits_images(make_instance)
 )  # fmt: skip
 def test_faults_of_the_headers_of_november_2025_are_asked_for(changes, conditions, make_instance):
     text = flat(PIPELINE.render(make_instance(**changes), "gfx942", API_LEVEL_2025_11).header)
-    found: dict[str, list[str]] = {}
+    found = {}
     for condition, name in re.findall(
         r"if\((.*?)\) \{ const std::string reason.*?report\(context, \"(.*?)\"", text
     ):

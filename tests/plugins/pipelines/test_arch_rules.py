@@ -1,7 +1,5 @@
 """What an architecture rejects, with both numbers."""
 
-from __future__ import annotations
-
 from itertools import product
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Instances whose operands are rounded to TF32 before they are multiplied."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

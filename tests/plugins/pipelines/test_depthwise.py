@@ -1,7 +1,5 @@
 """Depthwise kernels: names and strings as listed, every rule, and a problem that fits."""
 
-from __future__ import annotations
-
 import pytest
 from families import broken, depthwise, flat, header, pipeline_of
 from hypothesis import assume, given

@@ -1,7 +1,5 @@
 """What problems are drawn for kernels of the shipped lists."""
 
-from __future__ import annotations
-
 import math
 import random
 

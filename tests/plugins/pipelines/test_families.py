@@ -1,7 +1,5 @@
 """What holds for the kernels of every family and direction."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 

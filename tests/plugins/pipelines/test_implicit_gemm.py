@@ -1,7 +1,5 @@
 """From records to instances, instance strings and rules."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

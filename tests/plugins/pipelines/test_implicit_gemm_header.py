@@ -1,7 +1,5 @@
 """The generated header, as text."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Kernel names: every example and every part of the grammar."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """What the levels express of the shipped lists."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.model.architecture import API_LEVEL_2025_11

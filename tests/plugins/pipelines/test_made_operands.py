@@ -1,7 +1,5 @@
 """Kernels whose operands are made of two tensors each: where they exist, and what their headers show."""
 
-from __future__ import annotations
-
 import pytest
 from families import LEVEL, flat, pipeline_of
 

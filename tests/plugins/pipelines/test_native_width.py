@@ -1,7 +1,5 @@
 """Widths of accesses that CK Tile derives from tiles, and those that cover a tile."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

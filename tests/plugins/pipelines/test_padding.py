@@ -1,7 +1,5 @@
 """``--pad-channels``: which kernels pad, what is said of them, and what their headers show."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

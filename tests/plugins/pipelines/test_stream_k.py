@@ -1,7 +1,5 @@
 """Stream-K kernels: names, strings, and what their launcher rejects and clears."""
 
-from __future__ import annotations
-
 import pytest
 from families import STREAM_K, broken, flat, header, pipeline_of
 

@@ -1,7 +1,5 @@
 """Two-stage kernels: names, strings, and what their launcher does."""
 
-from __future__ import annotations
-
 import pytest
 from families import TWO_STAGE, broken, flat, header, pipeline_of
 

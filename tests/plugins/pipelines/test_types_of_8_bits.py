@@ -1,7 +1,5 @@
 """Kernels with tensors of 8 bits: where they exist, what their headers and strings say."""
 
-from __future__ import annotations
-
 import pytest
 from families import flat, header, pipeline_of
 

@@ -1,7 +1,5 @@
 """Rule sets asked for by name, each call once per session."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

@@ -1,7 +1,5 @@
 """Tables of the tile engine's benchmark and exports of its instance builder as lists."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -28,7 +26,7 @@ def profiler():
 
 @pytest.fixture
 def table(tmp_path):
-    def write(*names: str, header: str = HEADER):
+    def write(*names, header=HEADER):
         path = tmp_path / "bench.csv"
         path.write_text("\n".join([header, *(f"{name},{CELLS}" for name in names)]) + "\n")
         return path
@@ -134,7 +132,7 @@ def test_store_immediate_is_built_as_split_image_only_when_asked(profiler, table
 def export(tmp_path):
     """Return a function that writes what the instance builder exports of one kernel."""
 
-    def write(name: str, **changes: object):
+    def write(name, **changes):
         algorithm = {
             **{"tile_m": 32, "tile_n": 64, "tile_k": 64, "wave": "2x2x1", "warp": "16x16x16"},
             **{"pipeline": "mem", "epilogue": "cshuffle", "scheduler": "interwave"},

@@ -4,8 +4,6 @@ What is left after upstream's filter by architecture is counted with a filter th
 nothing with the validity rules.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

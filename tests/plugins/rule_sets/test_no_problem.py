@@ -4,8 +4,6 @@ A program decides what supports a problem: it asks the host model's support test
 nothing of the rule.
 """
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

@@ -1,7 +1,5 @@
 """The kernels of RDNA devices: one per wave grid, valid there, and part of what the other rule sets have."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof import Profiler

@@ -1,9 +1,6 @@
 """Trait files of the instance builder: which kernels they mean, and what is said of wrong ones."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 
@@ -23,7 +20,7 @@ def profiler():
 def traits(tmp_path):
     """Return a function that writes a trait file."""
 
-    def write(variant: str, **values: list[object]) -> Path:
+    def write(variant, **values):
         path = tmp_path / "traits.json"
         config = {name: {"values": listed} for name, listed in values.items()}
         path.write_text(json.dumps({"variant": variant, "trait_config": config}, indent=1))

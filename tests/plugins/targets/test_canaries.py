@@ -1,10 +1,7 @@
 """The canaries of the targets: what they do, and that their object is that of the machine, not of kernels."""
 
-from __future__ import annotations
-
 import math
 import subprocess
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
@@ -17,7 +14,6 @@ from ckprof.measure.options import RunOptions
 from ckprof.measure.worker.canaries import canary_times
 from ckprof.measure.worker.messages import DeviceChoice
 from ckprof.model.device import CANARIES
-from ckprof.plugin.protocols import CanarySource
 from ckprof_plugins.targets.cpu.target import CpuTarget
 from ckprof_plugins.targets.hip.recipe import canary_source as hip_source
 
@@ -25,7 +21,7 @@ if TYPE_CHECKING:
     from ckprof.session import Session
 
 
-def compiled(source: CanarySource, path: Path, *flags: str) -> Path:
+def compiled(source, path, *flags):
     """Return the object of a source, compiled with further flags."""
     command = (*source.compiler, str(source.files[0]), "-o", str(path), *source.flags, *flags)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -34,7 +30,7 @@ def compiled(source: CanarySource, path: Path, *flags: str) -> Path:
 
 
 @pytest.mark.compiler
-def test_times_scale_with_the_work_and_fit_into_a_round(tmp_path: Path) -> None:
+def test_times_scale_with_the_work_and_fit_into_a_round(tmp_path):
     """Four times the work takes about four times as long; on a busy machine, longer in any case."""
     source = CpuTarget().canary("")
     alone = DeviceChoice(cpu_threads=1)
@@ -54,10 +50,8 @@ def test_times_scale_with_the_work_and_fit_into_a_round(tmp_path: Path) -> None:
 
 
 @pytest.mark.compiler
-def test_the_object_is_the_same_for_kernels_of_two_compilers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def digest(folder: str, compiler: str) -> str:
+def test_the_object_is_the_same_for_kernels_of_two_compilers(tmp_path, monkeypatch):
+    def digest(folder, compiler):
         """Return the digest of the object that is built where nothing is cached."""
         monkeypatch.setenv("CXX", compiler)
         monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path / folder))
@@ -75,7 +69,7 @@ def test_the_object_is_the_same_for_kernels_of_two_compilers(
 
 
 @pytest.mark.amd
-def test_the_canaries_of_amd_gpus_compile(tmp_path: Path) -> None:
+def test_the_canaries_of_amd_gpus_compile(tmp_path):
     missing, archs = [], ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
     for arch in archs:
         try:

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -34,7 +33,7 @@ from ckprof_plugins.targets.cpu.target import SOURCE_DIR, CpuTarget
 
 
 @pytest.fixture(scope="module")
-def compiler() -> Compiler:
+def compiler():
     try:
         return find_compiler()
     except ToolchainError as exc:
@@ -210,12 +209,12 @@ def test_findings_of_a_machine_that_has_nothing(monkeypatch, tmp_path):
     monkeypatch.setattr("ckprof.kernels.toolchain.ziglang_executable", lambda: None)
     monkeypatch.setattr(machine, "ziglang_executable", lambda: None)
 
-    def broken() -> tuple[str, ...]:
+    def broken():
         raise ToolchainError("ninja is missing")
 
     monkeypatch.setattr(machine, "ninja_command", broken)
 
-    def unreadable() -> dict[str, object]:
+    def unreadable():
         raise OSError("no /proc")
 
     monkeypatch.setattr(machine, "host_properties", unreadable)
@@ -270,27 +269,27 @@ class OneKernel:
     key: str = "00"
 
     @property
-    def kernels(self) -> list[OneKernel]:
+    def kernels(self):
         return [self]
 
     shared_sources: ClassVar[tuple[Path, ...]] = ()
 
-    def write_library_source(self, symbols: Sequence[str]) -> Path:
+    def write_library_source(self, symbols):
         path = self.root / "library.cpp"
         path.write_text(library_source(self.library_name, symbols))
         return path
 
     @property
-    def header(self) -> Path:
+    def header(self):
         return self.root / "nothing.hpp"
 
     @property
-    def entry(self) -> Path:
+    def entry(self):
         return self.root / "nothing.cpp"
 
 
 @pytest.fixture(scope="module")
-def table(compiler, tmp_path_factory) -> Table:
+def table(compiler, tmp_path_factory):
     """Build a library with all support sources, which compile without a warning, and return its target."""
     recipe = CpuTarget().recipe(BuildRequest(arch="gfx950"))
     cache = ObjectCache(object_cache_dir())
@@ -311,7 +310,7 @@ def table(compiler, tmp_path_factory) -> Table:
     return loaded.target.contents
 
 
-def text_of(function, *arguments: object) -> tuple[object, str]:
+def text_of(function, *arguments):
     buffer = ctypes.create_string_buffer(200)
     status = function(*arguments, buffer, len(buffer))
     return status, buffer.value.decode()
@@ -351,7 +350,7 @@ def test_memory_is_aligned_and_copied(table):
 
 @pytest.mark.compiler
 def test_flushing_touches_all_that_memory(table):
-    def seconds(size: int) -> float:
+    def seconds(size):
         assert table.flush_cache(size) == 0  # the first call allocates
         best = 1e9
         for _ in range(5):

@@ -1,9 +1,5 @@
 """What measurements on a GPU are filed under, and what the GPU reaches by its record: without a GPU."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from ckprof.model.device import DeviceIdentity
@@ -15,7 +11,7 @@ from ckprof.plugin.registry import Registry
 from ckprof_plugins.targets.hip import devices as hip
 
 
-def test_registered_targets_keep_both_abilities() -> None:
+def test_registered_targets_keep_both_abilities():
     manager = PluginManager()
     manager.load_all()
     targets = Registry(manager).targets
@@ -23,19 +19,19 @@ def test_registered_targets_keep_both_abilities() -> None:
         assert {one.id for one in targets if offers(one, ability)} >= {"hip"}
 
 
-def test_the_roofs_of_an_architecture() -> None:
+def test_the_roofs_of_an_architecture():
     roofs = {one.dtype: one for one in hip.theoretical_roofs("gfx942")}
     assert roofs[DataType.FP16].gflops == pytest.approx(1_307_400, rel=0.01)
     assert roofs[DataType.FP32].gflops == pytest.approx(163_400, rel=0.01)
     assert roofs[DataType.BF16].gbytes_per_s == pytest.approx(5300, rel=0.01)
 
 
-def write(path: Path, text: str) -> None:
+def write(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
 
 
-def test_an_amd_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_amd_gpu(tmp_path, monkeypatch):
     for name in ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"):
         monkeypatch.delenv(name, raising=False)
     node = tmp_path / "nodes" / "1"

@@ -1,7 +1,5 @@
 """Reports of 'ckprof run' as attempts."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from datetime import datetime, timezone

@@ -11,7 +11,7 @@ from ckprof_plugins.cluster.folder import LeasePolicy
 LEAST_WALLTIME_S = 600
 
 
-def assumed(value: float, text: str) -> float:
+def assumed(value, text):
     """Return a field of the costs: what it stands for, with its source."""
     return field(default=value, metadata={"text": text})
 
@@ -92,7 +92,7 @@ class Costs:
         LeasePolicy().suspect_s, "s until a worker says that a kernel seems to hang (the code's)"
     )
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         """:raises ValueError: jobs end before the model can say anything about them."""
         if self.walltime_s < LEAST_WALLTIME_S:
             raise ValueError(
@@ -137,7 +137,7 @@ class Result:
     folder_load: float
     coordinator_load: float
 
-    def figures(self) -> dict[str, float]:
+    def figures(self):
         """Return what a reader wants to see."""
         return {
             "hours of builds": self.build_s / 3600,

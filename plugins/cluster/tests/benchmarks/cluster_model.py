@@ -4,8 +4,6 @@
 each assumption breaks the goal: 85 % of 5,000 devices busy.
 """
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 from plugins.cluster.tests.benchmarks.cluster_costs import Costs, Fleet
@@ -14,7 +12,7 @@ from plugins.cluster.tests.benchmarks.cluster_simulation import simulate
 GOAL = 0.85
 
 #: assumption -> values that are tried with 5,000 devices, one assumption at a time
-BREAKS: dict[str, tuple[float, ...]] = {
+BREAKS = {
     "spread": (1.0, 1.2),
     "kernel_spread": (0.0, 1.0),
     "device_spread": (0.1, 0.3),
@@ -37,7 +35,7 @@ BREAKS: dict[str, tuple[float, ...]] = {
 }
 
 
-def main() -> None:
+def main():
     """Print assumptions, results and limits."""
     costs = Costs()
     print("assumptions")

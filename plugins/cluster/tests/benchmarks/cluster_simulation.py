@@ -25,7 +25,7 @@ from ckprof_plugins.cluster.messages import Anchor, End, Reply, Unit
 from ckprof_plugins.cluster.screening import part_rounds
 from ckprof_plugins.cluster.sharding import ShardedProblem, parts_of
 from ckprof_plugins.cluster.units import ClusterWatch, OpenUnit, UnitQueue
-from plugins.cluster.tests.benchmarks.cluster_costs import Costs, Fleet, Result
+from plugins.cluster.tests.benchmarks.cluster_costs import Costs, Result
 
 #: coprime to the number of kernels
 _STRIDE = 1811
@@ -48,7 +48,7 @@ class _Problem(ShardedProblem):
     costs: Costs
     ranks: list[float]
 
-    def left(self) -> float:
+    def left(self):
         """Return the share of all kernels that the parts that are out leave."""
         costs = self.costs
         if not self._narrowed:
@@ -75,11 +75,11 @@ class _Leases(LeaseTable):
 class _Run:
     """A task on a device."""
 
-    def __init__(self, sent: InFlight, device: int, start: float, cut: float) -> None:
+    def __init__(self, sent, device, start, cut):
         self.sent, self.device, self.start, self.cut = sent, device, start, cut
         #: seconds until each kernel that hangs, with that kernel, and after the last one
-        self.steps: list[tuple[float, int | None]] = []
-        self.silent_since: float | None = None
+        self.steps = []
+        self.silent_since = None
         self.is_split = False
         self.attempts = 0.0
 
@@ -87,7 +87,7 @@ class _Run:
 class Cluster:
     """Plans, an engine and devices; what is handed out when is decided by the code of ckprof."""
 
-    def __init__(self, costs: Costs, fleet: Fleet) -> None:
+    def __init__(self, costs, fleet):
         self.costs, self.fleet = costs, fleet
         self.chance = chance = random.Random(fleet.seed)
         mean_s = costs.kernels * costs.attempts * costs.attempt_s
@@ -101,8 +101,8 @@ class Cluster:
         ranks = [number * _STRIDE % costs.kernels / costs.kernels for number in kernels]
         self.ranks, self.problems = ranks, {}
         #: problem -> kernels that hang, and those of them that are known to
-        self.hung: list[set[int]] = [set() for _ in range(costs.problems)]
-        self.hanging: list[set[int]] = [
+        self.hung = [set() for _ in range(costs.problems)]
+        self.hanging = [
             {chance.randrange(costs.kernels) for _ in range(self._poisson(costs.kernels * costs.hanging))}
             for _ in range(costs.problems)
         ]
@@ -144,7 +144,7 @@ class Cluster:
         units_left = UnitQueue(work, ClusterWatch(), self.counters)
         self.tasks = Dispatcher(units_left, self.leases, costs.doubt_s)
 
-    def _poisson(self, mean: float) -> int:
+    def _poisson(self, mean):
         """Return how many of many rare things happen."""
         count, left = 0, self.chance.expovariate(1.0)
         while left < mean:
@@ -153,19 +153,19 @@ class Cluster:
 
     # --- plans, as :class:`Units` ---------------------------------------------------------------------------
 
-    def shard(self, unit: OpenUnit, parts: int) -> ShardedProblem:
+    def shard(self, unit, parts):
         problem = _Problem(unit, unit.planned.ranking.cells, parts, RoundOptions(), [], 0)
         problem.costs, problem.ranks = self.costs, self.ranks
         self.problems[unit.unit.id] = problem
         return problem
 
-    def again(self, unit: Unit) -> OpenUnit:
+    def again(self, unit):
         whole = SimpleNamespace(active=unit.cells, cells=unit.cells, remaining_samples=1)
         return OpenUnit(unit=unit, planned=SimpleNamespace(ranking=whole, problem=None))
 
     # --- devices --------------------------------------------------------------------------------------------
 
-    def _begin(self, run: _Run) -> None:
+    def _begin(self, run):
         """Say what a device does for a task, and when its kernels hang."""
         costs, unit = self.costs, run.sent.open.unit
         problem = unit.problem_index
@@ -197,7 +197,7 @@ class Cluster:
         if took + costs.timeout_s * len(hanging) > costs.walltime_s:
             raise ValueError(f"a unit of {took:.0f} s never ends within walltime_s")
 
-    def _reply(self, run: _Run, wall_s: float) -> Reply:
+    def _reply(self, run, wall_s):
         unit = run.sent.open.unit
         visits = []
         if unit.part and not run.is_split:
@@ -214,15 +214,15 @@ class Cluster:
 
     # --- the engine, and the coordinator's turns ------------------------------------------------------------
 
-    def run(self) -> Result:
+    def run(self):
         costs, fleet, chance = self.costs, self.fleet, self.chance
-        events: list[tuple[float, int, str, object]] = []
+        events = []
         numbers = count()
 
-        def push(time_s: float, kind: str, what: object) -> None:
+        def push(time_s, kind, what):
             heapq.heappush(events, (time_s, next(numbers), kind, what))
 
-        def queued() -> float:
+        def queued():
             return chance.expovariate(1 / costs.queue_s) if costs.queue_s else 0.0
 
         begins, ends = [0.0] * fleet.devices, [math.inf] * fleet.devices
@@ -241,13 +241,13 @@ class Cluster:
         # the first worker says what device it is, then everything is planned
         push(events[0][0] + costs.plan_s * costs.problems, "turn", None)
         idle, waiting = deque[int](), deque[InFlight]()
-        runs: dict[str, _Run] = {}
-        answers: list[tuple[InFlight, int, Reply | None]] = []
-        named: list[tuple[_Run, int]] = []
+        runs = {}
+        answers = []
+        named = []
         busy = hung = held = handing = end = outcomes = 0.0
         hangs = 0
 
-        def step(run: _Run, now: float) -> None:
+        def step(run, now):
             """Let a device go on until a kernel hangs, it is done, or its worker is lost."""
             wait_s, cell = run.steps[0]
             at = now + wait_s
@@ -345,7 +345,7 @@ class Cluster:
             coordinator_load=handing / end,
         )
 
-    def _answered(self, answers, named) -> bool:
+    def _answered(self, answers, named):
         """Do what the coordinator does in a turn before it hands out; say whether it is done."""
         for run, cell in named:
             if not run.is_split and run.sent.id in self.tasks.tasks and run.silent_since is not None:
@@ -363,6 +363,6 @@ class Cluster:
         return self.tasks.is_over
 
 
-def simulate(costs: Costs, fleet: Fleet) -> Result:
+def simulate(costs, fleet):
     """Play a sweep."""
     return Cluster(costs, fleet).run()

@@ -6,20 +6,16 @@ of 5,000 devices in the model 82 % are busy with the assumptions that it prints,
 without hangs, 86 % where one pair in 10,000 hangs.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from concurrent.futures import Future
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ckprof.measure.rounds import RoundOptions
 from ckprof.store.shard import ShardWriter
 from ckprof.store.writer import StoreWriter
-from ckprof_plugins.cluster.engines import EngineRequest, Pool
+from ckprof_plugins.cluster.engines import EngineRequest
 from ckprof_plugins.cluster.local import LocalEngine
 from ckprof_plugins.cluster.merging import Merger
 from ckprof_plugins.cluster.messages import End, Reply, WorkerDevice, decode_task, encode
@@ -38,7 +34,7 @@ ROUNDS = RoundOptions(min_rounds=2, max_rounds=2, exhaustive=True)
 OUTCOMES = 20_000
 
 
-def sweep_s(path: Path, workers: int) -> tuple[float, int]:
+def sweep_s(path, workers):
     """Return the seconds of a sweep on running workers, and its outcomes."""
     setup = make_setup(path, problems=40, kernels=20, rounds=ROUNDS)
     session = LocalEngine().open(EngineRequest(handler=HANDLER, devices=tuple(range(workers))))
@@ -52,7 +48,7 @@ def sweep_s(path: Path, workers: int) -> tuple[float, int]:
         setup.writer.close()
 
 
-def test_four_workers_against_one(benchmark: Any, tmp_path: Path) -> None:
+def test_four_workers_against_one(benchmark, tmp_path):
     os.environ[VISIT_VARIABLE] = str(VISIT_S)
     try:
         alone_s, outcomes = sweep_s(tmp_path / "one.db", 1)
@@ -68,7 +64,7 @@ def test_four_workers_against_one(benchmark: Any, tmp_path: Path) -> None:
     }
 
 
-def write_shards(shards: Path) -> int:
+def write_shards(shards):
     """Write outcomes; return their bytes."""
     size = 0
     for number in range(4):
@@ -84,7 +80,7 @@ def write_shards(shards: Path) -> int:
     return size
 
 
-def test_merging(benchmark: Any, tmp_path: Path) -> None:
+def test_merging(benchmark, tmp_path):
     shards = tmp_path / "shards"
     size = write_shards(shards)
     with StoreWriter(tmp_path / "r.db") as writer:
@@ -101,7 +97,7 @@ def test_merging(benchmark: Any, tmp_path: Path) -> None:
     }
 
 
-def test_partitioned_merging(benchmark: Any, tmp_path: Path) -> None:
+def test_partitioned_merging(benchmark, tmp_path):
     """What is left to the one process that owns the store, beside all the work in it."""
     shards = tmp_path / "shards"
     write_shards(shards)
@@ -117,7 +113,7 @@ def test_partitioned_merging(benchmark: Any, tmp_path: Path) -> None:
     read_s = time.process_time() - began
     with StoreWriter(tmp_path / "many.db") as writer:
 
-        def copy() -> int:
+        def copy():
             merged = Merged()
             for partial in partials:
                 absorb(writer, partial, merged)
@@ -140,15 +136,15 @@ class AnsweringSession:
     outlives_coordinator = False
     shares_files = True
 
-    def __init__(self, devices: int) -> None:
+    def __init__(self, devices):
         self.devices = devices
         self.answered = 0
 
-    def slots(self, pool: Pool) -> int:
+    def slots(self, pool):
         return self.devices
 
-    def submit(self, pool: Pool, payload: bytes) -> Future[bytes]:
-        future: Future[bytes] = Future()
+    def submit(self, pool, payload):
+        future = Future()
         self.answered += 1
         device = WorkerDevice(id=f"host:{self.answered % self.devices}", key=SHARED.device)
         head = decode_task(payload)
@@ -157,12 +153,12 @@ class AnsweringSession:
         )
         return future
 
-    def close(self, *, now: bool) -> None:
+    def close(self, *, now):
         pass
 
 
 @pytest.mark.parametrize("devices", [64, 5000])
-def test_handing_out(benchmark: Any, tmp_path: Path, devices: int) -> None:
+def test_handing_out(benchmark, tmp_path, devices):
     problems = 3 * devices
     began = time.process_time()
     setup = make_setup(tmp_path / "r.db", problems=problems, kernels=300, rounds=ROUNDS)
@@ -183,7 +179,7 @@ def test_handing_out(benchmark: Any, tmp_path: Path, devices: int) -> None:
 
 
 @pytest.mark.parametrize("devices", [8, 512, 5000])
-def test_ten_thousand_problems(benchmark: Any, devices: int) -> None:
+def test_ten_thousand_problems(benchmark, devices):
     result = benchmark.pedantic(simulate, args=(Costs(), Fleet(devices=devices)), rounds=1)
     benchmark.extra_info |= result.figures()
     assert result.problems == 10_000
@@ -199,10 +195,10 @@ GOALS = {
 
 
 @pytest.mark.parametrize("name", GOALS)
-def test_five_thousand_devices_are_busy(benchmark: Any, name: str) -> None:
+def test_five_thousand_devices_are_busy(benchmark, name):
     changes, goal = GOALS[name]
 
-    def draw() -> list[float]:
+    def draw():
         return [simulate(Costs(**changes), Fleet(devices=5000, seed=seed)).busy for seed in range(3)]
 
     shares = benchmark.pedantic(draw, rounds=1)

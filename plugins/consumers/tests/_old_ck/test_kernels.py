@@ -1,7 +1,5 @@
 """Type strings that are computed from instance strings are those of the shipped lists of type strings."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.lists.list_files import find_list

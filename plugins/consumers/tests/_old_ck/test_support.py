@@ -5,8 +5,6 @@ reads ahead, one channel per group where groups are merged, whole tiles of produ
 differ too.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 
@@ -180,7 +178,7 @@ def test_kernels_of_ck_tile_support_the_same(direction, name):
     build = BuildOptions(target="cpu", arch="gfx950")
     report = profiler.check_support(SupportRequest(selection=selection, build=build, random=80))
     lines = path.read_text().splitlines()
-    counts: Counter[bool] = Counter()
+    counts = Counter()
     for candidate in report.candidates:
         line = lines[int(candidate.source.rpartition(":")[2]) - 1]
         ((_, old),) = kernels_of(line, path, 1)

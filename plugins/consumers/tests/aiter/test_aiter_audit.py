@@ -1,7 +1,5 @@
 """Tables of AITER: sound rows pass, every seeded fault is named; pandas agrees on what it makes of them."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Lists of AITER: names are those that running the sources gives, and sources that do harm are refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.errors import InputError

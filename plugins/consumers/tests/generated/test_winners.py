@@ -1,7 +1,5 @@
 """The table of winners in C++: compiled, and asked for measured problems and others."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Overrides of hipDNN: sound ones pass, and every seeded fault is named."""
 
-from __future__ import annotations
-
 import copy
 import json
 

@@ -1,7 +1,5 @@
 """What these tests need of other packages."""
 
-from __future__ import annotations
-
 import importlib.util
 
 #: kernels are ranked by its time models

@@ -4,12 +4,10 @@ Judged by the published times of gfx950 (``tests/data/measured``): the best time
 against the best of all. Problems that are judged are never trained on.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import comb
 from statistics import fmean
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import ckprof
 from ckprof.model.types import DataType
@@ -25,30 +23,27 @@ from plugins.tuning.tests.sizes import forward_with_runs
 from plugins.tuning.tests.time_model.conftest import MEASURED, fitted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from ckprof.model.problem import Problem
-    from ckprof_plugins.consumers.inductor.operations import CKGroupedConvFwdOp
-    from ckprof_plugins.tuning.time_model.measurements import Measurements
-    from ckprof_plugins.tuning.time_model.model import TimeModel
 
     #: problem, columns that were measured on it -> columns, best first
     Order = Callable[[Problem, Iterable[str]], Sequence[str]]
 
-TABLES: Final = ("20kernels", "30kernels_even")
-COUNTS: Final = (1, 2, 4, 8, 16)
-UNITS: Final = 256
+TABLES = ("20kernels", "30kernels_even")
+COUNTS = (1, 2, 4, 8, 16)
+UNITS = 256
 #: what the old library calls the pipelines of both
-_VERSIONS: Final[Mapping[str, str]] = {"compv3": "v3", "compv4": "v4"}
+_VERSIONS = {"compv3": "v3", "compv4": "v4"}
 
 
-def published(name: str) -> Measurements:
+def published(name):
     """Return a table without times that are no times of the kernels."""
     path = MEASURED / f"gfx950_fwd_bf16_{name}.csv"
     return read_csv(path, traits_of_name, (ConvProblem,)).without_glitches()
 
 
-def random_efficiency(times: Sequence[float], count: int) -> float:
+def random_efficiency(times, count):
     """Return the expected best time of all divided by the best of ``count`` that are drawn at random."""
     ordered = sorted(times)
     count = min(count, len(ordered))
@@ -58,9 +53,9 @@ def random_efficiency(times: Sequence[float], count: int) -> float:
     )
 
 
-def efficiencies(table: Measurements, problems: Iterable[int], order: Order | None) -> dict[int, float]:
+def efficiencies(table, problems, order):
     """Return the mean over problems, by the number of candidates; without an order they are drawn."""
-    values: dict[int, list[float]] = {count: [] for count in COUNTS}
+    values = {count: [] for count in COUNTS}
     for index in problems:
         times = {name: time for (name, _), time in table.rows[index].items()}
         if len(times) < 2:
@@ -74,25 +69,25 @@ def efficiencies(table: Measurements, problems: Iterable[int], order: Order | No
     return {count: fmean(found) for count, found in values.items()}
 
 
-def by_name(model: TimeModel, table: Measurements) -> Order:
+def by_name(model, table):
     """Return the order of a model that knows columns by their names."""
     selector = Selector(model, table.kernels, forward_with_runs)
 
-    def order(problem: Problem, names: Iterable[str]) -> Sequence[str]:
+    def order(problem, names):
         known = set(names)
         return [one.kernel for one in selector.rank(problem, supported=lambda name, _: name in known)]
 
     return order
 
 
-def as_operations(model: TimeModel | None, table: Measurements) -> Order:
+def as_operations(model, table):
     """Return the order in which the provider offers kernels with the tiles and pipelines of the columns."""
     columns = [name for name in table.kernels if name.split("_")[1] in _VERSIONS]
     base = convolutions_of(kernel_lists(["forward/profiler/nhwgc_bf16"]))[0][0][0]
     operations = [_operation(base, name) for name in columns]
     registry = ckprof.Profiler().registry
 
-    def order(problem: Problem, names: Iterable[str]) -> Sequence[str]:
+    def order(problem, names):
         kept = [number for number, name in enumerate(columns) if name in set(names)]
         offered = [operations[number] for number in kept]
         choice = InductorChoice(
@@ -109,7 +104,7 @@ def as_operations(model: TimeModel | None, table: Measurements) -> Order:
     return order
 
 
-def _operation(base: CKGroupedConvFwdOp, column: str) -> CKGroupedConvFwdOp:
+def _operation(base, column):
     tile, pipeline = column.split("_")
     m, n, k = map(int, tile.split("x"))
     mma = 32 if min(m, n) >= 32 else 16
@@ -127,7 +122,7 @@ def _operation(base: CKGroupedConvFwdOp, column: str) -> CKGroupedConvFwdOp:
     )
 
 
-def rows() -> Iterable[tuple[str, str, int, dict[int, float]]]:
+def rows():
     """Yield what ranks, what judges it, the number of candidates, and the figures."""
     tables = {name: published(name) for name in TABLES}
     trained = {name: fitted(table) for name, table in tables.items()}
@@ -175,7 +170,7 @@ def rows() -> Iterable[tuple[str, str, int, dict[int, float]]]:
         )
 
 
-def _without_fifth(table: Measurements) -> Measurements:
+def _without_fifth(table):
     """Return the columns whose pipelines the old library has."""
     kept = {name: traits for name, traits in table.kernels.items() if name.split("_")[1] in _VERSIONS}
     return replace(
@@ -183,7 +178,7 @@ def _without_fifth(table: Measurements) -> Measurements:
     )
 
 
-def main() -> None:
+def main():
     """Print all rows as a table of Markdown."""
     print("| candidates | judged by | of |", *(f"n = {count} |" for count in COUNTS))
     print("| --- " * (3 + len(COUNTS)) + "|")

@@ -1,12 +1,5 @@
 """A small library folder: two lists with their sources, as the library lays them out."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 _HEAD = """#include "ck/ck.hpp"
 using F16 = half_t;
 using BF16 = bhalf_t;
@@ -22,7 +15,7 @@ static constexpr auto Intrawave = BlockGemmPipelineScheduler::Intrawave;
 """
 
 
-def product(tile: tuple[int, int, int], version: str, *, scheduler: str = "BlkGemmPipeSched") -> str:
+def product(tile, version, *, scheduler="BlkGemmPipeSched"):
     """Return an element of a list of products, of four waves of 32x32."""
     m, n, k = tile
     side = "S<8, 32, 1>, S<1, 0, 2>, S<1, 0, 2>, 2, 8, 8, 0"
@@ -34,7 +27,7 @@ def product(tile: tuple[int, int, int], version: str, *, scheduler: str = "BlkGe
     )
 
 
-def write_tree(root: Path) -> Path:
+def write_tree(root):
     """Write a tree with headers and two lists of products; return its root."""
     (root / "include/ck").mkdir(parents=True)
     (root / "include/ck/ck.hpp").write_text("")

@@ -4,8 +4,6 @@ Needs a clang for AMD GPUs (``$HIPCXX``), HIP's headers, and in ``$CK_BUILDER_RO
 ``python -m ckprof_plugins.targets.hip.fetch 2025-11`` brings.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess
@@ -53,7 +51,7 @@ void __hipUnregisterFatBinary(void) {}
 """
 
 
-def arguments(operation) -> str:
+def arguments(operation):
     """Return the template arguments as torch writes them."""
     texts = []
     for name, value in operation.dict_items():
@@ -64,7 +62,7 @@ def arguments(operation) -> str:
     return ", ".join(texts)
 
 
-def products(library: Path, kind: str, count: int):
+def products(library, kind, count):
     listed = list(library_lists(library, kind)[0])
     plain = [one for one in listed if {one.a_element_dtype, one.b_element_dtype} <= {"F16", "BF16"}]
     for one in random.Random(count).sample(plain, count):
@@ -74,7 +72,7 @@ def products(library: Path, kind: str, count: int):
         yield replace(one, c_shuffle_block_transfer_scalar_per_vector_n_per_block=width)
 
 
-def expected(operation, name: str) -> str:
+def expected(operation, name):
     """Return the beginning of what a product prints."""
     padding = operation.gemm_specialization.partition("::")[2]
     layouts = "".join(one[0] for one in (operation.a_layout, operation.b_layout, operation.c_layout))

@@ -1,7 +1,5 @@
 """How good the first candidates are, on published times."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from statistics import fmean
 

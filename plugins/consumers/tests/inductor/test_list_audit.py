@@ -1,7 +1,5 @@
 """Lists of kernels as ck4inductor reads them: sound ones pass, each fault is named, and can be removed."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof_plugins.consumers.audit import kernel_lists

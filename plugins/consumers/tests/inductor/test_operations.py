@@ -1,7 +1,5 @@
 """What torch is handed: fields in the order of the template parameters, values that its sources declare."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 import pytest
@@ -24,9 +22,9 @@ LINE = (
 )
 
 
-def arguments(line: str) -> list[str]:
+def arguments(line):
     parts = line.replace("Seq(", "\0").split(",")
-    joined: list[str] = []
+    joined = []
     for part in parts:
         if joined and joined[-1].startswith("\0") and not joined[-1].endswith(")"):
             joined[-1] += f",{part}"
@@ -35,7 +33,7 @@ def arguments(line: str) -> list[str]:
     return [part.replace("\0", "Seq(") for part in joined]
 
 
-def plain(name: str) -> str:
+def plain(name):
     return name.replace("_", "").lower()
 
 

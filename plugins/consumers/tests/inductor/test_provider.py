@@ -1,7 +1,5 @@
 """What the provider offers for a problem, without torch: its templates are stood in for."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from types import SimpleNamespace

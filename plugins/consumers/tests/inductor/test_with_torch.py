@@ -1,7 +1,5 @@
 """torch's own templates with ckprof's kernels: ``pytest -m torch``, where torch is installed."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof_plugins.consumers.inductor.activation import activate

@@ -1,7 +1,5 @@
 """Names of MIOpen's databases."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof_plugins.consumers.miopen.databases import base_name, parse_version, read_name, user_names

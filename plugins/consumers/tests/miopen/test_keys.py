@@ -1,7 +1,5 @@
 """Keys of MIOpen's databases: documented examples, and every convolution there and back."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

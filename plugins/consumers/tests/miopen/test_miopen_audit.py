@@ -1,7 +1,5 @@
 """Databases of MIOpen: sound rows pass, and every seeded fault is named with its reason."""
 
-from __future__ import annotations
-
 import bz2
 import random
 import sqlite3
@@ -27,7 +25,7 @@ def reasons(audit, line):
     return [finding.reason for finding in audit.findings if finding.line == line]
 
 
-def other_kernel(one: Tuned) -> str:
+def other_kernel(one):
     """The name of a kernel that does not support the problem, and that no other has."""
     family = ({"F": "fwd", "B": "bwd_data", "W": "bwd_weight"}[one.letter], one.ndim, one.dtype)
     for kernel in index().all_of(family):
@@ -37,7 +35,7 @@ def other_kernel(one: Tuned) -> str:
     raise AssertionError(one)
 
 
-def foreign_kernel(one: Tuned) -> str:
+def foreign_kernel(one):
     return f"{one.kernel.names[0]}".replace("<", "<1", 1) + ("" if one.letter == "F" else "+1")
 
 
@@ -48,7 +46,7 @@ def first_of(draw, letter, **conditions):
             return one
 
 
-def with_entry(one: Tuned, **changes) -> str:
+def with_entry(one, **changes):
     return f"{one.find_key()}={one.find_entry(**changes)}"
 
 
@@ -366,7 +364,7 @@ def test_no_mutation_is_an_exception(tmp_path, name, row):
         assert len(Miopen().cleaned(audit)) <= len(data) + 1
 
 
-_KEPT: dict[int, Tuned] = {}
+_KEPT = {}
 
 
 def tuned_often(draw):

@@ -1,7 +1,5 @@
 """Databases of other versions and devices than those whose kernels are known: judged as far as is certain."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Databases in SQLite's format that misbehave: each ends at once, by name, or only wrong rows are lost."""
 
-from __future__ import annotations
-
 import json
 import random
 import sqlite3

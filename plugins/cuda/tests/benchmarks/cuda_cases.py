@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from tests.e2e.catalogs import LARGE_TILE
@@ -13,7 +12,7 @@ from tests.e2e.catalogs import LARGE_TILE
 SPLITS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 22, 28, 33, 44)
 DIRECTIONS = ("fwd", "bwd_data", "bwd_weight")
 #: direction -> tile -> pipelines
-TILES: dict[str, dict[tuple[int, int], tuple[str, ...]]] = {
+TILES = {
     "fwd": {
         **{(256, 64): ("mem", "compv4"), (128, 64): ("compv4",), (64, 128): ("mem", "compv3")},
         **{(128, 128): ("mem", "compv4"), (192, 128): ("compv4",)},
@@ -35,7 +34,7 @@ TILES: dict[str, dict[tuple[int, int], tuple[str, ...]]] = {
     },
 }
 #: forward kernels that multiply in TF32: tile -> pipelines
-TF32_TILES: dict[tuple[int, int], tuple[str, ...]] = {
+TF32_TILES = {
     **{(128, 64): ("compv4",), (192, 128): ("mem", "compv4"), (128, 128): ("mem", "compv4")},
     **{(64, 128): ("mem",), (256, 64): ("mem", "compv4"), (128, 256): ("mem", "compv4")},
 }
@@ -66,7 +65,7 @@ class Case:
     pad: int = 1
 
     @property
-    def problem(self) -> ConvProblem:
+    def problem(self):
         """The same for ckprof; channels per group."""
         ndim = len(self.filter)
         return ConvProblem(
@@ -83,7 +82,7 @@ class Case:
         )
 
     @property
-    def operations(self) -> int:
+    def operations(self):
         """Multiplications and additions."""
         problem = self.problem
         return (
@@ -149,20 +148,18 @@ TF32 = Precision(
 )
 
 
-def tile_k(m: int, n: int, double_smem_buffer: bool, element_bytes: int) -> int:
+def tile_k(m, n, double_smem_buffer, element_bytes):
     """Return the depth of a tile: its buffers must fit into the modelled device's local memory."""
     room = LDS_BYTES // 2 if double_smem_buffer else LDS_BYTES
     return next(depth for depth in (64, 32, 16) if (m + n) * depth * element_bytes <= room)
 
 
-def waves_of(tile: tuple[int, int]) -> tuple[int, int]:
+def waves_of(tile):
     """Return how many waves share a tile's rows and columns."""
     return (2 if tile[0] % 64 == 0 else 1, 2)
 
 
-def gemm_record(
-    number: int, tile: tuple[int, int], pipeline: str, waves: tuple[int, int], precision: Precision = BF16
-) -> dict[str, Any]:
+def gemm_record(number, tile, pipeline, waves, precision=BF16):
     """Return an instance for a catalog."""
     double = pipeline == "compv4"
     depth = tile_k(*tile, double, precision.element_bytes)

@@ -23,9 +23,9 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from ckprof.measure.worker.abi import CBuffers, CProblem, Kernel, Library
+from ckprof.measure.worker.abi import CBuffers, CProblem, Library
 from ckprof.measure.worker.messages import AbiStatus
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.operations.gemm.problem import GemmProblem
@@ -33,20 +33,20 @@ from ckprof_plugins.operations.gemm.problem import GemmProblem
 from .device_timing import Stopwatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable
 
-HERE: Final = Path(__file__).parent
-BOTH: Final = "both"
-HALVES: Final = ("tuned", "held-out", BOTH)
+HERE = Path(__file__).parent
+BOTH = "both"
+HALVES = ("tuned", "held-out", BOTH)
 #: of the instances that were fastest at first
-FINALISTS: Final = 14
-TRIALS: Final = 5
+FINALISTS = 14
+TRIALS = 5
 #: of a result in bf16, relative to torch's; where many parts of it are added in that type
-MOST_ERROR: Final = 0.01
-MOST_ERROR_OF_PARTS: Final = 0.02
-AUTO: Final = -1
+MOST_ERROR = 0.01
+MOST_ERROR_OF_PARTS = 0.02
+AUTO = -1
 #: numbers of parts of the reduction that are tried where a kernel has a choice, beside its own
-SPLITS: Final = {"bwd_weight": (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)}
+SPLITS = {"bwd_weight": (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class Layer:
     problem: ConvProblem
 
     @classmethod
-    def of(cls, row: dict[str, str]) -> Layer:
+    def of(cls, row):
         """Return the layer of a line of the file, which counts channels of all groups."""
         texts = {name: text for name, text in row.items() if name not in ("half", "name")}
         sizes = {name: [int(part) for part in text.split("x")] for name, text in texts.items()}
@@ -77,11 +77,11 @@ class Layer:
         )
         return cls(name=row["name"], problem=problem)
 
-    def tensors(self, torch: Any, direction: str) -> Tensors:
+    def tensors(self, torch, direction):
         """Draw operands; channels last."""
         p = self.problem
 
-        def image(size: Sequence[int], first: int, channels: int) -> Any:
+        def image(size, first, channels):
             return torch.randn(first, *size, channels, device="cuda").to(torch.bfloat16)
 
         given = {
@@ -94,7 +94,7 @@ class Layer:
         settings = ([*p.strides], [*p.left_pads], [*p.dilations], False, [0, 0], p.groups)
         mask = (direction == "bwd_data", direction == "bwd_weight", False)
 
-        def vendor() -> Any:
+        def vendor():
             if direction == "fwd":
                 return torch.ops.aten.convolution(x, w, None, *settings)
             computed = torch.ops.aten.convolution_backward(y, x, w, None, *settings, mask)
@@ -112,12 +112,12 @@ class Multiplication:
     problem: GemmProblem
 
     @classmethod
-    def of(cls, row: dict[str, str]) -> Multiplication:
+    def of(cls, row):
         """Return the product of a line of the file."""
         m, n, k = (int(row[name]) for name in "mnk")
         return cls(name=row["name"], problem=GemmProblem(m=m, n=n, k=k))
 
-    def tensors(self, torch: Any, direction: str) -> Tensors:
+    def tensors(self, torch, direction):
         """Draw operands."""
         del direction
         p = self.problem
@@ -137,7 +137,7 @@ class Tensors:
     in_memory: Callable[[Any], Any]
 
     @property
-    def buffers(self) -> CBuffers:
+    def buffers(self):
         return CBuffers.of(*(tensor.data_ptr() for tensor in self.all))
 
 
@@ -157,12 +157,12 @@ class Row:
     wrong: list[str] = field(default_factory=list)
 
     @property
-    def ratio(self) -> float:
+    def ratio(self):
         """Torch's time to the best one's; 0 if no kernel supports the problem."""
         return self.torch_us / self.best_us if self.ranking else 0.0
 
 
-def build(operation: str, kernels: str, folder: Path) -> Library:
+def build(operation, kernels, folder):
     """Build a rule set's or a list's instances and load them."""
     kind, _, name = kernels.partition(":")
     only = {"gemm": ["--filter", "layout == 'rcr'"]}.get(operation, ["--ndim", "2"])
@@ -183,7 +183,7 @@ def build(operation: str, kernels: str, folder: Path) -> Library:
     return library
 
 
-def supported(kernel: Kernel, problem: Any, splits: Sequence[int]) -> Iterator[int]:
+def supported(kernel, problem, splits):
     """Return the numbers of parts that a kernel supports; its own choice comes first."""
     own = kernel.is_supported(CProblem.of(problem, AUTO)) if len(splits) > 1 else None
     seen = set()
@@ -195,7 +195,7 @@ def supported(kernel: Kernel, problem: Any, splits: Sequence[int]) -> Iterator[i
             yield split
 
 
-def measure(torch: Any, library: Library, operation: str, one: Layer | Multiplication) -> Row:
+def measure(torch, library, operation, one):
     """Measure all instances on a problem; those that compute something else than torch are named."""
     tensors = one.tensors(torch, operation)
     expected = tensors.in_memory(tensors.vendor()).float()
@@ -204,7 +204,7 @@ def measure(torch: Any, library: Library, operation: str, one: Layer | Multiplic
     for _ in range(3):
         tensors.vendor()
     row = Row(one.name, math.nan)
-    first: list[tuple[float, str, Kernel, int]] = []
+    first = []
     for name, kernel in library.kernels.items():
         for split in supported(kernel, one.problem, SPLITS.get(operation, (1,))):
             asked = CProblem.of(one.problem, split)
@@ -241,7 +241,7 @@ def measure(torch: Any, library: Library, operation: str, one: Layer | Multiplic
     return row
 
 
-def read(operation: str, half: str) -> list[Layer] | list[Multiplication]:
+def read(operation, half):
     """Return the problems of a half, or of both."""
     name, kind = (
         ("unseen_products.csv", Multiplication) if operation == "gemm" else ("unseen_layers.csv", Layer)
@@ -250,7 +250,7 @@ def read(operation: str, half: str) -> list[Layer] | list[Multiplication]:
         return [kind.of(row) for row in csv.DictReader(lines) if half in (BOTH, row["half"])]
 
 
-def main() -> None:
+def main():
     """Print the table of an operation."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("operation", choices=("fwd", "bwd_data", "bwd_weight", "gemm"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import statistics
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from ckprof.measure.executor import Executor
 from ckprof.measure.worker.messages import AbiStatus
@@ -18,17 +18,13 @@ from ckprof.measure.worker.remote import RemoteLibrary
 from ckprof.measure.worker.sampling import Sampling
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from ckprof.measure.worker.abi import Library
 
-    import pytest
-
-    from ckprof.measure.worker.abi import CBuffers, CProblem, Kernel, Library
-
-FLUSH_BYTES: Final = 256 * 2**20
+FLUSH_BYTES = 256 * 2**20
 #: of the device's clock, a quarter of a millisecond
-BUSY_CYCLES: Final = 500_000
+BUSY_CYCLES = 500_000
 #: of each side, taken in turns
-PAIRS: Final = 15
+PAIRS = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +37,12 @@ class Stopwatch:
     torch: Any
     library: Library
 
-    def settle(self) -> None:
+    def settle(self):
         """Flush the caches, and give the host time to launch what follows."""
         self.library.target.flush_cache(FLUSH_BYTES)
         self.torch.cuda._sleep(BUSY_CYCLES)
 
-    def torch_ms(self, compute: Callable[[], object]) -> float:
+    def torch_ms(self, compute):
         """Return the time of what torch computes."""
         begin, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
         self.settle()
@@ -56,31 +52,31 @@ class Stopwatch:
         end.synchronize()
         return float(begin.elapsed_time(end))
 
-    def kernel_ms(self, kernel: Kernel, problem: CProblem, buffers: CBuffers) -> float:
+    def kernel_ms(self, kernel, problem, buffers):
         """Return the time of a kernel."""
         self.settle()
         status, reason, time_ms = kernel.run(problem, buffers)
         assert status is AbiStatus.OK, f"{kernel.name}: {reason}"
         return time_ms
 
-    def in_turns(self, first: Callable[[], float], second: Callable[[], float]) -> tuple[float, float]:
+    def in_turns(self, first, second):
         """Return the medians of two kinds of samples, so that a change of clocks meets both."""
         pairs = [(first(), second()) for _ in range(PAIRS)]
         return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
 
 
-def time_outcomes(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def time_outcomes(monkeypatch):
     """Return a list that gets, for each outcome of runs from here on, the seconds that were ckprof's own.
 
     Kernels, flushes, the reference, comparisons and the loading of libraries are not counted.
     """
-    spent: list[float] = []
-    outcomes: list[float] = []
+    spent = []
+    outcomes = []
 
-    def timed(name: str, share: Callable[[Any, float], float]) -> None:
+    def timed(name, share):
         original = getattr(RemoteLibrary, name)
 
-        def wrapper(self: RemoteLibrary, *args: Any, **options: Any) -> Any:
+        def wrapper(self, *args, **options):
             start = time.perf_counter()
             reply = original(self, *args, **options)
             spent.append(share(reply, time.perf_counter() - start))
@@ -88,7 +84,7 @@ def time_outcomes(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
         monkeypatch.setattr(RemoteLibrary, name, wrapper)
 
-    def sampled(reply: Any, wall_s: float) -> float:
+    def sampled(reply, wall_s):
         if not isinstance(reply, Sampling):
             return wall_s
         runs = len(reply.samples_ms) * reply.launches + reply.warmup
@@ -100,7 +96,7 @@ def time_outcomes(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     timed("sample", sampled)
     measure = Executor.measure
 
-    def measured(self: Executor, *args: Any, **options: Any) -> Any:
+    def measured(self, *args, **options):
         spent.clear()
         start = time.perf_counter()
         outcome = measure(self, *args, **options)

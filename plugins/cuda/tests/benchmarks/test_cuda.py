@@ -19,8 +19,6 @@ import statistics
 import time
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -47,8 +45,6 @@ from .cuda_cases import (
     TF32_TILES,
     TILES,
     WARP_TILES,
-    Case,
-    Precision,
     gemm_record,
     waves_of,
 )
@@ -73,25 +69,17 @@ class Best:
 class Tensors:
     """A case's tensors on the device, and torch's views of them."""
 
-    def __init__(
-        self,
-        torch: Any,
-        case: Case,
-        direction: str,
-        *,
-        precision: Precision = BF16,
-        channels_last: bool = True,
-    ) -> None:
+    def __init__(self, torch, case, direction, *, precision=BF16, channels_last=True):
         problem = case.problem
         ndim = problem.ndim
         kind = torch.bfloat16 if precision.datatype == "bf16" else torch.float32
 
-        def random(*shape: int) -> Any:
+        def random(*shape):
             return torch.randn(*shape, device="cuda").to(kind)
 
         self.case, self.direction, self.error = case, direction, precision.error
 
-        def image(size: tuple[int, ...], first: int, channels: int) -> Any:
+        def image(size, first, channels):
             return random(first, *size, channels) if channels_last else random(first, channels, *size)
 
         self.input = image(case.input, case.batch, case.in_channels)
@@ -109,7 +97,7 @@ class Tensors:
             )
         )
 
-    def vendor(self, torch: Any) -> Any:
+    def vendor(self, torch):
         """Compute the result with torch."""
         ndim = len(self.case.filter)
         views = (tensor.permute(self.order) for tensor in (self.input, self.weight, self.output))
@@ -124,9 +112,7 @@ class Tensors:
         return results[0] if mask[0] else results[1]
 
 
-def load(
-    folder: Path, name: str, catalog: dict[str, Any], variables: dict[str, str] | None = None
-) -> Library:
+def load(folder, name, catalog, variables=None):
     """Build a catalog's instances and load them.
 
     :param variables: of the environment of the build, which then has a cache of its own.
@@ -145,7 +131,7 @@ def load(
 
 
 @lru_cache(maxsize=16)
-def build(folder: Path, direction: str, ndim: int, precision: Precision = BF16) -> Library:
+def build(folder, direction, ndim, precision=BF16):
     """Build the instances of a direction and load them."""
     tiles = TF32_TILES if precision is TF32 else TILES[direction]
     chosen = [(tile, pipeline) for tile, pipelines in tiles.items() for pipeline in pipelines]
@@ -162,7 +148,7 @@ def build(folder: Path, direction: str, ndim: int, precision: Precision = BF16) 
     return load(folder, f"{direction}-{ndim}-{precision.datatype}", catalog)
 
 
-def build_engine_m(folder: Path) -> Library:
+def build_engine_m(folder):
     """Build instances of the forward direction for engine M."""
     instances = [
         gemm_record(i, (m, n), pipeline, waves) for i, (m, n, waves, pipeline) in enumerate(WARP_TILES)
@@ -171,7 +157,7 @@ def build_engine_m(folder: Path) -> Library:
     return load(folder, "engine-m", catalog, ENGINE_M)
 
 
-def build_depthwise(folder: Path) -> Library:
+def build_depthwise(folder):
     """Build depthwise instances of the forward direction."""
     common = {
         **{"tile_h": 28, "tile_w": 28, "filt": 7, "str_h": 1, "str_w": 1, "pad_h": 3, "pad_w": 3},
@@ -185,7 +171,7 @@ def build_depthwise(folder: Path) -> Library:
     return load(folder, "depthwise", catalog)
 
 
-def build_single_channel(folder: Path, direction: str) -> Library:
+def build_single_channel(folder, direction):
     """Build instances that access single channels, for directions that have no depthwise instances."""
     narrow = {f"vector_size_{tensor}": 1 for tensor in "abc"}
     instances = [
@@ -195,11 +181,11 @@ def build_single_channel(folder: Path, direction: str) -> Library:
     return load(folder, f"{direction}-narrow", catalog)
 
 
-def best_instance(watch: Stopwatch, tensors: Tensors) -> Best:
+def best_instance(watch, tensors):
     """Return the fastest instance; the results of all must be torch's, up to rounding."""
     library = watch.library
     expected = tensors.vendor(watch.torch).float()
-    best: Best | None = None
+    best = None
     splits = SPLITS if tensors.direction == "bwd_weight" else (1,)
     for kernel in library.kernels.values():
         for split_k in splits:
@@ -222,7 +208,7 @@ def best_instance(watch: Stopwatch, tensors: Tensors) -> Best:
     return best
 
 
-def require_device() -> Any:
+def require_device():
     """Return torch, set to measure its algorithms; skip without a device."""
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
@@ -233,7 +219,7 @@ def require_device() -> Any:
     return torch
 
 
-def compare(torch: Any, label: str, library: Library, tensors: Tensors, goal: tuple[float, float]) -> str:
+def compare(torch, label, library, tensors, goal):
     """Print a line of the table; return what is wrong with it, empty if nothing."""
     watch = Stopwatch(torch=torch, library=library)
     best = best_instance(watch, tensors)
@@ -253,7 +239,7 @@ def compare(torch: Any, label: str, library: Library, tensors: Tensors, goal: tu
 
 @pytest.mark.cuda
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_ratio_to_the_vendor(direction: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_ratio_to_the_vendor(direction, tmp_path_factory):
     """Print the table of a direction; every case must reach its floor."""
     torch = require_device()
     folder = tmp_path_factory.mktemp("cuda")
@@ -266,9 +252,7 @@ def test_ratio_to_the_vendor(direction: str, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.mark.cuda
-def test_ratio_to_the_vendor_in_tf32(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ratio_to_the_vendor_in_tf32(tmp_path_factory, monkeypatch):
     """The same for forward kernels of fp32 that multiply in TF32."""
     torch = require_device()
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
@@ -282,7 +266,7 @@ def test_ratio_to_the_vendor_in_tf32(
 
 
 @pytest.mark.cuda
-def test_engine_m(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_engine_m(tmp_path_factory):
     """Print what engine M reaches where engine W is left out; every case must reach the floor."""
     torch = require_device()
     library = build_engine_m(tmp_path_factory.mktemp("cuda"))
@@ -295,7 +279,7 @@ def test_engine_m(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.mark.cuda
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_depthwise(direction: str, tmp_path: Path) -> None:
+def test_depthwise(direction, tmp_path):
     """Print what is reached with one channel per group, in the layout that the kernels want."""
     torch = require_device()
     own_kernels = direction == "fwd"
@@ -307,7 +291,7 @@ def test_depthwise(direction: str, tmp_path: Path) -> None:
 
 @pytest.mark.cuda
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_harness_time(direction: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_harness_time(direction, tmp_path, monkeypatch):
     """Print what an outcome takes outside of kernels, reference, comparison and flushes."""
     require_device()
     catalog = {
@@ -341,7 +325,7 @@ def test_harness_time(direction: str, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.cuda
-def test_build_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_build_time(tmp_path, monkeypatch):
     """Print how long a shipped list takes to build from nothing."""
     monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path / "cache"))
     start = time.perf_counter()

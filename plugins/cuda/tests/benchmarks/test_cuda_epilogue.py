@@ -7,20 +7,13 @@ Goals are printed beside what was reached; ratios above the limit fail.
 Needs a GPU and nvcc: ``pytest -s plugins/cuda/tests/benchmarks/test_cuda_epilogue.py -m cuda``.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.benchmarks.conftest import ckprof_json
 
 from .cuda_cases import CASES, TILES, Case, gemm_record, waves_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 #: bound by memory: an output pixel costs little besides being written
 FLAT = {
@@ -35,7 +28,7 @@ LIMIT, GOAL = 1.10, 1.03
 MEASUREMENT = ("--rounds", "9", "--max-time", "0.1", "--no-verify")
 
 
-def fused_records() -> Iterator[dict[str, Any]]:
+def fused_records():
     """Yield the tiles of the other benchmarks with bias and clamp."""
     tiles = [(tile, pipeline) for tile, pipelines in TILES["fwd"].items() for pipeline in pipelines]
     for number, (tile, pipeline) in enumerate(tiles):
@@ -43,7 +36,7 @@ def fused_records() -> Iterator[dict[str, Any]]:
         yield record | {"elementwise_op": "AddClamp", "d_layouts": "NHWGK"}
 
 
-def line_of(case: Case) -> str:
+def line_of(case):
     """Return a problem line with the operation."""
     p = case.problem
     sizes = (p.groups, p.batch, p.out_channels, p.in_channels, *p.filter, *p.input)
@@ -53,7 +46,7 @@ def line_of(case: Case) -> str:
 
 @pytest.mark.cuda
 @pytest.mark.timeout(1800)
-def test_bias_and_clamp_cost_little(bench_cache: Path, tmp_path: Path) -> None:
+def test_bias_and_clamp_cost_little(bench_cache, tmp_path):
     catalog = tmp_path / "bias_clamp.json"
     header = {"variant": "forward", "ndim_spatial": 2, "layout": "nhwgc", "datatype": "bf16"}
     catalog.write_text(json.dumps(header | {"instances": list(fused_records())}))

@@ -17,12 +17,11 @@ import random
 import statistics
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from ckprof.measure.worker.abi import CBuffers, CProblem, Kernel, Library
+from ckprof.measure.worker.abi import CBuffers, CProblem, Library
 from ckprof.measure.worker.messages import AbiStatus
 from ckprof_plugins.operations.gemm.problem import GemmProblem
 from tests.called import ckprof_apart
@@ -30,12 +29,12 @@ from tests.called import ckprof_apart
 from .device_timing import Stopwatch
 
 #: of each instance, to find the best
-TRIALS: Final = 3
-SPLITS: Final = (1, 2, 3, 4)
+TRIALS = 3
+SPLITS = (1, 2, 3, 4)
 #: bytes per second that a copy moves, read and written
-COPY_RATE: Final = 4.25e12
+COPY_RATE = 4.25e12
 #: 8-bit floating point is encoded as on NVIDIA's GPUs there
-OCP_ARCH: Final = "gfx950"
+OCP_ARCH = "gfx950"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +51,9 @@ class Tile:
     scheduler: str = "intrawave"
     vectors: tuple[int, int, int] = (0, 0, 0)
 
-    def record(self, number: int, persistent: bool = False) -> dict[str, object]:
+    def record(self, number, persistent=False):
         """Return the catalog's form, with all pads."""
-        record: dict[str, object] = {
+        record = {
             **{"id": number, "tile_m": self.m, "tile_n": self.n, "tile_k": self.k},
             **{"warp_m": self.waves[0], "warp_n": self.waves[1], "warp_k": 1},
             **{"warp_tile_m": self.mma[0], "warp_tile_n": self.mma[1], "warp_tile_k": self.mma[2]},
@@ -70,15 +69,15 @@ class Tile:
         return record
 
 
-SMALL: Final = (16, 16, 32)
-LARGE_TILES: Final = (
+SMALL = (16, 16, 32)
+LARGE_TILES = (
     Tile(m=128, n=256),
     Tile(m=256, n=128),
     Tile(m=128, n=128, pipeline="compv4"),
     Tile(m=64, n=256, k=32, pipeline="compv4"),
     Tile(m=192, n=128, epilogue="default"),
 )
-FLAT_TILES: Final = (
+FLAT_TILES = (
     Tile(m=64, n=64, pipeline="mem"),
     Tile(m=64, n=32, pipeline="mem", mma=SMALL),
     Tile(m=64, n=128, pipeline="mem"),
@@ -89,7 +88,7 @@ FLAT_TILES: Final = (
     Tile(m=16, n=128, pipeline="mem", waves=(1, 4), mma=SMALL),
 )
 #: engine M, for times of its own
-NARROW_TILES: Final = (
+NARROW_TILES = (
     Tile(m=128, n=128, k=32, vectors=(4, 4, 8)),
     Tile(m=128, n=128, k=32, vectors=(4, 4, 8), pipeline="compv4"),
     Tile(m=256, n=128, k=32, vectors=(4, 4, 8)),
@@ -111,17 +110,17 @@ class Case:
     #: elements between the lines of A and B
     gap: int = 0
 
-    def describe(self) -> str:
+    def describe(self):
         """Return one word or two for the table."""
         return f"{self.dtype} {self.m}x{self.n}x{self.k}" + (f" gap {self.gap}" if self.gap else "")
 
     @property
-    def problem(self) -> GemmProblem:
+    def problem(self):
         stride = self.k + self.gap
         return GemmProblem(m=self.m, n=self.n, k=self.k, stride_a=stride, stride_b=stride)
 
 
-CASES: Final = (
+CASES = (
     Case(m=8192, n=8192, k=8192, floor=0.90, goal=0.95),
     Case(m=4096, n=4096, k=4096, floor=0.95, goal=0.95),
     Case(m=3840, n=4096, k=2048, floor=0.95, goal=0.95),
@@ -137,9 +136,7 @@ CASES: Final = (
 
 
 @lru_cache(maxsize=16)
-def build(
-    folder: Path, dtype: str, layout: str, tiles: tuple[Tile, ...], arch: str, persistent: bool = False
-) -> Library:
+def build(folder, dtype, layout, tiles, arch, persistent=False):
     """Build instances and load them."""
     name = f"{dtype}-{layout}-{abs(hash((tiles, arch)))}"
     catalog = {
@@ -157,7 +154,7 @@ def build(
 
 
 @pytest.fixture(scope="module")
-def torch() -> Any:
+def torch():
     module = pytest.importorskip("torch")
     if not module.cuda.is_available():
         pytest.skip("no device")
@@ -166,11 +163,11 @@ def torch() -> Any:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("gemm")
 
 
-def element_types(torch: Any, dtype: str, arch: str) -> tuple[Any, Any]:
+def element_types(torch, dtype, arch):
     """Return torch's types of operands and result."""
     ocp = arch == OCP_ARCH
     return {
@@ -188,7 +185,7 @@ class Matrix:
 
     GUARD: Final = 4096
 
-    def __init__(self, torch: Any, lines: int, run: int, stride: int, dtype: Any) -> None:
+    def __init__(self, torch, lines, run, stride, dtype):
         self.lines, self.run, self.stride = lines, run, stride
         size = 2 * self.GUARD + lines * stride
         self.integer = dtype in (torch.int8, torch.int32)
@@ -198,7 +195,7 @@ class Matrix:
             self.raw = torch.full((size,), float("nan"), device="cuda").to(dtype)
         self.values = self.raw[self.GUARD : self.GUARD + lines * stride].view(lines, stride)[:, :run]
 
-    def fill(self, torch: Any) -> None:
+    def fill(self, torch):
         """Draw the elements."""
         if self.integer:
             drawn = torch.randint(-128, 128, self.values.shape, device="cuda", dtype=torch.int8)
@@ -209,10 +206,10 @@ class Matrix:
         )
 
     @property
-    def address(self) -> int:
+    def address(self):
         return int(self.values.data_ptr())
 
-    def untouched(self, torch: Any) -> bool:
+    def untouched(self, torch):
         """Say whether guards and gaps are what they were."""
         outside = torch.ones_like(self.raw, dtype=torch.bool)
         outside[self.GUARD : self.GUARD + self.lines * self.stride].view(self.lines, self.stride)[
@@ -233,7 +230,7 @@ class Product:
     expected: Any
 
     @classmethod
-    def draw(cls, torch: Any, problem: GemmProblem, layout: str, types: tuple[Any, Any]) -> Product:
+    def draw(cls, torch, problem, layout, types):
         p = problem
         a_lines, a_run = (p.m, p.k) if layout[0] == "r" else (p.k, p.m)
         b_lines, b_run = (p.k, p.n) if layout[1] == "r" else (p.n, p.k)
@@ -246,7 +243,7 @@ class Product:
         expected = (left if layout[0] == "r" else left.T) @ (right if layout[1] == "r" else right.T)
         return cls(problem=problem, a=a, b=b, e=e, expected=expected)
 
-    def run(self, torch: Any, kernel: Kernel, split_k: int, precision: float) -> str:
+    def run(self, torch, kernel, split_k, precision):
         """Run a kernel and return what is wrong with what it did."""
         self.e.values.fill_(77 if self.e.integer else float("nan"))
         buffers = CBuffers.of(self.a.address, self.b.address, self.e.address)
@@ -265,8 +262,8 @@ class Product:
 
 #: of the result's type, times two; sums of 8-bit products keep 14 bits, of which each addition costs some.
 #: Of fp32 per square root of the number of additions: their errors are independent
-PRECISION: Final = {"fp32": 2**-22, "fp16": 2**-10, "bf16": 2**-7, "fp8": 2**-6, "bf8": 2**-6, "int8": 0.0}
-CHECKED_TILES: Final = (
+PRECISION = {"fp32": 2**-22, "fp16": 2**-10, "bf16": 2**-7, "fp8": 2**-6, "bf8": 2**-6, "int8": 0.0}
+CHECKED_TILES = (
     Tile(m=128, n=256),
     Tile(m=256, n=128, k=32),
     Tile(m=256, n=256, k=32, pipeline="compv4"),
@@ -278,13 +275,13 @@ CHECKED_TILES: Final = (
     Tile(m=128, n=128, k=32, vectors=(1, 1, 1)),
     Tile(m=64, n=64, k=32, vectors=(2, 2, 2), pipeline="compv4"),
 )
-CODE_TILES: Final = (CHECKED_TILES[3], CHECKED_TILES[6])
-FP32_TILES: Final = (
+CODE_TILES = (CHECKED_TILES[3], CHECKED_TILES[6])
+FP32_TILES = (
     Tile(m=128, n=128, k=16, mma=(32, 32, 8)),
     Tile(m=64, n=32, k=32, mma=(16, 16, 16), pipeline="mem"),
     Tile(m=64, n=64, k=16, mma=(16, 16, 16), vectors=(1, 1, 1)),
 )
-CHECKED: Final = [
+CHECKED = [
     *(("bf16", layout, CHECKED_TILES, "gfx942") for layout in ("rcr", "rrr", "ccr", "crr")),
     ("fp16", "rcr", CHECKED_TILES[:5], "gfx950"),
     ("fp8", "rcr", CHECKED_TILES[:9], "gfx950"),
@@ -297,12 +294,12 @@ CHECKED: Final = [
     ("fp32", "rcr", FP32_TILES, "gfx942"),
     ("fp32", "crr", FP32_TILES, "gfx942"),
 ]
-CODED: Final = [
+CODED = [
     *((dtype, "rrr", arch) for dtype in ("fp8", "bf8", "int8") for arch in ("gfx942", OCP_ARCH)),
     *((dtype, "rcr", OCP_ARCH) for dtype in ("fp8", "bf8")),
 ]
 #: whole tiles, single elements, a deep product; then what is drawn
-FIXED: Final = (
+FIXED = (
     GemmProblem(m=256, n=512, k=256),
     GemmProblem(m=1, n=8, k=64),
     GemmProblem(m=333, n=520, k=1000, stride_a=1008, stride_b=1040, stride_e=528),
@@ -310,7 +307,7 @@ FIXED: Final = (
 )
 
 
-def problems(layout: str, count: int) -> list[GemmProblem]:
+def problems(layout, count):
     """Return sizes that are multiples of 16, of 8, or odd, packed or not."""
     drawn = random.Random(layout)
     found = []
@@ -328,9 +325,7 @@ def problems(layout: str, count: int) -> list[GemmProblem]:
 
 @pytest.mark.cuda
 @pytest.mark.parametrize(("dtype", "layout", "tiles", "arch"), CHECKED)
-def test_products_are_right(
-    dtype: str, layout: str, tiles: tuple[Tile, ...], arch: str, torch: Any, folder: Path
-) -> None:
+def test_products_are_right(dtype, layout, tiles, arch, torch, folder):
     """All layouts, types, pads and splits against a product in double precision."""
     library = build(folder, dtype, layout, tiles, arch)
     runs, wrong = dict.fromkeys(library.kernels, 0), []
@@ -354,7 +349,7 @@ def test_products_are_right(
 
 @pytest.mark.cuda
 @pytest.mark.parametrize(("dtype", "layout", "arch"), CODED)
-def test_all_codes_are_decoded(dtype: str, layout: str, arch: str, torch: Any, folder: Path) -> None:
+def test_all_codes_are_decoded(dtype, layout, arch, torch, folder):
     """A has a code in each row, which is multiplied with one."""
     library = build(folder, dtype, layout, CODE_TILES, arch)
     operand, result = element_types(torch, dtype, arch)
@@ -380,7 +375,7 @@ def test_all_codes_are_decoded(dtype: str, layout: str, arch: str, torch: Any, f
 class Timed:
     """A case's matrices on the device, A and E row-major and B column-major."""
 
-    def __init__(self, torch: Any, case: Case) -> None:
+    def __init__(self, torch, case):
         self.torch, self.case = torch, case
         operand, result = element_types(torch, case.dtype, OCP_ARCH)
         self.a = self.matrix(case.m, operand)
@@ -389,14 +384,14 @@ class Timed:
         self.one = torch.ones((), device="cuda")
         self.buffers = CBuffers.of(self.a.data_ptr(), self.b.data_ptr(), self.e.data_ptr())
 
-    def matrix(self, lines: int, dtype: Any) -> Any:
+    def matrix(self, lines, dtype):
         """Return drawn elements."""
         shape = (lines, self.case.k + self.case.gap)
         if self.case.dtype == "int8":
             return self.torch.randint(-128, 128, shape, device="cuda", dtype=dtype)
         return self.torch.randn(shape, device="cuda").to(dtype)[:, : self.case.k]
 
-    def vendor(self) -> Any:
+    def vendor(self):
         """Compute the product with torch."""
         if self.case.dtype == "int8":
             return self.torch._int_mm(self.a, self.b.T)
@@ -406,11 +401,11 @@ class Timed:
             self.a, self.b.T, self.one, self.one, out_dtype=self.e.dtype, use_fast_accum=True
         )
 
-    def own_ms(self, watch: Stopwatch, kernel: Kernel, split_k: int) -> float:
+    def own_ms(self, watch, kernel, split_k):
         """Return a kernel's time once."""
         return watch.kernel_ms(kernel, CProblem.of(self.case.problem, split_k), self.buffers)
 
-    def ranking(self, watch: Stopwatch) -> list[tuple[float, Kernel, int]]:
+    def ranking(self, watch):
         """Return the instances by time; each must compute what torch does, up to rounding."""
         expected = self.vendor().float()
         found = []
@@ -427,7 +422,7 @@ class Timed:
         return sorted(found, key=lambda one: one[0])
 
 
-def measure(torch: Any, case: Case, library: Library) -> tuple[float, list[str]]:
+def measure(torch, case, library):
     """Return the ratio of torch's time to the best instance's, and what to print."""
     timed = Timed(torch, case)
     for _ in range(3):
@@ -453,7 +448,7 @@ def measure(torch: Any, case: Case, library: Library) -> tuple[float, list[str]]
 
 
 @pytest.mark.cuda
-def test_ratio_to_the_vendor(torch: Any, folder: Path) -> None:
+def test_ratio_to_the_vendor(torch, folder):
     """Print the table; every case must reach its floor."""
     print(f"\n{torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}")
     short = []
@@ -477,7 +472,7 @@ def test_ratio_to_the_vendor(torch: Any, folder: Path) -> None:
         ({"batched": True}, "batched_gemm 1 1 1 1 0 1 320 192 104 -1 -1 -1 -1 40000 -1 3"),
     ],
 )
-def test_further_operands(further: dict[str, object], line: str, folder: Path, torch: Any) -> None:
+def test_further_operands(further, line, folder, torch):
     """D tensors and batches, verified as every run is."""
     tiles = (Tile(m=128, n=128), Tile(m=32, n=64, mma=SMALL))
     catalog = {

@@ -1,24 +1,15 @@
 """References of atomic operations, and many of them executed at once, each on cells of its own."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import ml_dtypes
 import numpy as np
 
 from plugins.emulator.tests.device.lane_values import active, random_state
 from plugins.emulator.tests.device.wave import LANES, execute
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from plugins.emulator.tests.device.wave import State
-
 Values = np.ndarray
 
 #: what is stored, from what was there and from one or two operands, all unsigned
-INTEGERS: dict[str, Callable[[Values, Values], Values]] = {
+INTEGERS = {
     "swap": lambda old, a: a,
     "add": lambda old, a: old + a,
     "sub": lambda old, a: old - a,
@@ -32,7 +23,7 @@ INTEGERS: dict[str, Callable[[Values, Values], Values]] = {
     "inc": lambda old, a: np.where(old >= a, 0, old + old.dtype.type(1)).astype(old.dtype),
     "dec": lambda old, a: np.where((old == 0) | (old > a), a, old - old.dtype.type(1)),
 }
-FLOATS: dict[str, Callable[[Values, Values], Values]] = {
+FLOATS = {
     "add_f32": lambda old, a: (old.view(np.float32) + a.view(np.float32)).view(np.uint32),
     "add_f64": lambda old, a: (old.view(np.float64) + a.view(np.float64)).view(np.uint64),
     "min_f64": lambda old, a: np.minimum(old.view(np.float64), a.view(np.float64)).view(np.uint64),
@@ -53,16 +44,16 @@ LDS_INTEGERS = {
 }
 
 
-def signed(values: Values) -> Values:
+def signed(values):
     return values.view(np.int32 if values.dtype == np.uint32 else np.int64)
 
 
-def bf16_sums(old: Values, a: Values) -> Values:
+def bf16_sums(old, a):
     one, other = (x.view(ml_dtypes.bfloat16).astype(np.float32) for x in (old, a))
     return (one + other).astype(ml_dtypes.bfloat16).view(np.uint32)
 
 
-def numbers(rng: np.random.Generator, name: str, dtype: type) -> Values:
+def numbers(rng, name, dtype):
     """Return 64 values in bits: small or any integers, or finite numbers of the type in the name."""
     if name.startswith("pk_"):
         kind = ml_dtypes.bfloat16 if "bf16" in name else np.float16
@@ -76,33 +67,31 @@ def numbers(rng: np.random.Generator, name: str, dtype: type) -> Values:
     ).astype(dtype)
 
 
-def set_values(state: State, register: int, values: Values) -> None:
+def set_values(state, register, values):
     for d, part in enumerate(np.ascontiguousarray(values).view(np.uint32).reshape(LANES, -1).T):
         state.vector[register + d] = part
 
 
-def values_of(state: State, register: int, dtype: type) -> Values:
+def values_of(state, register, dtype):
     count = np.dtype(dtype).itemsize // 4
     return np.ascontiguousarray(state.vector[register : register + count].T).view(dtype)[:, 0]
 
 
-def span(first: int, dtype: type) -> str:
+def span(first, dtype):
     return f"v{first}" if dtype is np.uint32 else f"v[{first}:{first + 1}]"
 
 
 class Batch:
     """Operations on regions of their own, executed by one wave: registers, text and what is expected."""
 
-    def __init__(self, seed: int, mask: int) -> None:
+    def __init__(self, seed, mask):
         self.rng, self.mask = np.random.default_rng(seed), mask
         self.state = random_state(seed, mask)
         self.memory = np.zeros(64 * 512, np.uint8)
-        self.text: list[str] = []
-        self.checks: list[tuple[str, Values, int, type, Values, Values]] = []
+        self.text = []
+        self.checks = []
 
-    def add(
-        self, name: str, dtype: type, apply: Callable[..., Values], line: str, data: list[Values]
-    ) -> None:
+    def add(self, name, dtype, apply, line, data):
         """``line`` names ``{base}``, ``{data}``, ``{second}``, ``{both}`` and ``{old}``."""
         n = len(self.checks)
         size = np.dtype(dtype).itemsize
@@ -130,7 +119,7 @@ class Batch:
         )
         self.checks.append((name, cells, register + 4, dtype, stored, old))
 
-    def run(self, wait: str, arch: str = "gfx942", *, lds: bool = False) -> None:
+    def run(self, wait, arch="gfx942", *, lds=False):
         self.state.vector[0], self.state.vector[1] = np.arange(LANES) * 4, np.arange(LANES) * 8
         for n in range(len(self.checks)):
             if not lds and 3 + 2 * n < 100:

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from plugins.emulator.tests.device.tables import Lane
 
 NEAREST, UP, DOWN, TO_ZERO = 0, 1, 2, 3
 
@@ -26,50 +18,50 @@ class Binary:
     fraction_bits: int
 
     @property
-    def bits(self) -> int:
+    def bits(self):
         return 1 + self.exponent_bits + self.fraction_bits
 
     @property
-    def sign(self) -> int:
+    def sign(self):
         return 1 << (self.bits - 1)
 
     @property
-    def infinity(self) -> int:
+    def infinity(self):
         return ((1 << self.exponent_bits) - 1) << self.fraction_bits
 
     @property
-    def bias(self) -> int:
+    def bias(self):
         return (1 << (self.exponent_bits - 1)) - 1
 
     @property
-    def one(self) -> int:
+    def one(self):
         return self.bias << self.fraction_bits
 
-    def magnitude(self, bits: int) -> int:
+    def magnitude(self, bits):
         return bits & (self.sign - 1)
 
-    def negative(self, bits: int) -> bool:
+    def negative(self, bits):
         return bool(bits & self.sign)
 
-    def is_nan(self, bits: int) -> bool:
+    def is_nan(self, bits):
         return self.magnitude(bits) > self.infinity
 
-    def is_signalling(self, bits: int) -> bool:
+    def is_signalling(self, bits):
         return self.is_nan(bits) and not bits >> (self.fraction_bits - 1) & 1
 
-    def quieted(self, bits: int) -> int:
+    def quieted(self, bits):
         return bits | 1 << (self.fraction_bits - 1)
 
-    def is_infinite(self, bits: int) -> bool:
+    def is_infinite(self, bits):
         return self.magnitude(bits) == self.infinity
 
-    def is_denormal(self, bits: int) -> bool:
+    def is_denormal(self, bits):
         return 0 < self.magnitude(bits) < 1 << self.fraction_bits
 
-    def flushed(self, bits: int) -> int:
+    def flushed(self, bits):
         return bits & self.sign if self.is_denormal(bits) else bits
 
-    def value(self, bits: int) -> Fraction:
+    def value(self, bits):
         """Return the number of finite bits."""
         field = self.magnitude(bits) >> self.fraction_bits
         fraction = bits & ((1 << self.fraction_bits) - 1)
@@ -78,7 +70,7 @@ class Binary:
         number = fraction * Fraction(2) ** (max(field, 1) - self.bias - self.fraction_bits)
         return -number if self.negative(bits) else number
 
-    def rounded(self, number: Fraction, mode: int = NEAREST, *, negative_zero: bool = False) -> int:
+    def rounded(self, number, mode=NEAREST, *, negative_zero=False):
         """Return the bits of a number; ``negative_zero``: the sign if it is 0 exactly."""
         if number == 0:
             return self.sign if negative_zero else 0
@@ -106,13 +98,13 @@ class Binary:
         return sign | (exponent + self.bias) << self.fraction_bits | fraction
 
 
-def _exponent(size: Fraction) -> int:
+def _exponent(size):
     exponent = size.numerator.bit_length() - size.denominator.bit_length()
     return exponent if Fraction(2) ** exponent <= size else exponent - 1
 
 
 HALF, SINGLE, DOUBLE = Binary(5, 10), Binary(8, 23), Binary(11, 52)
-BFLOAT: Final = Binary(8, 7)
+BFLOAT = Binary(8, 7)
 
 
 @dataclass(frozen=True)
@@ -122,7 +114,7 @@ class AnyNan:
     format: Binary
     upper: int = 0
 
-    def matches(self, bits: int, _lane: Lane) -> bool:
+    def matches(self, bits, _lane):
         above = bits >> self.format.bits if self.format.bits == 16 else 0
         return self.format.is_nan(bits & (2 * self.format.sign - 1)) and above == self.upper
 
@@ -135,7 +127,7 @@ class Near:
     bits: int
     units: int = 1
 
-    def matches(self, bits: int, _lane: Lane) -> bool:
+    def matches(self, bits, _lane):
         f = self.format
         if f.is_nan(self.bits):
             return f.is_nan(bits)
@@ -145,10 +137,10 @@ class Near:
 class Pair:
     """Two results side by side, each of which may be any NaN."""
 
-    def __init__(self, low: Any, high: Any, bits: int = 16) -> None:
+    def __init__(self, low, high, bits=16):
         self.parts, self.bits = (low, high), bits
 
-    def matches(self, bits: int, lane: Lane) -> bool:
+    def matches(self, bits, lane):
         mask = (1 << self.bits) - 1
         parts = [bits >> self.bits * n & mask for n in range(2)]
         return all(
@@ -156,11 +148,11 @@ class Pair:
             for want, got in zip(self.parts, parts, strict=True)
         )
 
-    def __str__(self) -> str:
+    def __str__(self):
         return str([part if hasattr(part, "matches") else hex(part) for part in self.parts])
 
 
-def product(f: Binary, a: int, b: int, mode: int = NEAREST) -> int | AnyNan:
+def product(f, a, b, mode=NEAREST):
     sign = (a ^ b) & f.sign
     if f.is_nan(a) or f.is_nan(b):
         return AnyNan(f)
@@ -169,9 +161,7 @@ def product(f: Binary, a: int, b: int, mode: int = NEAREST) -> int | AnyNan:
     return f.rounded(f.value(a) * f.value(b), mode, negative_zero=bool(sign))
 
 
-def fused(
-    f: Binary, a: int, b: int, c: int, mode: int = NEAREST, *, result: Binary | None = None
-) -> int | AnyNan:
+def fused(f, a, b, c, mode=NEAREST, *, result=None):
     """Return a * b + c rounded once, to another format if one is given."""
     result = result or f
     negative = f.negative(a) != f.negative(b)
@@ -189,15 +179,15 @@ def fused(
     return result.rounded(exact + f.value(c), mode, negative_zero=negative if same else mode == DOWN)
 
 
-def total(f: Binary, a: int, b: int, mode: int = NEAREST) -> int | AnyNan:
+def total(f, a, b, mode=NEAREST):
     return fused(f, a, f.one, b, mode)
 
 
-def _order(f: Binary, bits: int) -> int:
+def _order(f, bits):
     return -f.magnitude(bits) - 1 if f.negative(bits) else f.magnitude(bits)
 
 
-def extreme(f: Binary, a: int, b: int, *, largest: bool, ieee: bool = True) -> int:
+def extreme(f, a, b, *, largest, ieee=True):
     for bits in (a, b) if ieee else ():
         if f.is_signalling(bits):
             return f.quieted(bits)
@@ -208,7 +198,7 @@ def extreme(f: Binary, a: int, b: int, *, largest: bool, ieee: bool = True) -> i
     return (max if largest else min)(a, b, key=lambda bits: _order(f, bits))
 
 
-def extreme_of_2019(f: Binary, *values: int, largest: bool) -> int | AnyNan:
+def extreme_of_2019(f, *values, largest):
     """Return the extreme of three numbers, where any NaN makes it one."""
     if any(map(f.is_nan, values)):
         return AnyNan(f)
@@ -216,12 +206,12 @@ def extreme_of_2019(f: Binary, *values: int, largest: bool) -> int | AnyNan:
     return extreme(f, first, values[2], largest=largest)
 
 
-def flushed(f: Binary, value: Any) -> Any:
+def flushed(f, value):
     """Return a result without denormals."""
     return value if isinstance(value, AnyNan) else f.flushed(value)
 
 
-def integral(f: Binary, a: int, to_integer: Callable[[Fraction], int]) -> int | AnyNan:
+def integral(f, a, to_integer):
     if f.is_nan(a):
         return AnyNan(f)
     if f.is_infinite(a):
@@ -229,11 +219,11 @@ def integral(f: Binary, a: int, to_integer: Callable[[Fraction], int]) -> int | 
     return f.rounded(Fraction(to_integer(f.value(a)))) | (a & f.sign)
 
 
-def converted(source: Binary, a: int, result: Binary, mode: int = NEAREST) -> int | AnyNan:
+def converted(source, a, result, mode=NEAREST):
     return fused(source, a, source.one, a & source.sign, mode, result=result)
 
 
-def floats(f: Binary, seed: int) -> NDArray[np.uint64]:
+def floats(f, seed):
     """Return 64 values: edges, and numbers of like size so that sums matter; random bits beside 16."""
     random = np.random.default_rng(seed)
     least, one = 1 << f.fraction_bits, f.one

@@ -1,7 +1,5 @@
 """The emulated HIP runtime in this process, for tests: compiles small kernels and calls its functions."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import shutil
@@ -11,19 +9,15 @@ from functools import cache
 from itertools import count
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pytest
 
 from plugins.emulator.tests.device.tested_library import emulator_under_test
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-_COMPILERS: Final = ("clang++-22", "clang++-21", "clang++-20", "clang++-19", "clang++")
+_COMPILERS = ("clang++-22", "clang++-21", "clang++-20", "clang++-19", "clang++")
 #: no header of HIP is needed
-PREFIX: Final = """\
+PREFIX = """\
 #define KERNEL extern "C" __attribute__((global)) void
 #define DEVICE __attribute__((device))
 #define SHARED __attribute__((shared))
@@ -39,7 +33,7 @@ _numbers = count()
 
 
 @cache
-def code_object(source: str, arch: str = "gfx942", flags: tuple[str, ...] = ()) -> bytes:
+def code_object(source, arch="gfx942", flags=()):
     """Return what a compiler makes of kernels."""
     compiler = os.environ.get("CKPROF_CLANG") or next(filter(None, map(shutil.which, _COMPILERS)), None)
     if compiler is None:
@@ -59,7 +53,7 @@ def code_object(source: str, arch: str = "gfx942", flags: tuple[str, ...] = ()) 
     return ran.stdout
 
 
-def bundle(code: bytes, arch: str) -> bytes:
+def bundle(code, arch):
     """Return a code object as compilers embed it in host code, behind an entry of the host."""
     names = (b"host-x86_64-unknown-linux-gnu-", f"hipv4-amdgcn-amd-amdhsa--{arch}".encode())
     head = 24 + 8 + sum(24 + len(name) for name in names)
@@ -76,7 +70,7 @@ class _Dim3(ctypes.Structure):
 class HipError(Exception):
     """A function of the runtime returned an error."""
 
-    def __init__(self, code: int, text: str) -> None:
+    def __init__(self, code, text):
         super().__init__(text)
         self.code = code
 
@@ -84,7 +78,7 @@ class HipError(Exception):
 class Hip:
     """A device of its own: a copy of the library, which shares nothing with other copies."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         folder = Path(mkdtemp(prefix="emulated-"))
         copy = shutil.copy(emulator_under_test(), folder / f"copy{next(_numbers)}.so")
         self.library = ctypes.CDLL(str(copy), os.RTLD_LOCAL | os.RTLD_NOW)
@@ -92,15 +86,15 @@ class Hip:
         self.library.hipGetErrorString.restype = ctypes.c_char_p
         self._register = self.library["__hipRegisterFatBinary"]
         self._register.restype = ctypes.c_void_p
-        self._kept: list[Any] = []
+        self._kept = []
 
-    def call(self, name: str, *arguments: object) -> None:
+    def call(self, name, *arguments):
         """Call a function that returns an error code."""
         code = getattr(self.library, name)(*arguments)
         if code:
             raise HipError(code, self.library.hipGetErrorString(code).decode())
 
-    def load_bytes(self, data: bytes) -> ctypes.c_void_p:
+    def load_bytes(self, data):
         """Announce device code as the host code of a library does."""
         kept = ctypes.create_string_buffer(data, len(data))
         wrapper = struct.pack("<IIQQ", 0x48495046, 1, ctypes.addressof(kept), 0)
@@ -108,11 +102,11 @@ class Hip:
         self._kept += [kept, held]
         return ctypes.c_void_p(self._register(held))
 
-    def load(self, source: str, arch: str = "gfx942", flags: tuple[str, ...] = ()) -> ctypes.c_void_p:
+    def load(self, source, arch="gfx942", flags=()):
         """Compile kernels and announce them."""
         return self.load_bytes(bundle(code_object(source, arch, flags), arch))
 
-    def kernel(self, module: ctypes.c_void_p, name: str) -> Any:
+    def kernel(self, module, name):
         """Announce a kernel; return what stands for it in host code."""
         handle = ctypes.create_string_buffer(1)
         self._kept.append(handle)
@@ -121,7 +115,7 @@ class Hip:
         )
         return handle
 
-    def variable(self, module: ctypes.c_void_p, name: str) -> Any:
+    def variable(self, module, name):
         """Announce a variable; return what stands for it in host code."""
         handle = ctypes.create_string_buffer(8)
         self._kept.append(handle)
@@ -130,35 +124,28 @@ class Hip:
         )
         return handle
 
-    def malloc(self, size: int) -> int:
+    def malloc(self, size):
         """Return the address of new memory."""
         address = ctypes.c_void_p()
         self.call("hipMalloc", ctypes.byref(address), ctypes.c_size_t(size))
         assert address.value is not None
         return address.value
 
-    def upload(self, values: NDArray[Any]) -> int:
+    def upload(self, values):
         """Return the address of a copy on the device."""
         address = self.malloc(values.nbytes)
         source = ctypes.c_void_p(values.ctypes.data)
         self.call("hipMemcpy", ctypes.c_void_p(address), source, ctypes.c_size_t(values.nbytes), TO_DEVICE)
         return address
 
-    def download(self, address: int, count: int, dtype: Any = np.uint32) -> NDArray[Any]:
+    def download(self, address, count, dtype=np.uint32):
         """Return elements of the device."""
         values = np.empty(count, dtype)
         to = ctypes.c_void_p(values.ctypes.data)
         self.call("hipMemcpy", to, ctypes.c_void_p(address), ctypes.c_size_t(values.nbytes), TO_HOST)
         return values
 
-    def launch(
-        self,
-        kernel: Any,
-        grid: tuple[int, ...] = (1, 1, 1),
-        block: tuple[int, ...] = (64, 1, 1),
-        *arguments: Any,
-        lds: int = 0,
-    ) -> None:
+    def launch(self, kernel, grid=(1, 1, 1), block=(64, 1, 1), *arguments, lds=0):
         """Run a kernel; integers are passed as pointers, anything else as the object of ctypes that it is."""
         held = [ctypes.c_uint64(value) if isinstance(value, int) else value for value in arguments]
         pointers = (ctypes.c_void_p * (len(held) + 1))(*(ctypes.addressof(value) for value in held), None)
@@ -169,15 +156,7 @@ class Hip:
         ]
         self.call("hipLaunchKernel", ctypes.addressof(kernel), *sizes, pointers, lds, None)
 
-    def run(
-        self,
-        source: str,
-        results: int,
-        *arguments: Any,
-        arch: str = "gfx942",
-        flags: tuple[str, ...] = (),
-        **shape: Any,
-    ) -> NDArray[np.uint32]:
+    def run(self, source, results, *arguments, arch="gfx942", flags=(), **shape):
         """Run the kernel ``k`` of a source, whose first parameter are the results."""
         kernel = self.kernel(self.load(source, arch, flags), "k")
         address = self.upload(np.zeros(results, np.uint32))

@@ -10,22 +10,19 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-ARCHITECTURES: Final = ("gfx90a", "gfx942", "gfx950")
+ARCHITECTURES = ("gfx90a", "gfx942", "gfx950")
 #: numbers of registers by the slot of the table: destination, first to third source
-_NUMBERS: Final = {16: 0, 32: 0, 96: 1, 48: 1, 128: 2, 64: 2, 160: 3, 80: 3}
-_SCALAR_NUMBERS: Final = {16: 0, 32: 1, 48: 1, 64: 2, 80: 3}
-_MARK: Final = 0x50000000
-_VECTOR: Final = 256
+_NUMBERS = {16: 0, 32: 0, 96: 1, 48: 1, 128: 2, 64: 2, 160: 3, 80: 3}
+_SCALAR_NUMBERS = {16: 0, 32: 1, 48: 1, 64: 2, 80: 3}
+_MARK = 0x50000000
+_VECTOR = 256
 
 Words = tuple[int, ...]
 
 
-def _bits(*fields: tuple[int, int]) -> int:
+def _bits(*fields):
     """Return a word with values at their first bits."""
     word = 0
     for value, first in fields:
@@ -33,7 +30,7 @@ def _bits(*fields: tuple[int, int]) -> int:
     return word
 
 
-def _scalar_candidates() -> Iterator[tuple[str, int, list[Words]]]:
+def _scalar_candidates():
     for op in range(96):
         yield "sop2", op, [(_bits((2, 30), (op, 23), (16, 16), (64, 8), (32, 0)),)]
     for op in range(32):
@@ -50,7 +47,7 @@ def _scalar_candidates() -> Iterator[tuple[str, int, list[Words]]]:
         yield "smem", op, [(fields, 0x10), (word | 16 << 6, 0), (word, 0)]
 
 
-def _vector_candidates() -> Iterator[tuple[str, int, list[Words]]]:
+def _vector_candidates():
     source = _VECTOR + 96
     for op in range(62):
         word = _bits((op, 25), (32, 17), (128, 9), (source, 0))
@@ -85,7 +82,7 @@ def _vector_candidates() -> Iterator[tuple[str, int, list[Words]]]:
         )
 
 
-def _memory_candidates() -> Iterator[tuple[str, int, list[Words]]]:
+def _memory_candidates():
     for op in range(256):
         word = _bits((0x36, 26), (op, 17))
         fields = [(160, 128, 32), (0, 128, 32), (0, 0, 32), (160, 128, 0), (0, 128, 0), (0, 0, 0)]
@@ -122,7 +119,7 @@ def _memory_candidates() -> Iterator[tuple[str, int, list[Words]]]:
         yield "mtbuf", op, [(word, _bits((96, 0), (32, 8), (12, 16), (80, 24)))]
 
 
-def _brackets(words: Words) -> str:
+def _brackets(words):
     return "[" + " ".join(f"0x{byte:02x}" for word in words for byte in word.to_bytes(4, "little")) + "]"
 
 
@@ -133,7 +130,7 @@ class Disassembled(NamedTuple):
     text: str
 
 
-def disassembled(llvm_mc: str, arch: str) -> dict[tuple[str, int], Disassembled]:
+def disassembled(llvm_mc, arch):
     """Return the first operands of each opcode that the architecture accepts, by encoding and opcode."""
     tried = [
         (encoding, op, words)
@@ -151,14 +148,14 @@ def disassembled(llvm_mc: str, arch: str) -> dict[tuple[str, int], Disassembled]
         text=True,
         check=False,
     )
-    texts: dict[int, list[str]] = {}
+    texts = {}
     mark = -1
     for line in ran.stdout.splitlines():
         if marked := re.match(r"\s*s_mov_b32 s0, 0x5([0-9a-f]{7})\b", line):
             mark = int(marked[1], 16)
         elif "encoding:" in line:
             texts.setdefault(mark, []).append(line)
-    found: dict[tuple[str, int], Disassembled] = {}
+    found = {}
     for number, (encoding, op, words) in enumerate(tried):
         text = texts.get(number, [])
         # an opcode that is none can still be read as two others
@@ -168,7 +165,7 @@ def disassembled(llvm_mc: str, arch: str) -> dict[tuple[str, int], Disassembled]
     return found
 
 
-def _widths(encoding: str, text: str) -> tuple[int, int, int, int]:
+def _widths(encoding, text):
     """Return the 32-bit registers of destination and sources; 0 where there is no such operand."""
     widths = [0, 0, 0, 0]
     scalar = encoding.startswith("s") and encoding != "scratch"
@@ -187,14 +184,14 @@ def _widths(encoding: str, text: str) -> tuple[int, int, int, int]:
     return widths[0], widths[1], widths[2], widths[3]
 
 
-def _name(text: str) -> str:
+def _name(text):
     name = text.split()[0]
     return re.sub(r"_(e32|e64|dpp|sdwa)$", "", name)
 
 
-def rows(llvm_mc: str) -> list[tuple[str, int, str, tuple[str, ...], tuple[int, int, int, int]]]:
+def rows(llvm_mc):
     """Return encoding, opcode, name in the newest spelling, architectures and widths of operands."""
-    merged: dict[tuple[str, int, tuple[int, int, int, int], str], tuple[str, list[str]]] = {}
+    merged = {}
     for arch in ARCHITECTURES:
         for (encoding, op), (_, text) in disassembled(llvm_mc, arch).items():
             name, widths = _name(text), _widths(encoding, text)
@@ -213,7 +210,7 @@ def rows(llvm_mc: str) -> list[tuple[str, int, str, tuple[str, ...], tuple[int, 
     )
 
 
-def table(llvm_mc: str) -> str:
+def table(llvm_mc):
     """Return the file of instructions: one macro call for each."""
     masks = {arch: 1 << bit for bit, arch in enumerate(ARCHITECTURES)}
     lines = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
 
 import ml_dtypes
 import numpy as np
@@ -13,13 +12,10 @@ import numpy as np
 from ckprof_plugins.emulator.library import SOURCE_DIR
 from plugins.emulator.tests.device.wave import LANES, State, execute
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-ARCHITECTURES: Final = {"gfx90a": 1, "gfx942": 2, "gfx950": 4}
-_BITS: Final = {"f64": 64, "f32": 32, "xf32": 32, "f16": 16, "bf16": 16, "i8": 8, "fp8": 8, "bf8": 8}
-_ROW: Final = re.compile(r"INSTRUCTION\(vop3p, (\d+), (\w+), (\d), (\d+), (\d+), (\d+), (\d+)\)")
-_NAME: Final = re.compile(r"v_(mfma|smfmac)_(f32|i32|f64)_(\d+)x\d+x(\d+)_?(?:\d+b_)?(\w+)")
+ARCHITECTURES = {"gfx90a": 1, "gfx942": 2, "gfx950": 4}
+_BITS = {"f64": 64, "f32": 32, "xf32": 32, "f16": 16, "bf16": 16, "i8": 8, "fp8": 8, "bf8": 8}
+_ROW = re.compile(r"INSTRUCTION\(vop3p, (\d+), (\w+), (\d), (\d+), (\d+), (\d+), (\d+)\)")
+_NAME = re.compile(r"v_(mfma|smfmac)_(f32|i32|f64)_(\d+)x\d+x(\d+)_?(?:\d+b_)?(\w+)")
 
 
 @dataclass(frozen=True)
@@ -39,20 +35,20 @@ class Product:
     b_type: str
 
     @property
-    def blocks(self) -> int:
+    def blocks(self):
         return self.widths[0] * LANES // (2 if self.result == "f64" else 1) // self.size**2
 
-    def per_lane(self, operand: int) -> int:
+    def per_lane(self, operand):
         """Return how many elements of A (0) or B (1) a lane has."""
         kept = 2 if self.sparse and operand == 0 else 1
         return self.size * self.depth * self.blocks // LANES // kept
 
-    def on(self, arch: str) -> bool:
+    def on(self, arch):
         return bool(self.architectures & ARCHITECTURES[arch])
 
 
 @cache
-def products(arch: str) -> tuple[Product, ...]:
+def products(arch):
     """Return every matrix instruction of an architecture but those that choose formats when they run."""
     found = []
     for row in _ROW.finditer((SOURCE_DIR / "isa" / "instructions.def").read_text()):
@@ -77,22 +73,11 @@ def products(arch: str) -> tuple[Product, ...]:
     return tuple(found)
 
 
-def product(name: str, arch: str = "gfx942") -> Product:
+def product(name, arch="gfx942"):
     return next(p for p in products(arch) if p.name == name)
 
 
-def words(
-    opcode: int,
-    d: int,
-    a: int,
-    b: int,
-    c: int,
-    *,
-    cbsz: int = 0,
-    abid: int = 0,
-    blgp: int = 0,
-    sparse: bool = False,
-) -> tuple[int, int]:
+def words(opcode, d, a, b, c, *, cbsz=0, abid=0, blgp=0, sparse=False):
     """Return an instruction on registers of ``State.vector``; a negative C is an inline constant."""
     accumulates = d >= 256
     assert sparse or c < 0 or (c >= 256) == accumulates, "C and D are of one kind"
@@ -108,10 +93,10 @@ def words(
     )
 
 
-def dtype(name: str, arch: str) -> np.dtype[Any]:
+def dtype(name, arch):
     """Return the numpy type of a type in the name of an instruction."""
     fnuz = arch == "gfx942"
-    types: dict[str, Any] = {
+    types = {
         "f64": np.float64,
         "f32": np.float32,
         "xf32": np.float32,
@@ -125,22 +110,22 @@ def dtype(name: str, arch: str) -> np.dtype[Any]:
         "bf6": ml_dtypes.float6_e3m2fn,
         "fp4": ml_dtypes.float4_e2m1fn,
     }
-    kind: np.dtype[Any] = np.dtype(types[name])
+    kind = np.dtype(types[name])
     return kind
 
 
-def packed(elements: NDArray[Any]) -> NDArray[np.uint32]:
+def packed(elements):
     """Return registers of ``elements[e, lane]``: the first elements are in the low bits."""
     lanes = np.ascontiguousarray(elements.T)
     return np.ascontiguousarray(lanes.view(np.uint32).reshape(LANES, -1).T)
 
 
-def unpacked(registers: NDArray[np.uint32], kind: np.dtype[Any]) -> NDArray[Any]:
+def unpacked(registers, kind):
     """Return ``elements[e, lane]`` of registers."""
     return np.ascontiguousarray(np.ascontiguousarray(registers.T).view(kind).T)
 
 
-def places(p: Product, operand: int) -> tuple[NDArray[np.int64], ...]:
+def places(p, operand):
     """Return block, row (of A; column of B) and k of ``[e, lane]``.
 
     Lanes count rows first, then blocks, then parts of K; a lane's elements are consecutive k. AMD's matrix
@@ -152,7 +137,7 @@ def places(p: Product, operand: int) -> tuple[NDArray[np.int64], ...]:
     return rest % p.blocks, lane % p.size, rest // p.blocks * per_lane + e
 
 
-def result_places(p: Product) -> tuple[NDArray[np.int64], ...]:
+def result_places(p):
     """Return block, row and column of ``[result, lane]``."""
     results = p.size**2 * p.blocks // LANES
     r, lane = np.indices((results, LANES))
@@ -167,7 +152,7 @@ def result_places(p: Product) -> tuple[NDArray[np.int64], ...]:
     return block, r // 4 * 8 + lane // p.size * 4 + r % 4, lane % p.size
 
 
-def matrix(p: Product, operand: int, elements: NDArray[Any]) -> NDArray[Any]:
+def matrix(p, operand, elements):
     """Return ``[block, row or column, k]`` of a dense operand's ``elements[e, lane]``."""
     block, row, k = places(p, operand)
     full = np.zeros((p.blocks, p.size, int(k.max()) + 1), elements.dtype)
@@ -175,14 +160,12 @@ def matrix(p: Product, operand: int, elements: NDArray[Any]) -> NDArray[Any]:
     return full
 
 
-def values(elements: NDArray[Any]) -> NDArray[Any]:
+def values(elements):
     """Return elements as numbers that products and sums are exact of, or nearly."""
     return elements.astype(np.int64 if elements.dtype.kind == "i" else np.float64)
 
 
-def sparse_matrices(
-    p: Product, a: NDArray[Any], b: NDArray[Any], index: NDArray[np.int64]
-) -> tuple[NDArray[Any], NDArray[Any]]:
+def sparse_matrices(p, a, b, index):
     """Return ``[block, row, k]`` of A and of B transposed, of a sparse product's elements.
 
     The places are those that AMD's tests of its numerics sanitizer found on gfx950.
@@ -210,9 +193,7 @@ def sparse_matrices(
     return dense_a, dense_b
 
 
-def expected(
-    p: Product, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any]]:
+def expected(p, a, b, c):
     """Return ``results[result, lane]`` and the sums of their terms' magnitudes.
 
     :param a: ``[block, row, k]``, and so are ``b`` and, by result and lane, ``c``.
@@ -224,22 +205,10 @@ def expected(
 
 
 #: registers of D, A, B and C
-PLACES: Final = (0, 64, 80, 96)
+PLACES = (0, 64, 80, 96)
 
 
-def run(
-    p: Product,
-    arch: str,
-    a: NDArray[Any],
-    b: NDArray[Any],
-    c: NDArray[Any] | None,
-    *,
-    index: NDArray[np.uint32] | None = None,
-    constant: int = 0,
-    registers: tuple[int, int, int, int] = PLACES,
-    state: State | None = None,
-    **modifiers: int,
-) -> NDArray[Any]:
+def run(p, arch, a, b, c, *, index=None, constant=0, registers=PLACES, state=None, **modifiers):
     """Execute an instruction and return its ``[result, lane]``.
 
     :param a: elements of A, and so are ``b`` and ``c``, in their types; without C a constant is added.
@@ -259,9 +228,7 @@ def run(
     return unpacked(execute(code, state, arch=arch).vector[d], dtype(p.result, arch))
 
 
-def operands(
-    p: Product, arch: str, rng: np.random.Generator, *, whole: bool = False
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def operands(p, arch, rng, *, whole=False):
     """Return random elements of A, B and C; whole numbers have products and sums without rounding."""
     made = []
     for name, count in (

@@ -4,8 +4,6 @@
 and the seeds and last words of those that crashed. It needs Python alone, and runs below a sanitizer.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os
@@ -36,7 +34,7 @@ _BOUNDS = (
 )
 
 
-def interesting(code: bytes) -> list[tuple[int, int]]:
+def interesting(code):
     """Return where what a loader reads begins and ends: headers, symbols, names, notes, descriptors."""
     phoff, shoff = struct.unpack_from("<QQ", code, 32)
     phnum, _, shnum = struct.unpack_from("<HHH", code, 56)
@@ -49,7 +47,7 @@ def interesting(code: bytes) -> list[tuple[int, int]]:
     return parts
 
 
-def mutated(code: bytes, draw: random.Random) -> bytes:
+def mutated(code, draw):
     """Return a bundle whose code object, or whose own table, is changed in some places."""
     data = bytearray(code)
     parts = interesting(code)
@@ -81,7 +79,7 @@ def mutated(code: bytes, draw: random.Random) -> bytes:
     return bytes(bundle)
 
 
-def load_and_launch(library: ctypes.CDLL, bundle: bytes) -> str:
+def load_and_launch(library, bundle):
     """Return what the runtime says of a launch of the kernel ``k``; empty if it ran."""
     kept = ctypes.create_string_buffer(bundle, len(bundle))
     wrapper = ctypes.create_string_buffer(struct.pack("<IIQQ", 0x48495046, 1, ctypes.addressof(kept), 0), 24)
@@ -108,13 +106,13 @@ def load_and_launch(library: ctypes.CDLL, bundle: bytes) -> str:
     return library.hipGetErrorString(code).decode() if code else ""
 
 
-def main(path: str, code_path: str, count: str, seed: str) -> None:
+def main(path, code_path, count, seed):
     """Run the mutations, and print what became of them."""
     os.environ |= {"CKPROF_EMULATED_BUDGET": "20000", "CKPROF_EMULATED_THREADS": "1"}
     library = ctypes.CDLL(path, os.RTLD_LOCAL | os.RTLD_NOW)
     code = Path(code_path).read_bytes()
-    ended: Counter[str] = Counter()
-    crashes: dict[int, str] = {}
+    ended = Counter()
+    crashes = {}
     for number in range(int(seed), int(seed) + int(count)):
         reader, writer = os.pipe()
         child = os.fork()

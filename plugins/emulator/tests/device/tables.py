@@ -7,29 +7,24 @@ S is a mask to read (also in VCC), M one to write.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from plugins.emulator.tests.device.wave import ALL_LANES, LANES, USUAL_MODE, VCC, State, assembled, execute
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from numpy.typing import NDArray
-
 M16, M32, M64 = (1 << 16) - 1, (1 << 32) - 1, (1 << 64) - 1
 #: what destinations hold before
-BEFORE: Final = 0x01234567DEADBEEF
+BEFORE = 0x01234567DEADBEEF
 #: the mask that is read
-MASK: Final = 0xF0F0123400FF5678
-EDGES_32: Final = (0, 1, 2, 31, 32, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFFFF, 0xFFFFFF)
-EDGES_32_HIGH: Final = (0x1000000, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFF, 0xFFFFFF80, 0xFFFF0000)
-_FIRST_RESULT: Final = 16
-_ROWS_AT_ONCE: Final = 34
+MASK = 0xF0F0123400FF5678
+EDGES_32 = (0, 1, 2, 31, 32, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFFFF, 0xFFFFFF)
+EDGES_32_HIGH = (0x1000000, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFF, 0xFFFFFF80, 0xFFFF0000)
+_FIRST_RESULT = 16
+_ROWS_AT_ONCE = 34
 #: registers of sources, and the first scalar register of masks that are written
-_SOURCES: Final = {"A": 2, "B": 4, "C": 6}
-_FIRST_MASK: Final = 20
+_SOURCES = {"A": 2, "B": 4, "C": 6}
+_FIRST_MASK = 20
 
 
 class Lane(NamedTuple):
@@ -43,17 +38,17 @@ class Lane(NamedTuple):
     number: int
 
 
-def signed(value: int, bits: int) -> int:
+def signed(value, bits):
     """Return the low bits as a number in two's complement."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
-def clamped(value: int, low: int, high: int) -> int:
+def clamped(value, low, high):
     return max(low, min(high, value))
 
 
-def integers(seed: int) -> NDArray[np.uint64]:
+def integers(seed):
     """Return edge values in an order of their own, and random bits."""
     random = np.random.default_rng(seed)
     edges = np.array([*EDGES_32, *EDGES_32_HIGH, 1 << 32, 1 << 63, M64, (1 << 63) - 1], np.uint64)
@@ -61,10 +56,10 @@ def integers(seed: int) -> NDArray[np.uint64]:
     return random.permutation(np.concatenate([edges, drawn]))
 
 
-def _with_registers(text: str, row: int) -> str:
+def _with_registers(text, row):
     registers = {**_SOURCES, "D": _FIRST_RESULT + 2 * row}
 
-    def register(match: re.Match[str]) -> str:
+    def register(match):
         letters = match[0]
         if letters in ("S", "M"):
             first = 8 if letters == "S" else _FIRST_MASK + 2 * row
@@ -75,19 +70,12 @@ def _with_registers(text: str, row: int) -> str:
     return re.sub(r"\b(?:[ABCD]{1,2}|S|M)\b", register, text)
 
 
-def _chunks(texts: list[str]) -> Iterator[list[str]]:
+def _chunks(texts):
     for first in range(0, len(texts), _ROWS_AT_ONCE):
         yield texts[first : first + _ROWS_AT_ONCE]
 
 
-def run_rows(
-    texts: list[str],
-    sources: tuple[NDArray[np.uint64], ...],
-    *,
-    arch: str = "gfx942",
-    mode: int = USUAL_MODE,
-    lanes: int = ALL_LANES,
-) -> Iterator[tuple[str, NDArray[np.uint64], int]]:
+def run_rows(texts, sources, *, arch="gfx942", mode=USUAL_MODE, lanes=ALL_LANES):
     """Execute instructions; yield text, 64 bits of the destination in each lane, and the written mask."""
     for chunk in _chunks(texts):
         program = assembled(arch, "\n".join(_with_registers(text, row) for row, text in enumerate(chunk)))
@@ -104,18 +92,11 @@ def run_rows(
             yield text, low | high << np.uint64(32), after.scalar64(_FIRST_MASK + 2 * row)
 
 
-def _width(text: str, letter: str) -> int:
+def _width(text, letter):
     return 64 if re.search(rf"\b{letter * 2}\b", text) else 32
 
 
-def wrong_rows(
-    references: Mapping[str, Callable[[Lane], Any]],
-    seed: int = 0,
-    *,
-    lanes: int = ALL_LANES,
-    sources: tuple[NDArray[np.uint64], ...] | None = None,
-    **options: Any,
-) -> list[str]:
+def wrong_rows(references, seed=0, *, lanes=ALL_LANES, sources=None, **options):
     """Return descriptions of results that are not those of the references.
 
     A reference returns the destination's value (or what has ``matches``), a truth value for M, or both.

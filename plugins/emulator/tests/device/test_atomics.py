@@ -1,9 +1,6 @@
 """Atomic operations of global memory and of buffers, and of LDS by flat addresses."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -20,13 +17,10 @@ from plugins.emulator.tests.device.wave import (
     execute,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 pytestmark = [pytest.mark.amd]
 
 
-def memory_operations(batch: Batch, line: Callable[[str, bool], str], floats: tuple[str, ...]) -> None:
+def memory_operations(batch, line, floats):
     for dtype, suffix in ((np.uint32, ""), (np.uint64, "_x2")):
         for name, apply in INTEGERS.items():
             data = [numbers(batch.rng, name, dtype)]
@@ -126,7 +120,7 @@ def test_waves_on_several_threads_lose_nothing(name):
     words = assembled("gfx942", f"global_atomic_{name}, s[2:3]")
     code = [*words] * repeats
 
-    def run(_: int) -> None:
+    def run(_):
         state = State()
         state.vector[0] = np.arange(LANES) % 16 * 4
         state.vector[1], state.vector[2] = 1, np.float32(1).view(np.uint32)

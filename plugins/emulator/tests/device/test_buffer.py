@@ -1,7 +1,5 @@
 """Loads and stores through buffers: addresses, bounds, widths."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -13,25 +11,25 @@ from plugins.emulator.tests.device.lane_values import (
     random_state,
     span,
 )
-from plugins.emulator.tests.device.wave import ALL_LANES, LANES, M0, DeviceFault, State, execute
+from plugins.emulator.tests.device.wave import ALL_LANES, LANES, M0, DeviceFault, execute
 
 pytestmark = [pytest.mark.amd]
 
 _DWORD = 0x00020000  # last word of the descriptors that CK makes
 
 
-def descriptor(address: int, records: int, *, stride: int = 0, swizzle: bool = False, last: int = _DWORD):
+def descriptor(address, records, *, stride=0, swizzle=False, last=_DWORD):
     return [address & 0xFFFFFFFF, address >> 32 | stride << 16 | int(swizzle) << 31, records, last]
 
 
-def buffer_state(seed: int, data: np.ndarray, records: int | None = None, **fields) -> State:
+def buffer_state(seed, data, records=None, **fields):
     state = random_state(seed)
     records = data.nbytes if records is None else records
     state.scalar[4:8] = descriptor(data.ctypes.data, records, **fields)
     return state
 
 
-def dwords(data: np.ndarray, offsets: np.ndarray, count: int, records: int) -> np.ndarray:
+def dwords(data, offsets, count, records):
     """Return ``[dword, lane]``: 0 for each that is not wholly below ``records``."""
     return np.array(
         [
@@ -180,7 +178,7 @@ def test_index_strides_and_swizzles(swizzle, add_thread):
         memory=[data],
     )
 
-    def place(lane: int, offset: int) -> int:
+    def place(lane, offset):
         index = int(start[0, lane]) + (lane if add_thread else 0)
         if not swizzle:
             return 16 + 16 * index + offset

@@ -1,7 +1,5 @@
 """Faults planted in a few instructions are found, with the right one named; without them nothing is found."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,7 @@ pytestmark = [pytest.mark.amd]
 UNDEFINED = 0xFBA5E11D
 
 
-def group(waves: int, lds_bytes: int = 1024) -> list[State]:
+def group(waves, lds_bytes=1024):
     """Return waves of which v0 is the number of the work-item; everything else is undefined."""
     states = []
     for wave in range(waves):
@@ -26,7 +24,7 @@ def group(waves: int, lds_bytes: int = 1024) -> list[State]:
     return states
 
 
-def found(text: str, checks: str, waves: int = 2, **options) -> list[str]:
+def found(text, checks, waves=2, **options):
     return execute_group(text, group(waves), checks=checks, **options)
 
 

@@ -1,7 +1,5 @@
 """Code objects and bundles that are damaged: a clear error or a result, whatever the bytes are."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -72,12 +70,12 @@ def test_ten_thousand_mutations_below_sanitizers(tmp_path, monkeypatch):
     assert found["error"] > 2_000 and sum(found.values()) == 10_000
 
 
-def replaced(data: bytes, old: bytes, new: bytes) -> bytes:
+def replaced(data, old, new):
     assert data.count(old) == 1 and len(old) == len(new)
     return data.replace(old, new)
 
 
-def segment(data: bytes, field: int, value: int) -> bytes:
+def segment(data, field, value):
     """Change a number of 8 bytes of the second segment that is loaded."""
     (begin,) = struct.unpack_from("<Q", data, 32)
     (count,) = struct.unpack_from("<H", data, 56)

@@ -1,7 +1,5 @@
 """The decoder against LLVM's disassembler: names, lengths and registers of every opcode."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 
@@ -20,7 +18,7 @@ _NOT_ON_GFX942 = {"buffer_wbinvl1", "buffer_wbinvl1_vol"}
 _TABLE = SOURCE_DIR / "isa" / "instructions.def"
 
 
-def registers(text: str) -> Counter[tuple[str, int, int]]:
+def registers(text):
     """Return kind, first number and count of the registers that a text names."""
     found = re.findall(r"\b(?:([sva])(?:\[(\d+):(\d+)\]|(\d+))\b|(vcc|exec|m0)\b)", re.sub(r"^\S+", "", text))
     return Counter(
@@ -31,7 +29,7 @@ def registers(text: str) -> Counter[tuple[str, int, int]]:
     )
 
 
-def plain(name: str) -> str:
+def plain(name):
     """Return a name without what spellings differ in."""
     return re.sub(r"_(e32|e64|dpp|sdwa)$|_(\d+b_)?|_1k", "", name)
 

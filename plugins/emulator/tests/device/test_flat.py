@@ -1,7 +1,5 @@
 """Loads and stores of global memory, of scratch, and by flat addresses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -19,7 +17,7 @@ from plugins.emulator.tests.device.wave import ACC, ALL_LANES, LANES, DeviceFaul
 pytestmark = [pytest.mark.amd]
 
 
-def set_addresses(state: State, addresses: np.ndarray, register: int = 0) -> None:
+def set_addresses(state, addresses, register=0):
     state.vector[register] = addresses.astype(np.uint64) & np.uint64(0xFFFFFFFF)
     state.vector[register + 1] = addresses.astype(np.uint64) >> np.uint64(32)
 

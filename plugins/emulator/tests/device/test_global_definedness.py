@@ -1,7 +1,5 @@
 """Reads of global memory that nothing has written are found where they decide something, by the byte."""
 
-from __future__ import annotations
-
 import ctypes
 from contextlib import contextmanager
 
@@ -31,7 +29,7 @@ def hip(monkeypatch):
 
 
 @contextmanager
-def finding(*parts: str):
+def finding(*parts):
     with pytest.raises(HipError) as caught:
         yield
     assert caught.value.code == runtime.LAUNCH_FAILURE
@@ -39,15 +37,15 @@ def finding(*parts: str):
         assert part in str(caught.value)
 
 
-def size_t(value: int) -> ctypes.c_size_t:
+def size_t(value):
     return ctypes.c_size_t(value)
 
 
-def pointer(value: int) -> ctypes.c_void_p:
+def pointer(value):
     return ctypes.c_void_p(value)
 
 
-def decide(hip: Hip, address: int, at: int = 0, lanes: int = 1) -> None:
+def decide(hip, address, at=0, lanes=1):
     hip.run(DECIDE, 64, address, ctypes.c_uint64(at), block=(lanes,))
 
 

@@ -1,10 +1,7 @@
 """Which instructions of the table the emulated device executes."""
 
-from __future__ import annotations
-
 import ctypes
 import re
-from typing import Final
 
 import pytest
 
@@ -14,7 +11,7 @@ from plugins.emulator.tests.device.wave import ARCHITECTURES, DeviceFault, execu
 pytestmark = [pytest.mark.amd]
 
 #: what no compiler emits for kernels: debuggers, trap handlers, graphics, forks within a wave
-NOT_EMITTED: Final = {
+NOT_EMITTED = {
     "s_cbranch_cdbgsys",
     "s_cbranch_cdbgsys_and_user",
     "s_cbranch_cdbgsys_or_user",
@@ -31,7 +28,7 @@ NOT_EMITTED: Final = {
 }
 #: memory that kernels do not use: typed buffers of graphics, the global data share's semaphores, scratch of
 #: the whole wave and atomics of the scalar unit, which no compiler emits
-NOT_EMITTED_MEMORY: Final = re.compile(
+NOT_EMITTED_MEMORY = re.compile(
     r"t?buffer_(load|store)_format_.*|ds_gws_.*|s_scratch_(load|store)_.*|s_(buffer_)?atomic_.*"
 )
 

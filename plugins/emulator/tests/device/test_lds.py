@@ -1,7 +1,5 @@
 """Reads and writes of LDS."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -13,14 +11,14 @@ from plugins.emulator.tests.device.lane_values import (
     span,
     words,
 )
-from plugins.emulator.tests.device.wave import ACC, ALL_LANES, LANES, State, execute
+from plugins.emulator.tests.device.wave import ACC, ALL_LANES, LANES, execute
 
 pytestmark = [pytest.mark.amd]
 
 _WIDTHS = {"b32": 4, "b64": 8, "b96": 12, "b128": 16}
 
 
-def lds_state(seed: int, *, mask: int = ALL_LANES, size: int = 4096) -> State:
+def lds_state(seed, *, mask=ALL_LANES, size=4096):
     """Random LDS and registers; v0 has addresses within, 128 bytes before the end at most."""
     state = random_state(seed, mask, lds=random_bytes(seed, size))
     state.vector[0] = np.random.default_rng(seed).permutation(size // 16 - 8)[:LANES] * 16

@@ -1,19 +1,12 @@
 """Atomic operations of LDS."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import ml_dtypes
 import numpy as np
 import pytest
 
-from plugins.emulator.tests.device.atomic_batch import FLOATS, LDS_INTEGERS, Batch, Values, numbers, values_of
+from plugins.emulator.tests.device.atomic_batch import FLOATS, LDS_INTEGERS, Batch, numbers, values_of
 from plugins.emulator.tests.device.lane_values import SOME_LANES, active
 from plugins.emulator.tests.device.wave import LANES, M0, State, execute
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = [pytest.mark.amd]
 
@@ -23,7 +16,7 @@ def test_lds(result):
     batch = Batch(4, SOME_LANES)
     rtn, old = ("rtn_", "{old}, ") if result else ("", "")
 
-    def add(name: str, dtype: type, apply: Callable[..., Values], operands: int = 1) -> None:
+    def add(name, dtype, apply, operands=1):
         base, kind = name.rsplit("_", 1)
         data = [numbers(batch.rng, name, dtype) for _ in range(operands)]
         second = ", {second}" if operands == 2 else ""

@@ -1,7 +1,5 @@
 """Instructions of LDS that move values between lanes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -30,7 +28,7 @@ def test_lanes_send_and_fetch(mask):
     assert np.array_equal(after.vector[11], np.where(on, fetched, start[11]))
 
 
-def _reversed(lane: int, bits: int) -> int:
+def _reversed(lane, bits):
     return int(f"{lane:0{bits}b}"[::-1], 2) if bits else 0
 
 

@@ -1,17 +1,15 @@
 """Loads that go to LDS instead of registers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from plugins.emulator.tests.device.lane_values import SOME_LANES, active, random_bytes, random_state
-from plugins.emulator.tests.device.wave import ALL_LANES, LANES, M0, State, execute
+from plugins.emulator.tests.device.wave import ALL_LANES, LANES, M0, execute
 
 pytestmark = [pytest.mark.amd]
 
 
-def _state(data: np.ndarray, mask: int) -> State:
+def _state(data, mask):
     state = random_state(1, mask, lds=random_bytes(2, 4096))
     state.vector[0] = np.random.default_rng(1).permutation(LANES) * 16
     state.scalar[4:8] = [data.ctypes.data & 0xFFFFFFFF, data.ctypes.data >> 32, 900, 0x20000]
@@ -20,7 +18,7 @@ def _state(data: np.ndarray, mask: int) -> State:
     return state
 
 
-def _expected(lds: np.ndarray, begin: int, values: np.ndarray, mask: int) -> np.ndarray:
+def _expected(lds, begin, values, mask):
     """Return LDS with ``values[lane, byte]`` one after the other."""
     lds = lds.copy()
     size = values.shape[1]

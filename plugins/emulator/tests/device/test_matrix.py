@@ -1,16 +1,12 @@
 """Products of matrices in registers: each instruction of the table, on each architecture."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from plugins.emulator.tests.device.matrices import (
     ARCHITECTURES,
-    Product,
     expected,
     matrix,
     operands,
@@ -23,19 +19,14 @@ from plugins.emulator.tests.device.matrices import (
 )
 from plugins.emulator.tests.device.wave import LANES, assembled
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
 pytestmark = [pytest.mark.amd]
 
 
-def _names(arch: str, *, sparse: bool) -> list[str]:
+def _names(arch, *, sparse):
     return [p.name for p in products(arch) if p.sparse == sparse]
 
 
-def _cases(*, sparse: bool) -> Sequence[Any]:
+def _cases(*, sparse):
     return [
         pytest.param(arch, name, id=f"{arch}-{name}")
         for arch in ARCHITECTURES
@@ -43,12 +34,12 @@ def _cases(*, sparse: bool) -> Sequence[Any]:
     ]
 
 
-def _rounded_to_10_bits(numbers: NDArray[Any]) -> NDArray[Any]:
+def _rounded_to_10_bits(numbers):
     mantissa, exponent = np.frexp(numbers.astype(np.float64))
     return np.ldexp(np.rint(mantissa * 2**11) / 2**11, exponent)
 
 
-def _bound(p: Product, sizes: NDArray[Any]) -> NDArray[Any]:
+def _bound(p, sizes):
     """Return the largest error of a sum whose terms are added one by one, each sum rounded to nearest."""
     return (p.depth + 1) * 2.0 ** (-53 if p.result == "f64" else -24) * sizes
 

@@ -1,9 +1,5 @@
 """Products of gfx950 that choose formats of 4 to 8 bits when they run, with and without scales."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
-
 import ml_dtypes
 import numpy as np
 import pytest
@@ -11,25 +7,22 @@ import pytest
 from plugins.emulator.tests.device.matrices import words
 from plugins.emulator.tests.device.wave import LANES, State, assembled, execute
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 pytestmark = [pytest.mark.amd]
 
 #: by CBSZ and BLGP
-FORMATS: Final = (
+FORMATS = (
     ml_dtypes.float8_e4m3fn,
     ml_dtypes.float8_e5m2,
     ml_dtypes.float6_e2m3fn,
     ml_dtypes.float6_e3m2fn,
     ml_dtypes.float4_e2m1fn,
 )
-BITS: Final = (8, 8, 6, 6, 4)
-PER_LANE: Final = 32
+BITS = (8, 8, 6, 6, 4)
+PER_LANE = 32
 D, A, B, C, SCALES = 0, 64, 80, 96, 112
 
 
-def _registers(codes: NDArray[np.uint8], bits: int) -> NDArray[np.uint32]:
+def _registers(codes, bits):
     """Return registers of codes ``[e, lane]``."""
     registers = np.zeros((8, LANES), np.uint32)
     for lane in range(LANES):
@@ -38,7 +31,7 @@ def _registers(codes: NDArray[np.uint8], bits: int) -> NDArray[np.uint32]:
     return registers
 
 
-def _along_k(kind: int, size: int) -> NDArray[np.int64]:
+def _along_k(kind, size):
     """Return k of ``[e, lane]``."""
     groups = LANES // size
     e, lane = np.indices((PER_LANE, LANES))
@@ -46,7 +39,7 @@ def _along_k(kind: int, size: int) -> NDArray[np.int64]:
     return e // 16 * 16 * groups + 16 * group + e % 16 if BITS[kind] == 8 else PER_LANE * group + e
 
 
-def _operand(kind: int, size: int, rng: np.random.Generator) -> tuple[NDArray[np.uint32], NDArray[Any]]:
+def _operand(kind, size, rng):
     """Return registers and the ``[row, k]`` of numbers in a format."""
     codes = rng.integers(0, 1 << BITS[kind], (PER_LANE, LANES)).astype(np.uint8)
     numbers = codes.view(FORMATS[kind]).astype(np.float64)
@@ -57,7 +50,7 @@ def _operand(kind: int, size: int, rng: np.random.Generator) -> tuple[NDArray[np
     return _registers(codes, BITS[kind]), full
 
 
-def _result(size: int, registers: NDArray[np.uint32]) -> NDArray[np.float64]:
+def _result(size, registers):
     """Return the matrix that results are."""
     r, lane = np.indices((size * size // LANES, LANES))
     full = np.zeros((size, size))

@@ -1,18 +1,11 @@
 """What holds for all products of matrices: places, broadcasts, special numbers, kinds of registers."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 import ml_dtypes
 import numpy as np
 import pytest
 
 from plugins.emulator.tests.device.matrices import dtype, operands, packed, product, run, values
 from plugins.emulator.tests.device.wave import ACC, LANES, DeviceFault, State, execute
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 pytestmark = [pytest.mark.amd]
 
@@ -22,12 +15,12 @@ F32_32 = product("v_mfma_f32_32x32x2_f32")
 F16_4 = product("v_mfma_f32_4x4x4_16b_f16")
 
 
-def _zeros(p: Any, arch: str = "gfx942") -> tuple[NDArray[Any], ...]:
+def _zeros(p, arch="gfx942"):
     a, b, c = operands(p, arch, np.random.default_rng(0), whole=True)
     return np.zeros_like(a), np.zeros_like(b), np.zeros_like(c)
 
 
-def _only(result: NDArray[Any]) -> tuple[int, int]:
+def _only(result):
     """Return register and lane of the only result that is not zero."""
     (place,) = np.argwhere(result != 0)
     return int(place[0]), int(place[1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -11,22 +11,17 @@ import pytest
 from ckprof_plugins.emulator.library import SOURCE_DIR
 from plugins.emulator.tests.device.wave import ARCHITECTURES, LANES, DeviceFault, State, execute
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 pytestmark = [pytest.mark.amd]
 
-_ROW: Final = re.compile(
+_ROW = re.compile(
     r"^INSTRUCTION\((vop1|vop2|vop3|vop3p), (\d+), (\w+), (\d+), (\d+), (\d+), (\d+), (\d+)\)$", re.MULTILINE
 )
-_TABLE: Final = SOURCE_DIR / "isa" / "instructions.def"
+_TABLE = SOURCE_DIR / "isa" / "instructions.def"
 #: writes no vector register, both of its operands, or a register that another one numbers
-_OTHER_RESULTS: Final = re.compile(
-    r"v_(readlane|readfirstlane|nop|swap|permlane\d+_swap|clrexcp|cmp|.*[ma][ak]_).*"
-)
-_DESTINATION: Final = 0
-_SOURCES: Final = (64, 128, 192)
-_REGISTERS: Final = 256
+_OTHER_RESULTS = re.compile(r"v_(readlane|readfirstlane|nop|swap|permlane\d+_swap|clrexcp|cmp|.*[ma][ak]_).*")
+_DESTINATION = 0
+_SOURCES = (64, 128, 192)
+_REGISTERS = 256
 
 
 class Instruction(NamedTuple):
@@ -37,7 +32,7 @@ class Instruction(NamedTuple):
     result: int
     sources: tuple[int, ...]
 
-    def words(self, destination: int) -> tuple[int, ...]:
+    def words(self, destination):
         first, second, third = (256 + number for number in _SOURCES)
         match self.encoding:
             case "vop1":
@@ -54,14 +49,14 @@ class Instruction(NamedTuple):
         return word, first | second << 9 | third << 18
 
 
-def _instructions(arch: str) -> Iterator[Instruction]:
+def _instructions(arch):
     bit = 1 << ARCHITECTURES.index(arch)
     for encoding, opcode, name, archs, result, *sources in _ROW.findall(_TABLE.read_text()):
         if int(archs) & bit and int(result) and not _OTHER_RESULTS.fullmatch(name):
             yield Instruction(encoding, int(opcode), name, int(result), tuple(map(int, sources)))
 
 
-def _overlaps(one: Instruction) -> Iterator[int]:
+def _overlaps(one):
     """Yield first registers of the result that overlap a source; wide operands begin at even ones."""
     step = 2 if one.result > 1 else 1
     for first, count in zip(_SOURCES, one.sources, strict=True):

@@ -1,7 +1,5 @@
 """What decides which instruction comes next, and addresses of instructions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What the emulated HIP runtime refuses, what goes wrong in kernels, and the order of workgroups."""
 
-from __future__ import annotations
-
 import ctypes
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What kernels find when they begin: arguments, ids, packets, LDS, scratch, variables, undefined values."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import struct
@@ -106,7 +104,7 @@ def test_arguments_by_value_and_preloaded(hip, flags):
     assert (preloads > 0) == bool(flags)
 
 
-def _descriptor(code: bytes) -> bytes:
+def _descriptor(code):
     """Return the descriptor of the kernel ``k``: the one piece of 64 bytes of the read-only data."""
     (sections,) = struct.unpack_from("<Q", code, 40)
     count, names = struct.unpack_from("<HH", code, 60)

@@ -1,7 +1,5 @@
 """The emulated device with sanitizers in it: instructions, the runtime, a whole kernel on four threads."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil
@@ -38,7 +36,7 @@ THREADS = (
 )
 
 
-def preloaded(libraries: tuple[str, ...]) -> str:
+def preloaded(libraries):
     """Return the libraries of sanitizers that a process loads first; skip the test where g++ has none."""
     compiler = os.environ.get("CXX") or shutil.which("g++")
     if compiler is None or "clang" in compiler:
@@ -57,14 +55,7 @@ def preloaded(libraries: tuple[str, ...]) -> str:
     return " ".join(found)
 
 
-def run(
-    libraries: tuple[str, ...],
-    flags: tuple[str, ...],
-    files: list[Path],
-    *,
-    left_out: str = "",
-    **options: str,
-) -> None:
+def run(libraries, flags, files, *, left_out="", **options):
     """Run tests in a process that a sanitizer's libraries are loaded into first.
 
     :param left_out: a part of the names of tests that are not run.

@@ -1,18 +1,12 @@
 """Scalar instructions against integers of Python: results, SCC and the execution mask."""
 
-from __future__ import annotations
-
 from functools import cache
-from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pytest
 
 from plugins.emulator.tests.device.tables import EDGES_32, EDGES_32_HIGH
 from plugins.emulator.tests.device.wave import State, assembled, execute
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = [pytest.mark.amd]
 
@@ -22,52 +16,52 @@ BEFORE, EXEC_BEFORE = 0x0123456789ABCDEF, 0xFF00FF00F0F0A5A5
 Outcome = tuple[int, "bool | None"]
 
 
-def i32(value: int) -> int:
+def i32(value):
     value &= M32
     return value - (1 << 32) if value >> 31 else value
 
 
-def i64(value: int) -> int:
+def i64(value):
     value &= M64
     return value - (1 << 64) if value >> 63 else value
 
 
-def logical(operation: Callable[[int, int], int], mask: int) -> Callable[..., Outcome]:
+def logical(operation, mask):
     return lambda a, b, scc, d: (
         operation(a & mask, b & mask) & mask,
         operation(a & mask, b & mask) & mask != 0,
     )
 
 
-def nonzero(operation: Callable[..., int], mask: int) -> Callable[..., Outcome]:
+def nonzero(operation, mask):
     return lambda a, b, scc, d: (operation(a, b) & mask, operation(a, b) & mask != 0)
 
 
-def kept(operation: Callable[..., int]) -> Callable[..., Outcome]:
+def kept(operation):
     return lambda a, b, scc, d: (operation(a, b), None)
 
 
-def overflowing(exact: Callable[[int, int], int]) -> Callable[..., Outcome]:
+def overflowing(exact):
     return lambda a, b, scc, d: (exact(i32(a), i32(b)), exact(i32(a), i32(b)) != i32(exact(i32(a), i32(b))))
 
 
-def carrying(exact: Callable[[int, int, bool], int]) -> Callable[..., Outcome]:
-    def outcome(a: int, b: int, scc: bool, d: int) -> Outcome:
+def carrying(exact):
+    def outcome(a, b, scc, d):
         value = exact(a & M32, b & M32, scc)
         return value, not 0 <= value <= M32
 
     return outcome
 
 
-def choice(chosen: Callable[[int, int], bool], signed: bool) -> Callable[..., Outcome]:
-    def outcome(a: int, b: int, scc: bool, d: int) -> Outcome:
+def choice(chosen, signed):
+    def outcome(a, b, scc, d):
         a, b = (i32(a), i32(b)) if signed else (a & M32, b & M32)
         return (a if chosen(a, b) else b), chosen(a, b)
 
     return outcome
 
 
-def field(value: int, b: int, width: int, signed: bool) -> int:
+def field(value, b, width, signed):
     first, count = b & (width - 1), b >> 16 & 0x7F
     value = (value >> first) & ((1 << count) - 1) if not signed else value >> first
     if signed and count < width:
@@ -77,40 +71,40 @@ def field(value: int, b: int, width: int, signed: bool) -> int:
     return value
 
 
-def first(value: int, width: int, wanted: int) -> int:
+def first(value, width, wanted):
     return next((n for n in range(width) if value >> n & 1 == wanted), -1)
 
 
-def leading(value: int, width: int) -> int:
+def leading(value, width):
     return next((n for n in range(width) if value >> (width - 1 - n) & 1), -1)
 
 
-def leading_signs(value: int, width: int) -> int:
+def leading_signs(value, width):
     sign = value >> (width - 1) & 1
     return next((n for n in range(1, width) if value >> (width - 1 - n) & 1 != sign), -1)
 
 
-def brev(value: int, width: int) -> int:
+def brev(value, width):
     return int(f"{value & ((1 << width) - 1):0{width}b}"[::-1], 2)
 
 
-def quads(value: int, width: int) -> list[bool]:
+def quads(value, width):
     return [value >> (4 * n) & 15 != 0 for n in range(width // 4)]
 
 
-def wqm(value: int, width: int) -> int:
+def wqm(value, width):
     return sum(15 << (4 * n) for n, any_one in enumerate(quads(value, width)) if any_one)
 
 
-def quadmask(value: int, width: int) -> int:
+def quadmask(value, width):
     return sum(1 << n for n, any_one in enumerate(quads(value, width)) if any_one)
 
 
-def s16(value: int) -> int:
+def s16(value):
     return ((value & 0xFFFF) ^ 0x8000) - 0x8000
 
 
-BITWISE: Final = {
+BITWISE = {
     "and": lambda a, b: a & b,
     "or": lambda a, b: a | b,
     "xor": lambda a, b: a ^ b,
@@ -120,7 +114,7 @@ BITWISE: Final = {
     "nor": lambda a, b: ~(a | b),
     "xnor": lambda a, b: ~(a ^ b),
 }
-RELATIONS: Final = {
+RELATIONS = {
     "eq": lambda a, b: a == b,
     "lg": lambda a, b: a != b,
     "gt": lambda a, b: a > b,
@@ -130,7 +124,7 @@ RELATIONS: Final = {
 }
 
 #: D destination, A and B sources of 32 bits, doubled where they have 64; SCC stays where None
-RESULTS: Final[dict[str, Callable[..., Outcome]]] = {
+RESULTS = {
     "s_mov_b32 D, A": kept(lambda a, b: a),
     "s_mov_b64 DD, AA": kept(lambda a, b: a),
     "s_cmov_b32 D, A": lambda a, b, scc, d: (a if scc else d, None),
@@ -208,7 +202,7 @@ RESULTS: Final[dict[str, Callable[..., Outcome]]] = {
     "s_mov_b64 DD, 1.0": kept(lambda a, b: 0x3FF0000000000000),
 }
 #: conditions, whose only result is SCC
-CONDITIONS: Final[dict[str, Callable[[int, int], bool]]] = {
+CONDITIONS = {
     **{f"s_cmp_{n}_i32 A, B": lambda a, b, f=f: f(i32(a), i32(b)) for n, f in RELATIONS.items()},
     **{f"s_cmp_{n}_u32 A, B": lambda a, b, f=f: f(a & M32, b & M32) for n, f in RELATIONS.items()},
     "s_cmp_eq_u64 AA, BB": lambda a, b: a == b,
@@ -221,7 +215,7 @@ CONDITIONS: Final[dict[str, Callable[[int, int], bool]]] = {
     **{f"s_cmpk_{n}_u32 A, 0xff80": lambda a, b, f=f: f(a & M32, 0xFF80) for n, f in RELATIONS.items()},
 }
 #: of A and the mask: new masks, and whether the destination gets the old one
-MASKS: Final[dict[str, tuple[Callable[[int, int], int], bool]]] = {
+MASKS = {
     **{f"s_{n}_saveexec_b64": (f, True) for n, f in BITWISE.items()},
     "s_andn1_saveexec_b64": (lambda a, x: ~a & x, True),
     "s_orn1_saveexec_b64": (lambda a, x: ~a | x, True),
@@ -230,7 +224,7 @@ MASKS: Final[dict[str, tuple[Callable[[int, int], int], bool]]] = {
 }
 
 
-def operands() -> list[tuple[int, int]]:
+def operands():
     """Return edges against each other, and random bits."""
     random = np.random.default_rng(11)
     edges = [*EDGES_32, *EDGES_32_HIGH, 0x8000000000000000, M64, 0x100000000, 0x00200004, 0x00400000]
@@ -240,7 +234,7 @@ def operands() -> list[tuple[int, int]]:
 
 
 @cache
-def _program() -> tuple[int, ...]:
+def _program():
     """Every instruction: results in lanes of its own register, destination 0-1, SCC 2, mask 3-4."""
     lines = []
     texts = [*RESULTS, *CONDITIONS, *(f"{name} DD, AA" for name in MASKS)]
@@ -263,7 +257,7 @@ def _program() -> tuple[int, ...]:
     return assembled("gfx942", "\n".join(lines))
 
 
-def _run(a: int, b: int, scc: bool) -> list[list[int]]:
+def _run(a, b, scc):
     state = State()
     for first_register, value in ((0, a), (2, b), (90, int(scc)), (92, EXEC_BEFORE), (94, BEFORE)):
         state.set_scalar64(first_register, value)
@@ -277,7 +271,7 @@ def test_results_conditions_and_masks(scc):
     wrong = []
     for a, b in operands():
         rows = _run(a, b, scc)
-        expected: list[tuple[str, int, bool, int]] = []
+        expected = []
         for text, reference in RESULTS.items():
             wide = "DD" in text
             value, condition = reference(

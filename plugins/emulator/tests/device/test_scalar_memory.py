@@ -1,7 +1,5 @@
 """Loads and stores of one value per wave."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,21 +1,14 @@
 """Conditions of lanes: all relations of all types, classes of numbers, what v_cmpx does to the mask."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
-
 import pytest
 
-from plugins.emulator.tests.device.exact import DOUBLE, HALF, SINGLE, Binary, floats
-from plugins.emulator.tests.device.tables import M64, Lane, integers, signed, wrong_rows
+from plugins.emulator.tests.device.exact import DOUBLE, HALF, SINGLE, floats
+from plugins.emulator.tests.device.tables import M64, integers, signed, wrong_rows
 from plugins.emulator.tests.device.wave import VCC, State, execute
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = [pytest.mark.amd]
 
-INTEGER_RELATIONS: Final = {
+INTEGER_RELATIONS = {
     "f": lambda a, b: False,
     "lt": lambda a, b: a < b,
     "eq": lambda a, b: a == b,
@@ -26,7 +19,7 @@ INTEGER_RELATIONS: Final = {
     "t": lambda a, b: True,
 }
 #: which of less, equal, greater and unordered make them true
-FLOAT_RELATIONS: Final = {
+FLOAT_RELATIONS = {
     "f": "",
     "lt": "<",
     "eq": "=",
@@ -46,14 +39,14 @@ FLOAT_RELATIONS: Final = {
 }
 
 
-def relation(f: Binary, a: int, b: int) -> str:
+def relation(f, a, b):
     if f.is_nan(a) or f.is_nan(b):
         return "?"
     left, right = (-f.magnitude(x) if f.negative(x) else f.magnitude(x) for x in (a, b))
     return "<" if left < right else "=" if left == right else ">"
 
 
-def class_bit(f: Binary, a: int) -> int:
+def class_bit(f, a):
     if f.is_nan(a):
         return 0 if f.is_signalling(a) else 1
     below_zero = [f.is_infinite(a), f.magnitude(a) >> f.fraction_bits, f.magnitude(a), True]
@@ -61,7 +54,7 @@ def class_bit(f: Binary, a: int) -> int:
     return 2 + rank if f.negative(a) else 9 - rank
 
 
-def sources_of(f: Binary):
+def sources_of(f):
     first, second = floats(f, 1), floats(f, 2)
     second[::5] = first[::5]  # some equal ones
     return first, second, second
@@ -73,10 +66,10 @@ def test_relations_of_integers(bits, is_signed):
     a, b = ("AA", "BB") if bits == 64 else ("A", "B")
     name = f"{'i' if is_signed else 'u'}{bits}"
 
-    def number(value: int) -> int:
+    def number(value):
         return signed(value, bits) if is_signed else value & ((1 << bits) - 1)
 
-    table: dict[str, Callable[[Lane], bool]] = {
+    table = {
         f"v_cmp_{n}_{name}_e64 M, {a}, {b}": lambda x, holds=holds: holds(number(x.a), number(x.b))
         for n, holds in INTEGER_RELATIONS.items()
     }
@@ -90,7 +83,7 @@ def test_relations_of_integers(bits, is_signed):
 def test_relations_of_floating_point(name, f):
     a, b = ("AA", "BB") if name == "f64" else ("A", "B")
     mask = 2 * f.sign - 1
-    table: dict[str, Callable[[Lane], bool]] = {
+    table = {
         f"v_cmp_{n}_{name}_e64 M, {a}, {b}": lambda x, true_for=true_for: (
             relation(f, x.a & mask, x.b & mask) in true_for
         )
@@ -105,7 +98,7 @@ def test_relations_of_floating_point(name, f):
 @pytest.mark.parametrize(("name", "f"), [("f16", HALF), ("f32", SINGLE), ("f64", DOUBLE)])
 def test_classes_of_numbers(name, f):
     a = "AA" if name == "f64" else "A"
-    table: dict[str, Callable[[Lane], bool]] = {
+    table = {
         f"v_cmp_class_{name}_e64 M, {a}, B": lambda x: bool(x.b >> class_bit(f, x.a & (2 * f.sign - 1)) & 1)
     }
     first = floats(f, 1)

@@ -1,10 +1,7 @@
 """Conversions against exact numbers and ml_dtypes; elementary functions against numpy's fp64."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
-from typing import Any, Final
 
 import ml_dtypes
 import numpy as np
@@ -17,19 +14,18 @@ from plugins.emulator.tests.device.exact import (
     SINGLE,
     TO_ZERO,
     AnyNan,
-    Binary,
     Near,
     Pair,
     converted,
     floats,
 )
-from plugins.emulator.tests.device.tables import M16, M32, Lane, clamped, integers, signed, wrong_rows
+from plugins.emulator.tests.device.tables import M16, M32, clamped, integers, signed, wrong_rows
 from plugins.emulator.tests.device.wave import USUAL_MODE
 
 pytestmark = [pytest.mark.amd]
 
 
-def whole(f: Binary, bits: int, low: int, high: int, to_integer: Any = math.trunc) -> int:
+def whole(f, bits, low, high, to_integer=math.trunc):
     """Return the integer in a range that is nearest to a number; NaN becomes 0."""
     if f.is_nan(bits):
         return 0
@@ -38,7 +34,7 @@ def whole(f: Binary, bits: int, low: int, high: int, to_integer: Any = math.trun
     return clamped(to_integer(f.value(bits)), low, high)
 
 
-def normalized(f: Binary, bits: int, scale: int, low: int) -> int:
+def normalized(f, bits, scale, low):
     if f.is_nan(bits):
         return 0
     if f.is_infinite(bits):
@@ -46,11 +42,11 @@ def normalized(f: Binary, bits: int, scale: int, low: int) -> int:
     return round(max(Fraction(-1 if low else 0), min(f.value(bits), Fraction(1))) * scale)
 
 
-def number(f: Binary, value: int, mode: int = 0) -> int:
+def number(f, value, mode=0):
     return f.rounded(Fraction(value), mode)
 
 
-def round_half_up(value: Fraction) -> int:
+def round_half_up(value):
     """floor(x + 0.5), with a sum that is rounded to fp32."""
     sum_bits = SINGLE.rounded(value + Fraction(1, 2))
     return math.floor(SINGLE.value(sum_bits))
@@ -112,7 +108,7 @@ def test_to_integers():
 def test_from_integers_and_between_formats(rounding):
     mode = USUAL_MODE | 5 * rounding
     r = rounding
-    table: dict[str, Any] = {
+    table = {
         "v_cvt_f32_u32_e32 D, A": lambda x: number(SINGLE, x.a, r),
         "v_cvt_f32_i32_e32 D, A": lambda x: number(SINGLE, signed(x.a, 32), r),
         "v_cvt_f64_u32_e32 DD, A": lambda x: number(DOUBLE, x.a),
@@ -161,7 +157,7 @@ def test_all_fp16_values_survive_a_round_trip():
 
 
 def test_conversions_of_gfx950():
-    def brain(bits: int) -> Any:
+    def brain(bits):
         return converted(SINGLE, bits, BFLOAT)
 
     table = {
@@ -186,7 +182,7 @@ def test_conversions_of_gfx950():
 def test_random_bits_decide_roundings_of_gfx950():
     """Bits are added below those that stay; what is exact stays as it is."""
 
-    def stochastic(x: Lane, dropped: int, shift: int) -> int:
+    def stochastic(x, dropped, shift):
         magnitude = x.a & 0x7FFFFFFF
         return ((magnitude + (x.b >> 32 - dropped)) >> dropped) - shift | x.a >> 16 & 0x8000 | x.d & ~M16
 
@@ -198,7 +194,7 @@ def test_random_bits_decide_roundings_of_gfx950():
     assert not wrong_rows(table, sources=(numbers, integers(2), integers(3)), arch="gfx950")
 
 
-FUNCTIONS: Final = {
+FUNCTIONS = {
     "rcp": lambda v: 1 / v,
     "rsq": lambda v: 1 / np.sqrt(v),
     "sqrt": np.sqrt,
@@ -214,7 +210,7 @@ FUNCTIONS: Final = {
 def test_elementary_functions(name, f, suffix):
     kind, words = (np.float16, np.uint16) if f is HALF else (np.float32, np.uint32)
 
-    def reference(x: Lane) -> Any:
+    def reference(x):
         bits = x.a & (2 * f.sign - 1)
         # fp32 denormals are no inputs and no outputs of all but the square root
         flushes = f is SINGLE and name != "sqrt"
@@ -237,7 +233,7 @@ def test_elementary_functions(name, f, suffix):
 
 @pytest.mark.parametrize("name", ["rcp", "rsq", "sqrt"])
 def test_elementary_functions_of_fp64(name):
-    def reference(x: Lane) -> Any:
+    def reference(x):
         with np.errstate(all="ignore"):
             result = FUNCTIONS[name](np.array([x.a], np.uint64).view(np.float64))
         return Near(DOUBLE, int(result.view(np.uint64)[0]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
 
 import ml_dtypes
 import numpy as np
@@ -15,19 +14,14 @@ from ckprof_plugins.emulator.library import SOURCE_DIR
 from plugins.emulator.tests.device.matrices import dtype
 from plugins.emulator.tests.device.wave import LANES, State, execute
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
 pytestmark = [pytest.mark.amd]
 
-ARCHITECTURES: Final = {"gfx942": 2, "gfx950": 4}
-_SMALL: Final = {"fp8": 8, "bf8": 8, "fp6": 6, "bf6": 6, "fp4": 4}
-_BITS: Final = {"f32": 32, "f16": 16, "bf16": 16, **_SMALL}
-_TYPES: Final = "|".join(_BITS)
-_ROW: Final = re.compile(r"INSTRUCTION\(vop3, (\d+), (v_cvt_\w+), (\d),")
-_NAME: Final = re.compile(rf"v_cvt_(scalef32_)?(sr_)?(2xpk16_|pk32_|pk_)?({_TYPES})_({_TYPES})")
+ARCHITECTURES = {"gfx942": 2, "gfx950": 4}
+_SMALL = {"fp8": 8, "bf8": 8, "fp6": 6, "bf6": 6, "fp4": 4}
+_BITS = {"f32": 32, "f16": 16, "bf16": 16, **_SMALL}
+_TYPES = "|".join(_BITS)
+_ROW = re.compile(r"INSTRUCTION\(vop3, (\d+), (v_cvt_\w+), (\d),")
+_NAME = re.compile(rf"v_cvt_(scalef32_)?(sr_)?(2xpk16_|pk32_|pk_)?({_TYPES})_({_TYPES})")
 #: first registers of the result, the three sources
 TO, FROM, SECOND, THIRD = 0, 64, 128, 160
 
@@ -45,21 +39,21 @@ class Conversion:
     source: str
 
     @property
-    def two_sources(self) -> bool:
+    def two_sources(self):
         """Tell whether elements come from the first and the second source in turn."""
         return self.source == "f32" and not self.random and self.to != "f32" and self.count > 1
 
     @property
-    def to_positions(self) -> int:
+    def to_positions(self):
         return max(1, 32 // (_BITS[self.to] * self.count))
 
     @property
-    def from_positions(self) -> int:
+    def from_positions(self):
         return max(1, 32 // (_BITS[self.source] * self.count)) if self.source in _SMALL else 1
 
 
 @cache
-def conversions(arch: str) -> tuple[Conversion, ...]:
+def conversions(arch):
     found = []
     for row in _ROW.finditer((SOURCE_DIR / "isa" / "instructions.def").read_text()):
         name = _NAME.fullmatch(row[2])
@@ -72,11 +66,11 @@ def conversions(arch: str) -> tuple[Conversion, ...]:
     return tuple(found)
 
 
-def _codes(elements: NDArray[Any]) -> NDArray[np.uint32]:
+def _codes(elements):
     return elements.view(f"u{elements.itemsize}").astype(np.uint32)
 
 
-def _packed(codes: NDArray[np.uint32], bits: int, first: int = 0) -> NDArray[np.uint32]:
+def _packed(codes, bits, first=0):
     """Return registers whose bits from ``first`` on are codes ``[n, lane]``."""
     each = codes[:, :, None] >> np.arange(bits, dtype=np.uint32) & 1
     stream = each.transpose(1, 0, 2).reshape(LANES, -1)
@@ -86,27 +80,18 @@ def _packed(codes: NDArray[np.uint32], bits: int, first: int = 0) -> NDArray[np.
     return words.sum(axis=2, dtype=np.uint32).T
 
 
-def _unpacked(registers: NDArray[np.uint32], bits: int, count: int, first: int) -> NDArray[np.uint32]:
+def _unpacked(registers, bits, count, first):
     each = registers.T[:, :, None] >> np.arange(32, dtype=np.uint32) & 1
     stream = each.reshape(LANES, -1)[:, first : first + count * bits].reshape(LANES, count, bits)
     return (stream << np.arange(bits, dtype=np.uint32)).sum(axis=2, dtype=np.uint32).T
 
 
-def _words(opcode: int, op_sel: int, sources: Sequence[int]) -> tuple[int, int]:
+def _words(opcode, op_sel, sources):
     first = 0xD0000000 | opcode << 16 | op_sel << 11 | TO
     return first, sum((256 + register) << 9 * n for n, register in enumerate(sources))
 
 
-def _run(
-    c: Conversion,
-    arch: str,
-    elements: NDArray[Any],
-    *,
-    scale: NDArray[np.float32] | None = None,
-    random: NDArray[np.uint32] | None = None,
-    position: int = 0,
-    mode: int | None = None,
-) -> NDArray[np.uint32]:
+def _run(c, arch, elements, *, scale=None, random=None, position=0, mode=None):
     """Return the codes ``[n, lane]`` of the result of elements ``[n, lane]``."""
     state = State()
     state.mode = state.mode if mode is None else mode
@@ -134,7 +119,7 @@ def _run(
     return _unpacked(registers, _BITS[c.to], c.count, first)
 
 
-def _inputs(c: Conversion, arch: str, rng: np.random.Generator) -> NDArray[Any]:
+def _inputs(c, arch, rng):
     """Return elements ``[n, lane]``: every kind of value for the result's range."""
     kind = dtype(c.source, arch)
     if c.source in _SMALL:
@@ -148,7 +133,7 @@ def _inputs(c: Conversion, arch: str, rng: np.random.Generator) -> NDArray[Any]:
     return numbers.astype(kind)
 
 
-def _scaled(elements: NDArray[Any], exponents: NDArray[np.int64]) -> NDArray[np.float64]:
+def _scaled(elements, exponents):
     return np.ldexp(elements.astype(np.float64), exponents)
 
 

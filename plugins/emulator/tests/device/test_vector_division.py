@@ -1,23 +1,16 @@
 """Divisions as compilers write them: quotients are rounded correctly; special cases of each step."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
-
 import numpy as np
 import pytest
 
-from plugins.emulator.tests.device.exact import DOUBLE, HALF, SINGLE, AnyNan, Binary, floats
-from plugins.emulator.tests.device.tables import MASK, Lane, wrong_rows
+from plugins.emulator.tests.device.exact import DOUBLE, HALF, SINGLE, AnyNan, floats
+from plugins.emulator.tests.device.tables import MASK, wrong_rows
 from plugins.emulator.tests.device.wave import VCC, State, execute
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 pytestmark = [pytest.mark.amd]
 
 
-def quotient(f: Binary, a: int, b: int) -> Any:
+def quotient(f, a, b):
     sign = (a ^ b) & f.sign
     if f.is_nan(a) or f.is_nan(b):
         return AnyNan(f)
@@ -30,7 +23,7 @@ def quotient(f: Binary, a: int, b: int) -> Any:
 
 
 #: the sequence that LLVM emits for fp32: numerator v2, denominator v4
-SINGLE_DIVISION: Final = """
+SINGLE_DIVISION = """
 v_div_scale_f32 v20, s[12:13], v4, v4, v2
 v_div_scale_f32 v21, vcc, v2, v4, v2
 v_rcp_f32_e32 v22, v20
@@ -44,7 +37,7 @@ v_div_fmas_f32 v20, v20, v22, v23
 v_div_fixup_f32 v10, v20, v4, v2
 """
 #: and for fp64: numerator v[2:3], denominator v[4:5]
-DOUBLE_DIVISION: Final = """
+DOUBLE_DIVISION = """
 v_div_scale_f64 v[20:21], s[12:13], v[4:5], v[4:5], v[2:3]
 v_rcp_f64_e32 v[22:23], v[20:21]
 v_fma_f64 v[24:25], -v[20:21], v[22:23], 1.0
@@ -59,7 +52,7 @@ v_div_fixup_f64 v[10:11], v[20:21], v[4:5], v[2:3]
 """
 
 
-def _divided(f: Binary, text: str, a: NDArray[np.uint64], b: NDArray[np.uint64]) -> list[int]:
+def _divided(f, text, a, b):
     state = State()
     for register, values in ((2, a), (4, b)):
         state.vector[register], state.vector[register + 1] = values & 0xFFFFFFFF, values >> np.uint64(32)
@@ -100,7 +93,7 @@ def test_reciprocals_of_integers():
 def test_special_cases_of_the_last_step(f, name):
     """The quotient of the first source stays but for its sign, unless a rule gives another."""
 
-    def fixed(x: Lane) -> Any:
+    def fixed(x):
         q, b, a = (value & (2 * f.sign - 1) for value in (x.a, x.b, x.c))
         upper = x.d >> 16 if f is HALF else 0
         special = f.is_nan(a) or f.is_nan(b) or f.is_infinite(a) or f.is_infinite(b)

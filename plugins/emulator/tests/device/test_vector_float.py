@@ -1,10 +1,7 @@
 """Arithmetic of fp16, fp32 and fp64 against exact numbers: rounding, denormals, NaN, signed zeros."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -13,7 +10,6 @@ from plugins.emulator.tests.device.exact import (
     HALF,
     SINGLE,
     AnyNan,
-    Binary,
     extreme,
     extreme_of_2019,
     floats,
@@ -23,34 +19,31 @@ from plugins.emulator.tests.device.exact import (
     product,
     total,
 )
-from plugins.emulator.tests.device.tables import Lane, integers, signed, wrong_rows
+from plugins.emulator.tests.device.tables import integers, signed, wrong_rows
 from plugins.emulator.tests.device.wave import USUAL_MODE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = [pytest.mark.amd]
 
-NAMES: Final = {"f16": HALF, "f32": SINGLE, "f64": DOUBLE}
-IEEE: Final = 1 << 9
+NAMES = {"f16": HALF, "f32": SINGLE, "f64": DOUBLE}
+IEEE = 1 << 9
 
 
 class Arithmetic:
     """A format under a mode: sources are flushed, results rounded and flushed."""
 
-    def __init__(self, name: str, mode: int) -> None:
+    def __init__(self, name, mode):
         self.f = NAMES[name]
         shift = 0 if name == "f32" else 2
         self.rounding = mode >> shift & 3
         self.keeps_inputs, self.keeps_outputs = mode >> 4 + shift & 1, mode >> 5 + shift & 1
         self.ieee = bool(mode & IEEE)
 
-    def bits(self, value: int) -> int:
+    def bits(self, value):
         value &= 2 * self.f.sign - 1
         return value if self.keeps_inputs else self.f.flushed(value)
 
-    def __call__(self, operation: Callable[..., Any], keeps: bool = False) -> Callable[[Lane], Any]:
-        def reference(x: Lane) -> Any:
+    def __call__(self, operation, keeps=False):
+        def reference(x):
             value = operation(self.bits(x.a), self.bits(x.b), self.bits(x.c), self.bits(x.d))
             upper = x.d >> 16 if keeps else 0
             if isinstance(value, AnyNan):
@@ -61,29 +54,29 @@ class Arithmetic:
         return reference
 
 
-def median(f: Binary, a: int, b: int, c: int, *, ieee: bool) -> int:
-    def best(x: int, y: int, *, largest: bool) -> int:
+def median(f, a, b, c, *, ieee):
+    def best(x, y, *, largest):
         return extreme(f, x, y, largest=largest, ieee=ieee)
 
     if any(map(f.is_nan, (a, b, c))):
         return best(best(a, b, largest=False), c, largest=False)
     most = best(best(a, b, largest=True), c, largest=True)
 
-    def is_most(bits: int) -> bool:  # zeros are equal here, whatever their signs
+    def is_most(bits):  # zeros are equal here, whatever their signs
         return bits == most or not f.magnitude(bits | most)
 
     rest = (b, c) if is_most(a) else (a, c) if is_most(b) else (a, b)
     return best(*rest, largest=True)
 
 
-def fraction(f: Binary, a: int) -> Any:
+def fraction(f, a):
     if f.is_nan(a) or f.is_infinite(a):
         return AnyNan(f)
     value = f.value(a)
     return min(f.rounded(value - math.floor(value)), f.one - 1)
 
 
-def split(f: Binary, a: int) -> tuple[int, int]:
+def split(f, a):
     """Return significand and exponent."""
     if f.is_nan(a) or f.is_infinite(a) or not f.magnitude(a):
         return a, 0
@@ -95,14 +88,14 @@ def split(f: Binary, a: int) -> tuple[int, int]:
     return f.rounded(value), exponent
 
 
-def rows(name: str, mode: int) -> dict[str, Callable[[Lane], Any]]:
+def rows(name, mode):
     """Return what all formats have, by the texts of instructions."""
     m = Arithmetic(name, mode)
     f, r, ieee = m.f, m.rounding, m.ieee
     d, a, b, c = (letter * (2 if name == "f64" else 1) for letter in "DABC")
     short = "" if name == "f64" else "_e32"
     half = name == "f16"
-    table: dict[str, Callable[[Lane], Any]] = {
+    table = {
         f"v_add_{name}{short} {d}, {a}, {b}": m(lambda a, b, c, d: total(f, a, b, r)),
         f"v_mul_{name}{short} {d}, {a}, {b}": m(lambda a, b, c, d: product(f, a, b, r)),
         f"v_fma_{name} {d}, {a}, {b}, {c}": m(lambda a, b, c, d: fused(f, a, b, c, r), half),
@@ -149,7 +142,7 @@ def rows(name: str, mode: int) -> dict[str, Callable[[Lane], Any]]:
 
 
 #: rounds everything up, down and to zero, flushes everything, leaves IEEE mode
-MODES: Final = (USUAL_MODE, USUAL_MODE | 5, USUAL_MODE | 10, USUAL_MODE | 15, 0x300, 0x350, 0x3A0, 0x1F0)
+MODES = (USUAL_MODE, USUAL_MODE | 5, USUAL_MODE | 10, USUAL_MODE | 15, 0x300, 0x350, 0x3A0, 0x1F0)
 
 
 @pytest.mark.parametrize("mode", MODES, ids=hex)
@@ -170,7 +163,7 @@ def test_parts_of_numbers(name):
     mask = 0xFFFF if name == "f16" else 0xFFFFFFFF
     limits = (-(1 << 15), (1 << 15) - 1) if name == "f16" else (-(1 << 31), (1 << 31) - 1)
 
-    def scaled(x: Lane) -> Any:
+    def scaled(x):
         bits, power = m.bits(x.a), signed(x.b, 16 if name == "f16" else 32)
         assert limits[0] <= power <= limits[1]
         power = max(-3000, min(power, 3000))
@@ -198,7 +191,7 @@ def test_sums_of_products_with_two_roundings():
     """v_mad keeps no fp32 denormals, and rounds the product."""
     f = SINGLE
 
-    def mad(a: int, b: int, c: int) -> Any:
+    def mad(a, b, c):
         first = product(f, *map(f.flushed, (a, b)))
         return AnyNan(f) if isinstance(first, AnyNan) else total(f, f.flushed(first), f.flushed(c))
 
@@ -212,7 +205,7 @@ def test_sums_of_products_with_two_roundings():
 
     h = Arithmetic("f16", USUAL_MODE)
 
-    def mad16(a: int, b: int, c: int) -> Any:
+    def mad16(a, b, c):
         first = product(HALF, a, b)
         return AnyNan(HALF) if isinstance(first, AnyNan) else total(HALF, first, c)
 

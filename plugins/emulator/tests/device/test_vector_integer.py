@@ -1,54 +1,47 @@
 """Integers of 64 lanes against integers of Python."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
-
 import numpy as np
 import pytest
 
-from plugins.emulator.tests.device.tables import M16, M32, Lane, clamped, signed, wrong_rows
+from plugins.emulator.tests.device.tables import M16, M32, clamped, signed, wrong_rows
 from plugins.emulator.tests.device.wave import State, execute
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = [pytest.mark.amd]
 
 
-def i32(value: int) -> int:
+def i32(value):
     return signed(value, 32)
 
 
-def i24(value: int) -> int:
+def i24(value):
     return signed(value, 24)
 
 
-def i16(value: int) -> int:
+def i16(value):
     return signed(value, 16)
 
 
-def u24(value: int) -> int:
+def u24(value):
     return value & 0xFFFFFF
 
 
-def octets(value: int) -> list[int]:
+def octets(value):
     return [value >> 8 * n & 0xFF for n in range(4)]
 
 
-def sad(a: int, b: int, *, masked: bool = False) -> int:
+def sad(a, b, *, masked=False):
     return sum(abs(x - y) for x, y in zip(octets(a), octets(b), strict=True) if y or not masked)
 
 
-def windows(x: Lane, *, masked: bool) -> int:
+def windows(x, *, masked):
     sums = [sad(x.a >> 8 * n & M32, x.b, masked=masked) + (x.c >> 16 * n & M16) for n in range(4)]
     return sum((value & M16) << 16 * n for n, value in enumerate(sums))
 
 
-def permuted(x: Lane) -> int:
+def permuted(x):
     source = [*octets(x.b), *octets(x.a)]
 
-    def byte(selector: int) -> int:
+    def byte(selector):
         if selector >= 13:
             return 0xFF
         if selector == 12:
@@ -58,28 +51,26 @@ def permuted(x: Lane) -> int:
     return sum(byte(selector) << 8 * n for n, selector in enumerate(octets(x.c)))
 
 
-def leading(value: int) -> int:
+def leading(value):
     return 32 - value.bit_length() if value else -1
 
 
-def signed_field(value: int, first: int, count: int) -> int:
+def signed_field(value, first, count):
     return signed(i32(value) >> first, count) if count else 0
 
 
-def kept(value: int, x: Lane) -> int:
+def kept(value, x):
     """Return 16 bits beside the upper half that the destination had."""
     return (value & M16) | (x.d & ~M16)
 
 
-def bitop3(table: int, a: int, b: int, c: int, bits: int) -> int:
+def bitop3(table, a, b, c, bits):
     return sum((table >> ((a >> n & 1) * 4 + (b >> n & 1) * 2 + (c >> n & 1)) & 1) << n for n in range(bits))
 
 
-def saturating(
-    names: dict[str, Callable[[Lane], int]], low: int, high: int
-) -> dict[str, Callable[[Lane], int]]:
+def saturating(names, low, high):
     """Return the instructions without and with the clamp modifier."""
-    exact: dict[str, Callable[[Lane], int]] = {}
+    exact = {}
     for text, value in names.items():
         # results of fewer bits than the register's are zero-extended there
         exact[text] = lambda x, value=value: value(x) & (M16 if high <= M16 else M32)
@@ -89,7 +80,7 @@ def saturating(
     return exact
 
 
-BITS: Final[dict[str, Callable[[Lane], int]]] = {
+BITS = {
     "v_mov_b32_e32 D, A": lambda x: x.a,
     "v_mov_b32_e32 D, 0x12345678": lambda x: 0x12345678,
     "v_mov_b32_e32 D, -16": lambda x: -16,
@@ -136,7 +127,7 @@ BITS: Final[dict[str, Callable[[Lane], int]]] = {
     ),
 }
 
-PRODUCTS: Final[dict[str, Callable[[Lane], int]]] = {
+PRODUCTS = {
     "v_mul_lo_u32 D, A, B": lambda x: x.a * x.b,
     "v_mul_hi_u32 D, A, B": lambda x: x.a * x.b >> 32,
     "v_mul_hi_i32 D, A, B": lambda x: i32(x.a) * i32(x.b) >> 32,
@@ -191,7 +182,7 @@ PRODUCTS: Final[dict[str, Callable[[Lane], int]]] = {
 }
 
 #: instructions that leave the other half of their destination, also with halves that op_sel chooses
-HALVES: Final[dict[str, Callable[[Lane], int]]] = {
+HALVES = {
     "v_mad_u16 D, A, B, C": lambda x: kept(x.a * x.b + x.c, x),
     "v_mad_i16 D, A, B, C": lambda x: kept(x.a * x.b + x.c, x),
     "v_add_i16 D, A, B": lambda x: kept(x.a + x.b, x),
@@ -209,7 +200,7 @@ HALVES: Final[dict[str, Callable[[Lane], int]]] = {
     "v_mad_u32_u16 D, A, B, C op_sel:[1,1,0,0]": lambda x: (x.a >> 16) * (x.b >> 16) + x.c,
 }
 
-EXTREMES: Final[dict[str, Callable[[Lane], int]]] = {
+EXTREMES = {
     "v_min_u32_e32 D, A, B": lambda x: min(x.a, x.b),
     "v_max_u32_e32 D, A, B": lambda x: max(x.a, x.b),
     "v_min_i32_e32 D, A, B": lambda x: min(i32(x.a), i32(x.b)),
@@ -227,7 +218,7 @@ EXTREMES: Final[dict[str, Callable[[Lane], int]]] = {
 }
 
 #: results and carries
-CARRIES: Final[dict[str, Callable[[Lane], tuple[int, bool]]]] = {
+CARRIES = {
     "v_add_co_u32 D, M, A, B": lambda x: (x.a + x.b, x.a + x.b > M32),
     "v_sub_co_u32 D, M, A, B": lambda x: (x.a - x.b, x.a < x.b),
     "v_subrev_co_u32 D, M, A, B": lambda x: (x.b - x.a, x.b < x.a),
@@ -247,7 +238,7 @@ CARRIES: Final[dict[str, Callable[[Lane], tuple[int, bool]]]] = {
     ),
 }
 
-LANES_OF: Final[dict[str, Callable[[Lane], int]]] = {
+LANES_OF = {
     "v_cndmask_b32_e32 D, A, B, vcc": lambda x: x.b if x.s else x.a,
     "v_cndmask_b32_e64 D, A, B, S": lambda x: x.b if x.s else x.a,
     "v_cndmask_b32_e64 D, 0, 1, S": lambda x: int(x.s),
@@ -257,7 +248,7 @@ LANES_OF: Final[dict[str, Callable[[Lane], int]]] = {
     "v_mbcnt_lo_u32_b32 D, -1, 0": lambda x: min(x.number, 32),
 }
 
-GFX950: Final[dict[str, Callable[[Lane], int]]] = {
+GFX950 = {
     **{
         f"v_bitop3_b32 D, A, B, C bitop3:{table:#x}": lambda x, table=table: bitop3(table, x.a, x.b, x.c, 32)
         for table in (0x80, 0x1, 0x96, 0xCA, 0xE8, 0x4B)

@@ -1,34 +1,31 @@
 """Modifiers: sub-dword selections, values of other lanes, signs, clamping, output modifiers."""
 
-from __future__ import annotations
-
 from fractions import Fraction
-from typing import Any, Final
 
 import numpy as np
 import pytest
 
 from plugins.emulator.tests.device.exact import HALF, SINGLE, AnyNan, floats, fused, total
-from plugins.emulator.tests.device.tables import M16, M32, Lane, integers, signed, wrong_rows
+from plugins.emulator.tests.device.tables import M16, M32, integers, signed, wrong_rows
 from plugins.emulator.tests.device.wave import ALL_LANES, State, execute
 
 pytestmark = [pytest.mark.amd]
 
 #: first bit and number of bits
-SELECTIONS: Final = {
+SELECTIONS = {
     **{f"BYTE_{n}": (8 * n, 8) for n in range(4)},
     **{f"WORD_{n}": (16 * n, 16) for n in range(2)},
     "DWORD": (0, 32),
 }
 
 
-def selected(value: int, name: str, *, sext: bool = False) -> int:
+def selected(value, name, *, sext=False):
     first, count = SELECTIONS[name]
     bits = value >> first & ((1 << count) - 1)
     return signed(bits, count) & M32 if sext else bits
 
 
-def placed(value: int, name: str, rest: str, before: int) -> int:
+def placed(value, name, rest, before):
     first, count = SELECTIONS[name]
     bits = value & ((1 << count) - 1)
     if count == 32:
@@ -40,7 +37,7 @@ def placed(value: int, name: str, rest: str, before: int) -> int:
 
 
 def test_sub_dword_selections():
-    table: dict[str, Any] = {}
+    table = {}
     for n, name in enumerate(SELECTIONS):
         other = list(SELECTIONS)[(3 * n + 1) % 7]
         for rest in ("UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"):
@@ -65,8 +62,8 @@ def test_sub_dword_selections():
 
 
 def test_sub_dword_operands_of_fp16():
-    def half(operation: Any) -> Any:
-        def reference(x: Lane) -> Any:
+    def half(operation):
+        def reference(x):
             value = operation(x)
             return AnyNan(HALF) if isinstance(value, AnyNan) else value
 
@@ -84,7 +81,7 @@ def test_sub_dword_operands_of_fp16():
     assert not wrong_rows(table, sources=sources)
 
 
-def dpp_source(control: str, lane: int) -> int | None:
+def dpp_source(control, lane):
     """Return the lane that is read, as the ISA describes the controls."""
     name, _, argument = control.partition(":")
     row, column = divmod(lane, 16)
@@ -116,7 +113,7 @@ def dpp_source(control: str, lane: int) -> int | None:
     return source if 0 <= source < 64 else None
 
 
-DPP_CONTROLS: Final = (
+DPP_CONTROLS = (
     "quad_perm:[1,0,3,2]",
     "quad_perm:[3,3,0,2]",
     *(f"row_shl:{n}" for n in (1, 7, 15)),
@@ -140,12 +137,12 @@ DPP_CONTROLS: Final = (
 def test_values_of_other_lanes(bound, lanes):
     values = [int(value) & M32 for value in integers(5)]
     # all that any architecture has; the wave shifts are those of gfx90a's predecessors, too
-    table: dict[str, Any] = {}
+    table = {}
     for n, control in enumerate(DPP_CONTROLS):
         rows, banks = ((0xF, 0xF), (0xA, 0xF), (0xF, 0x5), (0x6, 0xB))[n % 4]
         text = f"v_add_u32_dpp D, A, B {control} row_mask:{rows:#x} bank_mask:{banks:#x}"
 
-        def reference(x: Lane, control=control, rows=rows, banks=banks) -> int:
+        def reference(x, control=control, rows=rows, banks=banks):
             source = dpp_source(control, x.number)
             valid = source is not None and lanes >> source & 1
             chosen = rows >> x.number // 16 & 1 and banks >> x.number // 4 % 4 & 1
@@ -162,12 +159,12 @@ def test_signs_clamping_and_output_modifiers_of_fp32():
     f = SINGLE
     one = f.one
 
-    def bounded(value: Any, *, nan: bool = True) -> Any:
+    def bounded(value, *, nan=True):
         if isinstance(value, AnyNan):
             return 0 if nan else value
         return 0 if f.negative(value) or not value else min(value, one)
 
-    def times(value: Any, power: int) -> Any:
+    def times(value, power):
         """Without denormals; zeros lose their sign."""
         if isinstance(value, AnyNan) or f.is_infinite(value):
             return value
@@ -197,7 +194,7 @@ def test_signs_clamping_and_output_modifiers_of_fp32():
     clamps["v_fma_f32 D, A, B, C clamp"] = lambda x: bounded(fused(f, x.a, x.b, x.c), nan=False)
     assert not wrong_rows(clamps, sources=sources, mode=0x2F0)
 
-    def flushed_sum(x: Lane) -> Any:
+    def flushed_sum(x):
         return total(f, f.flushed(x.a), f.flushed(x.b))
 
     modified = {
@@ -217,7 +214,7 @@ def test_signs_clamping_and_output_modifiers_of_fp32():
 def test_halves_of_fp16_operands():
     f = HALF
 
-    def kept(value: Any, x: Lane, *, upper: bool = False) -> Any:
+    def kept(value, x, *, upper=False):
         if isinstance(value, AnyNan):
             return AnyNan(f, x.d >> 16) if not upper else _UpperNan()
         return value << 16 | x.d & M16 if upper else value | x.d & ~M16
@@ -234,7 +231,7 @@ def test_halves_of_fp16_operands():
 
 
 class _UpperNan:
-    def matches(self, bits: int, lane: Lane) -> bool:
+    def matches(self, bits, lane):
         return HALF.is_nan(bits >> 16) and bits & M16 == lane.d & M16
 
 

@@ -1,9 +1,5 @@
 """Packed and mixed operations: two results of a register, products of short vectors."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 import pytest
 
@@ -12,7 +8,6 @@ from plugins.emulator.tests.device.exact import (
     HALF,
     SINGLE,
     AnyNan,
-    Binary,
     Pair,
     converted,
     extreme,
@@ -23,39 +18,32 @@ from plugins.emulator.tests.device.exact import (
     product,
     total,
 )
-from plugins.emulator.tests.device.tables import M16, M32, Lane, clamped, integers, signed, wrong_rows
+from plugins.emulator.tests.device.tables import M16, M32, clamped, integers, signed, wrong_rows
 from plugins.emulator.tests.device.wave import USUAL_MODE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
 
 pytestmark = [pytest.mark.amd]
 
 
-def on_parts(
-    operation: Callable[..., Any], bits: int = 16, low: int = 0, high: int = 7
-) -> Callable[[Lane], Pair]:
+def on_parts(operation, bits=16, low=0, high=7):
     """Return an operation on both halves; ``low`` and ``high``: which sources are upper halves."""
     mask = (1 << bits) - 1
 
-    def part(x: Lane, upper: int) -> Any:
+    def part(x, upper):
         sources = enumerate((x.a, x.b, x.c))
         return operation(*(source >> bits * (upper >> n & 1) & mask for n, source in sources))
 
     return lambda x: Pair(part(x, low), part(x, high), bits)
 
 
-def words(operation: Callable[..., int], *, sign: bool = False) -> Callable[..., int]:
-    def of_bits(a: int, b: int, c: int) -> int:
+def words(operation, *, sign=False):
+    def of_bits(a, b, c):
         values = [signed(value, 16) if sign else value for value in (a, b, c)]
         return operation(*values) & M16
 
     return of_bits
 
 
-def pairs(f: Binary, seed: int) -> NDArray[np.uint64]:
+def pairs(f, seed):
     if f.bits == 16:
         return (floats(f, seed) & np.uint64(M16)) | (floats(f, seed + 50) & np.uint64(M16)) << np.uint64(16)
     return floats(f, seed) | floats(f, seed + 50) << np.uint64(32)
@@ -95,8 +83,8 @@ INTEGERS = {
 }
 
 
-def dot(x: Lane, bits: int, *, sign: bool, total_of: int | None = None) -> int:
-    def elements(value: int) -> list[int]:
+def dot(x, bits, *, sign, total_of=None):
+    def elements(value):
         parts = [value >> first & ((1 << bits) - 1) for first in range(0, 32, bits)]
         return [signed(part, bits) for part in parts] if sign else parts
 
@@ -105,7 +93,7 @@ def dot(x: Lane, bits: int, *, sign: bool, total_of: int | None = None) -> int:
     return start + sum(p * q for p, q in zip(elements(x.a), elements(x.b), strict=True))
 
 
-DOTS: dict[str, Callable[[Lane], int]] = {}
+DOTS = {}
 for _name, _bits, _sign in (
     ("dot2_i32_i16", 16, True),
     ("dot2_u32_u16", 16, False),
@@ -144,7 +132,7 @@ def test_products_of_short_vectors_of_integers():
 def test_packed_fp16(rounding):
     f, r, sign = HALF, rounding, HALF.sign
 
-    def best(largest: bool) -> Callable[..., int]:
+    def best(largest):
         return lambda a, b, c: extreme(f, a, b, largest=largest)
 
     table = {
@@ -172,7 +160,7 @@ def test_packed_fp16_without_denormals_and_clamped():
     sources = tuple(pairs(f, n) for n in range(3))
     assert not wrong_rows(table, sources=sources, mode=0x330)
 
-    def bounded(value: Any) -> int:
+    def bounded(value):
         return 0 if isinstance(value, AnyNan) or f.negative(value) else min(value, f.one)
 
     table = {"v_pk_fma_f16 D, A, B, C clamp": on_parts(lambda a, b, c: bounded(fused(f, a, b, c)))}
@@ -182,7 +170,7 @@ def test_packed_fp16_without_denormals_and_clamped():
 @pytest.mark.parametrize("rounding", range(4))
 def test_pairs_of_fp32(rounding):
     f, r, sign = SINGLE, rounding, SINGLE.sign
-    table: dict[str, Callable[[Lane], Any]] = {
+    table = {
         "v_pk_add_f32 DD, AA, BB": on_parts(lambda a, b, c: total(f, a, b, r), 32),
         "v_pk_mul_f32 DD, AA, BB": on_parts(lambda a, b, c: product(f, a, b, r), 32),
         "v_pk_fma_f32 DD, AA, BB, CC": on_parts(lambda a, b, c: fused(f, a, b, c, r), 32),
@@ -206,8 +194,8 @@ def test_pairs_of_fp32(rounding):
 def test_products_of_pairs_of_floating_point():
     """Products are exact, sums are rounded one after the other."""
 
-    def dot2(f: Binary, a: int, b: int, c: int, *, sum_first: bool) -> Any:
-        def multiplied(shift: int) -> Any:
+    def dot2(f, a, b, c, *, sum_first):
+        def multiplied(shift):
             left, right = (converted(f, value >> shift & M16, SINGLE) for value in (a, b))
             return AnyNan(SINGLE) if AnyNan in map(type, (left, right)) else product(SINGLE, left, right)
 
@@ -220,7 +208,7 @@ def test_products_of_pairs_of_floating_point():
         return result
 
     f16 = (*(pairs(HALF, n) for n in range(2)), floats(SINGLE, 3))
-    table: dict[str, Any] = {
+    table = {
         "v_dot2_f32_f16 D, A, B, C": lambda x: dot2(HALF, x.a, x.b, x.c, sum_first=True),
         "v_dot2c_f32_f16_e32 D, A, B": lambda x: dot2(HALF, x.a, x.b, x.d, sum_first=True),
         "v_dot2_f32_f16 D, A, B, 1.0": lambda x: dot2(HALF, x.a, x.b, SINGLE.one, sum_first=True),
@@ -246,14 +234,14 @@ def test_products_of_pairs_of_floating_point():
 def test_fused_operations_of_mixed_precision(rounding):
     """Each source is fp32, or a half of a register; results of fp16 are rounded to fp32 first."""
 
-    def wide(bits: int) -> int:
+    def wide(bits):
         value = converted(HALF, bits, SINGLE)
         return 0x7FC00000 if isinstance(value, AnyNan) else value
 
-    def to_half(value: Any) -> Any:
+    def to_half(value):
         return AnyNan(HALF) if isinstance(value, AnyNan) else converted(SINGLE, value, HALF, rounding)
 
-    def f(a: int, b: int, c: int) -> Any:
+    def f(a, b, c):
         return fused(SINGLE, a, b, c, rounding)
 
     table = {

@@ -1,7 +1,5 @@
 """A matrix product as kernels compute it: LDS, barriers, MFMA, sums by atomics, workgroups on threads."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

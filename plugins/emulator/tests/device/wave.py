@@ -9,7 +9,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -17,19 +17,17 @@ import pytest
 from plugins.emulator.tests.device.tested_library import emulator_under_test
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
-ARCHITECTURES: Final = ("gfx90a", "gfx942", "gfx950")
-LANES: Final = 64
-ALL_LANES: Final = (1 << LANES) - 1
+ARCHITECTURES = ("gfx90a", "gfx942", "gfx950")
+LANES = 64
+ALL_LANES = (1 << LANES) - 1
 #: fp32 denormals are kept and so are those of fp64 and fp16; what CK Tile's kernels ask for
-USUAL_MODE: Final = 0xF0 | 1 << 8 | 1 << 9
+USUAL_MODE = 0xF0 | 1 << 8 | 1 << 9
 VCC, M0, EXEC = 106, 124, 126
 #: of accumulation registers in ``State.vector``
 ACC = 256
-_ASSEMBLERS: Final = ("llvm-mc-22", "llvm-mc-21", "llvm-mc-20", "llvm-mc-19", "llvm-mc")
+_ASSEMBLERS = ("llvm-mc-22", "llvm-mc-21", "llvm-mc-20", "llvm-mc-19", "llvm-mc")
 
 
 class _CState(ctypes.Structure):
@@ -49,11 +47,11 @@ class _CRange(ctypes.Structure):
     _fields_ = (("begin", ctypes.c_uint64), ("bytes", ctypes.c_uint64))
 
 
-def _no_words() -> NDArray[np.uint32]:
+def _no_words():
     return np.zeros(128, np.uint32)
 
 
-def _no_lanes() -> NDArray[np.uint32]:
+def _no_lanes():
     return np.zeros((512, LANES), np.uint32)
 
 
@@ -71,42 +69,42 @@ class State:
     #: first of four scalar registers that get the buffer of scratch, if there is any
     scratch_buffer: int = 96
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         self.exec = ALL_LANES
 
     @property
-    def exec(self) -> int:
+    def exec(self):
         return self.scalar64(EXEC)
 
     @exec.setter
-    def exec(self, lanes: int) -> None:
+    def exec(self, lanes):
         self.set_scalar64(EXEC, lanes)
 
     @property
-    def vcc(self) -> int:
+    def vcc(self):
         return self.scalar64(VCC)
 
-    def scalar64(self, number: int) -> int:
+    def scalar64(self, number):
         return int(self.scalar[number]) | int(self.scalar[number + 1]) << 32
 
-    def set_scalar64(self, number: int, value: int) -> None:
+    def set_scalar64(self, number, value):
         self.scalar[number] = value & 0xFFFFFFFF
         self.scalar[number + 1] = value >> 32 & 0xFFFFFFFF
 
-    def float32(self, register: int) -> NDArray[np.float32]:
+    def float32(self, register):
         return self.vector[register].view(np.float32)
 
 
 class DeviceFault(Exception):
     """The wave ended with a fault; ``kind`` is its number from 1 on."""
 
-    def __init__(self, kind: int, message: str) -> None:
+    def __init__(self, kind, message):
         super().__init__(message)
         self.kind = kind
 
 
 @cache
-def assembler(arch: str) -> str:
+def assembler(arch):
     """Return an ``llvm-mc`` that knows an architecture; the test is skipped if there is none."""
     names = (os.environ.get("CKPROF_LLVM_MC"), *_ASSEMBLERS)
     for path in filter(None, (shutil.which(name) for name in names if name)):
@@ -119,7 +117,7 @@ def assembler(arch: str) -> str:
 
 
 @cache
-def assembled(arch: str, text: str) -> tuple[int, ...]:
+def assembled(arch, text):
     """Return the words of instructions, one per line."""
     ran = subprocess.run(
         [assembler(arch), "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}", "--show-encoding"],
@@ -137,7 +135,7 @@ def assembled(arch: str, text: str) -> tuple[int, ...]:
     return tuple(np.frombuffer(data, np.uint32).tolist())
 
 
-def disassembled(arch: str, words: Sequence[int]) -> list[tuple[int, str]]:
+def disassembled(arch, words):
     """Return bytes and text of each instruction as the emulated device decodes it."""
     code = np.array(words, np.uint32)
     call = _library().ckprof_emulator_disassemble
@@ -150,7 +148,7 @@ def disassembled(arch: str, words: Sequence[int]) -> list[tuple[int, str]]:
 
 
 @cache
-def _library() -> ctypes.CDLL:
+def _library():
     library = ctypes.CDLL(str(emulator_under_test()))
     library.ckprof_emulator_execute.argtypes = [
         ctypes.c_char_p,
@@ -167,9 +165,7 @@ def _library() -> ctypes.CDLL:
     return library
 
 
-def execute(
-    text: str | Sequence[int], state: State | None = None, *, arch: str = "gfx942", memory: Sequence[Any] = ()
-) -> State:
+def execute(text, state=None, *, arch="gfx942", memory=()):
     """Execute instructions and an ``s_endpgm``, and return the state after them; the given one is changed.
 
     :param text: assembly, or words.
@@ -181,7 +177,7 @@ def execute(
     return state
 
 
-def raw_states(states: Sequence[State]) -> tuple[Any, NDArray[np.uint8]]:
+def raw_states(states):
     """Return the states of a workgroup's waves as the library takes them, and the memory of their LDS."""
     raws = (_CState * len(states))()
     lds = np.ascontiguousarray(states[0].lds)
@@ -195,19 +191,12 @@ def raw_states(states: Sequence[State]) -> tuple[Any, NDArray[np.uint8]]:
     return raws, lds
 
 
-def raw_ranges(arrays: Sequence[Any]) -> Any:
+def raw_ranges(arrays):
     """Return the memory of arrays as the library takes it."""
     return (_CRange * len(arrays))(*(_CRange(array.ctypes.data, array.nbytes) for array in arrays))
 
 
-def execute_group(
-    text: str | Sequence[int],
-    states: Sequence[State],
-    *,
-    arch: str = "gfx942",
-    memory: Sequence[Any] = (),
-    checks: str | None = None,
-) -> list[str]:
+def execute_group(text, states, *, arch="gfx942", memory=(), checks=None):
     """Execute the waves of a workgroup, whose LDS is that of the first state, and change their states.
 
     :param checks: names of checks, separated by commas.

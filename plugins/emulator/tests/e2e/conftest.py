@@ -1,9 +1,5 @@
 """Commands are called as processes, as in the core's tests of whole commands; most are given one kernel."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from tests.e2e.catalogs import write_catalog
@@ -16,6 +12,6 @@ PROBLEM = "convfp16 -n 1 -c 40 -H 5 -W 7 -k 24 -y 3 -x 3 -p 1 -q 1 -F 1"
 
 
 @pytest.fixture
-def catalog(tmp_path: Path) -> Path:
+def catalog(tmp_path):
     """A catalog with one kernel."""
     return write_catalog(tmp_path / "one.json", "forward", [{"pipeline": "compv1"}])

@@ -1,7 +1,5 @@
 """Whole commands on the emulated device, with a kernel from real CK Tile headers."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import sys

@@ -3,8 +3,6 @@
 A load of arguments is taken out of the compiled kernel, so that it reads through an address that is none.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

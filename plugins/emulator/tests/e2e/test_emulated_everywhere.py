@@ -1,7 +1,5 @@
 """The emulated device wherever devices can be named: engines, tune, programs, Python, stores."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -3,8 +3,6 @@
 A barrier or a wait is taken out of the compiled kernel, as if the compiler or its source had left it out.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -25,7 +23,7 @@ KERNEL = "grouped_conv_fwd"
 def outcome(ckprof, tmp_path):
     """Run the kernel of a pipeline with an instruction left out, and return its status and reason."""
 
-    def run(left_out: str = "", checks: str = ALL, **change: object) -> tuple[str, str]:
+    def run(left_out="", checks=ALL, **change):
         catalog = write_catalog(tmp_path / "one.json", "forward", [change or {"pipeline": "compv1"}])
         called = ckprof(
             *("run", "fwd", "--conf", catalog, "--target", "hip", "--arch", ARCH, "--device", "emulated"),

@@ -3,8 +3,6 @@
 Compilers are scripts that do what a compiler does at such a moment; kernels are only written, not compiled.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import shutil
@@ -12,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -39,7 +36,7 @@ def command(tmp_path, monkeypatch):
     monkeypatch.setenv("REAL", real)
     monkeypatch.chdir(tmp_path)
 
-    def with_script(does: str) -> list[str]:
+    def with_script(does):
         # it is usable for anything else
         script = tmp_path / "g++"
         script.write_text(
@@ -57,11 +54,11 @@ def command(tmp_path, monkeypatch):
     return with_script
 
 
-def call(command: list[str]) -> subprocess.CompletedProcess[str]:
+def call(command):
     return subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
 
 
-def emulator_folder(tmp_path: Path) -> Path:
+def emulator_folder(tmp_path):
     (folder,) = (tmp_path / "cache" / "emulator").iterdir()
     return folder
 
@@ -79,7 +76,7 @@ def test_it_is_said_once(command, tmp_path):
     assert "compiling" not in second.stderr
 
 
-def errors(done: subprocess.CompletedProcess[str]) -> list[str]:
+def errors(done):
     """Return what stands below the lines of progress, as one text per message."""
     assert "Traceback" not in done.stderr
     return [line for line in done.stderr.splitlines() if line.startswith("ckprof: ")]

@@ -3,8 +3,6 @@
 Needs the tree of November 2025 in ``$CK_BUILDER_ROOT``.
 """
 
-from __future__ import annotations
-
 import json
 import os
 
@@ -18,7 +16,7 @@ pytestmark = [pytest.mark.compiler, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture
-def root() -> str:
+def root():
     """The tree."""
     found = os.environ.get("CK_BUILDER_ROOT")
     if not found:

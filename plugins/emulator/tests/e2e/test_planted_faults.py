@@ -123,7 +123,7 @@ FAULTS = {
 }
 
 
-def replaced(text: str, fault: Fault) -> str:
+def replaced(text, fault):
     """Return a header with the fault in it."""
     if fault.place is None:
         assert fault.right in text
@@ -139,7 +139,7 @@ def replaced(text: str, fault: Fault) -> str:
 def outcome(ckprof, tmp_path):
     """Run a kernel from headers with a fault, and return its status and reason."""
 
-    def run(fault: Fault) -> tuple[str, str]:
+    def run(fault):
         headers = tmp_path / "ck"
         shutil.copytree(Path(ROOT, "include"), headers, copy_function=os.link)
         header = headers / "ck_tile" / fault.header

@@ -27,7 +27,7 @@ class Figures(NamedTuple):
     throughput: int
 
 
-def matrix_instructions(arch: str) -> dict[str, tuple[int, int, int, int]]:
+def matrix_instructions(arch):
     """Return name -> registers of destination and sources of what multiplies matrices."""
     rows = _ROW.findall((SOURCE_DIR / "isa" / "instructions.def").read_text())
     return {
@@ -37,7 +37,7 @@ def matrix_instructions(arch: str) -> dict[str, tuple[int, int, int, int]]:
     }
 
 
-def analysed(arch: str, names: dict[str, tuple[int, int, int, int]]) -> dict[str, Figures]:
+def analysed(arch, names):
     """Return what the analyser knows; names that it does not read are missing."""
     lines = {name: _assembly(arch, name, widths) for name, widths in names.items()}
     command = [
@@ -56,7 +56,7 @@ def analysed(arch: str, names: dict[str, tuple[int, int, int, int]]) -> dict[str
     return known
 
 
-def _assembly(arch: str, name: str, widths: tuple[int, int, int, int]) -> str:
+def _assembly(arch, name, widths):
     d, a, b, c = widths
     if arch == "gfx90a":
         # that assembler joins the type to the shape and does not count blocks
@@ -65,23 +65,23 @@ def _assembly(arch: str, name: str, widths: tuple[int, int, int, int]) -> str:
     return f"{name} {_registers(0, d)}, {_registers(80, a)}, {_registers(100, b)}, {third}"
 
 
-def _registers(first: int, count: int) -> str:
+def _registers(first, count):
     return f"v[{first}:{first + count - 1}]" if count > 1 else f"v{first}"
 
 
-def available() -> bool:
+def available():
     """Say whether the analyser is installed."""
     return shutil.which(ANALYSER) is not None
 
 
-def main() -> None:
+def main():
     """Print entries, instructions with the same figures together."""
-    groups: dict[Figures, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    groups = defaultdict(lambda: defaultdict(list))
     for arch in ARCHITECTURES:
         for name, figures in analysed(arch, matrix_instructions(arch)).items():
             groups[figures][name].append(arch)
     for figures, names in sorted(groups.items()):
-        by_archs: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        by_archs = defaultdict(list)
         for name, archs in sorted(names.items()):
             by_archs[tuple(sorted(archs))].append(name)
         for found, patterns in sorted(by_archs.items()):

@@ -1,7 +1,5 @@
 """The process that learns times: what happens when it cannot, or comes to its end."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest
@@ -22,7 +20,7 @@ sys.stdin.readline()
 """
 
 
-def _setup(library: object) -> Setup:
+def _setup(library):
     return Setup(library=str(library), arch="gfx942", table="", compute_units=4, most_steps=1000)
 
 

@@ -1,9 +1,6 @@
 """The time of a device from the counts of launches."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from msgspec.structs import replace as replace_time
@@ -16,7 +13,7 @@ UNITS = ("vector", "matrix", "scalar", "branch", "lds", "memory", "message", "co
 STALLS = ("unit", "result", "memory", "local", "barrier", "code")
 
 
-def _launch(cycles: float = 1e5, *, busy: dict[str, float] | None = None, **fields: Any) -> Launch:
+def _launch(cycles=1e5, *, busy=None, **fields):
     time = UnitTime(
         cycles=cycles,
         error_cycles=fields.pop("error", 0.0),
@@ -29,18 +26,18 @@ def _launch(cycles: float = 1e5, *, busy: dict[str, float] | None = None, **fiel
     return Launch(**({"workgroups": 304, "queue": 1, "resident": 2, "time": time} | fields))
 
 
-def _composed(*launches: Launch, traffic_bytes: int = 0, peak_us: float = 0.0) -> Any:
+def _composed(*launches, traffic_bytes=0, peak_us=0.0):
     return compose(launches, MODEL, traffic_bytes=traffic_bytes, peak_us=peak_us, line_bytes=128)
 
 
-def test_cycles_become_microseconds_and_launches_add_up() -> None:
+def test_cycles_become_microseconds_and_launches_add_up():
     unit_us = device_value("unit_scale") * 100
     assert _composed(_launch()).time_us == pytest.approx(device_value("launch_us") + unit_us)
     assert _composed(_launch(), _launch()).time_us == pytest.approx(2 * (device_value("launch_us") + unit_us))
     assert _composed(_launch(error=1000)).extrapolation_us == pytest.approx(device_value("unit_scale"))
 
 
-def test_a_last_workgroup_that_takes_longer_counts_once() -> None:
+def test_a_last_workgroup_that_takes_longer_counts_once():
     launch = _launch()
     assert launch.time is not None
     alone = replace_time(launch.time, cycles=2e4)
@@ -51,7 +48,7 @@ def test_a_last_workgroup_that_takes_longer_counts_once() -> None:
     assert _composed(replace_time(launch, alone=alone, edge=shorter)).parts["compute_units"] == usual
 
 
-def test_the_slowest_of_what_goes_on_at_once_decides() -> None:
+def test_the_slowest_of_what_goes_on_at_once_decides():
     unit_us, launch_us = device_value("unit_scale") * 100, device_value("launch_us")
     memory = MODEL.memory_gb_per_s * 1e3 * device_value("memory_share")
     bound = _composed(_launch(), traffic_bytes=int(1000 * memory))
@@ -65,7 +62,7 @@ def test_the_slowest_of_what_goes_on_at_once_decides() -> None:
     assert missed.parts["last_level_cache"] == pytest.approx(304 * 1e5 * 128 / 2e6)
 
 
-def test_memory_that_is_set_is_a_launch_of_its_own() -> None:
+def test_memory_that_is_set_is_a_launch_of_its_own():
     zeroed = _composed(Launch(set_bytes=7 * 10**8), _launch())
     assert zeroed.parts["set"] == pytest.approx(7e8 / (1e6 * device_value("memory_share")))
     assert zeroed.parts["launch"] == 2 * device_value("launch_us")
@@ -81,16 +78,16 @@ def test_memory_that_is_set_is_a_launch_of_its_own() -> None:
         ({"vector": 1e5}, {"unit": 1e5}, "vector instructions"),
     ],
 )
-def test_the_limit_is_named(busy: dict[str, float], stalled: dict[str, float], limit: str) -> None:
+def test_the_limit_is_named(busy, stalled, limit):
     assert _composed(_launch(busy=busy, stalled=stalled)).limit == limit
 
 
-def test_idle_compute_units_are_named() -> None:
+def test_idle_compute_units_are_named():
     few = _composed(_launch(busy={"lds": 0.9e5}, workgroups=76, queue=1))
     assert few.limit == "LDS; 25% of the compute units' time is used"
 
 
-def test_the_roof_is_the_larger_bound() -> None:
+def test_the_roof_is_the_larger_bound():
     time = _composed(_launch(), traffic_bytes=10**7, peak_us=20)
     assert time.roof_share == pytest.approx(20 / time.time_us)
     time = _composed(_launch(), traffic_bytes=3 * 10**7, peak_us=20)

@@ -1,12 +1,9 @@
 """Launches whose time is predicted: which workgroups, how many at once, loops that are left out."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,9 +11,6 @@ from ckprof_plugins.emulator.kernel_profile import UNITS, WAITS
 from ckprof_plugins.emulator.tables import unit_table
 from ckprof_plugins.targets.hip.code_object import read_kernels
 from plugins.emulator.tests.device.hip import Hip, code_object
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 pytestmark = pytest.mark.amd
 
@@ -42,9 +36,7 @@ KERNEL k(u32* out, u32 n) {
 class TimedHip(Hip):
     """A device that predicts times."""
 
-    def __init__(
-        self, arch: str = "gfx942", *, units: int = 4, most: int = 1 << 40, profile: bool = False
-    ) -> None:
+    def __init__(self, arch="gfx942", *, units=4, most=1 << 40, profile=False):
         super().__init__()
         message = ctypes.create_string_buffer(1000)
         failed = self.library.ckprof_emulator_timing_begin(
@@ -58,7 +50,7 @@ class TimedHip(Hip):
         assert not failed, message.value
         self.library.ckprof_emulator_timing_take.restype = ctypes.c_size_t
 
-    def taken(self) -> list[dict[str, Any]]:
+    def taken(self):
         """Return what the device has done since the last call."""
         size = self.library.ckprof_emulator_timing_take(None, ctypes.c_size_t(0))
         text = ctypes.create_string_buffer(size)
@@ -66,7 +58,7 @@ class TimedHip(Hip):
         return [json.loads(line) for line in text.value.splitlines()]
 
 
-def _summed(groups: int, count: int, **device: Any) -> Mapping[str, Any]:
+def _summed(groups, count, **device):
     hip = TimedHip(**device)
     kernel = hip.kernel(hip.load(SUM), "k")
     out, data = hip.malloc(256 * groups), hip.malloc(256 * groups * count)
@@ -75,7 +67,7 @@ def _summed(groups: int, count: int, **device: Any) -> Mapping[str, Any]:
     return launch
 
 
-def test_workgroups_are_shared_among_compute_units() -> None:
+def test_workgroups_are_shared_among_compute_units():
     launch = _summed(100, 5)
     assert (launch["workgroups"], launch["queue"]) == (100, 25)
     assert launch["grid"] == [100, 1, 1]
@@ -84,7 +76,7 @@ def test_workgroups_are_shared_among_compute_units() -> None:
     assert _summed(100, 5, units=100)["queue"] == 1
 
 
-def test_rounds_beyond_the_second_are_extrapolated() -> None:
+def test_rounds_beyond_the_second_are_extrapolated():
     rounds = [_summed(4 * 32 * number, 5)["time"]["cycles"] for number in (2, 3, 4)]
     assert rounds[2] - rounds[1] == pytest.approx(rounds[1] - rounds[0], rel=0.3)
     steps = [_summed(4 * 32 * number, 5)["time"]["steps"] for number in (2, 4)]
@@ -92,7 +84,7 @@ def test_rounds_beyond_the_second_are_extrapolated() -> None:
 
 
 @pytest.mark.parametrize("groups", [4, 40])
-def test_loops_are_shortened_and_their_time_is_extrapolated(groups: int) -> None:
+def test_loops_are_shortened_and_their_time_is_extrapolated(groups):
     whole = _summed(groups, 3000)
     few = _summed(groups, 3000, most=20_000)
     assert whole["time"]["error_cycles"] == 0
@@ -103,7 +95,7 @@ def test_loops_are_shortened_and_their_time_is_extrapolated(groups: int) -> None
         assert few["time"]["busy"][unit] == pytest.approx(whole["time"]["busy"][unit], rel=0.01)
 
 
-def test_occupancy_is_what_inspect_computes(tmp_path: Path) -> None:
+def test_occupancy_is_what_inspect_computes(tmp_path):
     for source in (SUM, LDS):
         code = code_object(source)
         path = tmp_path / "code.o"
@@ -121,7 +113,7 @@ def test_occupancy_is_what_inspect_computes(tmp_path: Path) -> None:
         assert launch["limited_by"] == occupancy.limited_by
 
 
-def test_memory_that_is_set_is_counted_and_not_touched() -> None:
+def test_memory_that_is_set_is_counted_and_not_touched():
     hip = TimedHip()
     size = 8 << 30
     before = _resident_bytes()
@@ -132,11 +124,11 @@ def test_memory_that_is_set_is_counted_and_not_touched() -> None:
     assert _resident_bytes() - before < 1 << 28
 
 
-def _resident_bytes() -> int:
+def _resident_bytes():
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
-def test_a_profile_has_the_time_of_every_instruction() -> None:
+def test_a_profile_has_the_time_of_every_instruction():
     launch = _summed(4, 200, profile=True)
     executed, time = launch["executed"], launch["time"]
     # whatever is named has a name for people
@@ -158,7 +150,7 @@ def test_a_profile_has_the_time_of_every_instruction() -> None:
     assert "executed" not in _summed(4, 200)
 
 
-def test_the_loop_and_a_timeline_of_one_iteration() -> None:
+def test_the_loop_and_a_timeline_of_one_iteration():
     launch = _summed(4 * 2, 200, profile=True)
     loop = [entry for entry in launch["executed"] if entry["in_loop"]]
     assert {entry["executions"] for entry in loop} == {200}
@@ -185,14 +177,14 @@ def test_the_loop_and_a_timeline_of_one_iteration() -> None:
     assert {span[0] for span in spans if span[2] == 1} == {"work"}
 
 
-def test_loops_that_are_shortened_keep_their_counts() -> None:
+def test_loops_that_are_shortened_keep_their_counts():
     launch = _summed(4, 3000, most=20_000, profile=True)
     loop = [entry for entry in launch["executed"] if entry["in_loop"]]
     assert all(entry["executions"] == 3000 > 2 * entry["simulated"] for entry in loop)
     assert launch["timeline"]["cycles"] > 100
 
 
-def test_a_wrong_table_is_refused() -> None:
+def test_a_wrong_table_is_refused():
     hip = Hip()
     message = ctypes.create_string_buffer(200)
     for table, text in ((b"lds_banks many", b"no number"), (b"colour 3", b"no such property")):

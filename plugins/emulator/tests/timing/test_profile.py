@@ -1,7 +1,5 @@
 """What the emulated device says of instructions and waves, as a profile."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 
@@ -34,16 +32,16 @@ TIMELINE = {
 }
 
 
-def _launch(**more: object) -> Launch:
+def _launch(**more):
     values = {"kernel": "_Zk", "grid": [3, 1, 1], "block": [64, 1, 1], "iterations": 7, "limited_by": "lds"}
     return msgspec.json.decode(msgspec.json.encode({**values, **more}), type=Launch)
 
 
-def test_without_being_asked_for_there_is_none() -> None:
+def test_without_being_asked_for_there_is_none():
     assert profile_of(_launch()) is None
 
 
-def test_instructions_have_means_of_one_execution() -> None:
+def test_instructions_have_means_of_one_execution():
     profile = profile_of(_launch(executed=EXECUTED, timeline=TIMELINE))
     assert profile is not None
     read, end = profile.instructions
@@ -57,7 +55,7 @@ def test_instructions_have_means_of_one_execution() -> None:
     assert profile.hottest(5) == (read, end)
 
 
-def test_spans_of_other_simds_have_no_wave() -> None:
+def test_spans_of_other_simds_have_no_wave():
     profile = profile_of(_launch(executed=EXECUTED, timeline=TIMELINE))
     assert profile is not None
     wait, work = profile.timeline.spans

@@ -1,7 +1,5 @@
 """The table of devices: every number has a source, and llvm-mca agrees on matrix instructions."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.errors import UsageError
@@ -10,7 +8,7 @@ from ckprof_plugins.emulator.tables import PASS_CYCLES, find_model, models, tabl
 from plugins.emulator.tests.timing.machine_code_analyser import analysed, available, matrix_instructions
 
 
-def _rules(arch: str) -> dict[str, tuple[str, int, int, int]]:
+def _rules(arch):
     rules = {}
     for line in unit_table(arch).splitlines():
         name, *rest = line.split()
@@ -21,7 +19,7 @@ def _rules(arch: str) -> dict[str, tuple[str, int, int, int]]:
     return rules
 
 
-def test_every_number_has_a_source() -> None:
+def test_every_number_has_a_source():
     content = table()
     records = [
         *content["properties"].values(),
@@ -33,7 +31,7 @@ def test_every_number_has_a_source() -> None:
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
-def test_every_architecture_has_every_property(arch: str) -> None:
+def test_every_architecture_has_every_property(arch):
     lines = [line.split() for line in unit_table(arch).splitlines()]
     numbers = {line[0]: float(line[1]) for line in lines if line[0] != "instruction"}
     assert set(table()["properties"]) < set(numbers)
@@ -42,14 +40,14 @@ def test_every_architecture_has_every_property(arch: str) -> None:
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
-def test_every_matrix_instruction_is_in_the_table(arch: str) -> None:
+def test_every_matrix_instruction_is_in_the_table(arch):
     assert set(matrix_instructions(arch)) <= set(_rules(arch))
 
 
 @pytest.mark.amd
 @pytest.mark.skipif(not available(), reason="llvm-mca 22 is not installed")
 @pytest.mark.parametrize("arch", ARCHITECTURES)
-def test_the_analyser_agrees_on_matrix_instructions(arch: str) -> None:
+def test_the_analyser_agrees_on_matrix_instructions(arch):
     names = matrix_instructions(arch)
     rules, figures = _rules(arch), analysed(arch, names)
     assert set(figures) == set(names)
@@ -58,7 +56,7 @@ def test_the_analyser_agrees_on_matrix_instructions(arch: str) -> None:
         assert rules[name] == ("matrix", busy, PASS_CYCLES * latency, busy), name
 
 
-def test_products_are_found_by_their_names() -> None:
+def test_products_are_found_by_their_names():
     assert find_model("gfx942").name == "MI300X"
     assert find_model("gfx942", "mi308x").compute_units == 80
     assert find_model("gfx950").name == "MI355X"

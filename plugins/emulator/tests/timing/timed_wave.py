@@ -1,10 +1,7 @@
 """Workgroups of given instructions on the simulated compute unit, for tests."""
 
-from __future__ import annotations
-
 import ctypes
 import json
-from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -12,22 +9,10 @@ from ckprof_plugins.emulator.tables import unit_table
 from plugins.emulator.tests.device.tested_library import emulator_under_test
 from plugins.emulator.tests.device.wave import DeviceFault, State, assembled, raw_ranges, raw_states
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-_END: Final = 0xBF810000
+_END = 0xBF810000
 
 
-def timed(
-    text: str,
-    states: Sequence[State] | None = None,
-    *,
-    arch: str = "gfx942",
-    memory: Sequence[Any] = (),
-    count: int = 1,
-    slots: int = 1,
-    changes: Mapping[str, float] | None = None,
-) -> dict[str, Any]:
+def timed(text, states=None, *, arch="gfx942", memory=(), count=1, slots=1, changes=None):
     """Return what waves that execute instructions and an ``s_endpgm`` take.
 
     :param states: what the waves of a workgroup begin with; one wave by default.

@@ -5,11 +5,8 @@ Python, 1 us
 in C++, and 1 s for a fit.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
-from pathlib import Path
 
 from ckprof.kernels.c_interface import ABI_INCLUDE_DIR
 from ckprof_plugins.directions._convolution.problem import ConvProblem
@@ -28,12 +25,12 @@ TABLES = tuple(
 )
 
 
-def test_fit(benchmark) -> None:
+def test_fit(benchmark):
     both = merged(TABLES)
     benchmark(lambda: fitted(both))
 
 
-def test_choice_in_python(benchmark) -> None:
+def test_choice_in_python(benchmark):
     table = TABLES[1]
     selector = Selector(fitted(merged(TABLES)), table.kernels, forward_sizes)
     problem = table.problems[40]
@@ -41,7 +38,7 @@ def test_choice_in_python(benchmark) -> None:
     benchmark(selector.best, problem)
 
 
-def test_choices_in_cpp(benchmark, tmp_path: Path) -> None:
+def test_choices_in_cpp(benchmark, tmp_path):
     table = TABLES[1]
     selector = Selector(fitted(merged(TABLES)), table.kernels, forward_sizes)
     (tmp_path / "time_model.hpp").write_text(
@@ -54,7 +51,7 @@ def test_choices_in_cpp(benchmark, tmp_path: Path) -> None:
     subprocess.run([compiler, "-std=c++17", "-O2", *includes, str(SOURCE), "-o", str(program)], check=True)
     given = "\n".join(map(line, table.problems * 100))
 
-    def nanoseconds() -> float:
+    def nanoseconds():
         done = subprocess.run([program, "time"], input=given, text=True, capture_output=True, check=True)
         return float(done.stdout.split()[0])
 

@@ -25,7 +25,6 @@ from ckprof_plugins.tuning.search.loop import TuneLoop
 from ckprof_plugins.tuning.search.model_search import ModelSearch
 from ckprof_plugins.tuning.search.observations import Observations, SearchKernel, SearchSpace
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
-from ckprof_plugins.tuning.time_model.measurements import Measurements
 from ckprof_plugins.tuning.training import fit_model
 from ckprof_plugins.tuning.tuning import ReplayBench, replay_space
 from plugins.tuning.tests.search.conftest import MEASURED, all_strategies, best_us, counted, exhaustive_s
@@ -49,7 +48,7 @@ class Recorded:
     to_build: ReplayOptions
 
 
-def seconds(visit_s: float) -> dict[str, ReplayOptions]:
+def seconds(visit_s):
     """Return what the H200 took: attempts of the recorded sweeps, and builds of a search by 14 compilers."""
     return {
         "built": counted(build_s=0.0, visit_s=visit_s),
@@ -90,14 +89,12 @@ SWEEPS = {
 }
 
 
-def table_of(sweep: Recorded, name: str) -> Measurements:
+def table_of(sweep, name):
     kind = KernelKind(direction=sweep.direction, dtype="bf16", target=sweep.target)
     return read_tables(REGISTRY, (MEASURED / f"{name}.csv",), kind).without_glitches()
 
 
-def searched(
-    sweep: Recorded, name: str, seed: int, *, trained: bool, costs: ReplayOptions
-) -> dict[str, float]:
+def searched(sweep, name, seed, *, trained, costs):
     """Return shares of the exhaustive time until goals are met; infinity where one is not."""
     table = table_of(sweep, sweep.searched)
     space = replay_space(table)
@@ -114,7 +111,7 @@ def searched(
     )
     observations = bench.observations()
 
-    def found_all() -> bool:
+    def found_all():
         efficiency = best_us(bench) / np.exp(observations.best_log_us)
         return bool(efficiency.mean() >= 0.99 and (efficiency >= 0.99).mean() >= 0.95)
 
@@ -131,10 +128,10 @@ def searched(
     return found
 
 
-_MODELS: dict[str, object] = {}
+_MODELS = {}
 
 
-def trained_on(sweep: Recorded):
+def trained_on(sweep):
     if sweep.known not in _MODELS:
         _MODELS[sweep.known] = fit_model(
             table_of(sweep, sweep.known),
@@ -148,12 +145,12 @@ def trained_on(sweep: Recorded):
 
 @pytest.mark.parametrize("built", [True, False], ids=["built", "to be built"])
 @pytest.mark.parametrize("sweep", SWEEPS)
-def test_time_to_the_best(benchmark, sweep: str, built: bool) -> None:
+def test_time_to_the_best(benchmark, sweep, built):
     """Compare with chance over three seeds; figures of the model with and without training."""
     recorded = SWEEPS[sweep]
     costs = recorded.built if built else recorded.to_build
 
-    def figures() -> dict[str, dict[str, list[float]]]:
+    def figures():
         found = {}
         for label, name, trained, seeds in (
             ("random", "random", False, 3),
@@ -172,7 +169,7 @@ def test_time_to_the_best(benchmark, sweep: str, built: bool) -> None:
 
 @pytest.mark.parametrize("sweep", ["gfx950 forward", "H200 backward weight"])
 @pytest.mark.parametrize("built", [True, False], ids=["built", "to be built"])
-def test_time_of_optuna_to_the_best(benchmark, sweep: str, built: bool) -> None:
+def test_time_of_optuna_to_the_best(benchmark, sweep, built):
     pytest.importorskip("optuna", reason="the extra 'tune' is not installed")
     recorded = SWEEPS[sweep]
     costs = recorded.built if built else recorded.to_build
@@ -180,7 +177,7 @@ def test_time_of_optuna_to_the_best(benchmark, sweep: str, built: bool) -> None:
     benchmark.extra_info.update(found)
 
 
-def big_space() -> SearchSpace:
+def big_space():
     chance = random.Random(0)
     kernels = tuple(
         SearchKernel(
@@ -203,7 +200,7 @@ def big_space() -> SearchSpace:
 
 
 @pytest.mark.parametrize("measured", [0, 400])
-def test_planning_3000_kernels_on_100_problems(benchmark, measured: int) -> None:
+def test_planning_3000_kernels_on_100_problems(benchmark, measured):
     space = big_space()
     request = SearchRequest(space=space, gemm_sizes=forward_sizes, element_bytes=2, compute_units=256)
     observations = Observations(space)

@@ -1,7 +1,5 @@
 """``ckprof predict`` with kernels from real CK Tile headers."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

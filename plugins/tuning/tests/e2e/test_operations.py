@@ -1,20 +1,16 @@
 """Searches among kernels with element-wise operations, and among kernels of matrix products."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 
-from tests.called import Ckprof
 from tests.e2e.test_epilogue_cost import ASKED, FUSED
 from tests.e2e.test_gemm_tool import LINE, NAME, QUICK, SIZES, fine
 
 pytestmark = [pytest.mark.compiler, pytest.mark.slow]
 
 
-def test_a_search_finds_kernels_with_operations_and_emits_them(ckprof: Ckprof, tmp_path: Path) -> None:
+def test_a_search_finds_kernels_with_operations_and_emits_them(ckprof, tmp_path):
     search = (
         *("tune", "fwd", "--conf", FUSED, "--instance", "0,8,13", "--problem", ASKED, "--format", "json"),
         *("--store", "r.db", "--round-time", "0.02", "--min-rounds", "1", "--max-rounds", "2"),
@@ -33,7 +29,7 @@ def test_a_search_finds_kernels_with_operations_and_emits_them(ckprof: Ckprof, t
         assert all("AddClamp" in kernel for kernel in listed.out.split())
 
 
-def test_measured_times_of_products_lead_to_a_choice(ckprof: Ckprof, tmp_path: Path) -> None:
+def test_measured_times_of_products_lead_to_a_choice(ckprof, tmp_path):
     """After a sweep a model is trained, kernels are selected and tuned."""
     listed = tmp_path / "rcr_fp32.conf"
     listed.write_text(LINE + "\n")

@@ -1,7 +1,5 @@
 """Sweep, train, validate, select: the whole loop on the CPU, in miniature."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,14 +1,11 @@
 """Searches with real kernels on the CPU: in miniature, interrupted, to a list that other commands read."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +14,6 @@ from ckprof.errors import CkprofError, ExitCode
 from ckprof.store.store import Store
 from ckprof_plugins import tuning
 from ckprof_plugins.tuning.device_bench import DeviceBench
-from tests.called import Ckprof
 from tests.e2e.test_baseline import plugin
 from tests.interrupts import heed_interrupts
 
@@ -35,12 +31,12 @@ conv -n 1 -c 32 -H 8 -W 8 -k 32 -y 1 -x 1 -F 1
 
 
 @pytest.fixture
-def arguments(short_list: Path, tmp_path: Path) -> list[str]:
+def arguments(short_list, tmp_path):
     (tmp_path / "problems.txt").write_text(PROBLEMS)
     return ["tune", "fwd", "--conf", str(short_list), "--problems", "problems.txt", "--store", "r.db", *QUICK]
 
 
-def test_a_search_finds_stores_emits_and_goes_on(ckprof: Ckprof, arguments, tmp_path: Path) -> None:
+def test_a_search_finds_stores_emits_and_goes_on(ckprof, arguments, tmp_path):
     first = ckprof(*arguments, "--emit", "library.conf", "--format", "json")
     assert first.code == ExitCode.OK, first.err
     found = json.loads(first.out)
@@ -71,7 +67,7 @@ def test_a_search_finds_stores_emits_and_goes_on(ckprof: Ckprof, arguments, tmp_
     assert "2 of 2 problems" in replayed.err
 
 
-def stored(path: Path) -> int:
+def stored(path):
     """Return how many outcomes a store has that a search may just be making."""
     if not path.is_file():
         return 0
@@ -83,7 +79,7 @@ def stored(path: Path) -> int:
 
 
 @pytest.mark.slow
-def test_a_search_is_stopped_by_ctrl_c_and_goes_on(ckprof: Ckprof, arguments, tmp_path: Path) -> None:
+def test_a_search_is_stopped_by_ctrl_c_and_goes_on(ckprof, arguments, tmp_path):
     child = subprocess.Popen(
         [sys.executable, "-m", "ckprof", *arguments, *UNHURRIED],
         cwd=tmp_path,
@@ -110,7 +106,7 @@ def test_a_search_is_stopped_by_ctrl_c_and_goes_on(ckprof: Ckprof, arguments, tm
         assert len(store) > before
 
 
-def test_the_library_tunes(short_list: Path, tmp_path: Path) -> None:
+def test_the_library_tunes(short_list, tmp_path):
     options = tuning.TuneOptions(
         store=tmp_path / "results.db",
         rounds=library.RoundOptions(min_rounds=1, max_rounds=1),
@@ -125,7 +121,7 @@ def test_the_library_tunes(short_list: Path, tmp_path: Path) -> None:
     assert len(result.chosen) == 1
 
 
-def test_a_search_that_builds_beside_measuring(short_list: Path, tmp_path: Path, monkeypatch) -> None:
+def test_a_search_that_builds_beside_measuring(short_list, tmp_path, monkeypatch):
     """As on a device, with the kernels of the CPU: everything is measured, stored and built once."""
     monkeypatch.setattr(DeviceBench, "overlaps", True)
     options = tuning.TuneOptions(
@@ -145,7 +141,7 @@ def test_a_search_that_builds_beside_measuring(short_list: Path, tmp_path: Path,
     assert len(kernels) == sum(one.measured for one in result.best)
 
 
-def test_what_was_found_is_compared_with_a_baseline(ckprof: Ckprof, arguments, tmp_path: Path) -> None:
+def test_what_was_found_is_compared_with_a_baseline(ckprof, arguments, tmp_path):
     vendor = ("--plugin", plugin(tmp_path), "--baseline", "numpy")
     called = ckprof(*arguments, *vendor, "--format", "json")
     assert called.code == ExitCode.OK, called.err
@@ -184,9 +180,7 @@ SEVERAL = "".join(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("which", ["all", "the first"])
-def test_a_slow_baseline_stays_within_the_budget_but_for_one_problem(
-    ckprof: Ckprof, arguments, tmp_path: Path, which: str
-) -> None:
+def test_a_slow_baseline_stays_within_the_budget_but_for_one_problem(ckprof, arguments, tmp_path, which):
     (tmp_path / "problems.txt").write_text(SEVERAL)
     assert ckprof(*arguments).code == ExitCode.OK
     condition = "True" if which == "all" else 'work.problem["input"][0] == 14'
@@ -202,7 +196,7 @@ def test_a_slow_baseline_stays_within_the_budget_but_for_one_problem(
     called = ckprof(*arguments, "--plugin", path, "--baseline", "numpy", "--budget", f"{BUDGET_S}s")
     assert called.code == ExitCode.OK, called.err
     assert "error" not in called.out, called.out
-    first: dict[str, float] = {}
+    first = {}
     calls = tmp_path / "calls.txt"  # none where a busy machine spends the budget on building
     for line in calls.read_text().splitlines() if calls.exists() else ():
         when, _, problem = line.partition(" ")

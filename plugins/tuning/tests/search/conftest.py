@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from ckprof.model.outcome import RoundTime
-from ckprof.model.ranking import KernelTime, kernel_time
+from ckprof.model.ranking import kernel_time
 from ckprof.model.types import DataType
-from ckprof.plugin.additions import RegistryEntries
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 from ckprof_plugins.directions._convolution.problem import ConvProblem
@@ -20,9 +19,7 @@ from ckprof_plugins.tuning.options import ReplayOptions, SearchOptions
 from ckprof_plugins.tuning.search.guarantee import GuaranteedSearch
 from ckprof_plugins.tuning.search.loop import TuneLoop
 from ckprof_plugins.tuning.search.strategy import SearchRequest, StrategySearch
-from ckprof_plugins.tuning.strategies import STRATEGIES, SearchStrategy
-from ckprof_plugins.tuning.time_model.measurements import Measurements
-from ckprof_plugins.tuning.time_model.model import TimeModel
+from ckprof_plugins.tuning.strategies import STRATEGIES
 from ckprof_plugins.tuning.tuning import ReplayBench, replay_space
 from plugins.tuning.tests.sizes import forward_sizes
 from plugins.tuning.tests.time_model.conftest import fitted
@@ -31,49 +28,49 @@ from tests.places import TESTS
 MEASURED = TESTS / "data" / "measured"
 
 
-def time_of(time_us: float) -> KernelTime | None:
+def time_of(time_us):
     """Return the time of a kernel that was measured once."""
     return kernel_time([RoundTime(time_ms=time_us / 1000, spread_ms=0.0)])
 
 
-def counted(**seconds) -> ReplayOptions:
+def counted(**seconds):
     """Return what is counted for builds and measurements."""
     return ReplayOptions(files=(), direction="fwd", dtype=DataType.BF16, **seconds)
 
 
-def table_of(name: str) -> Measurements:
+def table_of(name):
     return read_csv(MEASURED / f"{name}.csv", traits_of_name, (ConvProblem,)).without_glitches()
 
 
 @pytest.fixture(scope="session")
-def few() -> Measurements:
+def few():
     """24 problems x 30 kernels."""
     return table_of("gfx950_fwd_bf16_30kernels_even").subset(tuple(range(0, 72, 3)))
 
 
 @pytest.fixture(scope="session")
-def trained() -> TimeModel:
+def trained():
     """A model of times of other problems."""
     return fitted(table_of("gfx950_fwd_bf16_20kernels"))
 
 
-def all_strategies() -> RegistryEntries[SearchStrategy]:
+def all_strategies():
     manager = PluginManager()
     manager.load_all()
     return Registry(manager).entries(STRATEGIES)
 
 
 @pytest.fixture(scope="session")
-def strategies() -> RegistryEntries[SearchStrategy]:
+def strategies():
     return all_strategies()
 
 
-def best_us(bench: ReplayBench) -> np.ndarray:
+def best_us(bench):
     """Return the least time of each problem."""
     return np.where(bench.possible, bench._times, np.inf).min(axis=1)
 
 
-def exhaustive_s(bench: ReplayBench) -> float:
+def exhaustive_s(bench):
     """Return the seconds of building everything in one build, and measuring it once afterwards."""
     costs = bench._costs
     return costs.build_s(len(bench._space.kernels)) + costs.visit_s * int(bench.possible.sum())
@@ -87,18 +84,16 @@ class Replayed:
     request: SearchRequest
 
     @property
-    def efficiency(self) -> np.ndarray:
+    def efficiency(self):
         return best_us(self.bench) / np.exp(self.loop.observations.best_log_us)
 
 
-def request_for(table: Measurements, **changes) -> SearchRequest:
+def request_for(table, **changes):
     values = {"gemm_sizes": forward_sizes, "element_bytes": 2, "compute_units": 256}
     return SearchRequest(space=replay_space(table), **{**values, **changes})
 
 
-def replay(
-    strategies, table, name="model", *, costs=None, limits=None, kept: int | None = None, **changes
-) -> Replayed:
+def replay(strategies, table, name="model", *, costs=None, limits=None, kept=None, **changes):
     """Search a table; with ``kept`` kernels in the library, as a whole command does."""
     request = request_for(table, **changes)
     bench = ReplayBench(table, request.space, costs or counted())

@@ -1,7 +1,5 @@
 """What a search has measured when it ends, and whether what it says of that is true."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -14,31 +12,30 @@ from ckprof_plugins.tuning.search.loop import TuneLoop, TuneStop
 from ckprof_plugins.tuning.search.observations import Pair
 from ckprof_plugins.tuning.search.result import tune_result
 from ckprof_plugins.tuning.search.surrogate import Surrogate
-from ckprof_plugins.tuning.time_model.measurements import Measurements
 from ckprof_plugins.tuning.tuning import ReplayBench
-from plugins.tuning.tests.search.conftest import Replayed, counted, replay, request_for, table_of
+from plugins.tuning.tests.search.conftest import counted, replay, request_for, table_of
 from plugins.tuning.tests.time_model.conftest import fitted
 
 TIE = 0.02
 
 
 @pytest.fixture(scope="module")
-def dozen(few) -> Measurements:
+def dozen(few):
     """12 problems x 30 kernels."""
     return few.subset(tuple(range(0, 24, 2)))
 
 
-def noisy(table: Measurements, seed: int) -> Measurements:
+def noisy(table, seed):
     chance = np.random.default_rng(seed)
     return replace(table, times={key: us * np.exp(chance.normal(0, 0.03)) for key, us in table.times.items()})
 
 
-def three_times_as_slow(table: Measurements, seed: int) -> Measurements:
+def three_times_as_slow(table, seed):
     del seed
     return replace(table, times={key: 3 * us for key, us in table.times.items()})
 
 
-def scrambled(table: Measurements, seed: int) -> Measurements:
+def scrambled(table, seed):
     """Give each kernel the times of another one, so that no prediction of it is worth anything."""
     names = sorted(table.kernels)
     other = dict(zip(names, np.random.default_rng(seed).permutation(names).tolist(), strict=True))
@@ -51,7 +48,7 @@ def scrambled(table: Measurements, seed: int) -> Measurements:
     )
 
 
-def reversed_order(table: Measurements, seed: int) -> Measurements:
+def reversed_order(table, seed):
     """Make the fastest kernel of each problem the slowest."""
     del seed
     times = {}
@@ -66,7 +63,7 @@ def reversed_order(table: Measurements, seed: int) -> Measurements:
 LONGER = [pytest.param(change, marks=pytest.mark.thorough) for change in (noisy, scrambled)]
 
 
-def shares(found: Replayed) -> tuple[float, float]:
+def shares(found):
     """Return on which share of the problems something is better by more than the tie: as said, and truly."""
     posterior = found.request.forecaster.posterior(found.loop.observations, thoroughly=True)
     said = np.mean(posterior.better)
@@ -74,14 +71,12 @@ def shares(found: Replayed) -> tuple[float, float]:
 
 
 @pytest.fixture(scope="module")
-def untrained(strategies, dozen) -> Replayed:
+def untrained(strategies, dozen):
     return replay(strategies, dozen, tie=TIE, seed=1, kept=4)
 
 
 @pytest.mark.parametrize("change", [None, three_times_as_slow, reversed_order, *LONGER])
-def test_settled_is_within_the_tie_on_95_percent_of_the_problems(
-    strategies, dozen, untrained, change
-) -> None:
+def test_settled_is_within_the_tie_on_95_percent_of_the_problems(strategies, dozen, untrained, change):
     """The promise, where the model knows nothing, or what it says is wrong."""
     found = replay(strategies, change(dozen, 1), tie=TIE, seed=1, kept=4) if change else untrained
     assert found.stop is TuneStop.SETTLED
@@ -92,9 +87,7 @@ def test_settled_is_within_the_tie_on_95_percent_of_the_problems(
 
 
 @pytest.mark.parametrize("change", [None, *LONGER])
-def test_a_trained_model_is_believed_as_far_as_it_is_right(
-    strategies, dozen, untrained, trained, change
-) -> None:
+def test_a_trained_model_is_believed_as_far_as_it_is_right(strategies, dozen, untrained, trained, change):
     """One that is right saves measurements; others need not, but something is left out."""
     table = change(dozen, 1) if change else dozen
     found = replay(strategies, table, tie=TIE, seed=1, model=trained, kept=4)
@@ -106,7 +99,7 @@ def test_a_trained_model_is_believed_as_far_as_it_is_right(
 
 
 @pytest.mark.slow
-def test_a_trained_model_that_is_wrong_does_not_break_the_promise(strategies, dozen, trained) -> None:
+def test_a_trained_model_that_is_wrong_does_not_break_the_promise(strategies, dozen, trained):
     """Of 96 problems 5 % may miss it in the mean; more than 9 of them do by chance once in 50 times."""
     missed = 0
     for seed in range(1, 9):
@@ -116,9 +109,7 @@ def test_a_trained_model_that_is_wrong_does_not_break_the_promise(strategies, do
     assert missed <= 9
 
 
-def test_a_kernel_that_was_built_for_one_problem_is_measured_where_it_may_be_the_best(
-    strategies, dozen
-) -> None:
+def test_a_kernel_that_was_built_for_one_problem_is_measured_where_it_may_be_the_best(strategies, dozen):
     """The strategy gives up after one kernel for each problem, each the best of that one."""
     request = request_for(dozen, tie=TIE)
     bench = ReplayBench(dozen, request.space, counted())
@@ -147,7 +138,7 @@ def test_a_kernel_that_was_built_for_one_problem_is_measured_where_it_may_be_the
     assert observations.measured.sum() < (np.isfinite(times) & tried[None]).sum()
 
 
-def test_the_best_is_never_worse_than_the_library_that_is_kept(strategies, dozen) -> None:
+def test_the_best_is_never_worse_than_the_library_that_is_kept(strategies, dozen):
     for kept in (1, 3):
         found = replay(strategies, dozen, tie=0.05, kept=kept)
         result = tune_result(found.loop, found.request.forecaster, found.stop)
@@ -159,7 +150,7 @@ def test_the_best_is_never_worse_than_the_library_that_is_kept(strategies, dozen
         assert {one.kept for one in result.best} <= names
 
 
-def test_a_strategy_that_gives_up_is_not_called_settled(strategies, dozen) -> None:
+def test_a_strategy_that_gives_up_is_not_called_settled(strategies, dozen):
     request = request_for(dozen, tie=TIE)
     bench = ReplayBench(dozen, request.space, counted())
     loop = TuneLoop(bench.observations(), bench, SearchOptions(tie=TIE))
@@ -175,16 +166,14 @@ def test_a_strategy_that_gives_up_is_not_called_settled(strategies, dozen) -> No
 
 
 @pytest.mark.thorough
-def test_a_model_that_measurements_contradict_goes_aside_with_its_lessons(
-    strategies, dozen, monkeypatch
-) -> None:
+def test_a_model_that_measurements_contradict_goes_aside_with_its_lessons(strategies, dozen, monkeypatch):
     """What was measured of other problems may be of the same mistake; nobody learns what is not believed."""
     table = table_of("gfx950_fwd_bf16_20kernels")
     transfer_data = table.subset(tuple(range(0, len(table.problems), 40)))
-    learned: list[tuple[Surrogate, int, bool]] = []
+    learned = []
     learn = Surrogate.learn
 
-    def noted(self: Surrogate, seen: np.ndarray, *, thoroughly: bool = False) -> None:
+    def noted(self, seen, *, thoroughly=False):
         learned.append((self, len(seen), thoroughly))
         learn(self, seen, thoroughly=thoroughly)
 

@@ -1,7 +1,5 @@
 """What is built and measured in a given time: decisions one by one, and whole searches beside brute force."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +15,7 @@ from plugins.tuning.tests.search.test_search import small_space
 MEANS = np.log([[20.0, 40.0, 10.0, 30.0]] * 3)
 
 
-def observed(left_s: float | None, *, built: int | None = None, visit_s: float = 0.1) -> Observations:
+def observed(left_s, *, built=None, visit_s=0.1):
     """Return what is known of 3 problems and 4 kernels, which 2 compilers take 5 s each for."""
     observations = Observations(
         small_space(), Costs(start_s=1.0, kernel_s=5.0, unit_s=0.0, jobs=2, visit_s=visit_s)
@@ -28,7 +26,7 @@ def observed(left_s: float | None, *, built: int | None = None, visit_s: float =
     return observations
 
 
-def test_kernels_are_built_as_far_as_time_for_building_and_measuring_suffices() -> None:
+def test_kernels_are_built_as_far_as_time_for_building_and_measuring_suffices():
     # 1 + 2 x 5 s, and a third of 12 measurements of 0.1 s
     assert kernels_to_build(observed(100.0, built=1), MEANS) == [2, 0, 3]
     assert kernels_to_build(observed(11.5, built=1), MEANS) == [2, 0, 3]
@@ -37,13 +35,13 @@ def test_kernels_are_built_as_far_as_time_for_building_and_measuring_suffices() 
     assert kernels_to_build(observed(5.0, built=1), MEANS) == []
 
 
-def test_the_first_build_is_short_and_takes_a_kernel_in_any_case() -> None:
+def test_the_first_build_is_short_and_takes_a_kernel_in_any_case():
     assert kernels_to_build(observed(100.0), MEANS) == [2, 0, 3, 1]
     assert kernels_to_build(observed(30.0), MEANS) == [2, 0]
     assert kernels_to_build(observed(1.0), MEANS) == [2, 0]
 
 
-def test_nothing_is_planned_without_a_budget_or_while_a_build_runs() -> None:
+def test_nothing_is_planned_without_a_budget_or_while_a_build_runs():
     assert kernels_to_build(observed(None), MEANS) == []
     building = observed(100.0, built=1)
     building.building = True
@@ -53,7 +51,7 @@ def test_nothing_is_planned_without_a_budget_or_while_a_build_runs() -> None:
     assert kernels_to_build(unsupported, MEANS) == [0, 3]
 
 
-def test_everything_is_measured_where_there_is_time_for_it() -> None:
+def test_everything_is_measured_where_there_is_time_for_it():
     pairs = [Pair(0, 1), Pair(1, 1), Pair(2, 1)]
     assert everything_built(observed(1.0, built=1), MEANS, builds=False) == pairs
     assert everything_built(observed(0.2, built=1), MEANS, builds=False) is None
@@ -66,7 +64,7 @@ def test_everything_is_measured_where_there_is_time_for_it() -> None:
 
 
 @pytest.mark.parametrize("budget_s", [20.0, pytest.param(60.0, marks=pytest.mark.thorough)])
-def test_a_search_finds_more_than_brute_force_in_the_same_time(budget_s: float) -> None:
+def test_a_search_finds_more_than_brute_force_in_the_same_time(budget_s):
     """The rule set hopper on an H200, as measured: building all takes 31 s, visiting all 91 s."""
     table = some_problems(SHOWN[0])
     found, loop = tuned(table, H200, budget_s)
@@ -77,7 +75,7 @@ def test_a_search_finds_more_than_brute_force_in_the_same_time(budget_s: float) 
 
 
 @pytest.mark.thorough
-def test_times_that_nothing_predicts_cost_little_against_brute_force() -> None:
+def test_times_that_nothing_predicts_cost_little_against_brute_force():
     """The worst case of a model: on each problem, each time belongs to another kernel."""
     table = some_problems(SHOWN[1])
     chance, times = np.random.default_rng(0), {}

@@ -1,7 +1,5 @@
 """What builds cost: the rule of the build itself, a part per unit and one per kernel, learned from builds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -20,7 +18,7 @@ CUDA_LIKE = counted(start_s=2.0, unit_s=8.0, build_s=0.6, jobs=4, per_unit=3, vi
 
 
 @given(kernels=st.integers(1, 200), jobs=st.integers(1, 20), per_unit=st.integers(1, 12))
-def test_seconds_are_those_of_the_busiest_compiler(kernels: int, jobs: int, per_unit: int) -> None:
+def test_seconds_are_those_of_the_busiest_compiler(kernels, jobs, per_unit):
     """An independent reference: the groups that the build makes, dealt out to compilers in turn."""
     costs = Costs(start_s=1.0, unit_s=5.0, kernel_s=0.7, jobs=jobs, per_unit=per_unit)
     units = [SimpleNamespace(key=str(one), kernel=SimpleNamespace(weight=1)) for one in range(kernels)]
@@ -36,14 +34,14 @@ def test_seconds_are_those_of_the_busiest_compiler(kernels: int, jobs: int, per_
     )
 
 
-def test_nothing_costs_nothing_and_idle_compilers_are_free() -> None:
+def test_nothing_costs_nothing_and_idle_compilers_are_free():
     costs = Costs(start_s=1.0, unit_s=5.0, kernel_s=0.7, jobs=4, per_unit=3)
     assert costs.build_s(0) == 0.0
     assert [round(costs.further_s(count), 6) for count in range(5)] == [6.7, 0, 0, 0, 0.7]
     assert costs.build_round == 12
 
 
-def test_parts_are_learned_from_units_of_different_sizes() -> None:
+def test_parts_are_learned_from_units_of_different_sizes():
     costs = Costs(start_s=2.0, unit_s=1.0, kernel_s=3.0, jobs=4, per_unit=12)
     for size in (1, 2, 6, 12, 7, 3, 9, 5) * 6:
         units = [(size, 8.0 + 0.6 * size)] * 4
@@ -54,14 +52,14 @@ def test_parts_are_learned_from_units_of_different_sizes() -> None:
     assert costs.start_s == pytest.approx(4.0, rel=0.15)
 
 
-def test_units_of_one_size_are_enough_for_their_sum() -> None:
+def test_units_of_one_size_are_enough_for_their_sum():
     costs = Costs(start_s=1.0, unit_s=2.0, kernel_s=2.0, jobs=2)
     for _ in range(20):
         costs.saw_build(2, 11.0, [(1, 10.0), (1, 10.0)])
     assert costs.build_s(2) == pytest.approx(11.0, rel=0.03)
 
 
-def test_a_build_that_found_everything_says_what_starting_takes() -> None:
+def test_a_build_that_found_everything_says_what_starting_takes():
     costs = Costs(start_s=2.0, unit_s=5.0, kernel_s=1.0, jobs=2)
     costs.saw_build(8, 4.0, [])
     assert (costs.start_s, costs.unit_s, costs.kernel_s) == (pytest.approx(2.6), 5.0, 1.0)
@@ -69,7 +67,7 @@ def test_a_build_that_found_everything_says_what_starting_takes() -> None:
     assert costs.start_s == pytest.approx(2.6)
 
 
-def test_a_build_takes_kernels_along_that_would_cost_a_build_later() -> None:
+def test_a_build_takes_kernels_along_that_would_cost_a_build_later():
     """Of two kernels, each the best on another problem, the second joins if that is cheap."""
     draws = np.full((1, 3, 4), np.log(100.0))
     draws[0, 0, 1] = np.log(60.0)
@@ -87,7 +85,7 @@ def test_a_build_takes_kernels_along_that_would_cost_a_build_later() -> None:
     assert chosen == [{1}, {1, 2}]
 
 
-def test_idle_compilers_build_ahead_only_where_they_do_not_disturb() -> None:
+def test_idle_compilers_build_ahead_only_where_they_do_not_disturb():
     draws = np.full((1, 3, 4), np.log(100.0))
     draws[0, 0, 1] = np.log(80.0)
     draws[0, 1, 2] = np.log(90.0)
@@ -102,7 +100,7 @@ def test_idle_compilers_build_ahead_only_where_they_do_not_disturb() -> None:
     assert found == [{1}, {1, 2}]
 
 
-def test_what_is_going_to_be_measured_is_not_chosen_again() -> None:
+def test_what_is_going_to_be_measured_is_not_chosen_again():
     observations = Observations(small_space(), Costs(kernel_s=10.0, visit_s=0.1))
     for problem in range(3):
         observations.note(Pair(problem, 0), time_of(100.0))
@@ -119,7 +117,7 @@ def test_what_is_going_to_be_measured_is_not_chosen_again() -> None:
 
 
 @pytest.mark.parametrize("name", ["model", "random", "exhaustive"])
-def test_overlap_saves_time_and_finds_the_same(strategies, few, name) -> None:
+def test_overlap_saves_time_and_finds_the_same(strategies, few, name):
     beside = replay(strategies, few, name, costs=CUDA_LIKE)
     after = replay(strategies, few, name, costs=replace(CUDA_LIKE, overlap=False))
     assert beside.stop is after.stop is TuneStop.SETTLED
@@ -133,7 +131,7 @@ def test_overlap_saves_time_and_finds_the_same(strategies, few, name) -> None:
     assert observations.measured.sum() == beside.loop.progress[-1].measured
 
 
-def test_a_build_under_way_is_left_when_the_budget_is_spent(strategies, few) -> None:
+def test_a_build_under_way_is_left_when_the_budget_is_spent(strategies, few):
     limits = {"budget_s": 11.0}
     found = replay(strategies, few, "random", costs=CUDA_LIKE, limits=limits)
     assert found.stop is TuneStop.BUDGET

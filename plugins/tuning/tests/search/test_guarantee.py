@@ -1,7 +1,5 @@
 """Blind measurements: what nobody foresees is found, or reported as often as it is to be expected."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +19,7 @@ from plugins.tuning.tests.search.test_search import small_space
 TIE = 0.02
 
 
-def test_only_what_was_drawn_and_beats_the_best_of_that_moment_is_a_surprise() -> None:
+def test_only_what_was_drawn_and_beats_the_best_of_that_moment_is_a_surprise():
     observations = Observations(small_space())
     observations.note(Pair(0, 0), time_of(10.0))
     observations.blind = {Pair(0, 1): np.log(10.0), Pair(0, 2): np.log(10.0), Pair(1, 1): np.inf}
@@ -32,7 +30,7 @@ def test_only_what_was_drawn_and_beats_the_best_of_that_moment_is_a_surprise() -
     assert observations.surprises(TIE) == (2, 1)
 
 
-def test_blind_measurements_without_a_surprise_lower_what_is_to_be_expected() -> None:
+def test_blind_measurements_without_a_surprise_lower_what_is_to_be_expected():
     observations = Observations(small_space(count=3, kernels=40))
     before = observations.unforeseen(TIE)
     # half a surprise on each problem
@@ -50,7 +48,7 @@ def test_blind_measurements_without_a_surprise_lower_what_is_to_be_expected() ->
 
 
 @pytest.mark.parametrize("everywhere", [True, False])
-def test_what_is_faster_than_its_kind_is_found(strategies, few, everywhere: bool) -> None:
+def test_what_is_faster_than_its_kind_is_found(strategies, few, everywhere):
     """On every problem the same kernel, or on each problem others, which nothing else tells of."""
     few = few.subset(tuple(range(0, 24, 3)))
     chance, names = np.random.default_rng(1), sorted(few.kernels)

@@ -1,7 +1,5 @@
 """Predictions before anything is measured."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -21,7 +19,7 @@ TRAITS = {
 
 
 @pytest.mark.parametrize("units", [0, 304])
-def test_every_kernel_has_a_time_without_training(units: int) -> None:
+def test_every_kernel_has_a_time_without_training(units):
     kernels = tuple(SearchKernel(key=name, name=name, traits=traits) for name, traits in TRAITS.items())
     space = SearchSpace(
         problems=tuple(problems(5)),

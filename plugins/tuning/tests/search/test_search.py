@@ -1,8 +1,5 @@
 """Searches in recorded measurements: what they propose, when they end, and how well they do."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -10,11 +7,10 @@ import pytest
 
 from ckprof.errors import PluginError, UsageError
 from ckprof.model.outcome import Outcome, Status
-from ckprof.model.ranking import KernelTime, kernel_time, ranking
+from ckprof.model.ranking import kernel_time, ranking
 from ckprof.model.ranking import time_of as time_of_outcome
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
-from ckprof.store.attempt import Attempt
 from ckprof.testing.plugins import Registering
 from ckprof_plugins.tuning.options import SearchOptions
 from ckprof_plugins.tuning.search.acquisition import Posterior, improvement
@@ -32,7 +28,7 @@ from plugins.tuning.tests.sizes import forward_sizes
 from tests.measured import Made, attempts, problems
 
 
-def small_space(count: int = 3, kernels: int = 4) -> SearchSpace:
+def small_space(count=3, kernels=4):
     return SearchSpace(
         problems=tuple(problems(count)),
         counts=(1,) * count,
@@ -41,7 +37,7 @@ def small_space(count: int = 3, kernels: int = 4) -> SearchSpace:
     )
 
 
-def batch_of(draws: np.ndarray, observations: Observations, pending: np.ndarray | None = None) -> list[Pair]:
+def batch_of(draws, observations, pending=None):
     """Return the next batch where all choices of all problems are promising."""
     _, count, kernels = draws.shape
     posterior = Posterior(
@@ -59,7 +55,7 @@ def batch_of(draws: np.ndarray, observations: Observations, pending: np.ndarray 
 # --- batches ----------------------------------------------------------------------------------------------
 
 
-def test_a_kernel_that_serves_many_problems_is_built_first() -> None:
+def test_a_kernel_that_serves_many_problems_is_built_first():
     space = small_space()
     observations = Observations(space, Costs(start_s=0.0, kernel_s=10.0, visit_s=0.1))
     for problem in range(3):
@@ -72,7 +68,7 @@ def test_a_kernel_that_serves_many_problems_is_built_first() -> None:
     assert batch == [Pair(0, 1), Pair(1, 1), Pair(2, 1)]
 
 
-def test_what_is_built_is_measured_before_anything_is_compiled() -> None:
+def test_what_is_built_is_measured_before_anything_is_compiled():
     observations = Observations(small_space(), Costs(start_s=0.0, kernel_s=10.0, visit_s=0.1))
     for problem in range(3):
         observations.note(Pair(problem, 0), time_of(100.0))
@@ -83,7 +79,7 @@ def test_what_is_built_is_measured_before_anything_is_compiled() -> None:
     assert batch_of(draws, observations) == [Pair(1, 3)]
 
 
-def test_compilers_that_are_idle_take_further_kernels_but_not_twins() -> None:
+def test_compilers_that_are_idle_take_further_kernels_but_not_twins():
     draws = np.full((2, 3, 4), np.log(100.0))
     draws[:, :, 1] = np.log([[90.0], [99.0]])  # two kernels that are alike in every draw ...
     draws[:, :, 2] = draws[:, :, 1]
@@ -99,14 +95,14 @@ def test_compilers_that_are_idle_take_further_kernels_but_not_twins() -> None:
     assert batches == [{1}, {1, 3}]
 
 
-def test_nothing_to_gain_is_nothing_to_do() -> None:
+def test_nothing_to_gain_is_nothing_to_do():
     observations = Observations(small_space())
     for problem in range(3):
         observations.note(Pair(problem, 0), time_of(50.0))
     assert batch_of(np.full((4, 3, 4), np.log(60.0)), observations) == []
 
 
-def test_improvements_are_counted_in_draws() -> None:
+def test_improvements_are_counted_in_draws():
     draws = np.log(np.array([[[90.0, 99.0]], [[99.0, 97.0]], [[101.0, 99.0]], [[110.0, 120.0]]]))
     better, gain = improvement(draws, np.log([100.0]), 0.02)
     assert better == [0.5]
@@ -119,7 +115,7 @@ def test_improvements_are_counted_in_draws() -> None:
 
 
 @pytest.mark.parametrize("name", ["random", "exhaustive"])
-def test_plain_strategies_find_everything(strategies, few, name) -> None:
+def test_plain_strategies_find_everything(strategies, few, name):
     found = replay(strategies, few, name, seed=3)
     assert found.stop is TuneStop.SETTLED
     assert found.loop.observations.measured.sum() == len(few.times)
@@ -127,7 +123,7 @@ def test_plain_strategies_find_everything(strategies, few, name) -> None:
     assert found.efficiency.min() == pytest.approx(1.0)
 
 
-def test_the_model_needs_a_fraction(strategies, few) -> None:
+def test_the_model_needs_a_fraction(strategies, few):
     costs = counted(build_s=1.0, visit_s=1.0)
     found = replay(strategies, few, costs=costs, tie=0.01)
     assert found.stop is TuneStop.SETTLED
@@ -137,7 +133,7 @@ def test_the_model_needs_a_fraction(strategies, few) -> None:
     assert [one.best_us for one in again.loop.progress] == [one.best_us for one in found.loop.progress]
 
 
-def test_three_measurements_of_thirty_after_training_on_other_problems(strategies, trained) -> None:
+def test_three_measurements_of_thirty_after_training_on_other_problems(strategies, trained):
     """The goal: 99 % of the best on the published timings, trained on the other file alone."""
     table = table_of("gfx950_fwd_bf16_30kernels_even")
     limits = {"most_measurements": 3 * len(table.problems)}
@@ -149,7 +145,7 @@ def test_three_measurements_of_thirty_after_training_on_other_problems(strategie
 
 
 @pytest.mark.thorough
-def test_few_measurements_find_no_less_than_the_first_choices_of_the_model(strategies, trained) -> None:
+def test_few_measurements_find_no_less_than_the_first_choices_of_the_model(strategies, trained):
     table = table_of("gfx950_fwd_bf16_30kernels_even")
     selector = Selector(trained, table.kernels, forward_sizes)
     rows = table.rows
@@ -169,7 +165,7 @@ def test_few_measurements_find_no_less_than_the_first_choices_of_the_model(strat
         assert found.efficiency.mean() >= np.mean(first) - 1e-4
 
 
-def test_the_budget_ends_a_search(strategies, few) -> None:
+def test_the_budget_ends_a_search(strategies, few):
     costs = counted(build_s=5.0, visit_s=0.5)
     found = replay(strategies, few, "random", costs=costs, limits={"budget_s": 60.0})
     assert found.stop is TuneStop.BUDGET
@@ -177,14 +173,14 @@ def test_the_budget_ends_a_search(strategies, few) -> None:
     assert found.bench.seconds() < 60 + 5 * len(few.kernels)
 
 
-def test_a_stop_is_heeded_between_batches(strategies, few) -> None:
+def test_a_stop_is_heeded_between_batches(strategies, few):
     asked = iter([False, False, False, True, True, True])
     found = replay(strategies, few, limits={"should_stop": lambda: next(asked)})
     assert found.stop is TuneStop.REQUESTED
     assert len(found.loop.progress) == 1
 
 
-def test_occurrences_decide_which_problem_is_improved(strategies, few) -> None:
+def test_occurrences_decide_which_problem_is_improved(strategies, few):
     rare, common = few.problems[0], few.problems[1]
     table = few.subset((0, 1))
     space = replay_space(table, {common: 1000})
@@ -205,7 +201,7 @@ class Stubborn:
     overlaps = False
     visits = 1
 
-    def __init__(self, space: SearchSpace) -> None:
+    def __init__(self, space):
         self.space, self.now = space, 0.0
 
     def confirm(self, pairs, most_s):
@@ -239,7 +235,7 @@ class Stubborn:
             yield pair, None if pair == Pair(0, 3) else time_of(10.0 + pair.choice)
 
 
-def test_what_is_unsupported_or_broken_leaves_and_is_reported(strategies) -> None:
+def test_what_is_unsupported_or_broken_leaves_and_is_reported(strategies):
     request = replace(request_for(table_of("gfx950_fwd_bf16_30kernels_even")), space=small_space())
     loop = TuneLoop(Observations(request.space), Stubborn(request.space), SearchOptions())
     stop = loop.run(StrategySearch(strategies, "exhaustive", request))
@@ -257,7 +253,7 @@ def test_what_is_unsupported_or_broken_leaves_and_is_reported(strategies) -> Non
 class Recorded(Stubborn):
     """A bench that has measured everything in several rounds."""
 
-    def __init__(self, space: SearchSpace, times: Mapping[Pair, KernelTime | None]) -> None:
+    def __init__(self, space, times):
         super().__init__(space)
         self.times = times
 
@@ -274,12 +270,12 @@ class Recorded(Stubborn):
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.01, 0.1])
-def test_the_best_its_time_and_its_ties_are_those_of_every_report(strategies, noise: float) -> None:
+def test_the_best_its_time_and_its_ties_are_those_of_every_report(strategies, noise):
     """What a search says of rounds is what the ranking of the core says, which tables and reports show."""
     made = list(attempts(Made(problems=3, instances=4, rounds=6, processes=2, noise=noise)))
     space = small_space()
     keys = sorted({one.key.kernel.instance for one in made})
-    measured: dict[Pair, list[Attempt]] = {}
+    measured = {}
     for one in made:
         pair = Pair(space.problems.index(one.key.problem), keys.index(one.key.kernel.instance))
         measured.setdefault(pair, []).append(one)
@@ -311,7 +307,7 @@ def test_the_best_its_time_and_its_ties_are_those_of_every_report(strategies, no
         assert said["tied"] == sum(one.tied for one in ranked)
 
 
-def test_what_an_earlier_session_left_unconfirmed_is_built_and_confirmed(strategies) -> None:
+def test_what_an_earlier_session_left_unconfirmed_is_built_and_confirmed(strategies):
     space = small_space()
     request = replace(request_for(table_of("gfx950_fwd_bf16_30kernels_even")), space=space)
     observations = Observations(space)
@@ -331,7 +327,7 @@ def test_what_an_earlier_session_left_unconfirmed_is_built_and_confirmed(strateg
     assert np.exp(observations.log_us[1, 3]) == pytest.approx(8.0)
 
 
-def test_going_on_measures_nothing_twice(strategies, few) -> None:
+def test_going_on_measures_nothing_twice(strategies, few):
     request = request_for(few)
     bench = ReplayBench(few, request.space, counted())
     observations = bench.observations()
@@ -339,7 +335,7 @@ def test_going_on_measures_nothing_twice(strategies, few) -> None:
         StrategySearch(strategies, "model", request)
     )
     known = observations.measured.copy()
-    asked: list[Pair] = []
+    asked = []
     measure = bench.measure
     bench.measure = lambda pairs, most_s: (asked.extend(pairs), measure(pairs, most_s))[1]
     TuneLoop(observations, bench, SearchOptions()).run(StrategySearch(strategies, "model", request))
@@ -359,7 +355,7 @@ def strategies_of(*plugins):
 
 
 class _Fixed:
-    def __init__(self, batch) -> None:
+    def __init__(self, batch):
         self._batch = batch
 
     def propose(self, observations):
@@ -370,13 +366,13 @@ def fixed(name, batch):
     return SearchStrategy(id=name, label="", start=lambda request: _Fixed(batch))
 
 
-def test_a_strategy_of_a_plugin_searches(few) -> None:
+def test_a_strategy_of_a_plugin_searches(few):
     found = strategies_of([fixed("first", lambda observations: [])])
     assert found.ids == ("first",)
     assert replay(found, few, "first").stop is TuneStop.SETTLED
 
 
-def test_bad_strategies_are_reported(few) -> None:
+def test_bad_strategies_are_reported(few):
     def fails(observations):
         raise ZeroDivisionError("oh")
 
@@ -395,7 +391,7 @@ def test_bad_strategies_are_reported(few) -> None:
         strategies_of([fixed("a", fails)], [fixed("a", fails)])
 
 
-def test_optuna_is_a_strategy_or_says_what_is_missing(strategies, few) -> None:
+def test_optuna_is_a_strategy_or_says_what_is_missing(strategies, few):
     table = few.subset((0, 1))
     try:
         import optuna  # noqa: F401

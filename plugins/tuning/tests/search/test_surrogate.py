@@ -1,7 +1,5 @@
 """The corrected predictions are those of a Gaussian process, by the textbook's formula."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ from ckprof_plugins.tuning.search.surrogate import Surrogate, draws, log_times
 P, C = 4, 7
 
 
-def made(seed: int = 0):
+def made(seed=0):
     chance = np.random.default_rng(seed)
     log_us, of_choices = chance.normal(3, 1, (P, C)), chance.uniform(1, 2, C)
     prior = log_us, chance.uniform(1, 2, P)[:, None] * of_choices
@@ -44,7 +42,7 @@ def dense_covariance(prior, problem_features, choice_features, kernel_of, scale)
     return found
 
 
-def test_posterior_is_that_of_the_textbook() -> None:
+def test_posterior_is_that_of_the_textbook():
     prior, problems, choices, kernel_of, chance = made()
     seen = log_times(np.array([0, 0, 1, 3]), np.array([1, 4, 4, 6]), chance.normal(3, 1, 4))
     model = Surrogate(*prior, 1.0, problems, choices, kernel_of)
@@ -68,7 +66,7 @@ def test_posterior_is_that_of_the_textbook() -> None:
         assert covariance[problem] == pytest.approx(after[np.ix_(pairs, pairs)], abs=1e-9)
 
 
-def test_draws_have_the_distribution_and_unused_places_are_never_best() -> None:
+def test_draws_have_the_distribution_and_unused_places_are_never_best():
     prior, problems, choices, kernel_of, _ = made(1)
     model = Surrogate(*prior, 1.0, problems, choices, kernel_of)
     wanted = np.ones((P, C), dtype=bool)
@@ -83,7 +81,7 @@ def test_draws_have_the_distribution_and_unused_places_are_never_best() -> None:
     assert (few[0] == few[1]).all()
 
 
-def test_larger_errors_are_noticed() -> None:
+def test_larger_errors_are_noticed():
     prior, problems, choices, kernel_of, chance = made(2)
     wide = chance.normal(0, 0.6, (P, C))
     model = Surrogate(*prior, 1.0, problems, choices, kernel_of)
@@ -94,7 +92,7 @@ def test_larger_errors_are_noticed() -> None:
     assert model.typical_error[0, 0] > 1.5 * before
 
 
-def test_of_too_many_measurements_the_best_stay_and_some_of_the_others() -> None:
+def test_of_too_many_measurements_the_best_stay_and_some_of_the_others():
     times = np.concatenate([np.arange(5.0), 7 + 2 * np.arange(5.0)])
     seen = log_times(np.repeat([0, 1], 5), np.tile(np.arange(5), 2), times)
     kept = module.thinned(seen, 6)
@@ -104,7 +102,7 @@ def test_of_too_many_measurements_the_best_stay_and_some_of_the_others() -> None
     assert {(0, 2), (1, 4)} <= set(pairs), "the first and the last of the others"
 
 
-def test_predictions_that_are_worth_nothing_are_forgotten() -> None:
+def test_predictions_that_are_worth_nothing_are_forgotten():
     """The model promises large differences; the times of all kernels are the same."""
     chance = np.random.default_rng(5)
     problems, choices = 6, 12
@@ -125,7 +123,7 @@ def test_predictions_that_are_worth_nothing_are_forgotten() -> None:
     assert np.mean(np.abs(unseen) < 2 * errors) >= 0.9
 
 
-def test_few_residuals_of_an_untrained_model_are_no_reason_to_trust_it() -> None:
+def test_few_residuals_of_an_untrained_model_are_no_reason_to_trust_it():
     prior, problems, choices, kernel_of, _ = made(3)
     some = np.array([0, 0, 1]), np.array([0, 1, 2])
     seen = log_times(*some, prior[0][some])

@@ -1,10 +1,7 @@
 """Prints the figures of the page on time models: ``python -m plugins.tuning.tests.time_model.figures``."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,28 +11,21 @@ from ckprof_plugins.pipelines.kernel_name import fields_of_name, traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
 from ckprof_plugins.tuning.model_use import KernelKind
 from ckprof_plugins.tuning.time_model.intervals import extents
-from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
+from ckprof_plugins.tuning.time_model.measurements import merged
 from ckprof_plugins.tuning.training import fit_model
-from ckprof_plugins.tuning.validation import Efficiency, Validation, judged_model, summarise
+from ckprof_plugins.tuning.validation import judged_model, summarise
 from plugins.tuning.tests.sizes import backward_weight_with_runs, forward_with_runs
 from plugins.tuning.tests.time_model.conftest import MEASURED, fitted
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from ckprof.model.gemm_work import KernelTraits
-    from ckprof_plugins.tuning.time_model.formula import GemmSizes
-    from ckprof_plugins.tuning.time_model.model import TimeModel
 
 MULTIPROCESSORS = 132
 #: a quarter of the problems has no more of them
 CHANNELS = 96
 
 
-SIZES: dict[str, GemmSizes] = {"fwd": forward_with_runs, "bwd_weight": backward_weight_with_runs}
+SIZES = {"fwd": forward_with_runs, "bwd_weight": backward_weight_with_runs}
 
 
-def h200_table(direction: str, half: str, *, told: bool = True) -> Measurements:
+def h200_table(direction, half, *, told=True):
     """Return one half of the sweep on an H200.
 
     :param told: with what the cuda target says of its kernels, otherwise with what their configuration says.
@@ -43,7 +33,7 @@ def h200_table(direction: str, half: str, *, told: bool = True) -> Measurements:
 
     execution = pytest.importorskip("ckprof_plugins.cuda.execution")
 
-    def describe(name: str) -> KernelTraits | None:
+    def describe(name):
         traits, fields = traits_of_name(name), fields_of_name(name)
         if traits is None or fields is None or not told:
             return traits
@@ -55,29 +45,29 @@ def h200_table(direction: str, half: str, *, told: bool = True) -> Measurements:
     return replace(table, arch="h200", target="cuda")
 
 
-def h200_model(direction: str, table: Measurements) -> TimeModel:
+def h200_model(direction, table):
     kind = KernelKind(direction=direction, dtype="bf16", device="h200", compute_units=MULTIPROCESSORS)
     return fit_model(table, SIZES[direction], kind)
 
 
-def published(table: Measurements) -> tuple[TimeModel, Measurements]:
+def published(table):
     """Return a model of forward convolutions of gfx950, and what it was trained on."""
     return fitted(table), table
 
 
-def swept(direction: str, table: Measurements) -> tuple[TimeModel, Measurements]:
+def swept(direction, table):
     """Return a model of an H200, and what it was trained on."""
     return h200_model(direction, table), table
 
 
-def judged(trained: tuple[TimeModel, Measurements], unseen: Measurements) -> Validation:
+def judged(trained, unseen):
     """Judge a model by another table than that of its training."""
     model, table = trained
     sizes = SIZES[model.direction]
     return judged_model(model, unseen, sizes, training=table)
 
 
-def row(words: Sequence[str], figures: Sequence[Efficiency]) -> str:
+def row(words, figures):
     """Return a line of a table: mean, median and P10 of each."""
     values = [
         f"{100 * value:.1f} %".replace("100.0 %", "100 %")
@@ -87,7 +77,7 @@ def row(words: Sequence[str], figures: Sequence[Efficiency]) -> str:
     return f"| {' | '.join([*words, *values])} |"
 
 
-def gfx950() -> list[str]:
+def gfx950():
     """Return the lines of the published tables."""
     few, many = gfx950_tables()
     common = of_kernels(many, few)
@@ -118,7 +108,7 @@ def gfx950() -> list[str]:
     return lines
 
 
-def gfx950_tables() -> tuple[Measurements, Measurements]:
+def gfx950_tables():
     """Return the published tables."""
     few, many = (
         read_csv(MEASURED / f"gfx950_fwd_bf16_{name}.csv", traits_of_name, (ConvProblem,))
@@ -127,17 +117,17 @@ def gfx950_tables() -> tuple[Measurements, Measurements]:
     return few, many
 
 
-def of_kernels(table: Measurements, other: Measurements) -> Measurements:
+def of_kernels(table, other):
     """Return the times of the kernels that another table has, too."""
     return of_names(table, other.kernels)
 
 
-def some_kernels(table: Measurements, every: int) -> Measurements:
+def some_kernels(table, every):
     """Return the times of each so many kernels, which are fitted in less time."""
     return of_names(table, sorted(table.kernels)[::every])
 
 
-def of_names(table: Measurements, names: Collection[str]) -> Measurements:
+def of_names(table, names):
     """Return the times of some kernels."""
     return replace(
         table,
@@ -146,7 +136,7 @@ def of_names(table: Measurements, names: Collection[str]) -> Measurements:
     )
 
 
-def halves_by_work(table: Measurements, sizes: GemmSizes) -> tuple[Measurements, Measurements]:
+def halves_by_work(table, sizes):
     """Return the problems with fewer multiply-adds than the middle one, and the others."""
     work = [extents(sizes(problem))["work"] for problem in table.problems]
     middle = sorted(work)[len(work) // 2]
@@ -156,7 +146,7 @@ def halves_by_work(table: Measurements, sizes: GemmSizes) -> tuple[Measurements,
     return table.subset(small), table.subset(large)
 
 
-def shifted() -> list[str]:
+def shifted():
     """Return the lines of choices for other sizes than the trained ones."""
     few, many = gfx950_tables()
     weights = merged(tuple(h200_table("bwd_weight", half) for half in ("train", "unseen")))
@@ -179,12 +169,12 @@ def shifted() -> list[str]:
     return lines
 
 
-def coverage() -> list[str]:
+def coverage():
     """Return the lines about intervals: unseen problems, then problems unlike the trained ones."""
     few, many = gfx950_tables()
     both = merged((few, many))
 
-    def chosen(wanted: Sequence[bool]) -> tuple[Measurements, Measurements]:
+    def chosen(wanted):
         parts = [tuple(index for index, one in enumerate(wanted) if one is part) for part in (True, False)]
         return both.subset(parts[0]), both.subset(parts[1])
 
@@ -230,14 +220,14 @@ def coverage() -> list[str]:
     ]
 
 
-def _coverage_row(trained_on: str, judged_by: str, found: Validation) -> str:
+def _coverage_row(trained_on, judged_by, found):
     parts = (found.inside, found.chosen_inside, found.warned_inside)
     shares = [f"{100 * fmean(one):.1f} %".replace("100.0 %", "100 %") if one else "-" for one in parts]
     warned = len(found.warned_inside) / (len(found.inside) + len(found.warned_inside))
     return f"| {trained_on} | {judged_by} | {' | '.join(shares)} | {100 * warned:.0f} % |"
 
 
-def h200() -> list[str]:
+def h200():
     """Return the lines of the loop on a GPU: forward, then backward weight."""
     found = [
         judged(swept(direction, h200_table(direction, "train")), h200_table(direction, "unseen"))

@@ -1,9 +1,6 @@
 """Choices on measured tables reach what the model promises, on problems that it has not seen."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 from statistics import median
 
 import pytest
@@ -12,24 +9,22 @@ from ckprof.errors import InputError, NothingLeftError
 from ckprof.model.gemm_work import KernelTraits
 from ckprof_plugins.tuning.cmd_validate import validation_document, validation_values
 from ckprof_plugins.tuning.time_model import selector as selector_module
-from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
-from ckprof_plugins.tuning.time_model.model import Provenance, TimeModel, distance, weights
+from ckprof_plugins.tuning.time_model.measurements import merged
+from ckprof_plugins.tuning.time_model.model import Provenance, distance, weights
 from ckprof_plugins.tuning.time_model.model_file import read_model, render_model
 from ckprof_plugins.tuning.time_model.program import form_of
 from ckprof_plugins.tuning.time_model.selector import Selector
-from ckprof_plugins.tuning.validation import Validation, judged_model, summarise
+from ckprof_plugins.tuning.validation import judged_model, summarise
 from plugins.tuning.tests.sizes import forward_sizes, forward_with_runs
 from plugins.tuning.tests.time_model.conftest import fitted
 from plugins.tuning.tests.time_model.figures import halves_by_work, of_kernels, some_kernels
 
 
-def judge(model: TimeModel, table: Measurements, training: Measurements | None = None) -> Validation:
+def judge(model, table, training=None):
     return judged_model(model, table, forward_sizes, training=training)
 
 
-def test_unseen_problems_and_unseen_kernels(
-    model_20: TimeModel, table_20: Measurements, table_30: Measurements
-) -> None:
+def test_unseen_problems_and_unseen_kernels(model_20, table_20, table_30):
     found = judge(model_20, table_30, table_20)
     assert len(found.derived) == 10
     assert found.model.mean >= 0.978
@@ -41,7 +36,7 @@ def test_unseen_problems_and_unseen_kernels(
     assert found.best_single.mean < found.nearest_neighbour.mean < found.model.mean < found.ceiling.mean
 
 
-def test_problems_without_a_measured_kernel_are_named(model_20: TimeModel, table_30: Measurements) -> None:
+def test_problems_without_a_measured_kernel_are_named(model_20, table_30):
     times = {key: time for key, time in table_30.times.items() if key[0] != 3}
     (whole, rest) = judge(model_20, table_30), judge(model_20, replace(table_30, times=times))
     lost = table_30.problems[3]
@@ -59,16 +54,14 @@ def test_problems_without_a_measured_kernel_are_named(model_20: TimeModel, table
     assert judge(model_20, merged((replace(table_30, times=times),))).unserved == (lost,)
 
 
-def test_unseen_problems_of_known_kernels(
-    model_20: TimeModel, table_20: Measurements, table_30: Measurements
-) -> None:
+def test_unseen_problems_of_known_kernels(model_20, table_20, table_30):
     assert judge(model_20, of_kernels(table_30, table_20)).model.mean >= 0.973
 
 
 @pytest.mark.slow
-def test_cross_validation_over_both_tables(table_20: Measurements, table_30: Measurements) -> None:
+def test_cross_validation_over_both_tables(table_20, table_30):
     count = len(table_30.problems)
-    values: list[float] = []
+    values = []
     for fold in range(4):
         held = table_30.subset(tuple(range(fold, count, 4)))
         rest = table_30.subset(tuple(index for index in range(count) if index % 4 != fold))
@@ -83,27 +76,25 @@ def test_cross_validation_over_both_tables(table_20: Measurements, table_30: Mea
     ("small", "least", "p10"),
     [(True, 0.92, 0.75), pytest.param(False, 0.91, 0.72, marks=pytest.mark.thorough)],
 )
-def test_half_of_the_sizes_beats_a_nearest_neighbour(
-    table_30: Measurements, small: bool, least: float, p10: float
-) -> None:
+def test_half_of_the_sizes_beats_a_nearest_neighbour(table_30, small, least, p10):
     training, other = halves_by_work(table_30, forward_with_runs)[:: 1 if small else -1]
     found = judge(fitted(training), other, training)
     assert found.model.mean >= max(least, found.nearest_neighbour.mean)
     assert found.model.p10 >= p10
 
 
-def test_cross_validation_needs_enough_problems(table_30: Measurements) -> None:
+def test_cross_validation_needs_enough_problems(table_30):
     table = some_kernels(table_30, 5)
     assert fitted(table.subset(tuple(range(31)))).quality is None
     assert 0.8 < fitted(table.subset(tuple(range(32)))).quality.mean < 1
 
 
-def test_too_few_problems(table_30: Measurements) -> None:
+def test_too_few_problems(table_30):
     with pytest.raises(InputError, match="7 problems to train on: too few, expected 8"):
         fitted(table_30.subset(tuple(range(7))))
 
 
-def test_the_fast_choice_is_the_first_of_the_ranking(model_both: TimeModel, table_30: Measurements) -> None:
+def test_the_fast_choice_is_the_first_of_the_ranking(model_both, table_30):
     selector = Selector(model_both, table_30.kernels, forward_sizes)
     for problem in table_30.problems:
         ranking = selector.rank(problem)
@@ -118,9 +109,7 @@ def test_the_fast_choice_is_the_first_of_the_ranking(model_both: TimeModel, tabl
             assert 0 < one.uncertainty < 1
 
 
-def test_the_form_of_problems_is_found_once(
-    model_both: TimeModel, table_30: Measurements, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_form_of_problems_is_found_once(model_both, table_30, monkeypatch):
     asked = []
     monkeypatch.setattr(selector_module, "form_of", lambda problem: asked.append(problem) or form_of(problem))
     selector = Selector(model_both, table_30.kernels, forward_sizes)
@@ -129,12 +118,12 @@ def test_the_form_of_problems_is_found_once(
     assert asked == [table_30.problems[0]]
 
 
-def test_only_supported_kernels_are_ranked(model_both: TimeModel, table_30: Measurements) -> None:
+def test_only_supported_kernels_are_ranked(model_both, table_30):
     selector = Selector(model_both, table_30.kernels, forward_sizes)
     problem = table_30.problems[0]
-    asked: list[str] = []
+    asked = []
 
-    def supported(name: str, splits: int) -> bool:
+    def supported(name, splits):
         asked.append(name)
         return name.endswith("compv4")
 
@@ -147,7 +136,7 @@ def test_only_supported_kernels_are_ranked(model_both: TimeModel, table_30: Meas
         Selector(model_both, [], forward_sizes)
 
 
-def test_the_number_of_splits_is_chosen(model_both: TimeModel, table_30: Measurements) -> None:
+def test_the_number_of_splits_is_chosen(model_both, table_30):
     kernel = model_both.kernels["64x64x64_compv3"]
     choices = [(kernel.name, splits) for splits in (1, 2, 4, 8, 16)]
     selector = Selector(model_both, {kernel.name: kernel.traits}, forward_sizes, choices=choices)
@@ -159,9 +148,7 @@ def test_the_number_of_splits_is_chosen(model_both: TimeModel, table_30: Measure
     assert chosen[large] == 1
 
 
-def test_a_problem_outside_the_range_says_so(
-    model_20: TimeModel, table_20: Measurements, table_30: Measurements
-) -> None:
+def test_a_problem_outside_the_range_says_so(model_20, table_20, table_30):
     selector = Selector(model_20, table_20.kernels, forward_with_runs)
     tiny = next(one for one in table_30.problems if one.batch * one.input[0] * one.input[1] == 1)
     ranking = selector.rank(tiny)
@@ -173,8 +160,8 @@ def test_a_problem_outside_the_range_says_so(
     assert ranking[0].uncertainty > 2 * median(one[0].uncertainty for one in usual)
 
 
-def test_kernels_of_other_labels_speak_alone() -> None:
-    def traits(m: int, label: str, stages: int = 1) -> KernelTraits:
+def test_kernels_of_other_labels_speak_alone():
+    def traits(m, label, stages=1):
         return KernelTraits(tile=(m, 64, 64), lds_stages=stages, labels=(label,))
 
     known = [traits(64, "a"), traits(64, "b", 2), traits(128, "a"), traits(32, "a")]
@@ -187,11 +174,11 @@ def test_kernels_of_other_labels_speak_alone() -> None:
     assert max(shares, key=shares.__getitem__) == 2
 
 
-def write(model: TimeModel, path: Path) -> None:
+def write(model, path):
     path.write_text(render_model(model))
 
 
-def test_model_files_come_back_the_same(model_20: TimeModel, tmp_path: Path) -> None:
+def test_model_files_come_back_the_same(model_20, tmp_path):
     path = tmp_path / "model.json"
     write(model_20, path)
     assert read_model(path) == model_20
@@ -211,7 +198,7 @@ def test_model_files_come_back_the_same(model_20: TimeModel, tmp_path: Path) -> 
         ('"batch": [\n   1.0', '"batch": [\n   2.0', "ranges"),
     ],
 )
-def test_wrong_model_files(model_20: TimeModel, tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_wrong_model_files(model_20, tmp_path, old, new, message):
     path = tmp_path / "model.json"
     write(model_20, path)
     text = path.read_text()
@@ -221,7 +208,7 @@ def test_wrong_model_files(model_20: TimeModel, tmp_path: Path, old: str, new: s
         read_model(path)
 
 
-def test_kernels_that_do_the_same_are_measured_once(model_20: TimeModel, table_30: Measurements) -> None:
+def test_kernels_that_do_the_same_are_measured_once(model_20, table_30):
     kernel = model_20.kernels["64x64x64_compv3"]
     other = model_20.kernels["128x128x64_compv3"]
     offered = {**dict.fromkeys(("a", "b", "c"), kernel.traits), other.name: other.traits}

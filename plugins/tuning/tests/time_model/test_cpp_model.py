@@ -1,7 +1,5 @@
 """C++ and Python make the same choice and predict the same times, to the last bit."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import subprocess
@@ -14,7 +12,6 @@ from ckprof.kernels.c_interface import ABI_INCLUDE_DIR
 from ckprof.model.gemm_work import KernelTraits, Reduction, RunAxis, RunChunks, Schedule
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.tuning.time_model.embedding import render_cpp
-from ckprof_plugins.tuning.time_model.model import TimeModel
 from ckprof_plugins.tuning.time_model.selector import Selector
 from plugins.tuning.tests.sizes import FORMS, forward_with_runs
 
@@ -22,11 +19,11 @@ SOURCE = Path(__file__).with_name("parity.cpp")
 PROBLEMS = 10_000
 
 
-def random_problem(source: random.Random) -> ConvProblem:
+def random_problem(source):
     while True:
         ndim = source.choice((1, 2, 2, 2, 3))
 
-        def several(least: int, most: int, ndim: int = ndim) -> tuple[int, ...]:
+        def several(least, most, ndim=ndim):
             return tuple(source.randint(least, most) for _ in range(ndim))
 
         try:
@@ -46,7 +43,7 @@ def random_problem(source: random.Random) -> ConvProblem:
             continue
 
 
-def line(problem: ConvProblem) -> str:
+def line(problem):
     words = [problem.ndim, problem.groups, problem.batch, problem.out_channels, problem.in_channels]
     for values in (
         problem.filter,
@@ -60,11 +57,11 @@ def line(problem: ConvProblem) -> str:
     return " ".join(map(str, words))
 
 
-def chunks(axis: RunAxis, size: int) -> RunChunks:
+def chunks(axis, size):
     return RunChunks(axis=axis, size=size, least=16, short_k=32)
 
 
-def candidates(model: TimeModel) -> tuple[dict[str, KernelTraits], list[tuple[str, int]]]:
+def candidates(model):
     """Return all measured kernels and unmeasured ones of every other kind, and what they are chosen with."""
     pipeline, tile = ("compv3",), (64, 64, 32)
     rows, columns = chunks(RunAxis.REDUCTION, 64), chunks(RunAxis.COLUMNS, 32)
@@ -85,7 +82,7 @@ def candidates(model: TimeModel) -> tuple[dict[str, KernelTraits], list[tuple[st
 
 @pytest.mark.thorough
 @pytest.mark.compiler
-def test_ten_thousand_random_problems(tmp_path: Path, model_both: TimeModel) -> None:
+def test_ten_thousand_random_problems(tmp_path, model_both):
     compiler = shutil.which("g++") or shutil.which("clang++")
     assert compiler is not None
     offered, choices = candidates(model_both)
@@ -100,7 +97,7 @@ def test_ten_thousand_random_problems(tmp_path: Path, model_both: TimeModel) -> 
     problems = [random_problem(source) for _ in range(PROBLEMS)]
     given = "\n".join(map(line, problems))
     printed = subprocess.run([program], input=given, text=True, capture_output=True, check=True).stdout
-    chosen: set[str] = set()
+    chosen = set()
     for problem, words in zip(problems, map(str.split, printed.splitlines()), strict=True):
         name, splits = selector.best(problem)
         chosen.add(name)

@@ -1,9 +1,5 @@
 """Both forms of tables are read, and what is wrong with a table is said."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from ckprof.errors import InputError
@@ -11,18 +7,18 @@ from ckprof.model.gemm_work import KernelTraits, Reduction
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.kernel_name import fields_of_name, traits_of_name
 from ckprof_plugins.tuning.measured_tables import read_csv
-from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
+from ckprof_plugins.tuning.time_model.measurements import merged
 
 HEAD = "N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w"
 
 
-def read(tmp_path: Path, text: str) -> Measurements:
+def read(tmp_path, text):
     path = tmp_path / "times.csv"
     path.write_text(text)
     return read_csv(path, traits_of_name, (ConvProblem,))
 
 
-def test_the_measured_tables(table_20: Measurements, table_30: Measurements) -> None:
+def test_the_measured_tables(table_20, table_30):
     assert (len(table_20.kernels), len(table_30.kernels)) == (20, 30)
     # of the 188 rows, three repeat an earlier problem
     assert (len(table_20.problems), len(table_30.problems)) == (185, 86)
@@ -35,7 +31,7 @@ def test_the_measured_tables(table_20: Measurements, table_30: Measurements) -> 
     )
 
 
-def test_glitches_are_left_out_and_named(table_20: Measurements, table_30: Measurements) -> None:
+def test_glitches_are_left_out_and_named(table_20, table_30):
     clean = table_20.without_glitches()
     assert len(clean.dropped) == 4
     assert all("is a glitch" in line for line in clean.dropped)
@@ -43,7 +39,7 @@ def test_glitches_are_left_out_and_named(table_20: Measurements, table_30: Measu
     assert table_30.without_glitches().times == table_30.times
 
 
-def test_what_is_slow_for_kernels_that_work_alike_is_no_glitch(tmp_path: Path) -> None:
+def test_what_is_slow_for_kernels_that_work_alike_is_no_glitch(tmp_path):
     usual = [f"7,64,64,1,{size},{size},1,1,1,1,0,0,10,10,10,10,10" for size in range(4, 16)]
     lines = [HEAD + "".join(f",{m}x64x64_compv3" for m in (16, 32, 64, 128, 256))]
     table = read(tmp_path, "\n".join([*lines, *usual, "7,64,64,1,3,3,1,1,1,1,0,0,10,10,10,99,10"]))
@@ -58,10 +54,10 @@ def test_what_is_slow_for_kernels_that_work_alike_is_no_glitch(tmp_path: Path) -
     assert table.without_glitches().dropped == ()
 
 
-def test_of_several_times_the_median_counts(tmp_path: Path) -> None:
+def test_of_several_times_the_median_counts(tmp_path):
     row = "7,64,64,1,4,4,1,1,1,1,0,0"
 
-    def time_of(*times: float) -> float:
+    def time_of(*times):
         table = read(tmp_path, "\n".join([f"{HEAD},64x64x64_compv3", *(f"{row},{time}" for time in times)]))
         (time,) = table.times.values()
         return time
@@ -75,7 +71,7 @@ def test_of_several_times_the_median_counts(tmp_path: Path) -> None:
     assert list(merged(tuple(tables)).times.values()) == [11]
 
 
-def test_one_row_per_measurement(tmp_path: Path) -> None:
+def test_one_row_per_measurement(tmp_path):
     head = f"kernel,problem_idx,{HEAD},latency_ms,tflops,non_zero,split_k"
     problem = "2,64,128,2,28,28,3,3,1,1,1,1"
     table = read(
@@ -99,7 +95,7 @@ PROBLEM = "0,8,64,64,1,56,56,3,3,1,1,1,1"
 NAME = "grouped_conv_fwd_bf16_nhwgc_2d_{}_cshuffle_intrawave_64x64x64_4x1x1_16x16x16"
 
 
-def test_names_of_the_table_of_variants(tmp_path: Path) -> None:
+def test_names_of_the_table_of_variants(tmp_path):
     spelled = {"basic_v1": "compv1", "basic_v2": "compv2", "basic_async_v1": "", "comp_async": "", "mem": ""}
     spelled |= {f"compv{n}": "" for n in (3, 4, 5, 6)}
     names = [NAME.format(name) + suffix for name in spelled for suffix in ("", "_dsb", "_si", "_dsb_si")]
@@ -118,7 +114,7 @@ def test_names_of_the_table_of_variants(tmp_path: Path) -> None:
         assert fields.get("store_immediate") is (True if name.endswith("_si") else None)
 
 
-def test_a_row_that_cannot_be_read_costs_no_other(tmp_path: Path) -> None:
+def test_a_row_that_cannot_be_read_costs_no_other(tmp_path):
     name = NAME.format("compv3")
     table = read(
         tmp_path,
@@ -139,7 +135,7 @@ def test_a_row_that_cannot_be_read_costs_no_other(tmp_path: Path) -> None:
     assert table.dropped[-1].endswith("wrote nothing but zeros: a wrong result")
 
 
-def test_three_dimensions_and_missing_columns(tmp_path: Path) -> None:
+def test_three_dimensions_and_missing_columns(tmp_path):
     table = read(tmp_path, "N,C,K,G,Di,Hi,Wi,Z,Y,X,64x64x64_compv3\n1,8,8,1,4,6,8,3,3,3,9.5\n")
     (only,) = table.problems
     assert (only.input, only.filter, only.strides) == ((4, 6, 8), (3, 3, 3), (1, 1, 1))
@@ -161,13 +157,13 @@ def test_three_dimensions_and_missing_columns(tmp_path: Path) -> None:
         (f"{HEAD},64x64x64_compv3,64x64x64_compv3\n", "occurs twice"),
     ],
 )
-def test_wrong_tables(tmp_path: Path, text: str, message: str) -> None:
+def test_wrong_tables(tmp_path, text, message):
     with pytest.raises(InputError) as caught:
         read(tmp_path, text)
     assert message in str(caught.value)
 
 
-def test_a_name_tells_two_stages_and_two_buffers() -> None:
+def test_a_name_tells_two_stages_and_two_buffers():
     plain = traits_of_name("mem_intrawave_64x32x16_2x1x1_16x16x32_v8_8_8")
     buffered = traits_of_name("mem_intrawave_64x32x16_2x1x1_16x16x32_v8_8_8_dsb")
     staged = traits_of_name("compv1_intrawave_64x32x16_2x1x1_16x16x32_v8_8_8_2stage")

@@ -1,7 +1,5 @@
 """The fit finds known parameters, agrees with a general solver, and copes with single wrong values."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -32,8 +30,8 @@ KERNELS = {
 UNITS = 60
 
 
-def problem(source: np.random.Generator) -> ConvProblem:
-    def size(low: float, high: float) -> int:
+def problem(source):
+    def size(low, high):
         return int(2 ** source.uniform(low, high))
 
     return ConvProblem(
@@ -42,7 +40,7 @@ def problem(source: np.random.Generator) -> ConvProblem:
     )  # fmt: skip
 
 
-def synthetic(count: int, noise: float, splits: tuple[int, ...] = (1,)) -> Measurements:
+def synthetic(count, noise, splits=(1,)):
     source = np.random.default_rng(3)
     problems = tuple(problem(source) for _ in range(count))
     times = {}
@@ -61,7 +59,7 @@ def synthetic(count: int, noise: float, splits: tuple[int, ...] = (1,)) -> Measu
 
 
 @pytest.mark.parametrize("splits", [(1,), (1, 4)])
-def test_known_parameters_are_found(splits: tuple[int, ...]) -> None:
+def test_known_parameters_are_found(splits):
     found = Fit(synthetic(150, 0.0, splits), forward_sizes, UNITS)
     fitted = {name: kernel.parameters for name, kernel in found.kernels.items()}
     for name, (_, own) in KERNELS.items():
@@ -75,13 +73,13 @@ def test_known_parameters_are_found(splits: tuple[int, ...]) -> None:
             assert fitted[name].meeting == pytest.approx(own.meeting, rel=0.1)
 
 
-def test_what_formulas_do_not_explain_becomes_a_trend() -> None:
+def test_what_formulas_do_not_explain_becomes_a_trend():
     table = synthetic(150, 0.01)
     middle = (2.0**14, 2.0**7, 2.0**7, 1.0)
     factors = [trend(middle, (0.1, 0.0, -0.3, 0.0, 0.0), forward_sizes(one)) for one in table.problems]
     bent = {key: time * (factors[key[0]] if key[1] == "large" else 1) for key, time in table.times.items()}
     found = Fit(replace(table, times=bent), forward_sizes, UNITS)
-    errors: dict[bool, list[float]] = {False: [], True: []}
+    errors = {False: [], True: []}
     for index, one in enumerate(table.problems):
         sizes = forward_sizes(one)
         for corrected in errors:
@@ -98,7 +96,7 @@ def test_what_formulas_do_not_explain_becomes_a_trend() -> None:
     assert np.mean(errors[True]) < 0.6 * np.mean(errors[False])
 
 
-def test_a_few_wrong_values_change_little() -> None:
+def test_a_few_wrong_values_change_little():
     table = synthetic(150, 0.01)
     wrong = dict(table.times)
     for index in (3, 50, 90):
@@ -109,13 +107,13 @@ def test_a_few_wrong_values_change_little() -> None:
         assert other.parameters.latency == pytest.approx(one.parameters.latency, rel=0.02)
 
 
-def test_compute_units_are_told_by_the_steps() -> None:
+def test_compute_units_are_told_by_the_steps():
     units, margin = guess_units(synthetic(150, 0.01), forward_sizes, (40, 48, 56, 60, 64, 80))
     assert units == UNITS
     assert margin > 1.2
 
 
-def test_twins_share_their_parameters() -> None:
+def test_twins_share_their_parameters():
     table = synthetic(40, 0.0)
     source = np.random.default_rng(5)
     times = dict(table.times)
@@ -133,16 +131,16 @@ def test_twins_share_their_parameters() -> None:
 class Line:
     """Points around a * x + b for two groups that share b."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         source = np.random.default_rng(1)
         self.x = source.uniform(0, 5, (2, 40))
         self.y = np.array([[1.5], [-0.5]]) * self.x + 2 + source.normal(0, 0.05, (2, 40))
         self.y[0, 3] += 9
 
-    def residuals(self, vector: np.ndarray) -> np.ndarray:
+    def residuals(self, vector):
         return (vector[1:, None] * self.x + vector[0] - self.y).ravel()
 
-    def blocks(self, vector: np.ndarray) -> list[tuple]:
+    def blocks(self, vector):
         residuals = self.residuals(vector).reshape(2, -1)
         return [
             (residuals[group], np.array([0, 1 + group]), np.stack([np.ones(40), self.x[group]], axis=1))
@@ -150,7 +148,7 @@ class Line:
         ]
 
 
-def test_the_solver_agrees_with_a_general_one() -> None:
+def test_the_solver_agrees_with_a_general_one():
     line = Line()
     pulls = np.zeros((0, 3)), np.zeros(0)
     vector, cost = solve(line, pulls, np.zeros(3), scale=0.1, steps=100)

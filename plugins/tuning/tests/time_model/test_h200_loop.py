@@ -35,13 +35,13 @@ CASES = (
 )
 
 
-def numbers(line: str) -> list[float]:
+def numbers(line):
     return [float(one) for one in NUMBER.findall(line)]
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("expected", CASES, ids=lambda one: one.direction)
-def test_choices_for_unseen_problems(expected: Expected) -> None:
+def test_choices_for_unseen_problems(expected):
     training, unseen = (h200_table(expected.direction, half) for half in ("train", "unseen"))
     assert not set(training.problems) & set(unseen.problems)
     assert len(training.problems) + len(unseen.problems) == expected.problems
@@ -55,7 +55,7 @@ def test_choices_for_unseen_problems(expected: Expected) -> None:
 
 
 @pytest.mark.slow
-def test_the_documented_figures_are_those_of_the_program() -> None:
+def test_the_documented_figures_are_those_of_the_program():
     documented = DOCS.read_text()
     for line in (*gfx950(), *h200()):
         figures = numbers(line)
@@ -67,7 +67,7 @@ def test_the_documented_figures_are_those_of_the_program() -> None:
 
 
 @pytest.mark.slow
-def test_the_documented_choices_for_other_sizes_are_those_of_the_program() -> None:
+def test_the_documented_choices_for_other_sizes_are_those_of_the_program():
     documented = DOCS.read_text().splitlines()
     for line in shifted():
         label = "|".join(line.split("|")[:3])
@@ -76,7 +76,7 @@ def test_the_documented_choices_for_other_sizes_are_those_of_the_program() -> No
 
 
 @pytest.mark.slow
-def test_the_documented_coverage_is_that_of_the_program() -> None:
+def test_the_documented_coverage_is_that_of_the_program():
     documented = DOCS.read_text().splitlines()
     for line in coverage():
         label = "|".join(line.split("|")[:3])

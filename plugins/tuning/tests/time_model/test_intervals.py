@@ -1,7 +1,5 @@
 """Intervals hold 95 % of the times of problems that a fit has not seen, or a warning says why not."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import exp, log, sqrt
 from statistics import fmean
@@ -12,7 +10,6 @@ import pytest
 from ckprof.model.gemm_work import KernelTraits, RunAxis, RunChunks, Schedule
 from ckprof_plugins.tuning.time_model.calibration import SHARES, left_out_groups
 from ckprof_plugins.tuning.time_model.fit import Fit
-from ckprof_plugins.tuning.time_model.formula import Sizes
 from ckprof_plugins.tuning.time_model.intervals import (
     BANDS,
     LARGEST_HALF,
@@ -24,10 +21,10 @@ from ckprof_plugins.tuning.time_model.intervals import (
     place,
     ranges_of,
 )
-from ckprof_plugins.tuning.time_model.measurements import Measurements, merged
-from ckprof_plugins.tuning.time_model.model import Prediction, Similarity, TimeModel, similarity
+from ckprof_plugins.tuning.time_model.measurements import merged
+from ckprof_plugins.tuning.time_model.model import Prediction, Similarity, similarity
 from ckprof_plugins.tuning.time_model.selector import Selector, as_chosen
-from ckprof_plugins.tuning.validation import Validation, judged_model
+from ckprof_plugins.tuning.validation import judged_model
 from plugins.tuning.tests.sizes import forward_sizes, forward_with_runs
 from plugins.tuning.tests.time_model.conftest import fitted
 from plugins.tuning.tests.time_model.figures import SIZES, h200_model, h200_table, of_kernels, some_kernels
@@ -37,22 +34,20 @@ from tests.convolutions import convolution
 INSIDE = (0.0,) * len(RANGE_AXES)
 
 
-def judge(model: TimeModel, table: Measurements) -> Validation:
+def judge(model, table):
     return judged_model(model, table, forward_with_runs)
 
 
-def part(table: Measurements, *, first: bool) -> Measurements:
+def part(table, *, first):
     """Return every second problem."""
     return table.subset(tuple(range(0 if first else 1, len(table.problems), 2)))
 
 
-def halves(table: Measurements) -> tuple[TimeModel, Measurements]:
+def halves(table):
     return fitted(part(table, first=True), compute_units=60), part(table, first=False)
 
 
-def noisy(
-    table: Measurements, scale: dict[str, float], seed: int, *, of_problem: float = 0.0
-) -> Measurements:
+def noisy(table, scale, seed, *, of_problem=0.0):
     """Return a table whose times scatter, each kernel's by its own scale, and all of a problem's together."""
     source = np.random.default_rng(seed)
     together = (
@@ -69,7 +64,7 @@ def noisy(
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (1, 2))])
 @pytest.mark.parametrize("of_problem", [0.0, 0.05])
-def test_simulated_times_are_covered(seed: int, of_problem: float) -> None:
+def test_simulated_times_are_covered(seed, of_problem):
     # tails heavier than a normal distribution's, another scale for each kernel, errors that problems share
     table = noisy(synthetic(300, 0.0), {"small": 0.02, "large": 0.1}, seed, of_problem=of_problem)
     model, unseen = halves(table)
@@ -81,7 +76,7 @@ def test_simulated_times_are_covered(seed: int, of_problem: float) -> None:
     assert spreads["large"] > spreads["small"]
 
 
-def test_noise_that_depends_on_the_problem_is_followed() -> None:
+def test_noise_that_depends_on_the_problem_is_followed():
     table = synthetic(300, 0.0)
     source = np.random.default_rng(7)
     few = [extents(forward_with_runs(problem))["k_run"] < 128 for problem in table.problems]
@@ -89,7 +84,7 @@ def test_noise_that_depends_on_the_problem_is_followed() -> None:
         key: time * exp(source.normal(0, 0.2 if few[key[0]] else 0.02)) for key, time in table.times.items()
     }
     model, unseen = halves(replace(table, times=times))
-    reach: dict[bool, list[float]] = {False: [], True: []}
+    reach = {False: [], True: []}
     for problem in unseen.problems:
         sizes = forward_with_runs(problem)
         reach[extents(sizes)["k_run"] < 128].append(model.reach(sizes))
@@ -97,29 +92,25 @@ def test_noise_that_depends_on_the_problem_is_followed() -> None:
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_measured_times_are_covered(table_20: Measurements, first: bool) -> None:
+def test_measured_times_are_covered(table_20, first):
     table = some_kernels(table_20, 2)
     model = fitted(part(table, first=first))
     assert fmean(judge(model, part(table, first=not first)).inside) == pytest.approx(0.955, abs=0.035)
 
 
-def test_published_times_of_other_problems_are_covered(
-    model_20: TimeModel, table_20: Measurements, table_30: Measurements
-) -> None:
+def test_published_times_of_other_problems_are_covered(model_20, table_20, table_30):
     found = judge(model_20, of_kernels(table_30, table_20))
     assert fmean(found.inside) == pytest.approx(0.955, abs=0.035)
     assert fmean(found.warned_inside) > 0.85
 
 
-def test_times_of_a_sweep_are_covered() -> None:
+def test_times_of_a_sweep_are_covered():
     training, unseen = (some_kernels(h200_table("bwd_weight", half), 2) for half in ("train", "unseen"))
     found = judged_model(h200_model("bwd_weight", training), unseen, SIZES["bwd_weight"])
     assert fmean(found.inside) == pytest.approx(0.955, abs=0.04)
 
 
-def test_few_channels_are_warned_of(
-    model_20: TimeModel, table_20: Measurements, table_30: Measurements
-) -> None:
+def test_few_channels_are_warned_of(model_20, table_20, table_30):
     # the training table has no problem of fewer than 64 channels, but many of 768 along k
     problem = next(one for one in table_30.problems if one.in_channels == 3 and one.filter == (16, 16))
     selector = Selector(model_20, table_20.kernels, forward_with_runs)
@@ -133,7 +124,7 @@ def test_few_channels_are_warned_of(
     assert all(prediction.high_us > 1.2 * prediction.time_us for prediction in ranking)
 
 
-def test_shifted_problems_are_warned_of(table_20: Measurements, table_30: Measurements) -> None:
+def test_shifted_problems_are_warned_of(table_20, table_30):
     sizes = [forward_with_runs(problem) for problem in table_20.problems]
     work = [extents(one)["work"] for one in sizes]
     small = tuple(index for index, one in enumerate(work) if one < np.median(work))
@@ -145,11 +136,9 @@ def test_shifted_problems_are_warned_of(table_20: Measurements, table_30: Measur
 
 
 @pytest.mark.parametrize("strided", [True, False])
-def test_problems_of_other_strides_are_warned_of(
-    table_20: Measurements, table_30: Measurements, strided: bool
-) -> None:
+def test_problems_of_other_strides_are_warned_of(table_20, table_30, strided):
     both = some_kernels(merged((table_20, table_30)), 3)
-    parts: dict[bool, list[int]] = {True: [], False: []}
+    parts = {True: [], False: []}
     # half of the problems: they tell as much
     for index, problem in enumerate(both.problems[::2]):
         parts[max(problem.strides) > 1].append(2 * index)
@@ -158,11 +147,11 @@ def test_problems_of_other_strides_are_warned_of(
     assert fmean(found.warned_inside) > 0.9
 
 
-def test_times_of_an_unseen_family_are_expected_anywhere(table_30: Measurements) -> None:
+def test_times_of_an_unseen_family_are_expected_anywhere(table_30):
     """Two families that were measured are alike, the third one is not: it ignores its tile."""
     known = {name: traits for name, traits in table_30.kernels.items() if "compv4" not in name}
 
-    def of(names: set[str], first: bool) -> Measurements:
+    def of(names, first):
         times = {key: time for key, time in table_30.times.items() if key[1] in names}
         kernels = {name: table_30.kernels[name] for name in table_30.kernels if name in names}
         return part(replace(table_30, kernels=kernels, times=times), first=first)
@@ -173,7 +162,7 @@ def test_times_of_an_unseen_family_are_expected_anywhere(table_30: Measurements)
     assert fmean(found.warned_inside) > 0.7
 
 
-def test_unseen_families_and_depths_are_warned_of(model_20: TimeModel, table_20: Measurements) -> None:
+def test_unseen_families_and_depths_are_warned_of(model_20, table_20):
     known = model_20.kernels["64x64x64_compv3"].traits
     offered = {
         "known": known,
@@ -205,7 +194,7 @@ def test_unseen_families_and_depths_are_warned_of(model_20: TimeModel, table_20:
     assert similarity(chunked, [chunked, deeper]) is Similarity.ALIKE
 
 
-def test_one_kernel_alone_is_no_choice(table_30: Measurements) -> None:
+def test_one_kernel_alone_is_no_choice(table_30):
     name = "64x64x64_compv3"
     alone = replace(
         table_30,
@@ -226,7 +215,7 @@ def test_one_kernel_alone_is_no_choice(table_30: Measurements) -> None:
     assert len(both.shapes) == 86
 
 
-def test_errors_of_problems_left_out_are_larger(table_20: Measurements) -> None:
+def test_errors_of_problems_left_out_are_larger(table_20):
     table = table_20.without_glitches()
     groups = left_out_groups([forward_sizes(problem) for problem in table.problems])
     assert sorted(index for group in groups[:SHARES] for index in group) == list(range(185))
@@ -239,7 +228,7 @@ def test_errors_of_problems_left_out_are_larger(table_20: Measurements) -> None:
     assert np.quantile(ends, 0.9) > np.quantile(left_out, 0.9)
 
 
-def test_kernels_without_enough_times_are_known_little_of() -> None:
+def test_kernels_without_enough_times_are_known_little_of():
     # each kernel on one problem only: none of its times can be left out
     table = synthetic(8, 0.0)
     traits = KERNELS["small"][0]
@@ -253,11 +242,11 @@ def test_kernels_without_enough_times_are_known_little_of() -> None:
     assert [kernel.spread for kernel in model.kernels.values()] == pytest.approx([0.5] * 8)
 
 
-def trial(problem: int, error: float, nearest: float = 1.0, beyond: tuple[float, ...] = INSIDE) -> Trial:
+def trial(problem, error, nearest=1.0, beyond=INSIDE):
     return Trial(problem=problem, nearest=nearest, beyond=beyond, errors=(error,) * len(BANDS))
 
 
-def test_the_nearest_trials_decide() -> None:
+def test_the_nearest_trials_decide():
     places = tuple((float(10 * (index >= 100)),) * 7 for index in range(200))
     trials = Trials(places=places, trials=tuple(trial(index, 1.0 + (index >= 100)) for index in range(200)))
     assert sum(BANDS) == pytest.approx(1)
@@ -273,7 +262,7 @@ def test_the_nearest_trials_decide() -> None:
     assert trials.reach((0.0,) * 7, shorter) > 2 * trials.reach((0.0,) * 7, longer)
 
 
-def test_the_quantile_counts_the_new_problem() -> None:
+def test_the_quantile_counts_the_new_problem():
     # of twenty trials 19 are 95 %; with a part of the new one beside them it takes the twentieth
     trials = Trials(places=((0.0,) * 7,), trials=tuple(trial(0, float(number)) for number in range(1, 21)))
     assert trials.reach((0.0,) * 7, INSIDE) == 20.0
@@ -282,8 +271,8 @@ def test_the_quantile_counts_the_new_problem() -> None:
     assert more.reach((0.0,) * 7, INSIDE) == 39.0
 
 
-def test_places_and_ranges() -> None:
-    def sizes(**changes: int) -> Sizes:
+def test_places_and_ranges():
+    def sizes(**changes):
         problem = convolution("2 1 4 64 32 3 3 16 16 1 1 1 1 1 1 1 1")
         return forward_with_runs(replace(problem, **changes))
 
@@ -301,7 +290,7 @@ def test_places_and_ranges() -> None:
     assert place(sizes(batch=8))[0] - place(usual)[0] == pytest.approx(1)
 
 
-def test_intervals_end_somewhere(model_20: TimeModel, table_20: Measurements) -> None:
+def test_intervals_end_somewhere(model_20, table_20):
     far = convolution("2 64 2048 64 64 31 31 512 512 1 1 1 1 1 1 1 1")
     offered = {"strange": KernelTraits(tile=(4, 4, 4), labels=("other",))}
     (prediction,) = Selector(model_20, offered, forward_with_runs).rank(far)
@@ -310,7 +299,7 @@ def test_intervals_end_somewhere(model_20: TimeModel, table_20: Measurements) ->
 
 
 @pytest.mark.parametrize(("kernels", "apart"), [(1, 0.0), (3, 0.0), (20, 0.0), (20, 0.05), (20, 2.0)])
-def test_the_interval_of_a_choice_knows_that_it_was_chosen(kernels: int, apart: float) -> None:
+def test_the_interval_of_a_choice_knows_that_it_was_chosen(kernels, apart):
     source, scale = np.random.default_rng(kernels), 0.1
     plain, corrected = [], []
     for _ in range(2000):

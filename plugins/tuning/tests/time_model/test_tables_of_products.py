@@ -1,11 +1,8 @@
 """Tables of measured times of an operation that is no convolution: columns, and models of them."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -27,17 +24,17 @@ SMALL, LARGE = (f"gemm_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_Fals
 class Secretive(GemmProblem):
     """A problem that kernel libraries get two sizes of."""
 
-    def values(self) -> tuple[int, ...]:
+    def values(self):
         return self.m, self.n
 
 
-def rounds(problem: GemmProblem, tile: int) -> float:
+def rounds(problem, tile):
     """Return microseconds of a device that computes 100 tiles at once, larger ones more efficiently."""
     tiles = -(-problem.m // tile) * -(-problem.n // tile)
     return 2.0 + -(-tiles // 100) * problem.k / 64 * (tile / 64) ** 2 * (1.0 if tile == 64 else 0.5)
 
 
-def table(path: Path, seed: int, count: int) -> Path:
+def table(path, seed, count):
     draw = random.Random(seed)
     lines = [f"m,n,k,{SMALL},{LARGE}"]
     for _ in range(count):
@@ -48,7 +45,7 @@ def table(path: Path, seed: int, count: int) -> Path:
     return path
 
 
-def test_columns_are_the_fields_of_problems(registry, tmp_path) -> None:
+def test_columns_are_the_fields_of_problems(registry, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(f"k,m,n,stride_a,kernel,latency_ms,split_k\n100,64,48,104,{SMALL},0.5,2\n")
     found = read_tables(registry, (path,), KIND)
@@ -57,7 +54,7 @@ def test_columns_are_the_fields_of_problems(registry, tmp_path) -> None:
     assert found.kernels[SMALL].tile == (64, 64, 64)
 
 
-def test_exported_columns_hold_problems_of_several_types(registry, tmp_path) -> None:
+def test_exported_columns_hold_problems_of_several_types(registry, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(
         "kernel,problem_idx,direction,dtype,layout,m,n,k,stride_a,stride_b,stride_e,batch,elementwise_op,"
@@ -88,14 +85,14 @@ def test_exported_columns_hold_problems_of_several_types(registry, tmp_path) -> 
         ("m,n,k,colour\n1,1,1,2\n", "'colour' is neither a problem's column nor a kernel"),
     ],
 )
-def test_wrong_tables(registry, tmp_path, text, message) -> None:
+def test_wrong_tables(registry, tmp_path, text, message):
     path = tmp_path / "t.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         read_tables(registry, (path,), KIND)
 
 
-def test_a_model_chooses_among_kernels_of_matrix_products(tmp_path, capsys) -> None:
+def test_a_model_chooses_among_kernels_of_matrix_products(tmp_path, capsys):
     train = table(tmp_path / "train.csv", 1, 40)
     unseen = table(tmp_path / "unseen.csv", 2, 20)
     model = tmp_path / "model.json"
@@ -109,7 +106,7 @@ def test_a_model_chooses_among_kernels_of_matrix_products(tmp_path, capsys) -> N
     assert judged["best_single"]["mean"] < 0.95 < judged["mean"]
 
 
-def test_written_programs_predict_what_the_formulas_say(registry, tmp_path) -> None:
+def test_written_programs_predict_what_the_formulas_say(registry, tmp_path):
     found = read_tables(registry, (table(tmp_path / "train.csv", 1, 20),), KIND)
     sizes = gemm_sizes_of(registry, "gemm", "fp16")
     model = fit_model(found, sizes, replace(KIND, compute_units=9))

@@ -1,7 +1,5 @@
 """What kernels do for problems, counted by hand, and the time that follows."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -51,14 +49,14 @@ SHARED = SharedParameters(
 OWN = KernelParameters(prologue=0.5, floor=2.0, latency=0.25, tile=0.125, loop=0.0625, meeting=1.25)
 
 
-def test_tiles() -> None:
+def test_tiles():
     done = work(KernelTraits(tile=(64, 128, 32)), SIZES, 1, 80)
     # 16 x 2 tiles of 3 products on 80 units: two rounds of at most 80
     assert (done.load, done.rounds, done.loops, done.steps, done.launches) == (96 / 80, 2, 16, 16, 1)
     assert done.extra_bytes == 0
 
 
-def test_splits_meet_by_atomics_or_in_a_workspace() -> None:
+def test_splits_meet_by_atomics_or_in_a_workspace():
     split = work(KernelTraits(tile=(64, 128, 32)), SIZES, 4, 80)
     assert (split.load, split.loops) == (4 * 96 / 80, 4)
     # the result is zeroed, and read and written by each part
@@ -68,7 +66,7 @@ def test_splits_meet_by_atomics_or_in_a_workspace() -> None:
     assert staged.extra_bytes == 1000 * 200 * 3 * 4 * (2 + 2 * 4)
 
 
-def test_streams_are_even() -> None:
+def test_streams_are_even():
     traits = KernelTraits(tile=(64, 128, 32), schedule=Schedule.STREAM, workgroups_per_unit=2)
     done = work(traits, SIZES, 1, 80)
     # 96 tiles of 16 iterations over 160 workgroups: 9.6, so that some take 10
@@ -77,7 +75,7 @@ def test_streams_are_even() -> None:
     assert done.extra_bytes == 96 * 2 * 4 * 64 * 128
 
 
-def test_windows() -> None:
+def test_windows():
     done = work(KernelTraits(tile=(4, 8, 2), schedule=Schedule.WINDOW), SIZES, 1, 80)
     assert done.load == 3 * 2 * 3 * 7 / 80
     assert (done.rounds, done.loops, done.extra_bytes) == (2, 1, 0)
@@ -86,7 +84,7 @@ def test_windows() -> None:
 REDUCTION = RunChunks(axis=RunAxis.REDUCTION, size=32, least=16, short_k=8)
 
 
-def test_chunks_pad_every_run() -> None:
+def test_chunks_pad_every_run():
     # 10 runs of 50: two chunks of 32 each, the second one ragged
     done = work(KernelTraits(tile=(64, 128, 32), chunks=REDUCTION), SIZES, 1, 80)
     assert (done.loops, done.load) == (20, 96 / 80)
@@ -98,19 +96,19 @@ def test_chunks_pad_every_run() -> None:
 
 
 @pytest.mark.parametrize(("run", "ragged"), [(64, 0), (32, 0), (48, 1 / 3), (40, 2 / 3), (36, 1)])
-def test_alignment_of_runs(run: int, ragged: float) -> None:
+def test_alignment_of_runs(run, ragged):
     done = work(KernelTraits(tile=(64, 128, 32), chunks=REDUCTION), replace(SIZES, k_run=run), 1, 80)
     assert done.ragged == pytest.approx(ragged)
 
 
-def test_short_runs_are_computed_without_chunks() -> None:
+def test_short_runs_are_computed_without_chunks():
     done = work(KernelTraits(tile=(64, 128, 32), chunks=REDUCTION), replace(SIZES, k_run=10), 1, 80)
     assert (done.loops, done.short) == (500 / 8 + 0.5, 1)
     found = terms(done, SHARED, OWN)
     assert found.waiting == pytest.approx(63 * (1 + 2.0) * 0.25 * (1 + 0.5))
 
 
-def test_chunks_of_columns() -> None:
+def test_chunks_of_columns():
     chunks = RunChunks(axis=RunAxis.COLUMNS, size=32)
     sizes = replace(SIZES, n_run=40)
     # 5 runs of 40 in two chunks each, four chunks to a tile: 3 tiles instead of 2
@@ -119,7 +117,7 @@ def test_chunks_of_columns() -> None:
     assert done.gathered_bytes == 500 * (5 * 64) * 3 * 2
 
 
-def test_the_part_that_arrives_last_converts() -> None:
+def test_the_part_that_arrives_last_converts():
     traits = KernelTraits(tile=(64, 128, 32), reduction=Reduction.ARRIVAL)
     assert work(traits, SIZES, 1, 80).extra_bytes == 0
     done = work(traits, SIZES, 4, 80)
@@ -128,7 +126,7 @@ def test_the_part_that_arrives_last_converts() -> None:
     assert (done.launches, done.splits) == (1, True)
 
 
-def test_the_time_of_chunks_by_hand() -> None:
+def test_the_time_of_chunks_by_hand():
     done = work(KernelTraits(tile=(64, 128, 32), chunks=REDUCTION), SIZES, 1, 80)
     found = terms(done, SHARED, OWN)
     busy = 1.2 + 0.75 * (2 - 1.2)
@@ -139,7 +137,7 @@ def test_the_time_of_chunks_by_hand() -> None:
     assert found.fixed == 3.5
 
 
-def test_the_time_by_hand() -> None:
+def test_the_time_by_hand():
     done = work(KernelTraits(tile=(64, 128, 32)), SIZES, 4, 80)
     found = terms(done, SHARED, OWN)
     busy = 4.8 + 0.75 * (5 - 4.8)
@@ -154,7 +152,7 @@ def test_the_time_by_hand() -> None:
     assert found.limit == "extra"
 
 
-def test_a_trend_by_hand() -> None:
+def test_a_trend_by_hand():
     # twice the usual m, the usual n, a third of the usual k
     middle, coefficients = (500, 200, 1500, 3), (0.25, 0.5, -0.125, 0.0, 1.0)
     ratio = 2 / 3
@@ -165,7 +163,7 @@ def test_a_trend_by_hand() -> None:
     assert replace(found, factor=expected).total == pytest.approx(expected * found.total)
 
 
-def test_a_trend_ends_far_away() -> None:
+def test_a_trend_ends_far_away():
     coefficients = (-0.25, 0.125, -0.25, 0.0, 0.0625)
     for exponent in range(-30, 31, 6):
         for m, n, k in ((1, 1, 1), (1, 0, 0), (0, 1, 0), (-1, 1, 0)):
@@ -179,7 +177,7 @@ def test_a_trend_ends_far_away() -> None:
             assert least_trend(coefficients) <= found <= 1 - 0.25 + 0.125 + 0.0625
 
 
-def test_arrays_give_what_numbers_give() -> None:
+def test_arrays_give_what_numbers_give():
     many = Sizes(**{name: np.full(3, float(getattr(SIZES, name))) for name in Sizes.__dataclass_fields__})
     for schedule, chunks in ((one, how) for one in Schedule for how in (None, REDUCTION)):
         for splits in (1, 4):
@@ -189,7 +187,7 @@ def test_arrays_give_what_numbers_give() -> None:
             assert several.tolist() == [one] * 3
 
 
-def test_sizes_of_a_problem() -> None:
+def test_sizes_of_a_problem():
     problem = convolution("3 2 3 5 7 2 3 3 4 8 10 1 2 2 1 1 1 0 1 1 0 1 1")
     assert problem.output == (3, 4, 5)
     sizes = forward_sizes(problem)
@@ -206,7 +204,7 @@ def test_sizes_of_a_problem() -> None:
     assert backward_data_sizes(problem) == (3 * 320, 7, -(-5 * 18 // 4))
 
 
-def test_operations_say_their_products() -> None:
+def test_operations_say_their_products():
     problem = convolution("1 2 3 5 7 3 10 2 1 1 1")
     operations = {"fwd": registry_with().operation("fwd"), "silent": SimpleNamespace(id="silent")}
     registry = SimpleNamespace(operation=operations.__getitem__)

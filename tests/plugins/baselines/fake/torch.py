@@ -4,8 +4,6 @@ It rejects what the real one rejects on an NVIDIA GPU, and events measure only w
 work that keeps the device busy.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 import time

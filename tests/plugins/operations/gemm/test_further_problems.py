@@ -1,7 +1,5 @@
 """Batches with strides and products with D tensors: sizes, formulas, what is prepared and the reference."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +25,6 @@ from ckprof_plugins.operations.gemm.problem import (
     GEMM_TYPES,
     LAYOUTS,
     GemmProblem,
-    MatrixLayout,
     MultiDProblem,
     StridedBatchProblem,
     elementwise_op_named,
@@ -41,7 +38,7 @@ pads = st.sampled_from([0, 0, 1, 8])
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[GemmProblem, MatrixLayout]:
+def cases(draw):
     """A batch or a product with D tensors, with gaps between lines and between matrices."""
     layout = draw(st.sampled_from(LAYOUTS))
     m, n, k = draw(odd), draw(odd), draw(odd)
@@ -60,11 +57,11 @@ def cases(draw: st.DrawFn) -> tuple[GemmProblem, MatrixLayout]:
     return StridedBatchProblem(**msgspec.to_builtins(plain), **apart), layout
 
 
-def written_out(problem: GemmProblem, layout: MatrixLayout, logical: dict[str, np.ndarray]) -> np.ndarray:
+def written_out(problem, layout, logical):
     """The definition, as text for einsum: which axes of the memory are which."""
     batch = "g" if problem.batch > 1 else ""
     orders = [batch + layout.order(name).lower() for name in "abe"]
-    result: np.ndarray = np.einsum(f"{orders[0]},{orders[1]}->{orders[2]}", logical["a"], logical["b"])
+    result = np.einsum(f"{orders[0]},{orders[1]}->{orders[2]}", logical["a"], logical["b"])
     if isinstance(problem, MultiDProblem):
         for name in problem.d_tensors:
             result = result + logical[name] if problem.elementwise_op is ADD else result * logical[name]
@@ -73,12 +70,7 @@ def written_out(problem: GemmProblem, layout: MatrixLayout, logical: dict[str, n
 
 @settings(deadline=None, max_examples=60)
 @given(cases(), st.sampled_from(GEMM_TYPES), st.integers(1, 400))
-def test_what_is_prepared_is_what_is_stored(
-    tmp_path_factory: pytest.TempPathFactory,
-    case: tuple[GemmProblem, MatrixLayout],
-    dtype: DataType,
-    part: int,
-) -> None:
+def test_what_is_prepared_is_what_is_stored(tmp_path_factory, case, dtype, part):
     problem, layout = case
     assert problem.unmet_by(layout) is None
     with pytest.MonkeyPatch.context() as patch:
@@ -114,7 +106,7 @@ def test_what_is_prepared_is_what_is_stored(
     assert prepared.sums.roundings == (2 if isinstance(problem, MultiDProblem) else 1)
 
 
-def test_flop_and_bytes() -> None:
+def test_flop_and_bytes():
     plain = GemmProblem(m=3840, n=4096, k=2048)
     base = {"m": 3840, "n": 4096, "k": 2048}
     for count in (1, 2):
@@ -130,7 +122,7 @@ def test_flop_and_bytes() -> None:
     )
 
 
-def test_descriptions_and_values() -> None:
+def test_descriptions_and_values():
     problem = MultiDProblem(m=1, n=2, k=3, stride_e=8, elementwise_op=MULTIPLY, strides_d=(0, 4))
     assert problem.describe() == "M1 N2 K3 lde 8 MultiDMultiply d2 ldd1 4"
     assert problem.values() == (1, 2, 3, 0, 0, 8, 1, 0, 0, 0, 2, 2, 0, 4)
@@ -141,7 +133,7 @@ def test_descriptions_and_values() -> None:
 
 
 @given(cases())
-def test_they_can_be_kept_and_are_told_apart(case: tuple[GemmProblem, MatrixLayout]) -> None:
+def test_they_can_be_kept_and_are_told_apart(case):
     problem, _ = case
     assert isinstance(problem, Problem)
     for kind in (StridedBatchProblem, MultiDProblem, GemmProblem):
@@ -155,7 +147,7 @@ def test_they_can_be_kept_and_are_told_apart(case: tuple[GemmProblem, MatrixLayo
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
-def test_matrices_must_not_overlap(layout: MatrixLayout) -> None:
+def test_matrices_must_not_overlap(layout):
     plain = GemmProblem(m=40, n=50, k=60, batch=2, stride_a=70, stride_b=80, stride_e=90)
     packed = StridedBatchProblem(**msgspec.to_builtins(plain))
     for name in "abe":
@@ -172,7 +164,7 @@ def test_matrices_must_not_overlap(layout: MatrixLayout) -> None:
     assert unmet is not None and (unmet.rule, unmet.message[:20]) == ("stride-d", "the stride of D1 is ")
 
 
-def test_wrong_problems() -> None:
+def test_wrong_problems():
     base = {"m": 1, "n": 1, "k": 1, "elementwise_op": ADD}
     for strides, said in (((), "num_d_tensors is 0"), ((0, 0, 0), "is 3"), ((0, -1), "stride_d1 is -1")):
         with pytest.raises(InputError, match=said):
@@ -187,7 +179,7 @@ def test_wrong_problems() -> None:
 
 @pytest.mark.parametrize("op", GEMM_OPERATIONS)
 @pytest.mark.parametrize("count", [1, 2])
-def test_the_deviation_is_that_of_random_operands(op: ElementwiseOp, count: int) -> None:
+def test_the_deviation_is_that_of_random_operands(op, count):
     problem = MultiDProblem(m=300, n=300, k=40, elementwise_op=op, strides_d=(0,) * count)
     random = np.random.default_rng(5)
     layout = LAYOUTS[0]
@@ -199,16 +191,14 @@ def test_the_deviation_is_that_of_random_operands(op: ElementwiseOp, count: int)
     assert math.isclose(OPERATION.deviation(problem, squares), float(result.std()), rel_tol=0.03)
 
 
-def truncated(values: np.ndarray) -> np.ndarray:
+def truncated(values):
     bits = values.astype(np.float32).view(np.uint32) & 0xFFFF0000
     return bits.view(np.float32)
 
 
 @settings(deadline=None, max_examples=40)
 @given(st.sampled_from(GEMM_OPERATIONS), st.integers(1, 2), st.booleans(), st.integers(0, 2**31))
-def test_tolerance_holds_two_roundings_and_no_third(
-    op: ElementwiseOp, count: int, bf16: bool, seed: int
-) -> None:
+def test_tolerance_holds_two_roundings_and_no_third(op, count, bf16, seed):
     """What a kernel does, rounding by rounding: the product to the result's type, then the combination."""
     random = np.random.default_rng(seed)
     cast = truncated if bf16 else (lambda values: values.astype(np.float16))

@@ -1,7 +1,5 @@
 """Written problem lines are read as the problems that they were written from."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -34,7 +32,7 @@ PRODUCTS = st.builds(
 SPLITS = st.one_of(st.just(()), st.tuples(st.integers(1, 64)), st.sampled_from(ALL_SPLITS))
 
 
-def read(one: ProblemCase, problem: GemmProblem) -> ProblemCase:
+def read(one, problem):
     parsed = parse_line(ProblemLine(text=problem_line(one, problem), path="--problem"))
     return ProblemCase(problem=parsed.problem, dtype=parsed.dtype, layout=parsed.layout, splits=parsed.splits)
 
@@ -45,30 +43,30 @@ def read(one: ProblemCase, problem: GemmProblem) -> ProblemCase:
     st.sampled_from(("rcr", "rrr", "ccr", "crr")),
     SPLITS,
 )
-def test_with_type_and_layout(problem, dtype, layout, splits) -> None:
+def test_with_type_and_layout(problem, dtype, layout, splits):
     one = ProblemCase(problem=problem, dtype=dtype, layout=layout, splits=splits)
     assert read(one, problem) == one
 
 
 @given(PRODUCTS, st.one_of(st.just(()), st.tuples(st.integers(1, 64))))
-def test_without_type_and_layout(problem, splits) -> None:
+def test_without_type_and_layout(problem, splits):
     one = ProblemCase(problem=problem, splits=splits)
     assert read(one, problem) == one
 
 
 @st.composite
-def batches(draw: st.DrawFn) -> GemmProblem:
+def batches(draw):
     plain = replace(draw(PRODUCTS), batch=draw(st.integers(2, 9)))
     apart = {f"batch_stride_{name}": draw(STRIDES) for name in "abe"}
     return StridedBatchProblem(**sizes(plain), **apart) if any(apart.values()) else plain
 
 
-def with_d(plain: GemmProblem, op: ElementwiseOp, strides: tuple[int, ...]) -> MultiDProblem:
+def with_d(plain, op, strides):
     return MultiDProblem(**sizes(plain), elementwise_op=op, strides_d=strides)
 
 
 @given(batches(), st.booleans())
-def test_batches(problem, typed) -> None:
+def test_batches(problem, typed):
     one = ProblemCase(problem=problem)
     one = replace(one, dtype=DataType.BF16, layout="rrr") if typed else one
     assert read(one, problem) == one
@@ -79,7 +77,7 @@ def test_batches(problem, typed) -> None:
     st.tuples(STRIDES, STRIDES),
     st.sampled_from(((), (1,), (4,), FORMS["gemm_universal"].all_splits)),
 )
-def test_products_with_two_factors(plain, strides, splits) -> None:
+def test_products_with_two_factors(plain, strides, splits):
     problem = with_d(plain, ElementwiseOp.MULTI_D_MULTIPLY, strides)
     one = replace(FP16, problem=problem, splits=splits)
     assert read(one, problem) == one
@@ -89,13 +87,13 @@ def test_products_with_two_factors(plain, strides, splits) -> None:
 @given(
     PRODUCTS, STRIDES, st.integers(1, 2), st.sampled_from(GEMM_OPERATIONS), st.sampled_from(((), (1,), (3,)))
 )
-def test_d_tensors_without_type_and_layout(plain, stride, count, op, splits) -> None:
+def test_d_tensors_without_type_and_layout(plain, stride, count, op, splits):
     problem = with_d(plain, op, (stride,) * count)
     one = ProblemCase(problem=problem, splits=splits)
     assert read(one, problem) == one
 
 
-def test_a_batch() -> None:
+def test_a_batch():
     problem = replace(PLAIN, batch=3)
     one = replace(FP16, problem=problem)
     assert read(one, problem) == one
@@ -115,6 +113,6 @@ def test_a_batch() -> None:
         ({"dtype": None}, with_d(PLAIN, ElementwiseOp.MULTI_D_ADD, (0, 64)), "several strides of D"),
     ],
 )
-def test_what_no_line_says(changes, problem, message) -> None:
+def test_what_no_line_says(changes, problem, message):
     with pytest.raises(InputError, match=message):
         problem_line(replace(FP16, problem=problem, **changes), problem)

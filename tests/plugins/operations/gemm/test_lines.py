@@ -1,7 +1,5 @@
 """Problem lines of matrix products: every form, and what is wrong with a wrong one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -16,7 +14,7 @@ from ckprof.plugin.registry import Registry
 from ckprof.problems.problem_file import parse_problem
 from ckprof_plugins.directions import shipped_directions
 from ckprof_plugins.elementwise.operations import ElementwiseOp
-from ckprof_plugins.operations.gemm.line_forms import FORMS, LAYOUTS, LineForm
+from ckprof_plugins.operations.gemm.line_forms import FORMS, LAYOUTS
 from ckprof_plugins.operations.gemm.lines import parse_line
 from ckprof_plugins.operations.gemm.problem import GemmProblem, MultiDProblem, StridedBatchProblem
 
@@ -34,11 +32,11 @@ ARGUMENT_COUNTS = {
 USUAL = {"dtype": 1, "layout": 1, "M": 64, "N": 48, "K": 100, "BatchCount": 3, "KBatch": 2}
 
 
-def parse(text: str) -> ProblemCase:
+def parse(text):
     return parse_line(ProblemLine(text=text, path="--problem"))
 
 
-def arguments(form: LineForm, count: int, **changed: object) -> str:
+def arguments(form, count, **changed):
     """Return a line with so many arguments behind the operation."""
     values = USUAL | changed
     names = (*form.required, *form.optional, "one", "more")[:count]
@@ -46,12 +44,12 @@ def arguments(form: LineForm, count: int, **changed: object) -> str:
     return " ".join(map(str, (form.word, *(values.get(name, usual[name]) for name in names))))
 
 
-def runnable() -> list[LineForm]:
+def runnable():
     return [form for form in FORMS.values() if not form.refused]
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_numbers_of_arguments_are_those_of_ckprofiler(form: LineForm) -> None:
+def test_numbers_of_arguments_are_those_of_ckprofiler(form):
     # the program and the operation count as well
     assert {count + 2 for count in form.counts} == ARGUMENT_COUNTS[form.word]
     for count in range(max(form.counts) + 3):
@@ -68,14 +66,14 @@ def test_numbers_of_arguments_are_those_of_ckprofiler(form: LineForm) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_every_argument_must_be_a_number(form: LineForm) -> None:
+def test_every_argument_must_be_a_number(form):
     for name in (*form.required, *form.optional):
         with pytest.raises(InputError, match=f"expected an integer for {name}, got 'x1'"):
             parse(arguments(form, max(form.counts), **{name: "x1"}))
 
 
 @pytest.mark.parametrize("form", runnable(), ids=lambda form: form.word)
-def test_types_and_layouts(form: LineForm) -> None:
+def test_types_and_layouts(form):
     count = min(form.counts)
     for number, dtype in form.dtypes.items():
         assert parse(arguments(form, count, dtype=number)).dtype is dtype
@@ -90,11 +88,11 @@ def test_types_and_layouts(form: LineForm) -> None:
         parse(arguments(form, count, layout=4))
 
 
-def test_type_4_is_fp8_for_gemm_alone() -> None:
+def test_type_4_is_fp8_for_gemm_alone():
     assert parse(arguments(FORMS["gemm"], 12, dtype=4)).dtype is DataType.FP8
 
 
-def test_the_line_of_the_readme() -> None:
+def test_the_line_of_the_readme():
     parsed = parse("gemm 1 1 1 1 0 1 3840 4096 2048 -1 -1 -1")
     assert parsed.problem == GemmProblem(m=3840, n=4096, k=2048)
     assert (parsed.dtype, parsed.layout, parsed.splits) == (DataType.FP16, "rcr", ())
@@ -102,7 +100,7 @@ def test_the_line_of_the_readme() -> None:
 
 
 @pytest.mark.parametrize("name", ["StrideA", "StrideB", "StrideC"])
-def test_strides(name: str) -> None:
+def test_strides(name):
     field = {"StrideA": "stride_a", "StrideB": "stride_b", "StrideC": "stride_e"}[name]
     form = FORMS["gemm"]
     assert getattr(parse(arguments(form, 12, **{name: 104})).problem, field) == 104
@@ -111,7 +109,7 @@ def test_strides(name: str) -> None:
         parse(arguments(form, 12, **{name: 0}))
 
 
-def test_splits() -> None:
+def test_splits():
     universal, splitk = FORMS["gemm_universal"], FORMS["gemm_splitk"]
     assert parse(arguments(universal, 13, KBatch=4)).splits == (4,)
     assert parse(arguments(universal, 13, KBatch=-1)).splits == (1, 2, 4, 8, 16, 19, 32, 38)
@@ -119,14 +117,14 @@ def test_splits() -> None:
 
 
 @pytest.mark.parametrize(("m", "n", "said"), [(64, 100, True), (64, 96, False), (63, 100, False)])
-def test_the_exchange_of_m_and_n_is_reported_and_not_made(m: int, n: int, said: bool) -> None:
+def test_the_exchange_of_m_and_n_is_reported_and_not_made(m, n, said):
     parsed = parse(arguments(FORMS["gemm_universal"], 13, M=m, N=n))
     assert parsed.problem == GemmProblem(m=m, n=n, k=100)
     assert bool(parsed.notes) is said
     assert not parse(arguments(FORMS["gemm"], 12, M=m, N=n)).notes
 
 
-def test_batches() -> None:
+def test_batches():
     form = FORMS["batched_gemm"]
     assert parse(arguments(form, 16)).problem == GemmProblem(m=64, n=48, k=100, batch=3)
     parsed = parse(arguments(form, 16, BatchStrideB=4808, StrideA=104))
@@ -146,7 +144,7 @@ def test_batches() -> None:
     assert parse("-m=3 -n=4 -k=5 -batch=2 -batch_stride_a=0").problem == GemmProblem(m=3, n=4, k=5, batch=2)
 
 
-def test_products_with_d_tensors() -> None:
+def test_products_with_d_tensors():
     form = FORMS["gemm_multiply_multiply"]
     parsed = parse(arguments(form, 14, StrideD0=56, StrideD1=-1, StrideE=64))
     assert parsed.problem == MultiDProblem(
@@ -167,7 +165,7 @@ def test_products_with_d_tensors() -> None:
 
 
 @given(st.tuples(*[st.integers(1, 10**6)] * 3), st.tuples(*[st.integers(1, 10**6)] * 3))
-def test_sizes_alone(sizes: tuple[int, int, int], strides: tuple[int, int, int]) -> None:
+def test_sizes_alone(sizes, strides):
     m, n, k = sizes
     a, b, e = strides
     packed, strided = (
@@ -181,7 +179,7 @@ def test_sizes_alone(sizes: tuple[int, int, int], strides: tuple[int, int, int])
     assert parse(f"-m={m} -n={n} -k={k} -stride_a={a} -stride_b={b} -stride_c={e}").problem == strided
 
 
-def test_tile_engines_options() -> None:
+def test_tile_engines_options():
     parsed = parse("-k=5 -n=4 -m=3 -split_k=2 -stride_a=0 -warmup=3 -csv_filename=")
     assert parsed.problem == GemmProblem(m=3, n=4, k=5)
     assert parsed.splits == (2,) and parsed.ignored == ("warmup 3", "csv_filename ")
@@ -218,18 +216,18 @@ def test_tile_engines_options() -> None:
         ("-m=3 -n=4 -k=5 -elementwise_op=MultiDAdd -batch=2 -batch_stride_a=99", "unsupported family"),
     ],
 )
-def test_wrong_lines(text: str, said: str) -> None:
+def test_wrong_lines(text, said):
     with pytest.raises(InputError, match=said):
         parse(text)
 
 
-def test_lines_are_told_from_those_of_convolutions() -> None:
+def test_lines_are_told_from_those_of_convolutions():
     manager = PluginManager()
     manager.load_all()
     registry = Registry(manager)
     operations = tuple(registry.operations)
 
-    def read(text: str, operation: str) -> ProblemCase:
+    def read(text, operation):
         line = ProblemLine(text=text, path="list", line=3)
         return parse_problem(line, registry.operation(operation), operations)
 

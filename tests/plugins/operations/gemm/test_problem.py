@@ -1,7 +1,5 @@
 """Sizes, formulas and the reference of matrix products, against sums that are written out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +23,6 @@ from ckprof_plugins.operations.gemm.problem import (
     GEMM_TYPES,
     LAYOUTS,
     GemmProblem,
-    MatrixLayout,
     find_layout,
     types_of,
 )
@@ -35,7 +32,7 @@ problems = st.builds(GemmProblem, m=odd, n=odd, k=odd, batch=st.sampled_from([1,
 pads = st.tuples(*[st.integers(0, 9)] * 3)
 
 
-def with_strides(problem: GemmProblem, layout: MatrixLayout, more: tuple[int, int, int]) -> GemmProblem:
+def with_strides(problem, layout, more):
     """Return the problem with lines that are so much longer; 0 leaves them packed."""
     strides = {
         f"stride_{name}": problem.tensor(name, layout).shape[-1] + further if further else 0
@@ -44,7 +41,7 @@ def with_strides(problem: GemmProblem, layout: MatrixLayout, more: tuple[int, in
     return replace(problem, **strides)
 
 
-def test_flop_and_bytes_of_the_example() -> None:
+def test_flop_and_bytes_of_the_example():
     problem = GemmProblem(m=3840, n=4096, k=2048)
     assert problem.flop == problem.real_flop == 64_424_509_440
     assert problem.traffic_bytes(DataType.FP16) == 63_963_136
@@ -55,7 +52,7 @@ def test_flop_and_bytes_of_the_example() -> None:
 
 
 @pytest.mark.parametrize("dtype", GEMM_TYPES)
-def test_tolerances_of_types(dtype: DataType) -> None:
+def test_tolerances_of_types(dtype):
     sums = Sums(reduction_length=2048, magnitude=50.0, deviation=7.5)
     tolerance = derive_tolerance(types_of(dtype), sums)
     # one rounding to the type of the result, which is cut off in bf16, and what sums err by, also in 14 bits
@@ -68,7 +65,7 @@ def test_tolerances_of_types(dtype: DataType) -> None:
     assert 0 < tolerance.atol < of_sums * 10 + 2.0**-10
 
 
-def test_descriptions() -> None:
+def test_descriptions():
     assert GemmProblem(m=512, n=512, k=100).describe() == "M512 N512 K100"
     strided = GemmProblem(m=1, n=2, k=3, stride_a=8, stride_b=9, stride_e=10, batch=2)
     assert strided.describe() == "M1 N2 K3 batch 2 lda 8 ldb 9 lde 10"
@@ -76,13 +73,13 @@ def test_descriptions() -> None:
 
 
 @pytest.mark.parametrize("name", ["m", "n", "k", "batch", "stride_a", "stride_b", "stride_e"])
-def test_sizes_out_of_range(name: str) -> None:
+def test_sizes_out_of_range(name):
     for value in (-1, 2**31, *([0] if "stride" not in name else [])):
         with pytest.raises(InputError, match=f"{name} is {value}, expected"):
             GemmProblem(**{"m": 1, "n": 1, "k": 1, name: value})
 
 
-def test_it_is_a_problem_that_can_be_kept() -> None:
+def test_it_is_a_problem_that_can_be_kept():
     problem = GemmProblem(m=3, n=5, k=7, stride_a=8)
     assert isinstance(problem, Problem)
     know_problem_type(GemmProblem)
@@ -96,7 +93,7 @@ def test_it_is_a_problem_that_can_be_kept() -> None:
 
 
 @pytest.mark.parametrize("name", [layout.name for layout in LAYOUTS])
-def test_lines_must_not_overlap(name: str) -> None:
+def test_lines_must_not_overlap(name):
     layout = find_layout(name)
     assert layout is not None
     problem = GemmProblem(m=40, n=50, k=60)
@@ -111,7 +108,7 @@ def test_lines_must_not_overlap(name: str) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(problems, st.sampled_from(LAYOUTS), st.integers(0, 2**31))
-def test_the_reference_is_the_sum_written_out(problem: GemmProblem, layout: MatrixLayout, seed: int) -> None:
+def test_the_reference_is_the_sum_written_out(problem, layout, seed):
     random = np.random.default_rng(seed)
     # as text: which axes of the memory are which
     batch = "g" if problem.batch > 1 else ""
@@ -126,13 +123,8 @@ def test_the_reference_is_the_sum_written_out(problem: GemmProblem, layout: Matr
 @settings(deadline=None, max_examples=40)
 @given(problems, st.sampled_from(LAYOUTS), pads, st.sampled_from(GEMM_TYPES), st.integers(1, 400))
 def test_what_is_prepared_is_the_product_of_what_is_stored(
-    tmp_path_factory: pytest.TempPathFactory,
-    problem: GemmProblem,
-    layout: MatrixLayout,
-    more: tuple[int, int, int],
-    dtype: DataType,
-    part: int,
-) -> None:
+    tmp_path_factory, problem, layout, more, dtype, part
+):
     folder = tmp_path_factory.mktemp("problem")
     strided = with_strides(problem, layout, more)
     types = replace(types_of(dtype), ocp=part % 2 == 0)
@@ -162,7 +154,7 @@ def test_what_is_prepared_is_the_product_of_what_is_stored(
     assert prepared.exact is (dtype is DataType.INT8)
 
 
-def test_values_are_the_same_in_every_layout(tmp_path: Path) -> None:
+def test_values_are_the_same_in_every_layout(tmp_path):
     problem = GemmProblem(m=5, n=6, k=7)
     found = []
     for layout in LAYOUTS:

@@ -1,13 +1,8 @@
 """Instances of matrix-product kernels."""
 
-from __future__ import annotations
-
-from typing import Any
-
 from ckprof.model.catalog import Catalog
 from ckprof.model.types import DataType
 from ckprof_plugins.operations.gemm.problem import find_layout
-from ckprof_plugins.pipelines.universal_gemm.instance import UniversalGemmInstance
 from ckprof_plugins.pipelines.universal_gemm.pipeline import UniversalGemmPipeline
 from ckprof_plugins.pipelines.universal_gemm.reading import VARIANT, UniversalGemmRecord
 
@@ -15,7 +10,7 @@ FAMILY = UniversalGemmPipeline()
 OLD, NOVEMBER, NEW = "2025-07", "2025-11", "2026-06"
 
 
-def make_product(dtype: str = "fp16", layout: str = "rcr", **changes: Any) -> UniversalGemmInstance:
+def make_product(dtype="fp16", layout="rcr", **changes):
     """Return a kernel of a 128x128x64 tile with changes: tile, waves, mma of three sizes, pads."""
     sizes = {"tile": (128, 128, 64), "warp": (2, 2, 1), "warp_tile": (32, 32, 16)}
     for name, key in (("tile", "tile"), ("waves", "warp"), ("mma", "warp_tile")):
@@ -40,6 +35,6 @@ def make_product(dtype: str = "fp16", layout: str = "rcr", **changes: Any) -> Un
     return FAMILY.make_instance(catalog, "gemm", record)
 
 
-def broken(instance: UniversalGemmInstance, level: str = NEW, arch: str = "gfx942") -> list[str]:
+def broken(instance, level=NEW, arch="gfx942"):
     """Return the ids of the rules that an instance breaks."""
     return [unmet.rule for unmet in FAMILY.unmet_requirements(instance, arch, level)]

@@ -1,7 +1,5 @@
 """Lists and logs of the old library's plain matrix products."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,10 +1,7 @@
 """The C++ of matrix-product kernels: golden files, and what compilers say to it."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +15,7 @@ INCLUDES = {
     NEW: [CPU / "include"],
 }
 
-GOLDEN: dict[str, dict[str, Any]] = {
+GOLDEN = {
     "compv3": {},
     "compv4": {"pipeline": "compv4", "tile": (128, 128, 32), "dtype": "bf16"},
     "compv1": {"pipeline": "compv1", "layout": "rrr", "pads": (True, True, True)},
@@ -27,7 +24,7 @@ GOLDEN: dict[str, dict[str, Any]] = {
     "batched": {"batched": True, "layout": "rrr"},
 }
 #: compiled besides
-OTHERS: tuple[dict[str, Any], ...] = (
+OTHERS = (
     {"dtype": "fp8"},
     {"dtype": "int8", "layout": "ccr"},
     {"pipeline": "mem", "scheduler": "interwave"},

@@ -1,7 +1,5 @@
 """How wide accesses are where kernels choose: against widths that the real headers were measured with."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof_plugins.pipelines.universal_gemm.reading import native_vectors

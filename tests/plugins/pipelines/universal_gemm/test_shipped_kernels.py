@@ -1,7 +1,5 @@
 """Kernels of the lists that ship with ckprof: why they are rejected, how wide they read, what they give."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 
@@ -18,7 +16,7 @@ LISTS = ("rcr_fp16", "rrr_fp16")
 LANES = 64
 
 
-def kernels(name: str) -> list[UniversalGemmInstance]:
+def kernels(name):
     query = ckprof.InstanceQuery(directions=("gemm",), conf=(f"gemm/universal/{name}",))
     found = [one.instance for one in ckprof.Profiler().instances(query).candidates]
     assert all(isinstance(one, UniversalGemmInstance) for one in found)
@@ -27,7 +25,7 @@ def kernels(name: str) -> list[UniversalGemmInstance]:
 
 @pytest.mark.parametrize("level", [OLD, NOVEMBER])
 @pytest.mark.parametrize("name", LISTS)
-def test_what_headers_of_2025_reject(name, level) -> None:
+def test_what_headers_of_2025_reject(name, level):
     for one in kernels(name):
         rules = set()
         if one.gemm_pipeline is GemmPipeline.COMPV5:
@@ -39,13 +37,13 @@ def test_what_headers_of_2025_reject(name, level) -> None:
         assert set(broken(one, level)) == rules
 
 
-def width(fast: int, share: int) -> int:
+def width(fast, share):
     """Return the elements of 2 bytes of one access: the widest that divide the tile's line and a share."""
     return next(size for size in (8, 4, 2, 1) if fast % size == share % size == 0)
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_widths_follow_from_the_tile(name) -> None:
+def test_widths_follow_from_the_tile(name):
     for one in kernels(name):
         threads = LANES * one.wave_grid.m * one.wave_grid.n
         m, n, k = one.tile.sizes
@@ -66,7 +64,7 @@ def test_widths_follow_from_the_tile(name) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("level", ["2025-07", "2026-06"])
 @pytest.mark.parametrize("name", LISTS)
-def test_kernels_compute_the_default_problem_or_say_why_not(name, level, capsys) -> None:
+def test_kernels_compute_the_default_problem_or_say_why_not(name, level, capsys):
     options = ["--api-level", level, "--max-time", "0.01", "--format", "json"]
     code = main(["run", "gemm", "--conf", f"gemm/universal/{name}", *options])
     report = json.loads(capsys.readouterr().out)

@@ -1,7 +1,5 @@
 """Names and rules of matrix-product kernels."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,9 +1,5 @@
 """How the C++ tests of the host model are compiled."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from ckprof_plugins.targets.cpu.recipe import device_table_source
@@ -19,27 +15,16 @@ from tests.plugins.targets.cpu.cpp_programs import (
     runtime_objects,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
 
 @pytest.fixture
-def build(host_model_folder: Path, host_model_objects: list[Path]) -> Callable[..., Path]:
+def build(host_model_folder, host_model_objects):
     """Return a function that compiles a test program, once for the same flags.
 
     It is linked with the runtime of libraries, or one that is compiled with its flags (``own_runtime``),
     or has it in headers (``header_only``).
     """
 
-    def build_program(
-        program: str,
-        flags: list[str],
-        *,
-        compiler: str = COMPILERS[0],
-        own_runtime: bool = False,
-        header_only: bool = False,
-    ) -> Path:
+    def build_program(program, flags, *, compiler=COMPILERS[0], own_runtime=False, header_only=False):
         runtime = host_model_objects
         if header_only:
             flags = [*flags, "-DCK_TILE_HOST_MODEL_HEADER_ONLY"]

@@ -1,7 +1,5 @@
 """Compilers and flags of the C++ tests of the host model, and how to run programs and their cases."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -38,7 +36,7 @@ SANITIZERS = {
 ENOUGH = "--abort-after=50"
 
 
-def find_compilers() -> list[str]:
+def find_compilers():
     """Name the C++ compilers of this machine, one per family."""
     asked = os.environ.get("CXX")
     if asked:
@@ -53,7 +51,7 @@ COMPILERS = find_compilers()
 EACH_COMPILER = [*COMPILERS[:1], *(pytest.param(name, marks=pytest.mark.slow) for name in COMPILERS[1:])]
 
 
-def run(arguments: list[str | Path], **environment: str) -> str:
+def run(arguments, **environment):
     """Run a program and return what it printed; its failure fails the test."""
     done = subprocess.run(
         [str(argument) for argument in arguments],
@@ -69,7 +67,7 @@ def run(arguments: list[str | Path], **environment: str) -> str:
     return output
 
 
-def cases_of(program: Path) -> list[str]:
+def cases_of(program):
     """Return the names of a program's cases, as its source has them."""
     text = program.read_text()
     names = re.findall(r'^TEST_CASE\("(.+?)"\)', text, re.MULTILINE)
@@ -78,23 +76,23 @@ def cases_of(program: Path) -> list[str]:
     return names
 
 
-def run_case(binary: Path, case: str, **environment: str) -> None:
+def run_case(binary, case, **environment):
     """Run one case of a program."""
     output = run([binary, ENOUGH, f"--test-case={case}"], **environment)
     assert re.search(r"test cases: +1 \| +1 passed", output), f"no case of its own: {case}\n{output}"
 
 
-def run_cases(binary: Path, rounds: int, **environment: str) -> None:
+def run_cases(binary, rounds, **environment):
     """Run all cases of a program, which draws as many random problems; those that fail are named."""
     run([binary, ENOUGH], CKPROF_TEST_ROUNDS=str(rounds), **environment)
 
 
-def runtime_sources() -> list[Path]:
+def runtime_sources():
     """Return the sources of the host model's runtime and device table."""
     return [*sorted((CPU_TARGET / "src").glob("host_model_*.cpp")), device_table_source()]
 
 
-def objects_of_builds() -> list[Path]:
+def objects_of_builds():
     """Return the objects of these sources from the cache of compiled objects, where a build has put them."""
     recipe = CpuTarget().recipe(BuildRequest(arch=CpuTarget.default_arch))
     cache = ObjectCache(object_cache_dir())
@@ -105,7 +103,7 @@ def objects_of_builds() -> list[Path]:
     return objects
 
 
-def runtime_objects(folder: Path, compiler: str, flags: list[str]) -> list[Path]:
+def runtime_objects(folder, compiler, flags):
     """Compile the host model's runtime and device table, which take longer than most programs that need them.
 
     Once for a compiler and its flags, whatever the number of test processes.
@@ -116,7 +114,7 @@ def runtime_objects(folder: Path, compiler: str, flags: list[str]) -> list[Path]
     return [compile_once(folder, f"{source.stem}.o", [*common, source]) for source in runtime_sources()]
 
 
-def case_runner(folder: Path, compiler: str) -> Path:
+def case_runner(folder, compiler):
     """Compile what runs the cases of programs: once for a compiler, as it takes longer than most programs.
 
     It has no code that sanitizers watch, and leaves signals to them.
@@ -126,7 +124,7 @@ def case_runner(folder: Path, compiler: str) -> Path:
     return compile_once(folder, "doctest.o", [compiler, *STANDARD, *flags, "-x", "c++", "-c", source])
 
 
-def compile_once(folder: Path, name: str, command: list[str | Path]) -> Path:
+def compile_once(folder, name, command):
     """Return what a compiler makes, by this command called once, whatever the number of test processes.
 
     :param folder: where it is kept, the same for all processes.

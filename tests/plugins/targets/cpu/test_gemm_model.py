@@ -1,9 +1,5 @@
 """Compile and run the C++ tests of the host model's plain GEMM kernels, at both interface levels."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.plugins.targets.cpu.cpp_programs import (
@@ -17,10 +13,6 @@ from tests.plugins.targets.cpu.cpp_programs import (
     run_cases,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
 pytestmark = [pytest.mark.compiler, pytest.mark.skipif(not COMPILERS, reason="no C++ compiler found")]
 
 #: -Wpedantic would warn about #include_next; a level's headers come before the others
@@ -32,32 +24,32 @@ FAST = ["-O1", "-march=native"]
 @pytest.mark.thorough
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("case", cases_of(HERE / "gemm_support.cpp"))
-def test_support(case: str, level: str, build: Callable[..., Path]) -> None:
+def test_support(case, level, build):
     """Vector widths, the support test against the table of layouts, the parts of split-K, 8-bit types."""
     run_case(build("gemm_support", ["-O0", *LEVELS[level]]), case)
 
 
 @pytest.mark.thorough
-def test_numerics(build: Callable[..., Path]) -> None:
+def test_numerics(build):
     """Random problems in all types and layouts, with and without padding, against the definition."""
     run_cases(build("gemm_numerics", FAST), rounds=2)
 
 
 @pytest.mark.thorough
-def test_numerics_2025_07(build: Callable[..., Path]) -> None:
+def test_numerics_2025_07(build):
     """The loop ends and the way of storing are template arguments."""
     run_cases(build("gemm_numerics", ["-O0", "-march=native", FEW, *LEVEL_2025_07]), rounds=1)
 
 
 @pytest.mark.slow
-def test_all_kernels_2025_07(build: Callable[..., Path]) -> None:
+def test_all_kernels_2025_07(build):
     """Every kernel of the newer level that the older one has."""
     run_cases(build("gemm_numerics", [*FAST, *LEVEL_2025_07]), rounds=4)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("level", ["latest", pytest.param("2025-07", marks=pytest.mark.slow)])
-def test_variants(level: str, build: Callable[..., Path]) -> None:
+def test_variants(level, build):
     """Products with D tensors and batches on random problems, with fences between rows and matrices."""
     run_cases(build("gemm_variants", ["-O0", "-march=native", *LEVELS[level]]), rounds=3)
 
@@ -66,7 +58,7 @@ def test_variants(level: str, build: Callable[..., Path]) -> None:
 @pytest.mark.parametrize("program", ["gemm_numerics", "gemm_variants"])
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
 @pytest.mark.parametrize("level", LEVELS)
-def test_sanitizers(level: str, sanitizer: str, program: str, build: Callable[..., Path]) -> None:
+def test_sanitizers(level, sanitizer, program, build):
     """No undefined behaviour, no access outside the matrices, no data race."""
     flags = [*FAST, FEW, *SANITIZERS[sanitizer], *LEVELS[level]]
     run_cases(build(program, flags, own_runtime=True), rounds=2)
@@ -75,6 +67,6 @@ def test_sanitizers(level: str, sanitizer: str, program: str, build: Callable[..
 @pytest.mark.slow
 @pytest.mark.parametrize("compiler", COMPILERS[1:])
 @pytest.mark.parametrize("level", LEVELS)
-def test_other_compilers(compiler: str, level: str, build: Callable[..., Path]) -> None:
+def test_other_compilers(compiler, level, build):
     """The sources compile without a warning and compute the same."""
     run_cases(build("gemm_numerics", [*FAST, *LEVELS[level], FEW], compiler=compiler), rounds=2)

@@ -1,9 +1,5 @@
 """Compile and run the C++ tests of the host model."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.plugins.targets.cpu.cpp_programs import (
@@ -17,10 +13,6 @@ from tests.plugins.targets.cpu.cpp_programs import (
     run_cases,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
 USUAL = ["-O1", "-march=native"]
 
 pytestmark = [
@@ -32,7 +24,7 @@ pytestmark = [
 
 @pytest.mark.parametrize("compiler", EACH_COMPILER)
 @pytest.mark.parametrize("case", cases_of(HERE / "surface.cpp"))
-def test_surface(case: str, compiler: str, build: Callable[..., Path]) -> None:
+def test_surface(case, compiler, build):
     """Everything but the arithmetic; by default without half conversion instructions."""
     run_case(build("surface", ["-O0"], compiler=compiler, own_runtime=True), case)
 
@@ -45,14 +37,14 @@ def test_surface(case: str, compiler: str, build: Callable[..., Path]) -> None:
         for case in cases_of(HERE / f"{program}.cpp")
     ],
 )
-def test_host_model(program: str, case: str, build: Callable[..., Path]) -> None:
+def test_host_model(program, case, build):
     """What the programs say of themselves in their first lines."""
     run_case(build(program, USUAL), case)
 
 
 @pytest.mark.parametrize("compiler", EACH_COMPILER)
 @pytest.mark.parametrize("direction", ["forward", "backward", "depthwise"])
-def test_numerics(compiler: str, direction: str, build: Callable[..., Path]) -> None:
+def test_numerics(compiler, direction, build):
     """Random problems in all types and dimensions against the definition, bf16 by each unit that is there."""
     binary = build(f"{direction}_numerics", USUAL, compiler=compiler)
     run_cases(binary, rounds=12)
@@ -62,27 +54,27 @@ def test_numerics(compiler: str, direction: str, build: Callable[..., Path]) -> 
 
 
 @pytest.mark.slow
-def test_pairs_are_imitated(build: Callable[..., Path]) -> None:
+def test_pairs_are_imitated(build):
     """On a machine without such instructions, a stand-in for that of pairs computes what its manual says."""
     run_cases(build("product_units", ["-O1"], own_runtime=True), rounds=2)
 
 
 @pytest.mark.parametrize("unit", ["fp32", "pairs"])
-def test_unit_of_the_environment(unit: str, build: Callable[..., Path]) -> None:
+def test_unit_of_the_environment(unit, build):
     """CKPROF_CPU_BF16 rules out better units than the one that it names."""
     case = "units that CKPROF_CPU_BF16 or the compiler's flags rule out are not chosen"
     run_case(build("product_units", USUAL), case, CKPROF_CPU_BF16=unit)
 
 
 @pytest.mark.slow
-def test_forward_numerics_without_wide_vectors(build: Callable[..., Path]) -> None:
+def test_forward_numerics_without_wide_vectors(build):
     """The portable paths: 16-byte vectors, no half conversion instructions; header-only."""
     run_cases(build("forward_numerics", ["-O1", FEW], header_only=True), rounds=2)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("program", "sanitizer"), [("product_units", "address"), ("repeats", "thread")])
-def test_whole_programs(program: str, sanitizer: str, build: Callable[..., Path]) -> None:
+def test_whole_programs(program, sanitizer, build):
     """No undefined behaviour where bf16 is multiplied, no data race where partial results meet."""
     run_cases(build(program, [*USUAL, *SANITIZERS[sanitizer]], own_runtime=True), rounds=4)
 
@@ -99,7 +91,7 @@ def test_whole_programs(program: str, sanitizer: str, build: Callable[..., Path]
         pytest.param("depthwise", "thread", marks=pytest.mark.slow),
     ],
 )
-def test_sanitizers(direction: str, sanitizer: str, build: Callable[..., Path]) -> None:
+def test_sanitizers(direction, sanitizer, build):
     """No undefined behaviour, no access outside the tensors, no data race."""
     # what watches threads takes long to run; of the other, compiling takes longer than running
     optimisation = "-O1" if sanitizer == "thread" else "-O0"

@@ -1,7 +1,5 @@
 """A kernel library whose device is the fake HIP runtime in ``fake_hip``."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -19,7 +17,7 @@ FLAGS = ("-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC")
 
 
 @pytest.fixture(scope="session")
-def build() -> tuple[str, ...]:
+def build():
     """The command that compiles and links for the fake runtime."""
     compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
@@ -28,7 +26,7 @@ def build() -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="session")
-def amdhip(build, tmp_path_factory) -> Path:
+def amdhip(build, tmp_path_factory):
     """The fake runtime."""
     library = tmp_path_factory.mktemp("amdhip") / "libamdhip64.so"
     subprocess.run([*build, str(HERE / "fake_hip.cpp"), "-o", str(library)], check=True, timeout=120)
@@ -36,7 +34,7 @@ def amdhip(build, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def hip_library(build, amdhip, tmp_path_factory) -> Path:
+def hip_library(build, amdhip, tmp_path_factory):
     """The hip target's own runtime source and a few kernels, linked against the fake runtime."""
     library = tmp_path_factory.mktemp("hip") / "libkernels.so"
     folder = amdhip.parent
@@ -47,7 +45,7 @@ def hip_library(build, amdhip, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def visible_devices(monkeypatch) -> None:
+def visible_devices(monkeypatch):
     """Leave the choice of devices to the test."""
     for name in ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"):
         monkeypatch.delenv(name, raising=False)

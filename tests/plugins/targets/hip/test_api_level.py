@@ -1,9 +1,5 @@
 """Which state of CK Tile's interface a set of headers has."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from ckprof.errors import ToolchainError
@@ -12,7 +8,7 @@ from ckprof_plugins.targets.cpu.target import INCLUDE_DIR
 from ckprof_plugins.targets.hip.headers import detect_api_level, expand, table, template_parameters
 
 
-def write_headers(root: Path, level: str, *, extra: str = "") -> Path:
+def write_headers(root, level, *, extra=""):
     """Write the three headers that tell a level, with the parameters that its table lists."""
     for name, kinds in table().levels[level].items():
         parameters = ", ".join(f"{kind} P{index}_" for index, kind in enumerate(expand(kinds)))

@@ -1,7 +1,5 @@
 """What verifies results on AMD GPUs is the source that is tested as plain C++, with HIP's names."""
 
-from __future__ import annotations
-
 import ctypes
 import subprocess
 from pathlib import Path

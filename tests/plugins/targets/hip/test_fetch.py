@@ -1,7 +1,5 @@
 """Fetching of Composable Kernel's sources, without a network."""
 
-from __future__ import annotations
-
 import builtins
 import hashlib
 import io

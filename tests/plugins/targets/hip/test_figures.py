@@ -1,7 +1,5 @@
 """Instruction counts, occupancy and estimates, against numbers worked out by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from ckprof.model.architecture import find_architecture
@@ -29,7 +27,7 @@ s_endpgm
 """.split("\n")[1:-1]
 
 
-def disassembly(*functions: tuple[str, int, list[str]]) -> str:
+def disassembly(*functions):
     """What llvm-objdump prints: instructions of four bytes, with addresses and code behind them."""
     text = "\na.co:\tfile format elf64-amdgpu\n\nDisassembly of section .text:\n"
     for name, start, lines in functions:

@@ -1,8 +1,6 @@
 """Generated kernels on the hip target's runtime, without a GPU: those of the host model, launched by the fake
 HIP runtime, which counts their time. Their memory is looked at on the emulated device."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

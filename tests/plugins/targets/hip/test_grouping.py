@@ -1,7 +1,5 @@
 """Which kernels are compiled together for AMD GPUs."""
 
-from __future__ import annotations
-
 import itertools
 from types import SimpleNamespace
 

@@ -1,11 +1,8 @@
 """Counts of instructions against the compiler's own assembly, which no disassembler has seen."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -23,7 +20,7 @@ KERNEL last(double* p) { p[1] = p[0] * p[2]; }
 """
 
 
-def counted_in_assembly(text: str) -> dict[str, int]:
+def counted_in_assembly(text):
     """Instructions between the label of each kernel and its end."""
     counts = {}
     for name, body in re.findall(r"^(\w+):[^\n]*\n(.*?)^\.Lfunc_end", text, re.MULTILINE | re.DOTALL):
@@ -34,7 +31,7 @@ def counted_in_assembly(text: str) -> dict[str, int]:
 
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
 @pytest.mark.parametrize("linked", [False, True])
-def test_counts_are_those_of_the_compiler(tmp_path: Path, arch: str, linked: bool) -> None:
+def test_counts_are_those_of_the_compiler(tmp_path, arch, linked):
     if COMPILER is None:
         pytest.skip("no clang++ for AMD GPUs")
     try:

@@ -1,7 +1,5 @@
 """The HIP runtime library is found and linked where ROCm has a folder of its own."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 

@@ -1,7 +1,5 @@
 """The hip target's runtime on a CPU, against the fake HIP runtime: devices, memory, faults, flushes, time."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

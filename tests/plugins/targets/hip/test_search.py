@@ -1,7 +1,5 @@
 """Devices, headers, device libraries and compilers: found, missing, unusable."""
 
-from __future__ import annotations
-
 import stat
 from types import SimpleNamespace
 
