@@ -11,7 +11,7 @@ import shlex
 import shutil
 from dataclasses import dataclass, field, fields
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 from ckprof.errors import UsageError
 
@@ -20,12 +20,16 @@ if TYPE_CHECKING:
     from dataclasses import Field
 
 Kind = TypeVar("Kind", bound=Enum)
+#: members of an enumeration, some of which may count from a share on only
+Limits: TypeAlias = "Mapping[Kind, float] | tuple[Kind, ...]"
 T = TypeVar("T")
 
 _KEY: Final = "option"
 _DURATION: Final = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?:in)?)?(?:(\d+(?:\.\d+)?)s?)?")
 #: of the largest number of a list of numbers; nothing that is counted comes near
 _DIGITS: Final = 6
+#: value of a member, and a number of percent
+_LIMIT: Final = re.compile(r"([^=]+)(?:=(\d+(?:\.\d+)?)%)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +159,7 @@ def share(text: str) -> float:
 
 def percent(value: float) -> str:
     """Return a share as it is typed, and as help shows it: ``25%``."""
-    return f"{value:.0%}"
+    return f"{in_percent(value)}%"
 
 
 def percentage(text: str) -> float:
@@ -163,20 +167,9 @@ def percentage(text: str) -> float:
 
     :raises UsageError: it is not between 0 and 100.
     """
-    value = percentage_or_zero(text)
-    if not value:
-        raise UsageError(f"expected more than 0 and less than 100 percent, got {text}")
-    return value
-
-
-def percentage_or_zero(text: str) -> float:
-    """Return the share of a number of percent that may be 0.
-
-    :raises UsageError: it is less than 0, or not less than 100.
-    """
     value = float(text)
-    if not 0 <= value < 100:
-        raise UsageError(f"expected at least 0 and less than 100 percent, got {text}")
+    if not 0 < value < 100:
+        raise UsageError(f"expected more than 0 and less than 100 percent, got {text}")
     return value / 100
 
 
@@ -185,19 +178,42 @@ def in_percent(value: float) -> str:
     return f"{100 * value:g}"
 
 
+def limits(kind: type[Kind], text: str, graded: tuple[Kind, ...] = ()) -> dict[Kind, float]:
+    """Return the members of an enumeration that a text names: ``NAME`` or ``NAME=N%``, separated by commas.
+
+    :param graded: those that a percentage may follow.
+    :returns: member -> share from which on it counts, 0 without a percentage; nothing for ``none``.
+    :raises UsageError: it names none, or something else.
+    """
+    found = [_LIMIT.fullmatch(word.strip()) for word in text.split(",") if word.strip()]
+    least = {match[1]: match[2] for match in found if match}
+    if [*least] == ["none"]:
+        return {}
+    possible = {member.value for member in kind if member in graded or not least.get(member.value)}
+    if not found or None in found or not least.keys() <= possible:
+        names = (f"{member.value}[=N%]" if member in graded else member.value for member in kind)
+        raise UsageError(f"expected {', '.join(names)} or none, got {text!r}")
+    return {member: float(least[member.value] or 0) / 100 for member in kind if member.value in least}
+
+
+def least_of(chosen: Limits[Kind], member: Kind) -> float:
+    """Return the share from which on a member counts."""
+    return 0.0 if isinstance(chosen, tuple) else chosen.get(member, 0.0)
+
+
+def limits_text(chosen: Limits[Kind]) -> list[str]:
+    """Return members as :func:`limits` reads them."""
+    shares = ((member.value, least_of(chosen, member)) for member in chosen)
+    return [f"{name}={percent(least)}" if least else name for name, least in shares]
+
+
 def members(kind: type[Kind], text: str) -> tuple[Kind, ...]:
     """Return the members of an enumeration that a text names by their values, separated by commas.
 
     :returns: each once, in the order of the enumeration; nothing for ``none``.
     :raises UsageError: it names none, or something else.
     """
-    words = {word.strip() for word in text.split(",") if word.strip()}
-    values = [member.value for member in kind]
-    if words == {"none"}:
-        return ()
-    if not words or not words <= {*values}:
-        raise UsageError(f"expected {', '.join(values)} or none, got {text!r}")
-    return tuple(member for member in kind if member.value in words)
+    return tuple(limits(kind, text))
 
 
 def numbers(text: str) -> tuple[int, ...]:

@@ -2,8 +2,21 @@
 
 import pytest
 
+from ckprof.compare.options import ChangePolicy, FailOn
 from ckprof.errors import UsageError
-from ckprof.option import command, duration, numbers, percent, positive, seconds, share
+from ckprof.option import (
+    command,
+    duration,
+    least_of,
+    limits,
+    limits_text,
+    members,
+    numbers,
+    percent,
+    positive,
+    seconds,
+    share,
+)
 
 
 @pytest.mark.parametrize(
@@ -69,3 +82,20 @@ def test_the_option_is_checked_before_anything_is_built(text, message):
 
 def test_words_are_split_as_a_shell_does():
     assert command("env 'A B'=1 nice") == ("env", "A B=1", "nice")
+
+
+def test_members_of_an_enumeration_may_have_a_percentage():
+    graded = (FailOn.SLOWER, FailOn.FASTER)
+    chosen = limits(FailOn, " status, slower=2.5%,shift ", graded)
+    assert chosen == {FailOn.SLOWER: 0.025, FailOn.STATUS: 0, FailOn.SHIFT: 0}
+    assert limits_text(chosen) == ["slower=2.5%", "status", "shift"]
+    assert (least_of(chosen, FailOn.SLOWER), least_of(chosen, FailOn.FASTER)) == (0.025, 0)
+    usual = ChangePolicy().fail_on
+    assert (limits_text(usual), least_of(usual, FailOn.SLOWER)) == (["slower", "status", "shift"], 0)
+    assert (limits(FailOn, "none", graded), members(FailOn, "none")) == ({}, ())
+    assert members(FailOn, "shift,slower") == (FailOn.SLOWER, FailOn.SHIFT)
+    for text in ("", ",", "slow", "status=3%", "slower=3", "slower=-3%", "slower=", "slower,none"):
+        with pytest.raises(UsageError, match=r"expected slower\[=N%\], status, .*faster\[=N%\] or none, got"):
+            limits(FailOn, text, graded)
+    with pytest.raises(UsageError, match=r"expected slower, status, .* or none, got 'slower=3%'"):
+        members(FailOn, "slower=3%")

@@ -10,6 +10,7 @@ from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.outputs import Outputs, add_formats
 from ckprof.compare.options import ChangePolicy, CompareOptions, SettleOptions
 from ckprof.errors import ExitCode, UsageError
+from ckprof.option import positive
 from ckprof.wording import counted
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         help="compare random halves of the passes of one store: no row may be faster or slower",
     )
     group.add_argument(
-        "--seeds", type=int, default=20, metavar="N", help="halvings of the self-test (default: 20)"
+        "--seeds", type=positive, default=20, metavar="N", help="halvings of the self-test (default: 20)"
     )
     _add_settle_options(parser)
     group = parser.add_argument_group("output")
@@ -80,30 +81,26 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     :raises CkprofError: an input or an option is wrong.
     """
     with Outputs(arguments, session, session.registry.comparison_formats) as outputs:
-        return _compare(arguments, session, outputs)
+        policy = chosen(arguments, ChangePolicy)
+        if arguments.self_test:
+            return _self_test(arguments, session, policy)
+        if len(arguments.inputs) != 2:
+            raise UsageError(f"expected two inputs, OLD and NEW, got {len(arguments.inputs)}")
+        settle = _settling(arguments, session) if arguments.settle else None
+        options = chosen(arguments, CompareOptions, policy=policy, settle=settle)
+        old, new = arguments.inputs
+        comparison = session.profiler.compare(old, new, options)
+        if not comparison.rows:
+            raise UsageError("the inputs have no kernel and problem in common: nothing can be compared")
+        from ckprof.report.comparison_text import comparison_document
 
-
-def _compare(arguments: argparse.Namespace, session: Session, outputs: Outputs) -> ExitCode:
-    policy = chosen(arguments, ChangePolicy)
-    if arguments.self_test:
-        return _self_test(arguments, session, policy)
-    if len(arguments.inputs) != 2:
-        raise UsageError(f"expected two inputs, OLD and NEW, got {len(arguments.inputs)}")
-    settle = _settling(arguments, session) if arguments.settle else None
-    options = chosen(arguments, CompareOptions, policy=policy, settle=settle)
-    old, new = arguments.inputs
-    comparison = session.profiler.compare(old, new, options)
-    if not comparison.rows:
-        raise UsageError("the inputs have no kernel and problem in common: nothing can be compared")
-    from ckprof.report.comparison_text import comparison_document
-
-    outputs.deliver(comparison, comparison_document)
-    if arguments.outputs:
-        counts = ", ".join(f"{count} {verdict.value}" for verdict, count in comparison.verdicts.items())
-        session.console.info(f"{', '.join(str(path) for path, _ in arguments.outputs)}: {counts}")
-    if comparison.failures:
-        session.console.info(f"failed: {', '.join(comparison.failures)}")
-    return ExitCode.FAILED if comparison.failures else ExitCode.OK
+        outputs.deliver(comparison, comparison_document)
+        if arguments.outputs:
+            counts = ", ".join(f"{count} {verdict.value}" for verdict, count in comparison.verdicts.items())
+            session.console.info(f"{', '.join(str(path) for path, _ in arguments.outputs)}: {counts}")
+        if comparison.failures:
+            session.console.info(f"failed: {', '.join(comparison.failures)}")
+        return ExitCode.FAILED if comparison.failures else ExitCode.OK
 
 
 def _settling(arguments: argparse.Namespace, session: Session) -> SettleOptions:
@@ -124,8 +121,6 @@ def _settling(arguments: argparse.Namespace, session: Session) -> SettleOptions:
 def _self_test(arguments: argparse.Namespace, session: Session, policy: ChangePolicy) -> ExitCode:
     if len(arguments.inputs) != 1:
         raise UsageError(f"--self-test takes one input, got {len(arguments.inputs)}")
-    if arguments.seeds < 1:
-        raise UsageError(f"--seeds {arguments.seeds}: expected at least 1")
     result = session.profiler.self_test(arguments.inputs[0], range(arguments.seeds), policy)
     least, most = result.passes
     session.console.result(

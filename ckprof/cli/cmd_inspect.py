@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -175,16 +174,15 @@ def _diff(arguments: argparse.Namespace, session: Session) -> ExitCode:
         raise UsageError("--diff takes two builds or reports and nothing else")
     (before, failed), (after, failed_after) = (_loaded(path, arguments, session) for path in arguments.diff)
     comparison = compare(before, after)
-    if arguments.format == "json":
+    changes = [asdict(change) for change in comparison.changes]
+    if arguments.format == "csv":
+        session.console.result(render_csv(changes).rstrip("\n"))
+    else:
         content = {
-            "changes": [asdict(change) for change in comparison.changes],
+            "changes": changes,
             "only_before": comparison.only_before,
             "only_after": comparison.only_after,
             "worse": len(comparison.worse),
         }
-        session.console.result(json.dumps(content, indent=1))
-    elif arguments.format == "csv":
-        session.console.result(render_csv([asdict(change) for change in comparison.changes]).rstrip("\n"))
-    else:
-        session.console.result(comparison_document(comparison))
+        session.console.result_in(arguments.format, content, comparison_document(comparison))
     return ExitCode.FAILED if comparison.worse or failed or failed_after else ExitCode.OK

@@ -13,6 +13,7 @@ from ckprof.compare.options import ChangePolicy, FailOn
 from ckprof.compare.side import SETTLED, MachineState, MeasuredRow, ProblemKey, RowKey, provenance, shortened
 from ckprof.compare.trials import arranged, shared_canaries
 from ckprof.model.outcome import Status
+from ckprof.option import least_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -143,8 +144,9 @@ class Comparison:
             return _WRONG
         if row.worsened:
             return _FAILING if FailOn.STATUS in self.policy.fail_on else ""
-        verdict = row.change.verdict.value if row.change else ""
-        return verdict if verdict in {reason.value for reason in self.policy.fail_on} else ""
+        fail_on, verdict = self.policy.fail_on, row.change.verdict.value if row.change else ""
+        counts = (reason for reason in fail_on if _size(row) >= math.log1p(least_of(fail_on, reason)))
+        return verdict if verdict in {reason.value for reason in counts} else ""
 
     @property
     def missing_fail(self) -> bool:

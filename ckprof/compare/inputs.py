@@ -34,19 +34,18 @@ def compare_inputs(session: Session, old: SideInput, new: SideInput, options: Co
 
     direction = session.registry.operation(options.direction).id if options.direction else ""
     hints = ImportHints(direction=direction)
-    sides = (read_input(session, old, hints), read_input(session, new, hints))
-    if direction:
-        sides = (_only(sides[0], direction), _only(sides[1], direction))
-    comparison = compare(*sides, options.policy)
+    before, after = (_only(read_input(session, one, hints), direction) for one in (old, new))
+    comparison = compare(before, after, options.policy)
     if options.settle is None:
         return comparison
     from ckprof.compare.settle import settle_rows
 
-    return settle_rows(session, comparison, sides, options.settle)
+    return settle_rows(session, comparison, (before, after), options.settle)
 
 
 def _only(side: Side, direction: str) -> Side:
-    rows = {key: row for key, row in side.rows.items() if key.problem.direction == direction}
+    """Return a side with the rows of a direction; of none, with all."""
+    rows = {key: row for key, row in side.rows.items() if direction in ("", key.problem.direction)}
     return replace(side, rows=rows)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
 from ckprof.kernels.requests import BuildOptions, InstanceQuery
-from ckprof.option import in_percent, members, percentage, settable
+from ckprof.option import Limits, in_percent, limits, limits_text, percentage, settable
 
 if TYPE_CHECKING:
     from ckprof.measure.options import RunOptions
@@ -52,13 +52,13 @@ class ChangePolicy:
     #: expected share of wrong verdicts among those that say FASTER or SLOWER
     false_discovery_rate: float = 0.001
     #: a kernel that computes wrong numbers now and did not before is a failure in any case
-    fail_on: tuple[FailOn, ...] = settable(
+    fail_on: Limits[FailOn] = settable(
         (FailOn.SLOWER, FailOn.STATUS, FailOn.SHIFT),
         "what makes the comparison fail, with exit code 1, separated by commas: "
-        f"{', '.join(reason.value for reason in FailOn)}, or none",
+        f"{', '.join(reason.value for reason in FailOn)}, or none; slower=10% from that share on",
         metavar="LIST",
-        parse=partial(members, FailOn),
-        show=lambda reasons: ",".join(reason.value for reason in reasons),
+        parse=partial(limits, FailOn, graded=(FailOn.SLOWER, FailOn.FASTER)),
+        show=lambda reasons: ",".join(limits_text(reasons)),
         several="store",
     )
     resamples: int = 2000

@@ -251,7 +251,8 @@ def render_comparison_github(comparison: Comparison) -> str:
         level = AnnotationLevel.ERROR if comparison.shift_fails else AnnotationLevel.NOTICE
         remarks.append(remark(level, "shift: all rows", _shift_text(comparison)))
     counts = ", ".join(f"{count} {verdict.value}" for verdict, count in comparison.verdicts.items())
-    end = f"{comparison.old_label} and {comparison.new_label}: {counts}; {verdict_line(comparison)}"
+    said = verdict_line(comparison.failures, comparison.policy.fail_on)
+    end = f"{comparison.old_label} and {comparison.new_label}: {counts}; {said}"
     return render(remarks, end)
 
 

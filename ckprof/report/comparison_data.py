@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.problem_types import sizes
+from ckprof.option import limits_text
 from ckprof.report.figures import display_name
 from ckprof.report.table import Column, Table
 from ckprof.report.unserved import compared_unserved
@@ -68,10 +69,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
         "version": VERSION,
         "old": comparison.old_label,
         "new": comparison.new_label,
-        "policy": {
-            **asdict(comparison.policy),
-            "fail_on": [reason.value for reason in comparison.policy.fail_on],
-        },
+        "policy": {**asdict(comparison.policy), "fail_on": limits_text(comparison.policy.fail_on)},
         "failures": comparison.failures,
         "verdicts": {verdict.value: count for verdict, count in comparison.verdicts.items()},
         "geometric_mean": _mean_record(comparison),

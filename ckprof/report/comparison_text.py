@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.compare.change import ENOUGH_VISITS, MOST_PASSES, Verdict
 from ckprof.model.outcome import Status
+from ckprof.option import Limits, limits_text
 from ckprof.report.document import Document, Heading
 from ckprof.report.figures import checked_text, display_name, name_column, number_column, problem_column
 from ckprof.report.short_names import WHOLE_NAMES, ShortNames
@@ -62,10 +63,9 @@ def summary_lines(comparison: Comparison) -> list[str]:
     return lines
 
 
-def verdict_line(comparison: Comparison) -> str:
-    """Say whether the comparison fails, by what, and what was asked for."""
-    asked = ",".join(reason.value for reason in comparison.policy.fail_on) or "none"
-    failures = comparison.failures
+def verdict_line(failures: Sequence[str], fail_on: Limits[Any]) -> str:
+    """Say whether a comparison fails, by what, and what was asked for."""
+    asked = ",".join(limits_text(fail_on)) or "none"
     return f"failed: {', '.join(failures)} (--fail-on {asked})" if failures else f"passed (--fail-on {asked})"
 
 
@@ -159,7 +159,7 @@ _PART: Final = 60
 def comparison_document(comparison: Comparison) -> Document:
     """Return counts, what changed and differs, and whether that fails the comparison."""
     document = changes_document(comparison)
-    document.add(verdict_line(comparison))
+    document.add(verdict_line(comparison.failures, comparison.policy.fail_on))
     return document
 
 

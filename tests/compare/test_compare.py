@@ -48,6 +48,9 @@ def test_a_slower_kernel_is_found_and_fails():
     assert row.key.instance == f"{2:032x}"
     assert comparison.failures == ["1 slower"]
     assert failing_on(comparison, FailOn.STATUS) == []
+    for least, failures in ((0.1, ["1 slower"]), (0.3, [])):
+        policy = replace(comparison.policy, fail_on={FailOn.SLOWER: least, FailOn.STATUS: 0.0})
+        assert replace(comparison, policy=policy).failures == failures
 
 
 def test_the_best_that_changed():

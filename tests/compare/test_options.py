@@ -19,7 +19,7 @@ def test_options_are_read_as_they_are_shown():
     options = parsers()
     for name, text, value in (
         ("min_change", "2.5", 0.025),
-        ("fail_on", "slower,shift", (FailOn.SLOWER, FailOn.SHIFT)),
+        ("fail_on", "slower=10%,shift", {FailOn.SLOWER: 0.1, FailOn.SHIFT: 0}),
     ):
         assert options[name].parse(text) == value
         assert options[name].show(value) == text
