@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/device.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -45,6 +47,38 @@ std::string text_of(const std::vector<Finding>& findings)
     if(findings.size() > shown)
         text += "\nand " + std::to_string(findings.size() - shown) + " more";
     return text;
+}
+
+size_t padded(size_t bytes)
+{ return (std::max<size_t>(bytes, 1) + page_bytes - 1) / page_bytes * page_bytes; }
+
+// Zeros, of which the host has what is touched: in pieces of a page if that is to be seen.
+std::byte* map_pages(size_t bytes, bool piece_by_piece)
+{
+    void* memory = mmap(nullptr,
+                        padded(bytes),
+                        PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                        -1,
+                        0);
+    if(memory == MAP_FAILED) return nullptr;
+    if(piece_by_piece) madvise(memory, padded(bytes), MADV_NOHUGEPAGE);
+    return static_cast<std::byte*>(memory);
+}
+
+// Makes whole pages what they were before anything touched them.
+void clear(std::byte* memory, size_t bytes)
+{
+    const auto address   = reinterpret_cast<uint64_t>(memory);
+    const uint64_t first = padded(address), end = (address + bytes) / page_bytes * page_bytes;
+    if(first >= end)
+    {
+        std::memset(memory, 0, bytes);
+        return;
+    }
+    std::memset(memory, 0, first - address);
+    madvise(memory + (first - address), end - first, MADV_DONTNEED);
+    std::memset(memory + (end - address), 0, address + bytes - end);
 }
 
 void fill_undefined(std::byte* memory, size_t bytes, uint32_t value)
@@ -160,7 +194,6 @@ void Device::launch(const void* host_function, const LaunchShape& shape, void** 
     launch.block              = shape.block;
     launch.instruction_budget = options_.instruction_budget;
     launch.seed               = options_.seed;
-    if(executor_ == nullptr) executor_ = std::make_unique<Executor>(options_.threads);
     const Dispatch dispatch(
         *kernel, shape, arguments, code.program().architecture(), memory_, options_.undefined());
     if(timing_)
@@ -169,14 +202,14 @@ void Device::launch(const void* host_function, const LaunchShape& shape, void** 
             json_of(time_launch(*timing_, dispatch, launch, *kernel, static_cast<uint32_t>(lds))));
         return;
     }
-    if(options_.checks.empty()) return executor_->run(dispatch, launch, {});
+    if(options_.checks.empty()) return executor().run(dispatch, launch, {});
     CheckSession checks(options_.checks, code.program());
     std::vector<std::unique_ptr<Observer>> observers;
-    for(unsigned thread = 0; thread < executor_->threads(); ++thread)
+    for(unsigned thread = 0; thread < executor().threads(); ++thread)
         observers.push_back(checks.observer());
     try
     {
-        executor_->run(dispatch, launch, observers);
+        executor().run(dispatch, launch, observers);
     }
     catch(DeviceError& error)
     {
@@ -187,6 +220,12 @@ void Device::launch(const void* host_function, const LaunchShape& shape, void** 
     }
     if(const std::string found = text_of(checks.findings(launch)); !found.empty())
         throw CheckFailure(found);
+}
+
+Executor& Device::executor()
+{
+    if(executor_ == nullptr) executor_ = std::make_unique<Executor>(options_.threads);
+    return *executor_;
 }
 
 void Device::omit(CodeObject& code, const Kernel& kernel)
@@ -221,11 +260,11 @@ void* Device::allocate(size_t bytes, bool host_writes)
     const std::lock_guard lock(mutex_);
     const uint64_t total = memory_bytes();
     // memory that nothing touches takes none of the host's
-    if(!timing_ && bytes > total - std::min(used_, total)) return nullptr;
-    const size_t padded = (std::max<size_t>(bytes, 1) + page_bytes - 1) / page_bytes * page_bytes;
-    auto* memory        = static_cast<std::byte*>(std::aligned_alloc(page_bytes, padded));
+    const bool untouched = timing_ || sparse_;
+    if(!untouched && bytes > total - std::min(used_, total)) return nullptr;
+    std::byte* memory = map_pages(bytes, sparse_);
     if(memory == nullptr) return nullptr;
-    if(!timing_) fill_undefined(memory, padded, options_.undefined());
+    if(!untouched) fill_undefined(memory, padded(bytes), options_.undefined());
     if(host_writes || !options_.notes_undefined())
         memory_.add(reinterpret_cast<uint64_t>(memory), bytes);
     else
@@ -235,7 +274,7 @@ void* Device::allocate(size_t bytes, bool host_writes)
         }
         catch(const std::bad_alloc&)
         {
-            std::free(memory);
+            munmap(memory, padded(bytes));
             return nullptr;
         }
     blocks_[memory] = bytes;
@@ -248,10 +287,11 @@ bool Device::free(void* memory)
     const std::lock_guard lock(mutex_);
     const auto found = blocks_.find(static_cast<const std::byte*>(memory));
     if(found == blocks_.end()) return false;
-    used_ -= found->second;
+    const size_t bytes = found->second;
+    used_ -= bytes;
     memory_.remove(reinterpret_cast<uint64_t>(memory));
     blocks_.erase(found);
-    std::free(memory);
+    munmap(memory, padded(bytes));
     return true;
 }
 
@@ -263,10 +303,14 @@ void Device::set(void* memory, size_t pitch, int value, size_t width, size_t hei
         timings_.push_back("{\"set_bytes\":" + std::to_string(width * height) + "}");
         return;
     }
+    ++sets_;
     for(size_t row = 0; row < height; ++row)
     {
         std::byte* begin = static_cast<std::byte*>(memory) + pitch * row;
-        std::memset(begin, value, width);
+        if(sparse_ && value == 0)
+            clear(begin, width);
+        else
+            std::memset(begin, value, width);
         written(begin, width);
     }
 }
@@ -276,6 +320,14 @@ void Device::begin_timing(TimingOptions options)
     const std::lock_guard lock(mutex_);
     timing_ = std::move(options);
     timings_.clear();
+}
+
+uint64_t Device::sample(std::vector<double> places)
+{
+    const std::lock_guard lock(mutex_);
+    executor().choose(std::move(places));
+    sparse_ = true;
+    return std::exchange(sets_, 0);
 }
 
 bool Device::holds(const void* memory, size_t bytes) const

@@ -79,6 +79,11 @@ public:
     // What was launched or set since, one JSON object each.
     std::vector<std::string>& timings() { return timings_; }
 
+    // From now on launches execute the workgroups at these places alone, from 0 for the first to 1
+    // for the last one, and memory is zeros that take none of the host's until they are touched.
+    // Returns how often memory was set since the call before.
+    uint64_t sample(std::vector<double> places);
+
     // Whether all bytes are in one allocation of the program or in one variable.
     bool holds(const void* memory, size_t bytes) const;
     // Notes that the host has written bytes of an allocation, or copied them from another one.
@@ -94,6 +99,7 @@ private:
 
     CodeObject& loaded(Module& module);
     void omit(CodeObject& code, const Kernel& kernel);
+    Executor& executor();
 
     std::optional<TimingOptions> timing_;
     std::vector<std::string> timings_;
@@ -106,6 +112,8 @@ private:
     uint64_t used_ = 0;
     std::set<const Kernel*> omitted_; // kernels that a planted fault has been put into
     std::unique_ptr<Executor> executor_;
+    bool sparse_   = false; // memory of allocations from now on
+    uint64_t sets_ = 0;     // since the last sample
 };
 
 Device& device();

@@ -34,16 +34,21 @@ void Executor::run(const Dispatch& dispatch,
                    const Launch& launch,
                    const std::vector<std::unique_ptr<Observer>>& observers)
 {
-    dispatch_  = &dispatch;
-    launch_    = &launch;
-    observers_ = &observers;
-    order_.clear();
+    dispatch_       = &dispatch;
+    launch_         = &launch;
+    observers_      = &observers;
+    order_          = chosen(dispatch.workgroups());
+    const bool part = !order_.empty();
     if(launch.seed != 0)
     {
-        order_.resize(dispatch.workgroups());
-        std::iota(order_.begin(), order_.end(), uint64_t{0});
+        if(!part)
+        {
+            order_.resize(dispatch.workgroups());
+            std::iota(order_.begin(), order_.end(), uint64_t{0});
+        }
         std::shuffle(order_.begin(), order_.end(), std::mt19937_64(launch.seed));
     }
+    count_   = part ? order_.size() : dispatch.workgroups();
     next_    = 0;
     failed_  = false;
     failure_ = nullptr;
@@ -57,6 +62,16 @@ void Executor::run(const Dispatch& dispatch,
     std::unique_lock lock(mutex_);
     end_.wait(lock, [this] { return busy_ == 0; });
     if(failure_ != nullptr) std::rethrow_exception(failure_);
+}
+
+std::vector<uint64_t> Executor::chosen(uint64_t workgroups) const
+{
+    std::vector<uint64_t> found;
+    for(const double place : places_)
+        found.push_back(static_cast<uint64_t>(place * static_cast<double>(workgroups - 1)));
+    std::ranges::sort(found);
+    found.erase(std::ranges::unique(found).begin(), found.end());
+    return found;
 }
 
 void Executor::work(size_t number)
@@ -123,7 +138,7 @@ void Executor::execute(size_t number)
 bool Executor::start(size_t number)
 {
     const uint64_t position = next_++;
-    if(position >= dispatch_->workgroups()) return false;
+    if(position >= count_) return false;
     Lane& lane = lanes_[number];
     if(lane.idle.empty()) lane.idle.push_back(std::make_unique<Workgroup>());
     std::unique_ptr<Workgroup> group = std::move(lane.idle.back());

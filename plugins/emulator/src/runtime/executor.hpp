@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/dispatch.hpp"
@@ -28,7 +29,11 @@ public:
 
     unsigned threads() const { return static_cast<unsigned>(lanes_.size()); }
 
-    // Executes all workgroups. Throws what ended the first of them that did not come to its end;
+    // From now on launches execute the workgroups at these places alone, from 0 for the first to 1
+    // for the last one; none: all of them.
+    void choose(std::vector<double> places) { places_ = std::move(places); }
+
+    // Executes the workgroups. Throws what ended the first of them that did not come to its end;
     // the others are then given up. `observers` are one per thread, or none.
     void run(const Dispatch& dispatch,
              const Launch& launch,
@@ -39,6 +44,7 @@ private:
     struct Lane
     { std::deque<std::unique_ptr<Workgroup>> started, idle; };
 
+    std::vector<uint64_t> chosen(uint64_t workgroups) const;
     void work(size_t number);
     void execute(size_t number);
     bool start(size_t number);
@@ -57,7 +63,9 @@ private:
     const Dispatch* dispatch_                                = nullptr;
     const Launch* launch_                                    = nullptr;
     const std::vector<std::unique_ptr<Observer>>* observers_ = nullptr;
-    std::vector<uint64_t> order_; // of workgroups, if it is drawn
+    std::vector<double> places_;
+    std::vector<uint64_t> order_; // of workgroups, if it is drawn or not all are executed
+    uint64_t count_ = 0;          // of workgroups that are executed
     std::atomic<uint64_t> next_{0};
     std::atomic<bool> failed_{false};
     std::exception_ptr failure_;

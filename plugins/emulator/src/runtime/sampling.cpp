@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/sampling.hpp"
+
+#include <vector>
+
+#include "runtime/device.hpp"
+
+uint64_t ckprof_emulator_sample(const double* places, size_t count)
+{ return ckprof::emulator::device().sample({places, places + count}); }
