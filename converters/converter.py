@@ -289,7 +289,7 @@ class ConversionRun:
         else:
             compiled, values = match[0], match[0].values_of(match[1])
         family = compiled.family
-        if stated is not None and family.record_type is GemmRecord:
+        if stated is not None and "elementwise_op" in values:
             values["elementwise_op"] = stated
         if family.rejection:
             return family.rejection_rule, f"{family.title}: {family.rejection}"

@@ -17,6 +17,7 @@ FEATURE_PACKAGES: Final = (
     "dispatcher",
     "emulator",
     "extract",
+    "old_ck",
     "pages",
     "tuning",
 )

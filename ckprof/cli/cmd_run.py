@@ -19,6 +19,7 @@ from ckprof.cli.run_options import (
     planned_run,
 )
 from ckprof.errors import ExitCode, UsageError
+from ckprof.kernels.choose import asked_families
 from ckprof.measure.options import RunOptions
 from ckprof.measure.requests import RunPlanOptions, StoreOptions
 from ckprof.model.results import BatchResults, ListResult, ListVerdict
@@ -211,8 +212,7 @@ def _run_tree(arguments: argparse.Namespace, session: Session, outputs: Outputs)
     directions = [arguments.direction] if arguments.direction else []
     query = shared_options.chosen_query(arguments, session, directions)
     plan = chosen_plan(arguments, session, RunOptions(timeout_s=session.settings.timeout))
-    for name in query.pipelines:
-        session.registry.pipelines.find(name)
+    query = replace(query, pipelines=asked_families(session.profiler, query))
     build, set_name = shared_options.chosen_build_options(arguments), arguments.set or ""
     batch = Batch(session.profiler, arguments.tree, query, plan, build, set_name)
     if arguments.list_instances or arguments.dry_run:

@@ -99,6 +99,8 @@ def build_dir_for(
         sources_only=sources_only,
     )
     recipe = session.recipe(target, request)
+    for pipeline in {id(candidate.pipeline): candidate.pipeline for candidate in candidates}.values():
+        recipe = pipeline.compilation([candidate.instance for candidate in candidates], recipe)
     if options.build_dir is not None:
         root = options.build_dir.absolute()
     else:

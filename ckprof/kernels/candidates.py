@@ -114,12 +114,9 @@ class KernelNames:
         return Candidate(instance=instance, pipeline=pipeline, name=name, **known)
 
 
-def list_candidates(
-    conversions: Iterable[Conversion], registry: Registry, families: Sequence[str] = ()
-) -> list[Candidate]:
+def list_candidates(conversions: Iterable[Conversion], registry: Registry) -> list[Candidate]:
     """Return all instances of the lists in list order; one that several lists hold is taken once.
 
-    :param families: ids of pipelines that take what they can of records of others.
     :raises UsageError: the pipeline of a record is not loaded.
     :raises InputError: a record has a value without meaning.
     """
@@ -128,7 +125,7 @@ def list_candidates(
     for conversion in conversions:
         for catalog in conversion.catalogs:
             for record in catalog.records:
-                pipeline, instance = registry.instance_of(catalog, record, families)
+                pipeline, instance = registry.instance_of(catalog, record)
                 key = instance.key
                 if key in candidates:
                     continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import chain, product
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from ckprof.errors import InputError, NothingLeftError, UsageError
@@ -128,8 +129,7 @@ def choose_instances(session: Session, query: InstanceQuery) -> Selection:
     :raises InputError: a list cannot be used.
     :raises PluginError: a plugin's answer is of no use.
     """
-    for id_ in as_tuple(query.pipelines):
-        session.registry.pipelines.find(id_)
+    query = replace(query, pipelines=asked_families(session, query))
     directions = [session.registry.operation(name) for name in as_tuple(query.directions)]
     if len({direction.id for direction in directions}) < len(directions):
         raise UsageError("the same direction is named twice")
@@ -137,8 +137,7 @@ def choose_instances(session: Session, query: InstanceQuery) -> Selection:
     _check_sources(query, from_plugins is not None)
     if query.conf:
         direction = directions[0].id if directions else None
-        lists = [load_list(session, str(name), direction, query.reading) for name in as_tuple(query.conf)]
-        return choose_from_lists(session, query, lists)
+        return choose_from_lists(session, query, read_lists(session, query, direction))
     selection = _of_entries(session, query, directions, from_plugins)
     return _modified(session, query, selection)
 
@@ -149,6 +148,31 @@ def chosen_architecture(session: Session, query: InstanceQuery) -> Architecture:
     :raises UsageError: there is none of that name.
     """
     return find_architecture(query.arch or session.settings.arch or session.target(query.target).default_arch)
+
+
+def asked_families(session: Session, query: InstanceQuery) -> tuple[str, ...]:
+    """Return the ids of the kernel families that a query names by themselves or by their library.
+
+    :raises UsageError: there is none of that name.
+    """
+    known = session.registry.pipelines
+    named = (
+        [one.id for one in known if one.library == name] or [known.find(name).id]
+        for name in as_tuple(query.pipelines)
+    )
+    return tuple(chain.from_iterable(named))
+
+
+def read_lists(session: Session, query: InstanceQuery, direction: str | None) -> list[Conversion]:
+    """Read the lists of a query as each of the asked families reads them.
+
+    :param query: with the ids of families.
+    :raises InputError: one cannot be used.
+    """
+    asked = dict.fromkeys(session.registry.pipelines.find(id_).library for id_ in query.pipelines)
+    readings = [replace(query.reading, library=name) for name in asked or ("",)]
+    lists = product(map(str, as_tuple(query.conf)), readings)
+    return [load_list(session, name, direction, reading) for name, reading in lists]
 
 
 def load_list(
@@ -200,7 +224,7 @@ def choose_from_lists(session: Session, query: InstanceQuery, conversions: Seque
     :raises UsageError: a name or filter is wrong.
     :raises PluginError: a plugin's answer is of no use.
     """
-    candidates = list_candidates(conversions, session.registry, as_tuple(query.pipelines))
+    candidates = list_candidates(conversions, session.registry)
     source = encodable(", ".join(str(name) for name in as_tuple(query.conf)))
     checked: Checked = tuple(candidates), ()
     if query.arch:

@@ -36,11 +36,12 @@ class EmittedList:
     #: those that no line says
     unsaid: tuple[Catalog, ...] = ()
 
-    def content(self, path: Path) -> str:
-        """Return what belongs into a file: a catalog for a name that ends in ``.json``, otherwise the list.
+    def files(self, path: Path) -> dict[Path, str]:
+        """Return all files that say the kernels: the one of that name, and catalogs for what it cannot say.
 
-        :raises UsageError: a catalog holds one type and layout, and the kernels are of several; or a list
-            cannot say some of them.
+        A name that ends in ``.json`` is that of a catalog.
+
+        :raises UsageError: a catalog holds one type and layout, and the kernels are of several.
         """
         if path.suffix == ".json":
             if len(self.catalogs) != 1:
@@ -48,23 +49,8 @@ class EmittedList:
                     f"{path}: the kernels make {len(self.catalogs)} catalogs; name a list, such as "
                     f"{path.with_suffix('.conf')}"
                 )
-            return render_catalog(self.catalogs[0])
-        if self.unsaid:
-            missing = sum(len(catalog.records) for catalog in self.unsaid)
-            raise UsageError(
-                f"{path}: a list cannot hold {missing} of the {self.kernels} kernels; "
-                f"name a catalog, such as {path.with_suffix('.json')}"
-            )
-        return self.text
-
-    def files(self, path: Path) -> dict[Path, str]:
-        """Return all files that say the kernels: the one of that name, and catalogs for what it cannot say.
-
-        :raises UsageError: a catalog was asked for, and the kernels make several.
-        """
-        if path.suffix == ".json" or not self.unsaid:
-            return {path: self.content(path)}
-        texts = {path: self.text} if self.text else {}
+            return {path: render_catalog(self.catalogs[0])}
+        texts = {path: self.text} if self.text or not self.unsaid else {}
         single = len(self.unsaid) == 1
         for catalog in self.unsaid:
             kind = "" if single else f"_{catalog.variant}_{catalog.layout.name}_{catalog.dtype.value}"

@@ -89,8 +89,8 @@ class InstanceQuery:
     )
     pipelines: str | tuple[str, ...] = settable(
         (),
-        "only kernels of this family, which takes whatever records of lists it can (repeatable: a record "
-        "is its own family's, or else that of the first one that can take it)",
+        "only kernels of this family, or of all families of a library, such as ck-tile; lists are read as "
+        "each of them reads lists (repeatable)",
         flag="--family --pipeline",
         metavar="ID",
     )

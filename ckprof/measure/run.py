@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ckprof.errors import CkprofError, ExitCode, InputError, PluginError, UsageError
 from ckprof.events import Level, Message, Progress, ProgressEnded
 from ckprof.kernels.candidates import same_kernels, substitutions
-from ckprof.kernels.choose import choose_from_lists, load_list
+from ckprof.kernels.choose import choose_from_lists, read_lists
 from ckprof.kernels.fitting import Fitting, default_problems
 from ckprof.lists.list_files import find_lists, find_tree
 from ckprof.measure.baselines import Baselines, BesideBench, baseline_sources
@@ -331,16 +331,17 @@ class Batch:
 
     def _select(self, path: Path) -> Selection:
         query = replace(self._query, conf=(path,), directions=())
-        conversion = load_list(self._session, path, None, query.reading)
+        conversions = read_lists(self._session, query, None)
         registry = self._session.registry
-        of_lists = {registry.variants.find(catalog.variant).direction for catalog in conversion.catalogs}
+        catalogs = [catalog for conversion in conversions for catalog in conversion.catalogs]
+        of_lists = {registry.variants.find(catalog.variant).direction for catalog in catalogs}
         if len(of_lists) != 1:
             what = f"instances of {' and '.join(sorted(of_lists))}" if of_lists else "no instance"
             raise InputError(f"the list holds {what}, expected those of one direction", path)
         (direction,) = of_lists
         if self._only is not None and direction != self._only.id:
             raise _Skipped(f"a list of {direction}")
-        selection = choose_from_lists(self._session, query, [conversion])
+        selection = choose_from_lists(self._session, query, conversions)
         if selection.candidates:
             return selection
         if selection.filtered:

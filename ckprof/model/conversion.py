@@ -68,6 +68,8 @@ class ListReading:
     upstream_comments: bool = settable(
         False, "lose a line with a # or ; anywhere in it, as upstream's converter does"
     )
+    #: the library of the kernel families that are asked for; empty if none is
+    library: str = ""
     #: values of plugins' options by name; any may be missing
     plugin_options: Mapping[str, object] = field(default_factory=dict)
 

@@ -294,29 +294,20 @@ class Registry:
             for layout in variant.layouts
         }
 
-    def instance_of(
-        self, catalog: Catalog, record: CatalogRecord, families: Sequence[str] = ()
-    ) -> tuple[protocols.Pipeline, Instance]:
+    def instance_of(self, catalog: Catalog, record: CatalogRecord) -> tuple[protocols.Pipeline, Instance]:
         """Return the instance that a record describes, with its pipeline: the one that its variant names.
 
-        :param families: ids of pipelines; the first of them that claims the record has it instead.
         :raises UsageError: the pipeline is not loaded, e.g. because its plugin is not installed.
         :raises InputError: a value of the record has no meaning.
         """
         variant = self.variants.find(catalog.variant)
         id_ = variant.pipeline if variant.pipeline_of is None else variant.pipeline_of(record)
-        claiming = (
-            pipeline
-            for pipeline in (map(self.pipelines.find, families) if id_ not in families else ())
-            if pipeline.claims(variant.name, record)
-        )
-        pipeline = next(claiming, None)
-        if pipeline is None and id_ not in self.pipelines.ids:
+        if id_ not in self.pipelines.ids:
             raise UsageError(
                 f"records of variant {variant.name!r} are of the kernel family {id_}, which no plugin has "
                 f"registered (loaded families: {', '.join(self.pipelines.ids)})"
             )
-        pipeline = pipeline or self.pipelines.find(id_)
+        pipeline = self.pipelines.find(id_)
         try:
             return pipeline, pipeline.make_instance(catalog, variant.direction, record)
         except InputError as error:

@@ -47,7 +47,9 @@ if TYPE_CHECKING:
 
 
 _HERE: Final = Path(__file__).parent
-_INCLUDE: Final = _HERE / "include"
+#: folders with names that older HIP headers lack, and with the configuration of a tree that has none
+NAMES_DIR: Final = _HERE / "include"
+CONFIG_DIR: Final = _HERE / "config"
 _FLAGS: Final = (
     *("-std=c++20", "-O0"),
     # with modules, overloads of host and device in a precompiled header count as two definitions
@@ -85,10 +87,10 @@ def host_compilation(
         *host_flags(hip, root, HOST_CODE_FOR),
         *_FLAGS,
         *(f"-D{macro}" for macro in (*macros, "CK_USE_GFX94", "CK_USE_FNUZ_FP8")),
-        *(() if _has_type_traits(root) else ("-DCKPROF_OLD_HIP",)),
-        *(("-I", str(_HERE / "config")) if not tree.is_configured else ()),
+        *name_flags(root),
+        *(("-I", str(CONFIG_DIR)) if not tree.is_configured else ()),
         *(word for folder in (*includes, *tree.includes) for word in ("-I", str(folder))),
-        *("-include", str(_INCLUDE / "ckprof_hip_names.hpp")),
+        *("-include", str(NAMES_DIR / "ckprof_hip_names.hpp")),
     )
     return hip.compiler, flags
 
@@ -108,7 +110,7 @@ class Reflector:
     ) -> None:
         self._tree = tree
         self._archs = archs
-        found, flags = host_compilation(tree, (_INCLUDE,), macros, compiler)
+        found, flags = host_compilation(tree, (NAMES_DIR,), macros, compiler)
         self._command = found.command
         self._flags = (*flags, "-DCK_EXPERIMENTAL_BUILDER")
         identity = digest_parts(str(tree.root), found.identity, *self._flags)
@@ -137,7 +139,9 @@ class Reflector:
             existing = tuple(
                 line
                 for line in prelude_source(prelude, self._tree.traits).splitlines(keepends=True)
-                if any((folder / line.split('"')[1]).is_file() for folder in (_INCLUDE, *self._tree.includes))
+                if any(
+                    (folder / line.split('"')[1]).is_file() for folder in (NAMES_DIR, *self._tree.includes)
+                )
             )
             self._write(f"{prelude}.hpp", "".join(existing))
         for key in keys:
@@ -274,12 +278,15 @@ def _called(code: bytes) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _has_type_traits(root: Path) -> bool:
-    """Say whether HIP's headers have type traits of their own, which newer trees use."""
+def name_flags(root: Path) -> tuple[str, ...]:
+    """Return the flags by which ``ckprof_hip_names.hpp`` has what HIP's headers lack.
+
+    :param root: where HIP is installed.
+    """
     for path in (root / "include" / "hip" / "amd_detail").glob("*.h"):
         if _OWN_TRAITS in path.read_text(encoding="utf-8", errors="replace"):
-            return True
-    return False
+            return ()
+    return ("-DCKPROF_OLD_HIP",)
 
 
 def _jobs() -> int:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ckprof.errors import InputError
 from ckprof.kernels.c_interface import string_literal
@@ -30,11 +30,16 @@ if TYPE_CHECKING:
     from ckprof_plugins.pipelines.rules import Rules
 
 
+#: what users type for all families of kernels that CK Tile has
+LIBRARY: Final = "ck-tile"
+
+
 class KernelFamily(Pipeline, ABC):
     """A family of kernels with one class of instances, one set of rules and one frame of headers."""
 
     id: ClassVar[str]
     label: ClassVar[str]
+    library: ClassVar[str] = LIBRARY
     #: the family has kernels for every direction that one of these computes
     kernels: ClassVar[frozenset[ConvKernel]]
     rules: ClassVar[Rules]

@@ -23,18 +23,19 @@ LIST = "forward/tests/nhwgc_fp16.conf"
 
 #: what the plugin does -> (its source behind PIPELINE, a command, what the message says)
 CASES = {
-    "claims raises": (
+    "a property raises": (
         """
 class Raising(Mine):
-    def claims(self, variant, record):
-        return record.no_such_field
+    @property
+    def library(self):
+        return self.no_such_field
 
 @hookimpl
 def ckprof_register(registry):
     registry.add(Raising())
 """,
         ("list", "instances", "--conf", LIST, "--family", "mine"),
-        "pipeline 'mine': claims raised AttributeError: ",
+        "pipeline 'mine': library raised AttributeError: ",
     ),
     "render returns nothing": (
         """
@@ -123,10 +124,10 @@ def test_one_message_that_names_plugin_object_and_member(plugin, case, capsys, m
 
 
 def test_where_it_happened_is_shown_with_v(plugin, capsys):
-    source, command, _ = CASES["claims raises"]
+    source, command, _ = CASES["a property raises"]
     assert plugin(source, "-v", *command) == ExitCode.PLUGIN
     err = capsys.readouterr().err
-    assert "Traceback" in err and "return record.no_such_field" in err
+    assert "Traceback" in err and "return self.no_such_field" in err
     assert "ckprof/plugin/boundary.py" not in err
 
 

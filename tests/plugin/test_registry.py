@@ -21,7 +21,6 @@ from ckprof.testing.plugins import Registering
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 from ckprof_plugins.directions.fwd import Forward
 from tests.plugin.stubs import (
-    Making,
     StubConverter,
     StubOperation,
     StubPipeline,
@@ -38,14 +37,6 @@ class WideRecord(CatalogRecord, frozen=True, forbid_unknown_fields=True):
     wide: bool
 
 
-class Claiming(Making):
-    """A pipeline that takes even records of others' variants."""
-
-    def claims(self, variant, record):
-        assert variant in ("plain", "by field")
-        return record.wide
-
-
 def test_an_entry_without_an_id_is_rejected():
     with pytest.raises(PluginError, match="plugin one: pipeline: an object of type Making has no id"):
         registry_of(one=providing(""))
@@ -58,17 +49,13 @@ def test_the_variant_of_a_record_names_its_pipeline():
         CatalogVariant(name="plain", pipeline="a", **common),
     )
 
-    def pipeline_of(variant, wide, *families):
-        further = Registering(Claiming("c"))
-        registry = registry_of(one=providing("a"), two=providing("b"), three=further, four=variants)
+    def pipeline_of(variant, wide):
+        registry = registry_of(one=providing("a"), two=providing("b"), four=variants)
         catalog = SimpleNamespace(variant=variant)
-        return registry.instance_of(catalog, WideRecord(0, wide), families)[0].id
+        return registry.instance_of(catalog, WideRecord(0, wide))[0].id
 
     assert pipeline_of("plain", wide=False) == "a"
     assert [pipeline_of("by field", wide) for wide in (False, True)] == ["b", "a"]
-    # families take what they claim, where they are asked for and its own is not
-    assert pipeline_of("plain", True, "c") == pipeline_of("plain", True, "b", "c") == "c"
-    assert pipeline_of("plain", False, "c") == pipeline_of("plain", True, "c", "a") == "a"
     lonely = registry_of(one=providing("b"), four=variants)
     with pytest.raises(
         UsageError, match=r"variant 'plain' are of the kernel family a, .*\(loaded families: b\)"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ckprof.model.gemm_work import GemmWork, KernelTraits
     from ckprof.model.instance import Instance
     from ckprof.model.problem import Problem
+    from ckprof.model.recipe import BuildRecipe
     from ckprof.model.requirement import UnmetRequirement
     from ckprof.model.types import DataType
     from ckprof.plugin.protocols.operations import Operation
@@ -56,8 +57,17 @@ class Pipeline(Protocol):
     def directions(self) -> frozenset[str]:
         """Ids of the directions for which the family has kernels."""
 
+    @property
+    @optional
+    def library(self) -> str:
+        """What users type with ``--family`` for all families of a library together; empty for none.
+
+        Converters are told, where one of the families is asked for.
+        """
+        return ""
+
     def make_instance(self, catalog: Catalog, direction: str, record: Any) -> Instance:
-        """Return the instance of a record whose variant names this family, or that it claims.
+        """Return the instance of a record whose variant names this family.
 
         :raises InputError: a value has no meaning, e.g. an unknown GEMM pipeline.
         """
@@ -105,11 +115,6 @@ class Pipeline(Protocol):
         """
 
     @optional
-    def claims(self, variant: str, record: Any) -> bool:
-        """Say whether a record of a catalog is an instance of this family, for ``--family``."""
-        return False
-
-    @optional
     def render_named(self, instance: Any, name: str, arch: str, api_level: str) -> KernelSource:
         """Return what :meth:`render` returns, for a kernel of another name, so that names can be unique.
 
@@ -119,6 +124,16 @@ class Pipeline(Protocol):
         :raises UsageError: as :meth:`render`.
         """
         raise NotImplementedError
+
+    @optional
+    def compilation(self, instances: Sequence[Any], recipe: BuildRecipe) -> BuildRecipe:
+        """Return how sources with these instances are compiled, given how those of other families are.
+
+        :param instances: some of them are of the family.
+        :raises ToolchainError: the target's headers lack what they need.
+        :raises UsageError: they are not for this target.
+        """
+        return recipe
 
     @optional
     def record(self, instance: Any) -> CatalogRecord | None:

@@ -79,6 +79,6 @@ def test_lists_and_catalogs_keep_strides_as_channels(suffix, tmp_path):
     selection = profiler.instances(query)
     chosen = selection.candidates[:: max(1, len(selection.candidates) // 40)]
     path = tmp_path / f"chosen{suffix}"
-    path.write_text(profiler.list_text(selection, [one.name for one in chosen]).content(path))
+    path.write_text(profiler.list_text(selection, [one.name for one in chosen]).files(path)[path])
     again = profiler.instances(ckprof.InstanceQuery(conf=path))
     assert [one.instance.key for one in again.candidates] == [one.instance.key for one in chosen]

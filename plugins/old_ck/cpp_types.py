@@ -1,0 +1,227 @@
+"""From the arguments of a line to the type of the old library that the line is.
+
+The order of a line's arguments is that of the template's, and each is spelled by its kind. What differs is a
+table: :data:`OLD_CLASSES`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from ckprof.errors import InputError
+from ckprof.model.requirement import UnmetRequirement
+from ckprof.model.strings import argument_kinds as kinds
+from ckprof.model.strings.grammar import split_arguments
+from ckprof_converters.families import FAMILIES
+from ckprof_plugins.elementwise.operations import COMBINED_OPERATIONS, ELEMENT_OPERATION, ElementwiseOp
+from ckprof_plugins.extract.classes import class_records
+from ckprof_plugins.extract.headers import DEVICES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ckprof.model.strings.argument_kinds import Kind
+    from ckprof.model.strings.fields import Field
+    from ckprof_converters.conf_family import ConfFamily
+
+#: states of the library whose templates are known
+LEVELS: Final = ("2025-11",)
+_DEVICE: Final = "ck::tensor_operation::device::"
+_ELEMENT: Final = "ck::tensor_operation::element_wise::"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldClass:
+    """A device operation."""
+
+    #: of the class template
+    name: str
+    #: the table of its lines
+    family: ConfFamily
+    #: of its enumeration of specializations
+    direction: str
+    #: arguments of lines that repeat another one
+    repeated: tuple[str, ...] = ()
+    #: argument that lines lack, the one that it follows, and the one whose value it has
+    implied: tuple[str, str] | None = None
+    #: whether CK Builder has a string of it, as of :data:`LEVELS`
+    reflected: bool = False
+    #: level -> arguments that its template lacks -> the value that all lines have which it has kernels of
+    absent: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def header(self) -> str:
+        """The header that declares it, below an include folder."""
+        return f"{DEVICES}/{class_records()[self.name].header}"
+
+
+_V3: Final = {"2025-11": {"num_groups_to_merge": "1"}}
+_WEIGHT_V3: Final = {"2025-11": {"direct_load": "0", "num_groups_to_merge": "1", "split_image": "0"}}
+
+
+def _known() -> dict[str, OldClass]:
+    families = {family.id: family for family in FAMILIES}
+
+    def known(id_: str, direction: str, name: str = "", **differs: object) -> OldClass:
+        family = families[id_]
+        return OldClass(
+            name=name or family.names[0],
+            family=family,
+            direction=direction,
+            **differs,  # type: ignore[arg-type]
+        )
+
+    forward, weight = "Forward", "BackwardWeight"
+    return {
+        item.family.id: item
+        for item in (
+            known("forward", forward, reflected=True),
+            known("forward_two_tensors", forward, reflected=True),
+            known("forward_v3", forward, absent=_V3, reflected=True),
+            known("forward_v3_two_tensors", forward, absent=_V3, reflected=True),
+            known("forward_large_tensor", forward, reflected=True),
+            known(
+                "backward_data",
+                "BackwardData",
+                families["backward_data"].names[1],
+                repeated=("prefetch_stages_again",),
+                implied=("type_accumulator", "type_input"),
+            ),
+            known("backward_weight", weight, reflected=True),
+            known("backward_weight_v3", weight, absent=_WEIGHT_V3),
+            known("backward_weight_two_stage", weight),
+            known("backward_weight_multiple_d_xdl", weight),
+        )
+    }
+
+
+@cache
+def old_classes() -> Mapping[str, OldClass]:
+    """Return id of a family of lines -> the device operation that they are."""
+    return MappingProxyType(_known())
+
+
+_TYPES: Final = {
+    "fp64": "double",
+    "fp32": "float",
+    "tf32": "ck::tf32_t",
+    "fp16": "ck::half_t",
+    "bf16": "ck::bhalf_t",
+    "fp8": "ck::f8_t",
+    "bf8": "ck::bf8_t",
+    "s8": "int8_t",
+    "s32": "int32_t",
+}
+#: what an operation is made of that lines call combined
+_COMBINED: Final = {
+    ElementwiseOp.CONV_SCALE: ("Scale", "Scale", "PassThrough"),
+    ElementwiseOp.CONV_SCALE_RELU: ("Scale", "Scale", "Relu"),
+}
+
+
+def _tuple(elements: Sequence[str]) -> str:
+    return f"ck::Tuple<{', '.join(elements)}>"
+
+
+def _sequence(text: str) -> str:
+    return f"ck::Sequence<{text.removeprefix('Seq(').removesuffix(')')}>"
+
+
+def _named(place: str) -> Callable[[str], str]:
+    return lambda text: f"{place}{text}"
+
+
+_layout: Final = _named("ck::tensor_layout::convolution::")
+
+#: kind of an argument -> what it is in C++
+_SPELLED: Final[Mapping[Kind, Callable[[str], str]]] = {
+    **dict.fromkeys((kinds.INT, kinds.POSITIVE, *kinds.FLAGS), str),
+    kinds.LAYOUT: _layout,
+    kinds.ELEMENT_TYPE: _TYPES.__getitem__,
+    kinds.ELEMENT_PAIR: lambda text: _tuple([_TYPES[name] for name in kinds.elements_of(text)]),
+    kinds.SEQUENCE: _sequence,
+    kinds.GEMM_PADDING: _named(f"{_DEVICE}GemmSpecialization::"),
+    kinds.SCHEDULER: _named("ck::BlockGemmPipelineScheduler::"),
+    kinds.VERSION: _named("ck::BlockGemmPipelineVersion::"),
+    kinds.LOOP_SCHEDULER: _named("ck::LoopScheduler::"),
+}
+
+
+def cpp_operation(said: str, operation: ElementwiseOp | None) -> str:
+    """Return the type of an element-wise operation.
+
+    :param said: its name in a line.
+    :param operation: what it is where the name says that it is combined of others.
+    :raises InputError: nothing says of which.
+    """
+    if said not in COMBINED_OPERATIONS:
+        return f"{_ELEMENT}{said}"
+    parts = _COMBINED.get(operation) if operation is not None else None
+    if parts is None:
+        raise InputError(f"{said} does not say what it combines")
+    return f"{_ELEMENT}{said}<{', '.join(f'{_ELEMENT}{part}' for part in parts)}>"
+
+
+def _cpp(old: OldClass, field: Field, text: str, operation: ElementwiseOp | None) -> str:
+    if field.kind is kinds.SPECIALIZATION:
+        return f"{_DEVICE}Convolution{old.direction}Specialization::{text}"
+    if field.kind is ELEMENT_OPERATION:
+        return cpp_operation(text, operation)
+    if field.kind is kinds.TUPLE:
+        spelled = _layout if field.name.startswith("layout") else _TYPES.__getitem__
+        return _tuple([spelled(name) for name in kinds.elements_of(text)])
+    return _SPELLED[field.kind](text)
+
+
+@lru_cache(maxsize=4096)
+def line_values(family: str, arguments: str) -> Mapping[str, str]:
+    """Return the arguments of a line by the names of their fields."""
+    fields = old_classes()[family].family.fields
+    texts = split_arguments(arguments, 0, len(arguments))
+    return {field.name: argument.text for field, argument in zip(fields, texts, strict=True)}
+
+
+def cpp_type(family: str, arguments: str, level: str, operation: ElementwiseOp | None = None) -> str:
+    """Return the type that a line is, with all its template arguments.
+
+    :param family: id of the family of the line.
+    :param arguments: those of the line, in the spelling of its latest revision.
+    :param level: the state of the library.
+    :param operation: what an operation is that the line calls combined.
+    :raises InputError: an operation does not say what it is.
+    """
+    old = old_classes()[family]
+    values = line_values(family, arguments)
+    omitted = {*old.repeated, *old.absent.get(level, ())}
+    written = []
+    for one in old.family.fields:
+        if one.name not in omitted:
+            written.append(_cpp(old, one, values[one.name], operation))
+        if old.implied is not None and old.implied[0] == one.name:
+            written.append(_TYPES[values[old.implied[1]]])
+    return f"{_DEVICE}{old.name}<{', '.join(written)}>"
+
+
+def lacking(family: str, arguments: str, level: str) -> UnmetRequirement | None:
+    """Return why the library has no such type in a state; ``None`` if it has."""
+    if level not in LEVELS:
+        return UnmetRequirement(
+            rule="old-ck-level",
+            message=f"the old library is known as of {', '.join(LEVELS)}, the headers are of {level}",
+            found=level,
+            allowed=", ".join(LEVELS),
+        )
+    old, values = old_classes()[family], line_values(family, arguments)
+    for name, kept in old.absent.get(level, {}).items():
+        value = values[name]
+        if kinds.FLAG_NORMAL.get(value, value) != kept:
+            return UnmetRequirement(
+                rule="old-ck-argument",
+                message=f"{old.name} of {level} has no argument for {name}, and the line says {value}",
+                found=value,
+                allowed=kept,
+            )
+    return None

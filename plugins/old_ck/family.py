@@ -1,0 +1,272 @@
+"""The kernel family: instances, which of them a state of the library has, and their sources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from ckprof.errors import InputError, ToolchainError, UsageError
+from ckprof.kernels.c_interface import boolean
+from ckprof.kernels.jinja import render
+from ckprof.model.architecture import find_architecture
+from ckprof.model.instance import Instance
+from ckprof.model.requirement import UnmetRequirement
+from ckprof.model.types import DataType, TypeSet
+from ckprof.plugin.protocols import KernelSource, Pipeline
+from ckprof.version import __version__
+from ckprof_converters.reflection.program import CONFIG_DIR, NAMES_DIR, name_flags
+from ckprof_plugins.directions._convolution.layout import types_of
+from ckprof_plugins.elementwise.operations import ElementwiseOp
+from ckprof_plugins.old_ck.cpp_types import (
+    LEVELS,
+    cpp_operation,
+    cpp_type,
+    lacking,
+    line_values,
+    old_classes,
+)
+from ckprof_plugins.old_ck.lines import OLD_CK
+from ckprof_plugins.targets.hip.fetch import FETCH_COMMAND
+from ckprof_plugins.targets.hip.rocm import find_hip_root
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.model.catalog import Catalog
+    from ckprof.model.recipe import BuildRecipe
+    from ckprof_plugins.directions._convolution.convolution import Convolution
+    from ckprof_plugins.directions._convolution.layout import ConvLayout
+    from ckprof_plugins.old_ck.lines import OldCkRecord
+
+INCLUDE_DIR: Final = Path(__file__).parent / "include"
+_TARGET: Final = "hip"
+_SIGN: Final = Path("ck", "ck.hpp")
+_CONFIGURATION: Final = Path("ck", "config.h")
+#: folders of headers beside that of a source tree
+_BESIDE: Final = (Path("library", "include"), Path("experimental", "builder", "include"))
+
+#: macros by which the library is configured; what architectures have besides
+_MACROS: Final = ("CK_USE_XDL",)
+_MACROS_OF: Final = {
+    "gfx90a": ("CK_USE_FP8_ON_UNSUPPORTED_ARCH", "CK_USE_FNUZ_FP8"),
+    "gfx942": ("CK_USE_GFX94", "CK_USE_FNUZ_FP8"),
+    "gfx950": ("CK_USE_GFX94", "CK_USE_OCP_FP8"),
+}
+#: measured with clang 19 and headers of November 2025: the largest of 18 kernels
+_COMPILE_MEMORY: Final = 1000 * 2**20
+#: direction -> the interface of its operations, and its operations on first operand, second one and result
+_INTERFACES: Final = {
+    "fwd": ("forward", ("operation_a", "operation_b", "operation_output")),
+    "bwd_data": ("backward_data", ("operation_output", "operation_weight", "operation_input")),
+    "bwd_weight": ("backward_weight", ("operation_input", "operation_weight", "operation_output")),
+}
+_ROLES: Final = ("first", "second", "result")
+#: families of lines whose kernels choose the number of splits, and those whose splits are added up before
+#: they are rounded
+_SPLITTING: Final = frozenset({"backward_weight_two_stage"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldCkInstance(Instance):
+    """A device operation of the old library."""
+
+    pipeline: ClassVar[str] = OLD_CK
+
+    optional_fields: ClassVar[frozenset[str]] = frozenset(
+        {"elementwise_op", "d_layouts", "dtype_b", "dtype_result", "d_dtypes"}
+    )
+
+    layout: ConvLayout
+    #: id of the family of its lines
+    old_class: str
+    #: of its line
+    arguments: str
+    elementwise_op: ElementwiseOp | None = None
+    #: layouts of its D tensors, separated by commas; ``None``: it takes none
+    d_layouts: str | None = None
+    #: types of the second operand and of the result; ``None``: the usual ones of :attr:`dtype`
+    dtype_b: DataType | None = None
+    dtype_result: DataType | None = None
+    #: types of the D tensors, separated by commas; ``None``: that of the result
+    d_dtypes: str | None = None
+    types: TypeSet = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        further = tuple(map(DataType.parse, self.d_dtypes.split(","))) if self.d_dtypes else ()
+        types = types_of(self.dtype, self.dtype_b, self.dtype_result, further)
+        object.__setattr__(self, "types", types)  # of a frozen class; it depends on nothing that can change
+
+    @property
+    def line(self) -> str:
+        """The line that names it."""
+        return f"{old_classes()[self.old_class].family.names[0]}<{self.arguments}>"
+
+    def fields(self) -> dict[str, int | str | bool | None]:
+        """Return the fields of :meth:`identity` and the arguments of the line by their names."""
+        said = line_values(self.old_class, self.arguments)
+        return {
+            **super(OldCkInstance, self).fields(),
+            **{name: int(text) if text.isdecimal() else text for name, text in said.items()},
+        }
+
+
+class OldCkFamily(Pipeline):
+    """Kernels of the old library, from the lines that name them."""
+
+    id = OLD_CK
+    label = "the old library's own kernels, for lines of legacy lists"
+    directions = frozenset(_INTERFACES)
+    library = OLD_CK
+
+    def make_instance(self, catalog: Catalog, direction: str, record: OldCkRecord) -> OldCkInstance:
+        """Return the instance of a record.
+
+        :raises InputError: there is no such family of lines, or a value has no meaning.
+        """
+        if record.old_class not in old_classes():
+            known = ", ".join(old_classes())
+            raise InputError(f"old_class is {record.old_class!r}, expected one of {known}")
+        types = {
+            name: DataType.parse(value)
+            for name in ("dtype_b", "dtype_result")
+            if (value := getattr(record, name)) is not None
+        }
+        operation = record.elementwise_op
+        layout: Any = catalog.layout
+        return OldCkInstance(
+            id=record.id,
+            direction=direction,
+            ndim=catalog.ndim,
+            layout=layout,
+            dtype=catalog.dtype,
+            old_class=record.old_class,
+            arguments=record.arguments,
+            elementwise_op=ElementwiseOp.parse(operation) if operation is not None else None,
+            d_layouts=record.d_layouts,
+            d_dtypes=record.d_dtypes,
+            **types,
+        )
+
+    def kernel_name(self, instance: OldCkInstance) -> str:
+        """Return a name of what distinguishes most kernels; digits are added where it is taken."""
+        said = line_values(instance.old_class, instance.arguments)
+        tile = "x".join(said.get(f"tile_{axis}", said.get("k0", "")) for axis in "mnk")
+        vectors = "x".join(said[f"vector_size_{letter}"] for letter in "abc")
+        words = (
+            *("old_ck", instance.old_class, instance.dtype.value, instance.layout.name),
+            *(said["block_size"], tile, f"{said['mma_m']}x{said['mma_n']}", vectors),
+            *(said["specialization"].lower(), said.get("scheduler", ""), said.get("version", "")),
+        )
+        return "_".join(filter(None, words)).lower()
+
+    def instance_string(self, instance: OldCkInstance) -> str:
+        """Return the line."""
+        return instance.line
+
+    def unmet_requirements(
+        self, instance: OldCkInstance, arch: str, api_level: str
+    ) -> Sequence[UnmetRequirement]:
+        """Return why the library has no such kernel.
+
+        :raises UsageError: there is no such architecture.
+        """
+        unmet = [lacking(instance.old_class, instance.arguments, api_level)]
+        architecture = find_architecture(arch).name
+        if architecture not in _MACROS_OF:
+            unmet.append(
+                UnmetRequirement(
+                    rule="old-ck-architecture",
+                    message=f"the old library's MFMA kernels are for {', '.join(_MACROS_OF)}",
+                    found=architecture,
+                    allowed=", ".join(_MACROS_OF),
+                )
+            )
+        if instance.elementwise_op is not None:
+            unmet.append(
+                UnmetRequirement(
+                    rule="old-ck-operation",
+                    message=f"old kernels are not given the parameters of {instance.elementwise_op.value}",
+                )
+            )
+        return [one for one in unmet if one is not None]
+
+    def default_problem(self, instance: OldCkInstance, usual: Convolution) -> Convolution:
+        """Return the direction's problem."""
+        return usual
+
+    def render(self, instance: OldCkInstance, arch: str, api_level: str) -> KernelSource:
+        """Return the header of an instance under its own name."""
+        return self.render_named(instance, self.kernel_name(instance), arch, api_level)
+
+    def render_named(self, instance: OldCkInstance, name: str, arch: str, api_level: str) -> KernelSource:
+        """Return the header of an instance.
+
+        :raises InputError: an operation does not say what it is.
+        """
+        old = old_classes()[instance.old_class]
+        direction, operations = _INTERFACES[instance.direction]
+        said = line_values(instance.old_class, instance.arguments)
+        level = api_level if api_level in LEVELS else LEVELS[-1]
+        text = render(
+            __package__,
+            "old_ck.hpp.j2",
+            version=__version__,
+            name=name,
+            key=instance.key,
+            line=instance.line,
+            header=old.header,
+            type=cpp_type(instance.old_class, instance.arguments, level, instance.elementwise_op),
+            ndim=instance.ndim,
+            layout=instance.layout,
+            d_count=len(instance.d_layouts.split(",")) if instance.d_layouts else 0,
+            operand_tensors=old.family.operand_tensors,
+            takes_d=boolean("layout_extra" in said),
+            operations=[
+                (role, cpp_operation(said[field], instance.elementwise_op))
+                for role, field in zip(_ROLES, operations, strict=True)
+            ],
+            launcher="splitting_launcher" if instance.old_class in _SPLITTING else "launcher",
+            direction=direction,
+            reflected=old.reflected,
+        )
+        return KernelSource(
+            name=name,
+            header=text,
+            launcher=f"ns_{name}::Launcher",
+            host_args=f"ns_{name}::Launcher::HostArgs",
+            device_functions=2,
+        )
+
+    def compilation(self, instances: Sequence[Instance], recipe: BuildRecipe) -> BuildRecipe:
+        """Return a recipe with what the old library's headers need.
+
+        :raises ToolchainError: the tree has no old library, or not the class of a line.
+        :raises UsageError: the target has no HIP.
+        """
+        if recipe.target != _TARGET:
+            raise UsageError(
+                f"kernels of the old library are for AMD GPUs: --family {self.id} needs --target {_TARGET}, "
+                f"not {recipe.target}"
+            )
+        root = next((one for one in recipe.include_dirs if (one / _SIGN).is_file()), None)
+        if root is None:
+            raise ToolchainError(
+                f"{recipe.include_dirs[0]}: no old library there ({_SIGN} is missing); name a source tree of "
+                f"{LEVELS[-1]} with --ck-root, such as the one that '{FETCH_COMMAND} {LEVELS[-1]}' fetches"
+            )
+        for instance in (one for one in instances if isinstance(one, OldCkInstance)):
+            header = old_classes()[instance.old_class].header
+            if not (root / header).is_file():
+                raise ToolchainError(f"{root}: no {header}, which has the class of the line {instance.line}")
+        hip_root = find_hip_root()
+        beside = tuple(folder for name in _BESIDE if (folder := root.parent / name).is_dir())
+        own = (INCLUDE_DIR, NAMES_DIR, *(() if (root / _CONFIGURATION).is_file() else (CONFIG_DIR,)))
+        macros = (*_MACROS, *_MACROS_OF[recipe.arch.partition(":")[0]])
+        return replace(
+            recipe,
+            kernel_flags=(*recipe.kernel_flags, *(f"-D{name}" for name in macros), *name_flags(hip_root)),
+            include_dirs=(*recipe.include_dirs, *beside, *own),
+            digested_dirs=(*(recipe.digested_dirs or recipe.include_dirs), root / "ck", *beside, *own),
+            compile_memory_bytes=_COMPILE_MEMORY,
+        )
