@@ -31,7 +31,7 @@ def test_problems_larger_than_memory(ckprof, catalog):
         # 2^31 elements: with 32 bits they are none at all, which the kernel says that it supports
         wrapped = sampler.run(key, Problem.parse(IMAGES.format(128)))
         assert len(wrapped.silent) == 12 and not wrapped.is_right
-        split = sampler.run(key, Problem.parse(PROBLEM), split_k=2)
-        assert split.unsupported and "workgroups cannot be judged by themselves" in split.reason
+        other = sampler.run(key, Problem.parse(PROBLEM), split_k=2)
+        assert other.unsupported and "a forward kernel does not split" in other.reason
     with pytest.raises(ToolchainError, match="its kernels cannot be sampled"):
         Sampler(Path(__file__), "gfx942")
