@@ -17,6 +17,7 @@ FEATURE_PACKAGES: Final = (
     "dispatcher",
     "emulator",
     "extract",
+    "hunt",
     "old_ck",
     "pages",
     "tuning",

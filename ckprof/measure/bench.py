@@ -396,8 +396,8 @@ class KernelBench:
 
     def observe(self) -> Reading:
         """Return what all observers see, and the times of the canaries."""
-        if self._options.device_name:
-            return Reading()  # none of the machine's devices computes
+        if self._options.device_name or not self._options.min_samples:
+            return Reading()  # none of the machine's devices computes, or nothing is timed
         target, device = self.library.target, self._options.device_index
         readings = (observer.observe(target, device) for observer in self._observers)
         seen = combine([reading for reading in readings if reading is not None])

@@ -29,12 +29,12 @@ _LOST: Final = "comparisons cannot distinguish a slower machine from slower kern
 def find_canary(session: Session, target: str, arch: str, options: RunOptions) -> Path | None:
     """Return the object with the canaries of the device that kernels run on; ``None`` without any.
 
-    A device that the target brings along has none, and neither has what runs under another tool.
+    A device that the target brings along has none; neither has what is not timed, or runs under a tool.
     Where they cannot be built, the user is told what is lost.
 
     :param target: its id.
     """
-    if options.device_name or options.launcher:
+    if options.device_name or options.launcher or not options.min_samples:
         return None
     try:
         source = session.registry.targets.find(target).canary(arch)

@@ -159,13 +159,12 @@ class KernelMeasurement:
             if isinstance(support, Outcome):
                 return support
             self._rely_on(support)
-            exact = self._request.exact
+            exact, timed = self._request.exact, self._request.timing.min_samples > 0
             first = self._run_exact(exact) if exact is not None else None
-            if first is None:
+            if first is None or (first.status is Status.OK and not timed):
                 exact, first = None, self._run_first()
-            outcome = (
-                first if first.status is not Status.OK else self._sampled(first, fresh=exact is not None)
-            )
+            timed = timed and first.status is Status.OK
+            outcome = self._sampled(first, fresh=exact is not None) if timed else first
         self._library.check_silence()
         return replace(outcome, split_k=self.split_k, one_set=self.one_set)
 

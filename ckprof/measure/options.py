@@ -81,7 +81,7 @@ class RunOptions:
     #: left out when it would exceed ``max_time_s``
     warmup: int = settable(1, "untimed runs before the timed ones", metavar="N")
     #: ``max_time_s`` may end the sampling with fewer, but not under 3
-    min_samples: int = settable(10, "samples before the criterion is asked", metavar="N")
+    min_samples: int = settable(10, "samples before the criterion is asked; 0: not timed", metavar="N")
     min_time_s: float = settable(0.0, "least measured kernel time in s", flag="--min-time", metavar="S")
     #: flushes and warm-up included
     max_time_s: float = settable(
@@ -181,13 +181,9 @@ class RunOptions:
         make_criterion(self.criterion, dict(self.criterion_parameters))
 
 
+_NOT_NEGATIVE: Final = ("seed", "warmup", "cpu_threads", "device", "min_time_s", "max_time_s", "flush_bytes")
 #: least values
-_LEAST: Final = {
-    **dict.fromkeys(
-        ("seed", "warmup", "cpu_threads", "device", "min_time_s", "max_time_s", "flush_bytes"), 0
-    ),
-    **dict.fromkeys(("min_samples", "rounds", "passes"), 1),
-}
+_LEAST: Final = {**dict.fromkeys(_NOT_NEGATIVE, 0), "min_samples": 0, "rounds": 1, "passes": 1}
 
 
 #: the flush must not fit into the last-level cache together with what it evicts

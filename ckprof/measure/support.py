@@ -43,10 +43,15 @@ _TIMEOUT_S: Final = 600.0
 
 
 @contextmanager
-def _opened(library: Path, device: DeviceChoice | None) -> Iterator[tuple[RemoteLibrary, tuple[str, ...]]]:
-    """Have a worker with a library, and the keys of its kernels; a lost worker is raised as it is."""
+def opened_library(
+    library: Path, device: DeviceChoice | None, variables: Mapping[str, str] | None = None
+) -> Iterator[tuple[RemoteLibrary, tuple[str, ...]]]:
+    """Have a worker with a library, and the keys of its kernels; a lost worker is raised as it is.
+
+    :param variables: environment variables that its device reads.
+    """
     with scratch_folder() as folder:
-        worker = WorkerProcess(Path(folder))
+        worker = WorkerProcess(Path(folder), variables)
         try:
             remote = RemoteLibrary(worker)
             yield remote, remote.open(library, device).keys
@@ -67,7 +72,7 @@ def query_library(
     if library is None:
         return {}
     try:
-        with _opened(library, DeviceChoice(arch=arch)) as (remote, keys):
+        with opened_library(library, DeviceChoice(arch=arch)) as (remote, keys):
             return {key: remote.support(_TIMEOUT_S, key, queries) for key in keys}
     except WorkerFailure as failure:
         raise ToolchainError(f"{library}: cannot be asked: {failure}") from failure
@@ -221,7 +226,7 @@ def query_instance_strings(
     while pending is None or pending:
         opened = False
         try:
-            with _opened(library, None) as (remote, present):
+            with opened_library(library, None) as (remote, present):
                 opened, pending = True, list(present) if pending is None else pending
                 while pending:
                     status, text = remote.instance_string(timeout_s, pending[0])

@@ -13,7 +13,7 @@ from ckprof.model.types import DataType
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"min_samples": 0}, "min_samples is 0, expected at least 1"),
+        ({"min_samples": -1}, "min_samples is -1, expected at least 0"),
         ({"warmup": -1}, "warmup is -1"),
         ({"timeout_s": 0}, "timeout_s is 0, expected more than 0 seconds"),
         ({"max_time_s": float("nan")}, "max_time_s is nan"),

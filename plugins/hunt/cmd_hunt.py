@@ -1,0 +1,148 @@
+"""``ckprof hunt``: every kernel at the boundaries where faults of kernels live."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Final
+
+from ckprof.cli import shared_options
+from ckprof.cli.fields import add_fields, chosen
+from ckprof.cli.outputs import Outputs, add_formats
+from ckprof.errors import ExitCode, InputError, UsageError
+from ckprof.measure.options import RunOptions
+from ckprof.measure.requests import StoreOptions
+from ckprof.model.problem_case import ProblemCase
+from ckprof_plugins.hunt.findings import findings
+from ckprof_plugins.hunt.hunt_report import HUNT_FORMATS, HuntReport, hunt_document
+from ckprof_plugins.hunt.hunting import Hunt, HuntOptions, hunt_run_options
+from ckprof_plugins.hunt.judging import range_findings
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ckprof.cli.session import Session
+    from ckprof_plugins.hunt.findings import Finding
+
+_EPILOG = """\
+examples:
+  ckprof hunt fwd --conf legacy.conf
+  ckprof hunt bwd_weight --conf legacy.conf --budget 30m --store hunt.db       # rerun to resume
+  ckprof hunt fwd --rule-set tiny --boundary channels,loops -o junit=hunt.xml
+  ckprof hunt fwd --conf legacy.conf --target hip --device emulated --budget 2h
+  ckprof hunt fwd --conf legacy.conf --target hip --boundary range             # nothing is run
+
+Each kernel is run on problems at, one below and one above every boundary that its fields have, as far as its
+own support test accepts them: once on exact and once on usual operands, verified and not timed. What fails is
+made smaller, explained by a formula over the fields, and shown with the command that repeats it.
+
+Exit code 0 when nothing was found, also when the budget was spent first (JSON: "complete": false); 1 when
+something was found; 129, 130 or 143 when it was stopped by SIGHUP, Ctrl-C or SIGTERM: what was found until
+then is shown.
+"""
+
+#: options of this command that choose and build kernels or run them, and that ``ckprof run`` has as well
+_SHARED: Final = (
+    *(
+        "conf",
+        "layout",
+        "dtype",
+        "lenient",
+        "pipeline",
+        "rule_set",
+        "ndim",
+        "upstream_defects",
+        "target",
+        "arch",
+    ),
+    *("compiler", "cxx_flags", "ck_root", "api_level", "seed", "device", "check", "plugin"),
+)
+_RUN: Final = ("seed", "reference", "exact", "timeout_s", "cpu_threads", "device", "checks", "launcher")
+
+
+def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
+    """Add the options of ``ckprof hunt``."""
+    parser.epilog = _EPILOG
+    shared_options.add_instances(parser, optional=True)
+    add_fields(parser.add_argument_group("hunt"), HuntOptions)
+    group = parser.add_argument_group("results")
+    add_fields(group, StoreOptions, "store", "tags", required=False)
+    formats = ", ".join(HUNT_FORMATS.ids)
+    add_formats(group, f"format of the result: {formats} (default: table); md is ready for a bug report")
+    shared_options.add_build_options(parser)
+    add_fields(
+        parser.add_argument_group("run"),
+        RunOptions,
+        *_RUN,
+        defaults=hunt_run_options(session.settings.timeout),
+    )
+
+
+def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
+    """Run the command.
+
+    :raises CkprofError: a list, an option, the store or the toolchain is wrong.
+    """
+    if arguments.tag and arguments.store is None:
+        raise UsageError("--tag names outcomes in a store: it requires --store")
+    directions = shared_options.chosen_directions(arguments, session)
+    selection = session.profiler.instances(shared_options.chosen_query(arguments, session, directions))
+    options = chosen(
+        arguments,
+        HuntOptions,
+        store=chosen(arguments, StoreOptions) if arguments.store is not None else None,
+        should_stop=lambda: session.signals.requested,
+    )
+    with Outputs(arguments, session, HUNT_FORMATS) as outputs:
+        hunt = Hunt(
+            session.profiler,
+            selection.require(),
+            shared_options.chosen_build_options(arguments),
+            chosen(arguments, RunOptions, defaults=hunt_run_options(session.settings.timeout)),
+            options,
+        )
+        report = _report(hunt, arguments, session)
+        with session.signals.deferred():
+            outputs.deliver(report, hunt_document)
+    if hunt.error is not None:
+        raise hunt.error
+    session.signals.check()
+    return ExitCode.FAILED if report.findings or report.ranges else ExitCode.OK
+
+
+def _report(hunt: Hunt, arguments: argparse.Namespace, session: Session) -> HuntReport:
+    hunt.run()
+    answers, ranges = range_findings(hunt) if hunt.judges else (0, [])
+    found = findings(hunt)
+    return HuntReport(
+        hunt=hunt,
+        findings=tuple(found),
+        answers=answers,
+        ranges=tuple(ranges),
+        commands=tuple(_command(one, hunt, arguments) for one in found),
+    )
+
+
+def _command(finding: Finding, hunt: Hunt, arguments: argparse.Namespace) -> str | None:
+    """Return the command that repeats a finding; ``None`` where no line says its problem."""
+    case = ProblemCase(problem=finding.problem, direction=hunt.operation.id)
+    for form in hunt.operation.line_forms:
+        try:
+            line = hunt.operation.problem_line(case, form)
+            break
+        except InputError:
+            continue
+    else:
+        return None
+    words = ["ckprof", "run", hunt.operation.id]
+    for name in _SHARED:
+        value = vars(arguments).get(name)
+        flag = f"--{name.replace('_', '-')}"
+        if value is True:
+            words.append(flag)
+        elif value not in (None, False, [], ()):
+            for one in value if isinstance(value, (list, tuple)) else (value,):
+                words.append(f"{flag}={one}")
+    number = hunt.candidates[finding.kernels[0]].index
+    splits = "auto" if finding.split_k < 1 else str(finding.split_k)
+    words += [f"--instance={number}", f"--split-k={splits}", "--min-samples=0", f"--problem={line}"]
+    return shlex.join(words)
