@@ -1,4 +1,4 @@
-"""The layers hold, the core knows no plugin by name, and every hook is documented and tested."""
+"""The layers hold, the core knows no plugin by name, packages keep their budget, modules have their tests."""
 
 import ast
 import inspect
@@ -15,7 +15,7 @@ from ckprof.plugin.registry import Registry
 from ckprof_plugins import FEATURE_PACKAGES
 from tests.called import COMMANDS
 from tests.cases import each
-from tests.places import left_out
+from tests.places import ci_script, left_out
 
 ROOT = Path(__file__).parent.parent
 CORE = sorted((ROOT / "ckprof").rglob("*.py"))
@@ -227,3 +227,90 @@ def test_nothing_depends_on_the_place_of_development():
         for path in (ROOT / folder).rglob("*"):
             if path.suffix in {".py", ".hpp", ".cpp", ".h", ".j2", ".md", ".toml"} and path != Path(__file__):
                 assert not pattern.search(path.read_text(errors="replace")), path
+
+
+@pytest.fixture(scope="module")
+def budget():
+    return ci_script("budget")
+
+
+def test_every_package_is_within_its_budget(budget):
+    assert budget.excesses(budget.counted()) == []
+
+
+def test_lines_of_code_have_neither_comments_nor_docstrings(budget):
+    text = (
+        '"""One."""\n\n# two\nx = 3  # three\n\n\ndef f():\n    """Four."""\n    return (\n        5\n    )\n'
+    )
+    assert budget.code_lines(text, budget.ast.parse(text)) == 5
+
+
+def test_records_are_found_through_their_bases(budget, tmp_path, monkeypatch):
+    (tmp_path / "ckprof").mkdir()
+    (tmp_path / "ckprof" / "a.py").write_text(
+        "@dataclass(frozen=True)\nclass A: pass\nclass B(msgspec.Struct): pass\n"
+        "class C(B): pass\nclass D: pass\n"
+    )
+    monkeypatch.setattr(budget, "ROOT", tmp_path)
+    assert budget.counted()["ckprof"]["records"] == 3
+
+
+def test_what_is_above_its_limit_is_named(budget, monkeypatch):
+    monkeypatch.setattr(budget, "limits", lambda: {"ckprof": {"code": 1, "records": 1}})
+    found = {"ckprof": budget.Counter(code=2, records=1), "plugins": budget.Counter(code=9)}
+    assert budget.excesses(found) == ["ckprof: 2 code, limit 1"]
+
+
+@pytest.fixture(scope="module")
+def mirror():
+    return ci_script("mirror")
+
+
+@pytest.mark.parametrize(
+    ("module", "place"),
+    [
+        ("ckprof/paths.py", "tests/test_paths.py"),
+        ("ckprof/measure/worker/process.py", "tests/measure/worker/test_process.py"),
+        ("converters/grammar.py", "tests/converters/test_grammar.py"),
+        ("plugins/tuning/search/prior.py", "plugins/tuning/tests/search/test_prior.py"),
+        ("plugins/tuning/_own.py", "plugins/tuning/tests/test_own.py"),
+    ],
+)
+def test_the_place_of_tests(mirror, module, place):
+    assert mirror.mirrored(module) == place
+
+
+def test_every_module_of_the_core_has_its_tests_at_their_place(mirror):
+    assert mirror.without_tests() == []
+
+
+def test_exceptions_are_few_modules_that_exist_and_have_no_tests_each_with_a_reason(mirror):
+    exceptions = mirror.exceptions()
+    assert len(exceptions) <= mirror.MOST_EXCEPTIONS
+    assert set(exceptions) <= set(mirror.core_modules())
+    assert all(len(reason.split()) > 1 for reason in exceptions.values())
+    assert [one for one in exceptions if (mirror.ROOT / mirror.mirrored(one)).exists()] == []
+
+
+@pytest.mark.thorough
+def test_a_file_that_executes_too_little_is_named(mirror, tmp_path, monkeypatch, capsys):
+    """In a folder with two modules of which one is tested well and the other is only imported."""
+    (tmp_path / "ckprof").mkdir()
+    (tmp_path / "tests").mkdir()
+    for name in ("ckprof", "tests"):
+        (tmp_path / name / "__init__.py").touch()
+    for name, call in (("tested", "f(1)"), ("imported", "1")):
+        (tmp_path / "ckprof" / f"{name}.py").write_text(
+            "def f(x):\n    if x:\n        y = x\n        z = y\n        return z\n    return x\n"
+        )
+        (tmp_path / "tests" / f"test_{name}.py").write_text(
+            f"from ckprof.{name} import f\n\n\ndef test_it():\n    assert f\n    assert {call} == 1\n"
+        )
+    monkeypatch.setattr(mirror, "ROOT", tmp_path)
+    monkeypatch.setattr("sys.argv", ["mirror.py", "--measure", "ckprof/tested.py", "ckprof/imported.py"])
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert mirror.main() == 1
+    assert capsys.readouterr().out.splitlines() == [
+        " 83%  ckprof/tested.py",
+        " 17%  ckprof/imported.py  too few",
+    ]

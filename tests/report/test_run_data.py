@@ -8,7 +8,7 @@ from ckprof.model.outcome import Status
 from ckprof.report.run_data import SCHEMA, VERSION, as_json, render_csv, render_json
 from ckprof.report.run_summary import render_best
 from tests.report.conftest import REFUSALS
-from tests.report.test_baselines import baseline, with_baselines
+from tests.report.test_run_table import baseline, with_baselines
 
 
 def test_json_has_schema_version_and_everything(results):

@@ -16,7 +16,7 @@ from ckprof.report.table import Terminal
 from ckprof.report.totals import NetworkTimes, add_totals, networks, networks_of_run
 from ckprof.sweep.evidence import Layers, layer_evidence
 from tests.measured import SESSION, Made, attempts, later, problems
-from tests.report.test_baselines import baseline, with_baselines
+from tests.report.test_run_table import baseline, with_baselines
 
 from .conftest import PROBLEM
 

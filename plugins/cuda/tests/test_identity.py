@@ -1,14 +1,19 @@
-"""What measurements on an NVIDIA GPU are filed under, and what its data sheet says that it reaches."""
+"""What measurements on an NVIDIA GPU are filed under, what its data sheet says, and its canaries."""
+
+import subprocess
 
 import pytest
 
+from ckprof.measure.worker.canaries import canary_times
+from ckprof.measure.worker.messages import DeviceChoice
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.roof import RoofKind
 from ckprof.model.types import DataType
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Target
 from ckprof_plugins.cuda import devices as cuda
-from ckprof_plugins.cuda.devices import CudaDevice
+from ckprof_plugins.cuda.devices import CudaDevice, devices
+from ckprof_plugins.cuda.recipe import canary_source
 from ckprof_plugins.cuda.target import CudaTarget
 
 H200 = CudaDevice(index=0, name="NVIDIA H200", capability=90, memory_mib=143771, driver="580.95.05")
@@ -61,3 +66,16 @@ def test_the_roofs_of_a_data_sheet(nvidia):
     assert roofs[DataType.FP16].gflops == pytest.approx(132 * 4 * 512 * 2 * 1.83, rel=0.01)
     assert roofs[DataType.FP32].gflops == pytest.approx(132 * 128 * 2 * 1.98, rel=0.01)
     assert {(one.kind, one.gbytes_per_s) for one in roofs.values()} == {(RoofKind.THEORETICAL, 4800.0)}
+
+
+@pytest.mark.cuda
+def test_the_canaries_compile(tmp_path):
+    for capability in (80, 90, 120):
+        source, path = canary_source(capability), tmp_path / f"{capability}.so"
+        command = [*source.compiler, str(source.files[0]), "-o", str(path), *source.flags]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (capability, done.stderr)
+        if not devices():
+            # it loads without a driver
+            with pytest.raises(OSError, match="the arithmetic canary cannot be timed"):
+                canary_times(str(path), DeviceChoice())

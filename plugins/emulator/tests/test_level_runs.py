@@ -2,13 +2,14 @@
 
 from collections import Counter
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from ckprof.model.architecture import API_LEVEL_2025_11
 from plugins.emulator.tests import run_record
 from plugins.emulator.tests.level_runs import KIND, TILE, TOGETHER, in_order, main, one_of_each
-from plugins.emulator.tests.run_record import Outcome, Record, expressed, table
+from plugins.emulator.tests.run_record import Outcome, Record, expressed, summary, table
 from tests.plugins.pipelines.level_counts import ARCH
 
 pytestmark = pytest.mark.thorough
@@ -93,3 +94,20 @@ def test_the_documented_call_prints_the_table(begin, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["level_runs", "table", "--arch", "gfx950"])
     main()
     assert capsys.readouterr().out.splitlines() == table(begin("gfx950"))
+
+
+DOCUMENT = Path(__file__).parents[1] / "docs" / "kernels-that-ran.md"
+
+
+def stands(wanted):
+    """Whether the document has these lines one after the other."""
+    return "\n".join(["", *wanted, ""]) in DOCUMENT.read_text()
+
+
+@pytest.mark.parametrize(("arch", "fused"), [("gfx942", False), ("gfx950", False), ("gfx942", True)])
+def test_the_tables_of_the_document_are_counted(arch, fused):
+    assert stands(table(Record(arch, API_LEVEL_2025_11), fused=fused))
+
+
+def test_the_sums_of_the_document_are_counted():
+    assert stands(summary())

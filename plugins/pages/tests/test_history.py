@@ -5,18 +5,20 @@ import re
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
 
 from ckprof.compare.side import Side, side_of
 from ckprof.model.outcome import Status
-from ckprof.model.ranking import TIE, Field
+from ckprof.model.ranking import TIE, Field, Order, ranking
 from ckprof.profiler import Profiler
 from ckprof.store.attempt import PLANNED, SWEEP
 from ckprof.store.writer import StoreWriter
-from ckprof_plugins.pages.content import report, report_content
+from ckprof_plugins.pages.content import best_rows, report, report_content
 from ckprof_plugins.pages.history import MOST, Trend, history, history_of_commands, labels_of
 from ckprof_plugins.pages.markdown import render_markdown
 from ckprof_plugins.pages.options import ReportOptions
 from ckprof_plugins.pages.page import render_html
+from tests.compare.test_one_winner import measured, outcomes_of
 from tests.measured import SESSION, Made, attempts
 
 
@@ -159,3 +161,19 @@ def test_it_is_drawn(past):
     assert page.count('class="spark"') == 4
     (row,) = [line for line in render_markdown(content).splitlines() if "was faster" in line]
     assert "P2" in row
+
+
+@settings(max_examples=60, deadline=None)
+@given(attempts=measured())
+def test_the_same_measurements_name_the_same_winner(attempts):
+    rows = best_rows(side_of("x", attempts), ReportOptions())
+    outcomes = outcomes_of(attempts)
+    ranked = ranking(outcomes, {one.key: number for number, one in enumerate(outcomes)})
+    if ranked[0].rank is None:
+        assert rows == []
+        return
+    (row,) = rows
+    assert row.best.key.instance == ranked[0].outcome.key
+    first = [one.outcome.key for one in ranked if one.rank == 1]
+    assert row.standing.first == len(first)
+    assert (row.standing.order in (Order.TIE, Order.OPEN)) == (len(first) > 1)

@@ -1,8 +1,9 @@
-"""The page without a browser: it is whole, small, safe and deterministic."""
+"""The page without a browser: it is whole, small, safe and deterministic, and shortens names as tables do."""
 
 import json
 import re
 from dataclasses import replace
+from functools import cache
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -11,12 +12,19 @@ import pytest
 from ckprof.compare.side import side_of
 from ckprof.model.outcome import Status
 from ckprof.model.roof import Roof
-from ckprof_plugins.pages.charts import coverage_chart
+from ckprof.report.short_names import ShortNames
+from ckprof_plugins.pages import charts, image
+from ckprof_plugins.pages import heat as heat_map_module
+from ckprof_plugins.pages.charts import Bar, bar_chart, box_chart, boxes, coverage_chart
 from ckprof_plugins.pages.content import report_content
 from ckprof_plugins.pages.heat import BANDS, heat_chart, heat_map
+from ckprof_plugins.pages.markdown import render_markdown
 from ckprof_plugins.pages.options import ReportOptions
 from ckprof_plugins.pages.page import render_html
 from tests.measured import Made, attempts, later
+from tests.report.hostile_text import CONTROL, PAYLOADS, Elements, assert_harmless_markdown
+from tests.report.test_escape import ALL, sides
+from tests.report.test_short_names import MIDDLES, NAMES, long_name, renamed
 
 MADE = Made(
     problems=4, instances=6, processes=3, failing=lambda p, i: Status.RUN_ERROR if (p, i) == (0, 0) else None
@@ -159,3 +167,112 @@ def test_heat_cells_are_drawn_once_each():
 def test_a_library_of_one_kernel_is_a_dot():
     one = report_content(side_of("x", attempts(replace(MADE, instances=1))), OPTIONS).coverage[0]
     assert len(one.steps) == 1 and str(coverage_chart([one])).count("<circle") == 1
+
+
+PROBLEM = "conv -n 1 -c 64 -H 14 -W 14 -k 64 -y 1 -x 1 -F 1"
+
+
+def test_pages_are_about_kernels_on_a_problem(ckprof, tmp_path):
+    asked = ("inspect", "fwd", "--rule-set", "tiny", "--arch", "gfx942", "--target", "hip")
+    page = tmp_path / "page.html"
+    called = ckprof(*asked, "--page", page)
+    assert (called.code, "give --problem" in called.err) == (2, True)
+    called = ckprof(*asked, "--problem", PROBLEM, "--gpu", "MI300X")
+    assert (called.code, "give --page" in called.err) == (2, True)
+    called = ckprof(*asked, "--problem", PROBLEM, "--instance", "0", "--page", tmp_path / "page.doc")
+    assert (called.code, ".html, .json, .md, .txt" in called.err) == (2, True)
+    called = ckprof(*asked, "--problem", PROBLEM, "--page", f"{tmp_path}/none/")
+    assert (called.code, "is not a folder" in called.err) == (3, True)
+    called = ckprof(*asked, "--problem", PROBLEM, "--page", page)
+    assert (called.code, "a page shows one kernel" in called.err) == (2, True)
+    assert not page.exists()
+
+
+#: of whole pages; in the fast suite all in one, and a link, a comment, a fence, controls, a service's command
+HOSTILE_PAGE = pytest.mark.parametrize(
+    "payload",
+    [
+        ALL,
+        *(
+            pytest.param(payload, marks=pytest.mark.thorough if number % 5 else ())
+            for number, payload in enumerate(PAYLOADS)
+        ),
+    ],
+    ids=lambda text: ascii(text)[1:25],
+)
+
+
+@HOSTILE_PAGE
+def test_stores_show_texts_as_texts(payload):
+    old, new = sides(payload)
+    content = report_content(old, ReportOptions(title=f"title {payload}"), new)
+    assert_harmless_markdown(render_markdown(content))
+    page = render_html(content)
+    assert not CONTROL.search(page)
+    found = Elements(page)
+    assert found.tags == usual_tags() and not found.comments
+    assert not CONTROL.search(found.text)
+    for tag, attributes in found.seen:
+        assert not any(name.startswith("on") or name in ("src", "autofocus") for name in attributes), tag
+        assert re.match(r"#|data:,$", attributes.get("href") or "#"), tag
+        assert not any(CONTROL.search(value or "") for value in attributes.values())
+    (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    assert not re.search(r"\\u00[019]|\\u20[26]", data.replace("\\\\", ""))
+    drawn = image._drawing(content)
+    assert not CONTROL.search(drawn)
+    ElementTree.fromstring(drawn)  # noqa: S314 - our own text
+
+
+@cache
+def usual_tags():
+    old, new = sides("")
+    return Elements(render_html(report_content(old, ReportOptions(), new))).tags
+
+
+#: a name whose middle is too long for any chart
+LONG = long_name(f"compv9_{'x'.join(map(str, range(40)))}")
+TEXT = ("chart", "Chart", "A chart")
+
+
+@pytest.fixture(scope="module")
+def named():
+    """Measurements of kernels with long names, the last of which is very long."""
+    return [renamed(one, [*NAMES[:3], LONG]) for one in attempts(Made())]
+
+
+@pytest.fixture(scope="module")
+def side(named):
+    return side_of("results.db", named)
+
+
+def shown(names, width):
+    common = ShortNames(names)
+    return [common.short(name, width) for name in names]
+
+
+def test_bars_and_heat_maps_have_the_names_of_tables(side):
+    names = [*NAMES[:3], LONG]
+    bars = str(bar_chart([Bar(name=name, time_ms=1.0) for name in names], *TEXT))
+    heat = str(heat_chart(heat_map(side), ShortNames(names)))
+    for drawn, width in ((bars, charts._NAME), (heat, heat_map_module._NAME)):
+        expected = shown(names, width)
+        assert all(middle in text for middle, text in zip(MIDDLES, expected[:3], strict=False))
+        assert len({*expected}) == 4 and max(map(len, expected)) <= width
+        for text in expected:
+            assert f"{text}</text>" in drawn
+
+
+def test_the_page_and_the_image_say_what_is_left_out(side):
+    content = report_content(side, ReportOptions())
+    page = render_html(content)
+    assert f"<dt>common to all names</dt><dd>{ShortNames([*NAMES[:3], LONG]).common}</dd>" in page
+    assert f'title="{NAMES[0]}"' in page
+    assert MIDDLES[0] in image._drawing(content)
+
+
+def test_box_plots_have_the_names_of_tables(named, side):
+    found = boxes(side, named, 4)
+    for of_problem in found.values():
+        drawn = str(box_chart(of_problem, *TEXT))
+        for text in shown([box.name for box in of_problem], charts._NAME):
+            assert text in drawn

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from ckprof.cli.main import main
+from ckprof.errors import ExitCode
+from tests.cli.test_mistakes_with_products import write_catalog
 from tests.places import TESTS
+from tests.store.test_damage import damaged, make_sound
 
 MEASURED = TESTS / "data" / "measured"
 TABLE_20 = str(MEASURED / "gfx950_fwd_bf16_20kernels.csv")
@@ -209,3 +212,34 @@ def test_one_kernel_alone_has_no_efficiency(model, tmp_path, capsys):
     assert "100.00 %" not in text
     assert main(["train", str(table), *TRAIN, "-o", str(tmp_path / "m.json")]) == 0
     assert "no cross-validation: it needs 32 problems" in capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    return make_sound(tmp_path_factory.mktemp("sound"))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_training(sound, tmp_path, seed):
+    path = damaged(sound, tmp_path, seed)
+    train = ["train", "--direction", "fwd", "--dtype", "fp16", str(path), "-o", str(tmp_path / "model.json")]
+    assert main(train) in (ExitCode.OK, ExitCode.FAILED, ExitCode.INPUT)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "part"),
+    [
+        (["tune", "gemm", "--conf", "one.json"], 2, "--store FILE is missing"),
+        (
+            ["train", "none.csv", "--direction", "gemm", "--dtype", "fp16", "-o", "m.json"],
+            3,
+            "none.csv: cannot read: No such file or directory",
+        ),
+    ],
+)
+def test_mistakes_are_said(arguments, code, part, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_catalog(Path("one.json"))
+    assert main(arguments) == code
+    assert part in capsys.readouterr().err
+    assert {*Path().iterdir()} == {Path("one.json")}

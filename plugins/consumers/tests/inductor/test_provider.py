@@ -1,4 +1,4 @@
-"""What the provider offers for a problem, without torch: its templates are stood in for."""
+"""What the provider offers for a problem, without torch, and what is said of the lists that it reads."""
 
 import logging
 import sys
@@ -10,10 +10,11 @@ from ckprof.errors import InputError, UsageError
 from ckprof_plugins.consumers._old_ck.support import support
 from ckprof_plugins.consumers.audit import kernel_lists
 from ckprof_plugins.consumers.inductor import activation
-from ckprof_plugins.consumers.inductor.lists import convolutions_of
+from ckprof_plugins.consumers.inductor.lists import Inductor, convolutions_of
 from ckprof_plugins.consumers.inductor.provider import Provider, choice_of
+from ckprof_plugins.consumers.records import AuditRequest, Reason
 from ckprof_plugins.directions._convolution.problem import ConvProblem
-from plugins.consumers.tests.inductor.library_tree import write_tree
+from plugins.consumers.tests.inductor.library_tree import product, write_tree
 
 TYPES = {"half": "F16", "brain": "BF16", "single": "F32"}
 DEFAULT = "ConvolutionForwardSpecialization::Default"
@@ -181,3 +182,65 @@ def test_templates_that_torch_has_imported_are_too_late(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch._inductor.codegen.rocm.ck_conv_template", object())
     with pytest.raises(UsageError, match="before the first compilation"):
         activation.activate(headers=tmp_path)
+
+
+CONVOLUTION = (
+    "DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle_V3<NDimSpatial,ALayout,BLayout, DsLayout,ELayout, BF16, "
+    "BF16, F32, BF16, DsDataTypes, BF16, PassThrough, PassThrough, OutElementOp, ConvSpec, GemmMNKPadding, "
+    "256, 128, 128, 64, 8, 8, 32, 32, 2, 2, S<8, 32, 1>, S<1, 0, 2>, S<1, 0, 2>, 2, 8, 8, 0, "
+    "S<8, 32, 1>, S<1, 0, 2>, S<1, 0, 2>, 2, 8, 8, 0, 1, 1, S<1, 32, 1, 8>, 8, "
+    "BlockGemmPipelineScheduler::Intrawave, BlockGemmPipelineVersion::v4>"
+)
+PRODUCT = product((128, 128, 64), "v3")
+FAULTS = [
+    (f"// {PRODUCT}", Reason.UNKNOWN_KERNEL, "comment"),
+    (PRODUCT[: len(PRODUCT) // 2], Reason.MALFORMED_ROW, "do not end"),
+    (PRODUCT.replace(", 256,", ",", 1), Reason.MALFORMED_VALUE, "41 arguments"),
+    (PRODUCT[:-1] + ", F16, F16, true>", Reason.MALFORMED_VALUE, "45 arguments"),
+    (PRODUCT.replace("F16, F16, F16,", "I8, I8, I8,", 1), Reason.NEVER_HIT, "operands of int8"),
+    (product((128, 128, 64), "v3", scheduler="Intrawave"), Reason.MALFORMED_VALUE, "scheduler is Intrawave"),
+    (PRODUCT.replace("PassThrough", "Relu", 1), Reason.MALFORMED_VALUE, "a_elementwise_op is Relu"),
+    (CONVOLUTION.replace(" 64,", " 48,", 1), Reason.UNKNOWN_KERNEL, "no list has"),
+    (CONVOLUTION[:-1] + ", BF16, BF16, true, 8>", Reason.MALFORMED_VALUE, "50 arguments"),
+]
+
+
+@pytest.fixture(scope="module")
+def lists():
+    return kernel_lists(["forward/profiler/nhwgc_bf16"])
+
+
+def audited(path, lists, *elements):
+    path.write_text("using list = std::tuple<\n" + ",\n".join(elements) + "\n>;\n")
+    assert Inductor().owns(path, path.read_bytes()) or not elements
+    return Inductor().audit(AuditRequest(path=path, lists=lists))
+
+
+def test_sound_kernels_pass(tmp_path, lists):
+    found = audited(tmp_path / "a.hpp", lists, CONVOLUTION, PRODUCT)
+    assert not found.findings
+    direct = audited(tmp_path / "b.hpp", lists, CONVOLUTION[:-1] + ", BF16, BF16, true>")
+    known = any(
+        ",256,128,128,64,8,8,32,32,2,2," in line and line.endswith("v4,bf16,bf16,true,1>")
+        for _, line in lists[0].lines
+    )
+    assert (not direct.findings) is known
+    assert (found.entries, sum(found.judged.values())) == (2, 2)
+
+
+@pytest.mark.parametrize(("element", "reason", "part"), FAULTS)
+def test_a_fault_is_named_and_leaves(tmp_path, lists, element, reason, part):
+    path = tmp_path / "a.hpp"
+    found = audited(path, lists, PRODUCT, element)
+    (finding,) = found.findings
+    assert (finding.reason, finding.line) == (reason, 3)
+    assert part in finding.message
+    path.write_bytes(Inductor().cleaned(found))
+    assert not Inductor().audit(AuditRequest(path=path, lists=lists)).findings
+    # of the last element, the comma in front leaves as well; a comment had none to begin with
+    assert path.read_text().count(">,\n") == (element.startswith("//"))
+
+
+def test_other_headers_are_not_inductors(tmp_path):
+    assert not Inductor().owns(tmp_path / "a.hpp", b"#include <vector>\n")
+    assert not Inductor().owns(tmp_path / "a.txt", PRODUCT.encode())

@@ -1,5 +1,6 @@
-"""Code objects and bundles that are damaged: a clear error or a result, whatever the bytes are."""
+"""Code objects and bundles that are damaged, and the decoder beside LLVM's disassembler."""
 
+import ctypes
 import json
 import os
 import re
@@ -8,14 +9,18 @@ import shutil
 import struct
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from ckprof_plugins.emulator.library import SOURCE_DIR
 from plugins.emulator.tests.device import hip as runtime
+from plugins.emulator.tests.device import instruction_table
 from plugins.emulator.tests.device.hip import Hip, HipError, bundle, code_object
 from plugins.emulator.tests.device.test_sanitizers import ADDRESSES, preloaded
-from plugins.emulator.tests.device.tested_library import FLAGS
+from plugins.emulator.tests.device.tested_library import FLAGS, emulator_under_test
+from plugins.emulator.tests.device.wave import ARCHITECTURES, DeviceFault, assembler, disassembled, execute
 
 pytestmark = [pytest.mark.amd]
 
@@ -133,3 +138,107 @@ def test_all_checks_and_places_from_the_kernels_symbol(monkeypatch):
     monkeypatch.setenv("CKPROF_EMULATED_CHECKS", "everything")
     with pytest.raises(HipError, match="no check 'everything', expected all, races, uninitialised"):
         Hip().run(source, 64, block=(128,))
+
+
+#: the field of their destination is a number
+_IMMEDIATE = {"s_atc_probe", "s_atc_probe_buffer", "s_set_gpr_idx_on"}
+#: LLVM 19 reads them on gfx942 as well, which has other instructions for caches; LLVM 22 does not
+_NOT_ON_GFX942 = {"buffer_wbinvl1", "buffer_wbinvl1_vol"}
+_TABLE = SOURCE_DIR / "isa" / "instructions.def"
+
+
+def registers(text):
+    """Return kind, first number and count of the registers that a text names."""
+    found = re.findall(r"\b(?:([sva])(?:\[(\d+):(\d+)\]|(\d+))\b|(vcc|exec|m0)\b)", re.sub(r"^\S+", "", text))
+    return Counter(
+        (special, 0, 0)
+        if special
+        else (kind, int(single or first), int(last or single) - int(first or single) + 1)
+        for kind, first, last, single, special in found
+    )
+
+
+def plain(name):
+    """Return a name without what spellings differ in."""
+    return re.sub(r"_(e32|e64|dpp|sdwa)$|_(\d+b_)?|_1k", "", name)
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_names_lengths_and_registers_are_those_of_llvm(arch):
+    expected = instruction_table.disassembled(assembler(arch), arch)
+    assert len(expected) > 1000
+    differences = []
+    for (encoding, op), (words, text) in expected.items():
+        if arch != "gfx90a" and text.split()[0] in _NOT_ON_GFX942:
+            continue
+        size, decoded = disassembled(arch, words)[0]
+        same = (
+            size == 4 * len(words)
+            and plain(decoded.split()[0]) == plain(text.split()[0])
+            and set(registers(decoded)) == set(registers(text))
+        )
+        if not same and text.split()[0] not in _IMMEDIATE:
+            differences.append(f"{encoding} {op}: {text} | {size} {decoded}")
+    assert differences == []
+
+
+def test_table_is_that_of_the_newest_disassembler():
+    assert instruction_table.table(assembler("gfx950")) == _TABLE.read_text()
+
+
+#: what no compiler emits for kernels: debuggers, trap handlers, graphics, forks within a wave
+NOT_EMITTED = {
+    "s_cbranch_cdbgsys",
+    "s_cbranch_cdbgsys_and_user",
+    "s_cbranch_cdbgsys_or_user",
+    "s_cbranch_cdbguser",
+    "s_cbranch_g_fork",
+    "s_cbranch_i_fork",
+    "s_cbranch_join",
+    "s_endpgm_ordered_ps_done",
+    "s_rfe_b64",
+    "s_rfe_restore_b64",
+    "s_sendmsghalt",
+    "s_setvskip",
+    "v_screen_partition_4se_b32",
+}
+#: memory that kernels do not use: typed buffers of graphics, the global data share's semaphores, scratch of
+#: the whole wave and atomics of the scalar unit, which no compiler emits
+NOT_EMITTED_MEMORY = re.compile(
+    r"t?buffer_(load|store)_format_.*|ds_gws_.*|s_scratch_(load|store)_.*|s_(buffer_)?atomic_.*"
+)
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_all_that_compilers_emit_is_executed(arch):
+    names = ctypes.CDLL(str(emulator_under_test())).ckprof_emulator_unsupported
+    names.restype = ctypes.c_size_t
+    text = ctypes.create_string_buffer(names(arch.encode(), None, 0))
+    names(arch.encode(), text, len(text))
+    missing = set(text.value.decode().split())
+    assert {name for name in missing if not NOT_EMITTED_MEMORY.fullmatch(name)} == NOT_EMITTED
+
+
+@pytest.mark.parametrize(
+    ("arch", "text", "name"),
+    [
+        ("gfx942", "buffer_load_format_x v1, off, s[4:7], 0", "buffer_load_format_x"),
+        ("gfx90a", "tbuffer_load_format_x v1, off, s[4:7], 0", "tbuffer_load_format_x"),
+        ("gfx942", "s_atomic_add s5, s[2:3], 0x0", "s_atomic_add"),
+        ("gfx90a", "ds_gws_barrier v2 gds", "ds_gws_barrier"),
+    ],
+)
+def test_what_is_not_executed_is_named(arch, text, name):
+    with pytest.raises(DeviceFault, match=f"an instruction that is not emulated: {name}"):
+        execute(text, arch=arch)
+
+
+def test_an_unknown_opcode_is_named():
+    with pytest.raises(DeviceFault, match=r"opcode that this architecture.*at 0x0 of kernel test"):
+        execute([0x7E000000 | 255 << 9])
+
+
+def test_a_scale_alone_is_named():
+    with pytest.raises(DeviceFault, match="an instruction that is not emulated: v_mfma_ld_scale_b32"):
+        # v_mfma_ld_scale_b32 v1, v2, which assemblers before LLVM 20 do not know
+        execute((0xD3AC4000, 0x18020501), arch="gfx950")

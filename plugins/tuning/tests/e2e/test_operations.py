@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.e2e.test_epilogue_cost import ASKED, FUSED
+from tests.e2e.test_baseline import ASKED, FUSED
 from tests.e2e.test_gemm_tool import LINE, NAME, QUICK, SIZES, fine
 
 pytestmark = [pytest.mark.compiler, pytest.mark.slow]
