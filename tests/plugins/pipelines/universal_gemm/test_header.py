@@ -3,6 +3,7 @@
 import json
 import subprocess
 from collections import Counter
+from difflib import unified_diff
 from pathlib import Path
 
 import pytest
@@ -44,8 +45,15 @@ OTHERS = (
 @pytest.mark.parametrize("level", INCLUDES)
 @pytest.mark.parametrize("changes", GOLDEN.values(), ids=GOLDEN)
 def test_golden(changes, level, golden):
-    source = FAMILY.render(make_product(**changes), "gfx942", level)
-    golden(f"kernels/gemm/{level}/{source.name}.hpp", source.header)
+    """What a level changes is kept as the difference from the next one, the newest as a whole."""
+    instance = make_product(**changes)
+    source = FAMILY.render(instance, "gfx942", level)
+    if level == NEW:
+        golden(f"kernels/gemm/{source.name}.hpp", source.header)
+    else:
+        newer = FAMILY.render(instance, "gfx942", NOVEMBER if level == OLD else NEW)
+        lines = [one.header.splitlines(keepends=True) for one in (newer, source)]
+        golden(f"kernels/gemm/{level}/{source.name}.diff", "".join(unified_diff(*lines, n=0)))
     assert source.launcher == f"{source.name}_Launcher"
     assert source.device_type == f"{source.launcher}::{'Kernel' if level == NEW else 'KernelOf'}"
 
