@@ -12,6 +12,7 @@ from ckprof.model.types import DataType
 
 from .fakes import make_problem
 from .run_instances import IN_ROUNDS
+from .test_cheats import TIME
 from .test_hostile import EXPECTED
 
 
@@ -50,9 +51,13 @@ def test_the_order_is_that_of_the_seed(start):
 
 def test_each_pass_is_a_process_that_goes_over_all_problems(start):
     options = replace(IN_ROUNDS, rounds=4, passes=4)
-    outcomes, seen = start(["ok", "prints"], options, [make_problem(8), make_problem(5)])
-    found = list(outcomes)
-    assert seen.losses == []
+    for _ in range(5):
+        outcomes, seen = start(["ok", "prints"], options, [make_problem(8), make_problem(5)])
+        found = list(outcomes)
+        if not seen.losses:
+            break
+        # a launch that waits for a CPU for long is suspected, and measured again by another process
+        assert all(TIME in loss for loss in seen.losses)
     visits = [*dict.fromkeys((one.process, one.outcome.problem_index) for one in seen.samples)]
     assert [index for _, index in visits] == [0, 1] * 4
     assert sum("operands and reference in" in text for text in seen.texts) == 2, "they stay for all passes"
