@@ -11,14 +11,14 @@ from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from ckprof.errors import InputError
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.strings import argument_kinds as kinds
 from ckprof.model.strings.grammar import split_arguments
 from ckprof_converters.families import FAMILIES
-from ckprof_plugins.elementwise.operations import COMBINED_OPERATIONS, ELEMENT_OPERATION, ElementwiseOp
+from ckprof_plugins.elementwise.operations import ELEMENT_OPERATION
 from ckprof_plugins.extract.classes import class_records
 from ckprof_plugins.extract.headers import DEVICES
+from ckprof_plugins.old_ck.operations import cpp_operation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from ckprof.model.strings.argument_kinds import Kind
     from ckprof.model.strings.fields import Field
     from ckprof_converters.conf_family import ConfFamily
+    from ckprof_plugins.elementwise.operations import ElementwiseOp
 
 #: states of the library whose templates are known
 LEVELS: Final = ("2025-11",)
 _DEVICE: Final = "ck::tensor_operation::device::"
-_ELEMENT: Final = "ck::tensor_operation::element_wise::"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,11 +115,6 @@ _TYPES: Final = {
     "s8": "int8_t",
     "s32": "int32_t",
 }
-#: what an operation is made of that lines call combined
-_COMBINED: Final = {
-    ElementwiseOp.CONV_SCALE: ("Scale", "Scale", "PassThrough"),
-    ElementwiseOp.CONV_SCALE_RELU: ("Scale", "Scale", "Relu"),
-}
 
 
 def _tuple(elements: Sequence[str]) -> str:
@@ -150,21 +145,6 @@ _SPELLED: Final[Mapping[Kind, Callable[[str], str]]] = {
 }
 
 
-def cpp_operation(said: str, operation: ElementwiseOp | None) -> str:
-    """Return the type of an element-wise operation.
-
-    :param said: its name in a line.
-    :param operation: what it is where the name says that it is combined of others.
-    :raises InputError: nothing says of which.
-    """
-    if said not in COMBINED_OPERATIONS:
-        return f"{_ELEMENT}{said}"
-    parts = _COMBINED.get(operation) if operation is not None else None
-    if parts is None:
-        raise InputError(f"{said} does not say what it combines")
-    return f"{_ELEMENT}{said}<{', '.join(f'{_ELEMENT}{part}' for part in parts)}>"
-
-
 def _cpp(old: OldClass, field: Field, text: str, operation: ElementwiseOp | None) -> str:
     if field.kind is kinds.SPECIALIZATION:
         return f"{_DEVICE}Convolution{old.direction}Specialization::{text}"
@@ -178,10 +158,11 @@ def _cpp(old: OldClass, field: Field, text: str, operation: ElementwiseOp | None
 
 @lru_cache(maxsize=4096)
 def line_values(family: str, arguments: str) -> Mapping[str, str]:
-    """Return the arguments of a line by the names of their fields."""
+    """Return the arguments of a line by the names of their fields; of K0 and K1, their product as well."""
     fields = old_classes()[family].family.fields
     texts = split_arguments(arguments, 0, len(arguments))
-    return {field.name: argument.text for field, argument in zip(fields, texts, strict=True)}
+    values = {field.name: argument.text for field, argument in zip(fields, texts, strict=True)}
+    return values if "k0" not in values else {**values, "tile_k": f"{int(values['k0']) * int(values['k1'])}"}
 
 
 def cpp_type(family: str, arguments: str, level: str, operation: ElementwiseOp | None = None) -> str:

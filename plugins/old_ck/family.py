@@ -16,17 +16,22 @@ from ckprof.model.types import DataType, TypeSet
 from ckprof.plugin.protocols import KernelSource, Pipeline
 from ckprof.version import __version__
 from ckprof_converters.reflection.program import CONFIG_DIR, NAMES_DIR, name_flags
+from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
 from ckprof_plugins.directions._convolution.layout import types_of
+from ckprof_plugins.elementwise.combination import Combination
+from ckprof_plugins.elementwise.operation import DExtent
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.old_ck.cpp_types import (
     LEVELS,
-    cpp_operation,
     cpp_type,
     lacking,
     line_values,
     old_classes,
 )
 from ckprof_plugins.old_ck.lines import OLD_CK
+from ckprof_plugins.old_ck.operations import made_of
+from ckprof_plugins.pipelines.family import result_of
+from ckprof_plugins.pipelines.gemm_instance import per_channel
 from ckprof_plugins.targets.hip.fetch import FETCH_COMMAND
 from ckprof_plugins.targets.hip.rocm import find_hip_root
 
@@ -55,12 +60,20 @@ _MACROS_OF: Final = {
 }
 #: measured with clang 19 and headers of November 2025: the largest of 18 kernels
 _COMPILE_MEMORY: Final = 1000 * 2**20
+#: the same for each further device function, of which a line has two or more; and how many make a unit
+_FURTHER_MEMORY: Final = 100 * 2**20
+_FUNCTIONS_PER_UNIT: Final = 16
 #: direction -> the interface of its operations, and its operations on first operand, second one and result
 _INTERFACES: Final = {
     "fwd": ("forward", ("operation_a", "operation_b", "operation_output")),
     "bwd_data": ("backward_data", ("operation_output", "operation_weight", "operation_input")),
     "bwd_weight": ("backward_weight", ("operation_input", "operation_weight", "operation_output")),
 }
+#: arguments of lines that filters and reports know
+_SHOWN: Final = (
+    *("block_size", "tile_m", "tile_n", "tile_k", "mma_m", "mma_n", "repeat_m", "repeat_n"),
+    *("vector_size_a", "vector_size_b", "vector_size_c", "specialization", "scheduler", "version"),
+)
 _ROLES: Final = ("first", "second", "result")
 #: families of lines whose kernels choose the number of splits, and those whose splits are added up before
 #: they are rounded
@@ -98,16 +111,22 @@ class OldCkInstance(Instance):
         object.__setattr__(self, "types", types)  # of a frozen class; it depends on nothing that can change
 
     @property
+    def d_tensors(self) -> tuple[str, ...]:
+        """Layout of each D tensor."""
+        return tuple(self.d_layouts.split(",")) if self.d_layouts else ()
+
+    @property
     def line(self) -> str:
         """The line that names it."""
         return f"{old_classes()[self.old_class].family.names[0]}<{self.arguments}>"
 
     def fields(self) -> dict[str, int | str | bool | None]:
-        """Return the fields of :meth:`identity` and the arguments of the line by their names."""
+        """Return the fields of :meth:`identity`, and what most lines say; ``None`` where one does not."""
         said = line_values(self.old_class, self.arguments)
+        shown = {name: said.get(name) for name in _SHOWN}
         return {
             **super(OldCkInstance, self).fields(),
-            **{name: int(text) if text.isdecimal() else text for name, text in said.items()},
+            **{name: int(text) if text and text.isdecimal() else text for name, text in shown.items()},
         }
 
 
@@ -151,14 +170,15 @@ class OldCkFamily(Pipeline):
     def kernel_name(self, instance: OldCkInstance) -> str:
         """Return a name of what distinguishes most kernels; digits are added where it is taken."""
         said = line_values(instance.old_class, instance.arguments)
-        tile = "x".join(said.get(f"tile_{axis}", said.get("k0", "")) for axis in "mnk")
+        tile = "x".join(said[f"tile_{axis}"] for axis in "mnk")
         vectors = "x".join(said[f"vector_size_{letter}"] for letter in "abc")
         words = (
             *("old_ck", instance.old_class, instance.dtype.value, instance.layout.name),
             *(said["block_size"], tile, f"{said['mma_m']}x{said['mma_n']}", vectors),
-            *(said["specialization"].lower(), said.get("scheduler", ""), said.get("version", "")),
+            said["specialization"],
+            *(said[name] for name in ("scheduler", "version") if said.get(name, "Default") != "Default"),
         )
-        return "_".join(filter(None, words)).lower()
+        return "_".join(words).lower()
 
     def instance_string(self, instance: OldCkInstance) -> str:
         """Return the line."""
@@ -182,18 +202,15 @@ class OldCkFamily(Pipeline):
                     allowed=", ".join(_MACROS_OF),
                 )
             )
-        if instance.elementwise_op is not None:
-            unmet.append(
-                UnmetRequirement(
-                    rule="old-ck-operation",
-                    message=f"old kernels are not given the parameters of {instance.elementwise_op.value}",
-                )
-            )
         return [one for one in unmet if one is not None]
 
     def default_problem(self, instance: OldCkInstance, usual: Convolution) -> Convolution:
-        """Return the direction's problem."""
-        return usual
+        """Return the direction's problem, with what the kernel does besides and its usual parameters."""
+        if instance.elementwise_op is None:
+            return usual
+        extents = [DExtent.CHANNEL if per_channel(layout) else DExtent.FULL for layout in instance.d_tensors]
+        combination = Combination.usual(instance.elementwise_op, extents)
+        return FusedConvProblem.of(usual, combination, result_of(instance.direction))
 
     def render(self, instance: OldCkInstance, arch: str, api_level: str) -> KernelSource:
         """Return the header of an instance under its own name."""
@@ -207,6 +224,8 @@ class OldCkFamily(Pipeline):
         old = old_classes()[instance.old_class]
         direction, operations = _INTERFACES[instance.direction]
         said = line_values(instance.old_class, instance.arguments)
+        properties = instance.elementwise_op.properties if instance.elementwise_op else None
+        d_tensors = instance.d_tensors
         level = api_level if api_level in LEVELS else LEVELS[-1]
         text = render(
             __package__,
@@ -219,12 +238,15 @@ class OldCkFamily(Pipeline):
             type=cpp_type(instance.old_class, instance.arguments, level, instance.elementwise_op),
             ndim=instance.ndim,
             layout=instance.layout,
-            d_count=len(instance.d_layouts.split(",")) if instance.d_layouts else 0,
+            further=old.family.operand_tensors if properties and properties.operands else len(d_tensors),
+            number=instance.elementwise_op.number if instance.elementwise_op else 0,
+            parameters=properties.parameters if properties else (),
+            channel_flags=sum(2**place for place, one in enumerate(d_tensors) if per_channel(one)),
             operand_tensors=old.family.operand_tensors,
             takes_d=boolean("layout_extra" in said),
             operations=[
-                (role, cpp_operation(said[field], instance.elementwise_op))
-                for role, field in zip(_ROLES, operations, strict=True)
+                (role, made_of(said[name], instance.elementwise_op, place))
+                for place, (role, name) in enumerate(zip(_ROLES, operations, strict=True))
             ],
             launcher="splitting_launcher" if instance.old_class in _SPLITTING else "launcher",
             direction=direction,
@@ -249,24 +271,37 @@ class OldCkFamily(Pipeline):
                 f"kernels of the old library are for AMD GPUs: --family {self.id} needs --target {_TARGET}, "
                 f"not {recipe.target}"
             )
+        if "-DCKPROF_SUPPORT_ONLY" in recipe.compile_flags:
+            raise UsageError(
+                f"kernels of the family {self.id} answer only when they are built whole: use run, such as "
+                "with --device emulated"
+            )
         root = next((one for one in recipe.include_dirs if (one / _SIGN).is_file()), None)
         if root is None:
             raise ToolchainError(
                 f"{recipe.include_dirs[0]}: no old library there ({_SIGN} is missing); name a source tree of "
                 f"{LEVELS[-1]} with --ck-root, such as the one that '{FETCH_COMMAND} {LEVELS[-1]}' fetches"
             )
-        for instance in (one for one in instances if isinstance(one, OldCkInstance)):
+        own = [one for one in instances if isinstance(one, OldCkInstance)]
+        others = len(own) < len(instances)
+        for instance in own:
             header = old_classes()[instance.old_class].header
             if not (root / header).is_file():
                 raise ToolchainError(f"{root}: no {header}, which has the class of the line {instance.line}")
         hip_root = find_hip_root()
         beside = tuple(folder for name in _BESIDE if (folder := root.parent / name).is_dir())
-        own = (INCLUDE_DIR, NAMES_DIR, *(() if (root / _CONFIGURATION).is_file() else (CONFIG_DIR,)))
+        headers = (INCLUDE_DIR, NAMES_DIR, *(() if (root / _CONFIGURATION).is_file() else (CONFIG_DIR,)))
         macros = (*_MACROS, *_MACROS_OF[recipe.arch.partition(":")[0]])
         return replace(
             recipe,
             kernel_flags=(*recipe.kernel_flags, *(f"-D{name}" for name in macros), *name_flags(hip_root)),
-            include_dirs=(*recipe.include_dirs, *beside, *own),
-            digested_dirs=(*(recipe.digested_dirs or recipe.include_dirs), root / "ck", *beside, *own),
+            include_dirs=(*recipe.include_dirs, *beside, *headers),
+            digested_dirs=(*(recipe.digested_dirs or recipe.include_dirs), root / "ck", *beside, *headers),
+            # what it holds is CK Tile's
+            prefix_header="",
             compile_memory_bytes=_COMPILE_MEMORY,
+            further_memory_bytes=_FURTHER_MEMORY,
+            functions_per_unit=_FUNCTIONS_PER_UNIT,
+            # lines of a class share most of what is instantiated
+            fields_without_cost=recipe.fields_without_cost if others else frozenset((*_SHOWN, "arguments")),
         )

@@ -15,6 +15,7 @@ from ckprof_converters.grammar import Grammar
 from ckprof_converters.records import GEMM_DEFAULTS, RecordId
 from ckprof_plugins.directions._convolution.layout import CONVOLUTION_TYPES, LAYOUTS
 from ckprof_plugins.old_ck.cpp_types import old_classes
+from ckprof_plugins.old_ck.joining import SHORT, with_all_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,16 +71,19 @@ class OldLines(ConfConverter):
         return request.library == OLD_CK and super().recognises(request)
 
     def convert(self, request: ConversionRequest) -> Conversion:
-        """Convert the whole list. Nothing of its lines is lost.
+        """Convert the whole list. Nothing of its lines is lost; a tree completes type strings.
 
         :raises InputError: as that of other lists.
         """
-        return replace(super().convert(request), lossy={})
+        return replace(super().convert(with_all_arguments(request, self.grammar)), lossy={})
 
 
 #: beginning of the id of a family of lines that are no type -> rule, and why
 _REFUSED: Final = {
-    "short_": (DropRule.MISSING_INFORMATION, "it does not say all template arguments"),
+    SHORT: (
+        DropRule.MISSING_INFORMATION,
+        "it does not say all template arguments, and no tree of the library has just these instances",
+    ),
     "backward_weight_explicit": (
         DropRule.MISSING_INFORMATION,
         "it names a batched matrix product by a text that does not say all template arguments",

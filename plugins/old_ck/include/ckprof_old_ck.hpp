@@ -2,15 +2,13 @@
 //
 // From a device operation of the old library to a launcher of a kernel library.
 //
-// A kernel is described by a type with
-//   Operation                   the device operation with all its template arguments
-//   ndim                        spatial dimensions
-//   input, weight, output       letters of the tensors' axes in memory, slowest first
-//   Elementwise                 parameters of its element-wise operations
-//   first, second, result       make these of the parameters, in the order of the template
-//   arguments d_count                     D tensors operand_tensors             tensors that each
-//   operand is made of takes_d                     backward weight: whether the operation is one
-//   with D tensors
+// A kernel is described by a type that has: Operation, the device operation with all its template
+// arguments; ndim; the letters of the axes of input, weight and output in memory, slowest first;
+// Elementwise, the parameters of its element-wise operations, of which first(), second() and
+// result() make these in the order of the template arguments; operand_tensors, of which each
+// operand is made; further, how many D tensors or second tensors of operands there are, and
+// d_count, how many of these are D tensors; takes_d, whether an operation on weights is one that
+// takes D tensors.
 #ifndef CKPROF_OLD_CK_HPP
 #define CKPROF_OLD_CK_HPP
 
@@ -52,21 +50,21 @@ using sizes            = ck_tile::conv::ConvParam;
 template <typename Kernel>
 struct host_args : sizes
 {
-    static constexpr std::size_t d_count = Kernel::d_count;
+    static constexpr std::size_t count = Kernel::further;
 
     const void* input;
     const void* weight;
     const void* output;
     int splits;
-    std::array<const void*, d_count> d{};
+    std::array<const void*, count> further{};
     // D tensors that have an element per channel in the place of one per element of the result.
-    std::array<bool, d_count> d_per_channel{};
+    std::array<bool, count> d_per_channel{};
     typename Kernel::Elementwise elementwise{};
 
     host_args(const sizes& problem,
               const void* in,
               const void* wei,
-              const std::vector<const void*>& further,
+              const std::vector<const void*>& others,
               const void* out,
               int k_batch,
               const typename Kernel::Elementwise& given = {})
@@ -77,7 +75,7 @@ struct host_args : sizes
           splits(k_batch),
           elementwise(given)
     {
-        for(std::size_t i = 0; i < d_count && i < further.size(); ++i) d[i] = further[i];
+        for(std::size_t i = 0; i < count && i < others.size(); ++i) further[i] = others[i];
     }
 };
 
@@ -154,7 +152,7 @@ struct description
     bool fits() const { return input.fits && weight.fits && output.fits; }
 
     // The D tensors of a result; those with an element per channel lie in memory as [G, channels].
-    void set_d(const tensor<Index, ndim>& result, const std::array<bool, Kernel::d_count>& channels)
+    void set_d(const tensor<Index, ndim>& result, const std::array<bool, Kernel::further>& channels)
     {
         for(std::size_t i = 0; i < Kernel::d_count; ++i)
         {
@@ -201,7 +199,7 @@ struct forward
         };
         if constexpr(Kernel::operand_tensors == 1)
         {
-            return make_of(args.input, args.weight, args.d);
+            return make_of(args.input, args.weight, args.further);
         }
         else
         {
@@ -224,7 +222,7 @@ struct backward_data
         what.set_d(what.input, args.d_per_channel);
         return operation.MakeArgumentPointer(args.output,
                                              args.weight,
-                                             args.d,
+                                             args.further,
                                              const_cast<void*>(args.input),
                                              what.output.lengths,
                                              what.output.strides,
@@ -276,7 +274,7 @@ struct backward_weight
                                     args.splits)));
         };
         if constexpr(Kernel::takes_d)
-            return with_sizes(std::tie(args.d), std::tie(what.d_lengths, what.d_strides));
+            return with_sizes(std::tie(args.further), std::tie(what.d_lengths, what.d_strides));
         else
             return with_sizes(std::tuple<>{}, std::tuple<>{});
     }

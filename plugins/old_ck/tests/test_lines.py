@@ -1,5 +1,6 @@
 """Which lines are types of the old library, and which types these are."""
 
+import os
 import re
 from collections import Counter
 
@@ -8,7 +9,8 @@ import pytest
 from ckprof.lists.list_files import read_list
 from ckprof.model.conversion import ListReading
 from ckprof.paths import conf_root
-from ckprof_plugins.old_ck.cpp_types import cpp_type, lacking, line_values
+from ckprof_plugins.old_ck import joining
+from ckprof_plugins.old_ck.cpp_types import cpp_type, lacking
 from ckprof_plugins.old_ck.lines import OLD_CK
 
 LEVEL = "2025-11"
@@ -79,8 +81,8 @@ TYPES = {
 NAMESPACES = re.compile(r"ck::(tensor_operation::(device|element_wise)::|tensor_layout::convolution::)?")
 
 
-def read(text, folder, registry):
-    path = folder / "list.conf"
+def read(text, folder, registry, name="list.conf"):
+    path = folder / name
     path.write_text(text)
     return read_list(path, registry, reading=ListReading(library=OLD_CK))
 
@@ -123,24 +125,69 @@ def test_operations_that_are_combined_of_others(tmp_path, registry):
     pipeline, instance = registry.instance_of(conversion.catalogs[0], record)
     element = "ck::tensor_operation::element_wise::"
     operation = f"{element}UnaryCombinedOp<{element}Scale, {element}Scale, {element}Relu>"
-    assert operation in pipeline.render(instance, "gfx942", LEVEL).header
+    header = pipeline.render(instance, "gfx942", LEVEL).header
+    assert f" {operation}, ck::tensor_operation::device::Conv" in header
+    made = "Scale{e.scale_in * e.scale_wei}, Scale{e.scale_out}, Relu{}"
+    assert f"return {operation}{{{made}}};".replace(element, "") in header.replace(element, "")
 
 
-@pytest.mark.thorough
-def test_lines_of_shipped_lists(registry):
+SHORT = (
+    "DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle_V3<256, 128, 128, 64, Default, 32, 32, 2, 2, 8, 8, 8, 1, "
+    "1, BlkGemmPipelineScheduler: Interwave, BlkGemmPipelineVersion: v1>"
+)
+
+
+def test_type_strings_stand_for_instances_in_their_order(tmp_path, registry, monkeypatch):
+    known = [f"{FORWARD_V3},1>".replace(",16,16,", f",{k1},{k1},") for k1 in (8, 16)]
+    asked = []
+
+    def instances(*key):
+        asked.append(key)
+        return {SHORT: known}
+
+    monkeypatch.setattr(joining, "instances_of", instances)
+    conversion = read(f"{SHORT}\n\n{SHORT}  # again\n", tmp_path, registry, "nhwgc_fp16.conf")
+    (catalog,) = conversion.catalogs
+    assert [f"{known[0][: known[0].index('<')]}<{one.arguments}>" for one in catalog.records] == known
+    assert [conversion.source_lines[catalog.variant, one.id] for one in catalog.records] == [1, 3]
+    assert asked == [("fwd", "nhwgc", "fp16")]
+    # one of two: which?
+    (why,) = read(f"{SHORT}\n{known[0]}\n", tmp_path, registry, "nhwgc_fp16.conf").dropped.values()
+    assert why.message.startswith("short forward XDL V3: it does not say all template arguments, and no tree")
+
+
+def counts(registry):
+    """Return how many lines of shipped lists are types, by family, and how many are refused, by title."""
     mapped, refused = Counter(), Counter()
     for path in sorted(conf_root().rglob("*.conf")):
         conversion = read_list(path, registry, reading=ListReading(library=OLD_CK))
         for catalog in conversion.catalogs:
             for record in catalog.records:
                 mapped[record.old_class] += 1
-                values = line_values(record.old_class, record.arguments)
                 assert lacking(record.old_class, record.arguments, LEVEL) is None
-                # each argument is there, but for those that the state spells otherwise
                 if "Combined" not in record.arguments:
                     written = cpp_type(record.old_class, record.arguments, LEVEL)
                     assert not re.search(r"Seq\(|EmptyTuple", written)
-                    assert int(values["block_size"]) in (64, 128, 256, 512)
         refused.update(why.message.partition(":")[0] for why in conversion.dropped.values())
+    return mapped, refused
+
+
+@pytest.mark.thorough
+def test_lines_of_shipped_lists(registry, monkeypatch):
+    monkeypatch.setattr(joining, "instances_of", lambda *_: {})
+    mapped, refused = counts(registry)
     assert mapped == MAPPED and sum(mapped.values()) == 10_002
     assert refused == REFUSED
+
+
+@pytest.mark.amd
+def test_type_strings_of_shipped_lists(registry, monkeypatch):
+    """The tree of ``$CK_BUILDER_ROOT`` has the arguments of each, and no shuffle type of its own."""
+    root = os.environ.get("CK_BUILDER_ROOT")
+    if not root:
+        pytest.skip("CK_BUILDER_ROOT names no tree of November 2025")
+    monkeypatch.setenv("CK_ROOT", root)
+    joining.instances_of.cache_clear()
+    mapped, refused = counts(registry)
+    assert sum(mapped.values()) == 12_020
+    assert refused == {title: count for title, count in REFUSED.items() if not title.startswith("short")}

@@ -100,6 +100,26 @@ void __hipRegisterVar(
 }
 #pragma GCC visibility pop
 
+hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int* workgroups,
+                                                        const void* function,
+                                                        int threads,
+                                                        size_t lds_bytes)
+{
+    CKPROF_ENTER();
+    *workgroups = 0;
+    if(threads < 1) return remember(hipErrorInvalidValue);
+    try
+    {
+        *workgroups = static_cast<int>(device().resident(
+            function, static_cast<unsigned>(threads), static_cast<unsigned>(lds_bytes)));
+        return hipSuccess;
+    }
+    catch(const std::exception& error)
+    {
+        return remember(hipErrorInvalidDeviceFunction, error.what());
+    }
+}
+
 hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, size_t lds_bytes, hipStream_t stream)
 {
     configurations().push_back({grid, block, lds_bytes, stream});

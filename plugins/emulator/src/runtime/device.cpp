@@ -161,18 +161,34 @@ std::optional<Variable> Device::find_variable(const void* host_variable)
     return loaded(*found->second.module).variable(found->second.name);
 }
 
-void Device::launch(const void* host_function, const LaunchShape& shape, void** arguments)
+std::pair<Module&, const Kernel*> Device::kernel(const void* host_function)
 {
-    const std::lock_guard lock(mutex_);
     const auto found = kernels_.find(host_function);
     if(found == kernels_.end()) throw std::runtime_error("no library has such a kernel");
     Module& module       = *found->second.module;
-    CodeObject& code     = loaded(module);
-    const Kernel* kernel = code.find(found->second.name);
+    const Kernel* kernel = loaded(module).find(found->second.name);
     if(kernel == nullptr)
         throw std::runtime_error("the code object has no kernel " + shortened(found->second.name));
-    const uint64_t threads = uint64_t{shape.block[0]} * shape.block[1] * shape.block[2];
-    const uint64_t groups  = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
+    return {module, kernel};
+}
+
+unsigned Device::resident(const void* host_function, unsigned threads, unsigned lds_bytes)
+{
+    const std::lock_guard lock(mutex_);
+    const auto [module, kernel] = this->kernel(host_function);
+    Machine machine             = timing_ ? timing_->machine : Machine{};
+    machine.lds_bytes           = find_model(module.arch).lds_bytes;
+    const unsigned waves        = (threads + lane_count - 1) / lane_count;
+    return occupancy(machine, *kernel, waves, kernel->lds_bytes + lds_bytes).workgroups;
+}
+
+void Device::launch(const void* host_function, const LaunchShape& shape, void** arguments)
+{
+    const std::lock_guard lock(mutex_);
+    const auto [module, kernel] = this->kernel(host_function);
+    CodeObject& code            = *module.code;
+    const uint64_t threads      = uint64_t{shape.block[0]} * shape.block[1] * shape.block[2];
+    const uint64_t groups       = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
     if(threads == 0 || groups == 0 || threads > kernel->threads_most)
         throw std::invalid_argument(
             "a launch of " + std::to_string(groups) + " workgroups of " + std::to_string(threads) +

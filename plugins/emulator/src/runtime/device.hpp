@@ -12,6 +12,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/errors.hpp"
@@ -58,6 +59,9 @@ public:
 
     std::optional<Variable> find_variable(const void* host_variable);
 
+    // How many workgroups of so many work-items a compute unit holds at once.
+    unsigned resident(const void* host_function, unsigned threads, unsigned lds_bytes);
+
     // Executes the kernel. Throws DeviceError for what ends a kernel on a device as well, and
     // CheckFailure.
     void launch(const void* host_function, const LaunchShape& shape, void** arguments);
@@ -98,6 +102,8 @@ private:
     };
 
     CodeObject& loaded(Module& module);
+    // Throws std::runtime_error where there is none.
+    std::pair<Module&, const Kernel*> kernel(const void* host_function);
     void omit(CodeObject& code, const Kernel& kernel);
     Executor& executor();
 

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from plugins.emulator.tests.device.hip import Hip, code_object
+from plugins.emulator.tests.device.hip import Hip, HipError, code_object
 
 pytestmark = [pytest.mark.amd]
 ARCHS = ("gfx90a", "gfx942", "gfx950")
@@ -135,6 +135,27 @@ def test_lds_is_static_and_dynamic_and_begins_undefined(hip, arch):
     assert set(out[:64].tolist()) == {UNDEFINED}
     assert set(out[128:256].tolist()) == {UNDEFINED}
     assert out[256:].tolist() == [1127 - lane for lane in range(64)]
+
+
+def test_how_many_workgroups_a_compute_unit_holds(hip):
+    source = """
+    SHARED u32 fixed[4096];
+    KERNEL k(u32* out) {
+      fixed[LANE] = out[LANE];
+      __builtin_amdgcn_s_barrier();
+      out[LANE] = fixed[LANE ^ 1];
+    }"""
+    kernel, found = hip.kernel(hip.load(source), "k"), ctypes.c_int()
+
+    def resident(threads, lds):
+        name = "hipOccupancyMaxActiveBlocksPerMultiprocessor"
+        hip.call(name, ctypes.byref(found), kernel, ctypes.c_int(threads), ctypes.c_size_t(lds))
+        return found.value
+
+    # 16 KiB of 64 of LDS each; 16 of 32 waves of four SIMDs
+    assert [resident(256, 0), resident(256, 16384), resident(1024, 0)] == [4, 2, 2]
+    with pytest.raises(HipError):
+        resident(0, 0)
 
 
 @pytest.mark.parametrize("arch", ARCHS)

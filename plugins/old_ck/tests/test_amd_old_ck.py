@@ -1,0 +1,52 @@
+"""Kernels of the old library on the emulated device, with all checks, against the references.
+
+Needs the tree of November 2025 in ``$CK_BUILDER_ROOT``.
+"""
+
+import json
+import os
+
+import pytest
+
+pytestmark = [
+    pytest.mark.amd,
+    pytest.mark.compiler,
+    pytest.mark.timeout(1800),
+    pytest.mark.usefixtures("amd_toolchain"),
+]
+
+#: a plain problem, and one with stride 2, two groups and channels that fill no tile
+PROBLEMS = (
+    "conv -n 1 -c 64 -H 7 -W 7 -k 64 -y 3 -x 3 -p 1 -q 1",
+    "conv -n 2 -c {c} -H 9 -W 8 -k {k} -y 3 -x 3 -p 1 -q 1 -u 2 -v 2 -g 2",
+)
+#: direction, list, place of its line, splits
+KERNELS = {
+    "forward V3": ("fwd", "forward/tests/nhwgc_fp16", 3, 1),
+    "backward data": ("bwd_data", "backward_data/tests/nhwgc_fp16", 0, 2),
+    # automatic splits are those of the two stages alone
+    "backward weight, three classes": ("bwd_weight", "backward_weight/tests/nhwgc_fp16", "2,8,13", 2),
+}
+MORE = {
+    "bias and clamp": ("fwd", "forward/bias_clamp/tests/nhwgc_fp16", 25, 1),
+    "int8, whose sums keep their low bits": ("fwd", "forward/tests/nhwgc_int8", 21, 1),
+    "two tensors for each operand": ("fwd", "forward/scaleadd_ab/tests/ndhwgc_fp16", 1, 1),
+    "weights with a D tensor": ("bwd_weight", "backward_weight/bilinear/tests/ndhwgc_fp16", 1, 1),
+}
+
+
+@pytest.mark.parametrize("name", [*KERNELS, *(pytest.param(name, marks=pytest.mark.slow) for name in MORE)])
+def test_kernels_are_right(ckprof, name):
+    root = os.environ.get("CK_BUILDER_ROOT")
+    if not root:
+        pytest.skip("CK_BUILDER_ROOT names no tree of November 2025")
+    direction, conf, instance, splits = (KERNELS | MORE)[name]
+    problems = [line.format(c=96, k=160) for line in PROBLEMS]
+    called = ckprof(
+        *("run", direction, "--conf", conf, "--family", "old-ck", "--instance", str(instance)),
+        *(word for line in problems for word in ("--problem", line)),
+        *("--target", "hip", "--arch", "gfx942", "--device", "emulated", "--check", "all", "--ck-root", root),
+        *("--split-k", ",".join(map(str, range(1, splits + 1))), "--max-time", "0", "--format", "json"),
+    )
+    outcomes = [one for problem in json.loads(called.out)["problems"] for one in problem["outcomes"]]
+    assert outcomes and {one["status"] for one in outcomes} == {"ok"}, called.err

@@ -1,0 +1,134 @@
+"""What the family writes, what it refuses, and what its sources are compiled with."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from ckprof.errors import ToolchainError, UsageError
+from ckprof.kernels.requests import InstanceQuery
+from ckprof.model.recipe import BuildRecipe
+from ckprof.profiler import Profiler
+from ckprof_plugins.old_ck import family as module
+from ckprof_plugins.old_ck.family import OldCkFamily
+
+LIST = "forward/tests/nhwgc_fp16"
+
+
+@pytest.fixture(scope="module")
+def profiler():
+    return Profiler()
+
+
+def chosen(profiler, conf, *families):
+    return profiler.instances(InstanceQuery(conf=conf, pipelines=families)).candidates
+
+
+def test_lists_are_read_as_families_read_them(profiler):
+    old, tile = (chosen(profiler, LIST, name) for name in ("old-ck", "ck-tile"))
+    assert (len(old), len(tile)) == (66, len(chosen(profiler, LIST)))
+    assert {one.pipeline.id for one in tile} == {"implicit_gemm"}
+    both = chosen(profiler, LIST, "old-ck", "ck-tile")
+    assert {one.instance.key for one in both} == {one.instance.key for one in (*old, *tile)}
+    assert len({one.name for one in both}) == len(both)
+    filtered = InstanceQuery(conf=LIST, pipelines="old-ck", filters='version == "v4" and tile_k == 64')
+    assert 0 < len(profiler.instances(filtered).candidates) < 66
+
+
+OPERATIONS = {
+    ("forward/bias_clamp/tests/nhwgc_fp16", "result"): "AddClamp{e.floor, e.ceiling}",
+    ("forward/scaleadd_ab/tests/ndhwgc_fp16", "second"): "ScaleAdd{e.scale_wei}",
+    ("forward/convscale_relu/tests/ndhwgc_fp8", "result"): (
+        "ConvScaleRelu{e.scale_in, e.scale_wei, e.scale_out}"
+    ),
+    ("backward_weight/bilinear/tests/ndhwgc_fp16", "second"): "Bilinear{e.alpha, e.beta}",
+    ("forward/dynamic_op/profiler/ndhwgc_fp16", "result"): "DynamicUnaryOp{Power{e.alpha, e.beta, e.gamma}}",
+    ("forward/bias_clamp/tests/nhwgc_fp16", "first"): "PassThrough{}",
+}
+
+
+@pytest.mark.parametrize(("conf", "role"), OPERATIONS)
+def test_parameters_make_operations(profiler, conf, role):
+    first = chosen(profiler, conf, "old-ck")[0]
+    header = first.pipeline.render(first.instance, "gfx942", "2025-11").header
+    body = header.partition(f"static auto {role}(")[2].partition("\n    }\n")[0]
+    assert OPERATIONS[conf, role] in body.replace("ck::tensor_operation::element_wise::", "")
+    operation = first.instance.elementwise_op
+    assert operation is not None
+    assert f"ElementwiseNumber = {operation.number};" in header
+    problem = first.pipeline.default_problem(
+        first.instance, profiler.registry.operation("fwd").default_problem[first.instance.ndim]
+    )
+    assert problem.elementwise.operation is operation
+
+
+@pytest.mark.parametrize(
+    ("arch", "level", "expected"),
+    [
+        ("gfx942", "2025-11", []),
+        ("gfx1201", "2025-11", ["the old library's MFMA kernels are for gfx90a, gfx942, gfx950"]),
+        ("gfx942", "2025-07", ["the old library is known as of 2025-11, the headers are of 2025-07"]),
+    ],
+)
+def test_what_has_no_kernel_is_named(profiler, arch, level, expected):
+    (instance, *_) = (one.instance for one in chosen(profiler, LIST, "old-ck"))
+    unmet = OldCkFamily().unmet_requirements(instance, arch, level)
+    assert [one.message for one in unmet] == expected
+
+
+@pytest.fixture
+def recipe(tmp_path, monkeypatch):
+    """A recipe for a tree with the header of one class."""
+    monkeypatch.setattr(module, "find_hip_root", lambda: tmp_path / "hip")
+    root = tmp_path / "include"
+    for name in ("ck/ck.hpp", "../library/include/ck/library/x.hpp"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+    return BuildRecipe(
+        target="hip",
+        arch="gfx942",
+        api_level="2025-11",
+        compiler=SimpleNamespace(),
+        compile_flags=(),
+        link_flags=(),
+        include_dirs=(root,),
+        prefix_header="#include",
+        support_sources=(),
+        machine_identity="",
+    )
+
+
+def test_what_sources_are_compiled_with(profiler, recipe):
+    (instance, *_) = (one.instance for one in chosen(profiler, LIST, "old-ck"))
+    root = recipe.include_dirs[0]
+    with pytest.raises(ToolchainError, match=r"no ck/\S+v3.hpp, which has the class of the line Dev"):
+        OldCkFamily().compilation([instance], recipe)
+    header = root / module.old_classes()[instance.old_class].header
+    header.parent.mkdir(parents=True)
+    header.touch()
+    found = OldCkFamily().compilation([instance, SimpleNamespace()], recipe)
+    assert found.kernel_flags == ("-DCK_USE_XDL", "-DCK_USE_GFX94", "-DCK_USE_FNUZ_FP8", "-DCKPROF_OLD_HIP")
+    assert root.parent / "library" / "include" in found.include_dirs
+    assert {root / "ck", module.CONFIG_DIR, module.INCLUDE_DIR} < set(found.digested_dirs)
+    assert found.prefix_header == ""
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "message"),
+    [
+        ({"target": "cpu"}, UsageError, "--family old-ck needs --target hip, not cpu"),
+        ({"compile_flags": ("-DCKPROF_SUPPORT_ONLY",)}, UsageError, "answer only when they are built whole"),
+        ({"include_dirs": ()}, ToolchainError, "no old library there.*fetch 2025-11' fetches"),
+    ],
+)
+def test_what_cannot_be_compiled(recipe, tmp_path, changed, error, message):
+    if "include_dirs" in changed:
+        changed = {"include_dirs": (tmp_path,)}
+    with pytest.raises(error, match=message):
+        OldCkFamily().compilation([], replace(recipe, **changed))
+
+
+def test_a_list_of_another_direction(ckprof):
+    asked = ("--conf", "backward_data/tests/nhwgc_fp16", "--family", "old-ck", "--dry-run")
+    called = ckprof("run", "fwd", *asked)
+    assert called.code == 3 and "is of direction bwd_data, expected fwd" in called.err
