@@ -20,10 +20,11 @@ from ckprof.report.comparison_text import (
     part_columns,
     shift_lines,
 )
+from ckprof.report.document import Block, Heading, Items
 from ckprof.report.escape import html_text
 from ckprof.report.figures import display_name
 from ckprof.report.short_names import ShortNames
-from ckprof.report.table import Column
+from ckprof.report.table import Column, Table
 from ckprof.report.text_width import shortened
 from ckprof.wording import change, percent
 from ckprof_plugins.pages.charts import best_points, box_chart, coverage_chart, roofline_chart
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
     from ckprof.compare.compare import Comparison
     from ckprof.compare.side import MeasuredRow
+    from ckprof.report.document import Document
     from ckprof_plugins.pages.content import ReportContent
     from ckprof_plugins.pages.history import TimeHistory
 
@@ -192,6 +194,23 @@ def _texts(content: ReportContent, names: ShortNames) -> dict[str, Any]:
             for index, (label, key) in enumerate(zip(_labels(content), content.side.by_problem, strict=True))
         ],
     }
+
+
+def render_document(title: str, document: Document) -> str:
+    """Render a report as a page, a section for each of its headings; tables can be sorted."""
+    sections: list[tuple[str, list[tuple[PageTable[Any] | None, list[str]]]]] = [("", [])]
+    for number, part in enumerate(document.parts):
+        if isinstance(part, Heading):
+            sections.append((part.title, []))
+        elif isinstance(part, Table):
+            table = PageTable(part.columns, part.rows, style=part.style, id=f"table-{number}")
+            sections[-1][1].append((table, []))
+        else:
+            texts = (
+                part.lines if isinstance(part, Block) else part.texts if isinstance(part, Items) else [part]
+            )
+            sections[-1][1].append((None, [line for text in texts for line in text.splitlines()]))
+    return page_template("document").render(title=title, sections=sections)
 
 
 @cache

@@ -1,0 +1,36 @@
+"""What the rules of ``ckprof audit`` say of old kernels, to be held against what their objects answer."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ckprof.measure.worker.messages import SupportQuery
+
+
+def ruled(line: str, source: str, queries: Sequence[SupportQuery], arch: str) -> Mapping[int, str]:
+    """Return position of a query -> the condition of the rules that is not met; empty if all are met.
+
+    Nothing where the rules do not know the line, or the package with them is not installed.
+
+    :param line: a line with all template arguments.
+    :param source: ``file:line``.
+    """
+    if find_spec("ckprof_plugins.consumers") is None:
+        return {}
+    from ckprof_plugins.consumers._old_ck.kernels import kernels_of
+    from ckprof_plugins.consumers._old_ck.support import support
+    from ckprof_plugins.directions._convolution.problem import ConvProblem
+
+    path, _, number = source.rpartition(":")
+    for (_, _, dtype), kernel in kernels_of(line, path, int(number) if number.isdecimal() else 0):
+        cases = {
+            at: support(kernel, one.problem, dtype, one.split_k, arch)
+            for at, one in enumerate(queries)
+            if isinstance(one.problem, ConvProblem)
+        }
+        return {at: case.unmet for at, case in cases.items() if not case.partial}
+    return {}
