@@ -19,8 +19,15 @@ from ckprof_plugins.old_ck.joining import SHORT, with_all_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
-    from ckprof.model.conversion import Conversion, ConversionRequest, ListReading
+    from ckprof.model.conversion import (
+        Conversion,
+        ConversionRequest,
+        ExplainedLine,
+        ListReading,
+        TreePlan,
+    )
     from ckprof.model.strings.argument_kinds import Kind
     from ckprof.plugin.protocols import CatalogVariant
     from ckprof_converters.conf_family import ConfFamily
@@ -69,6 +76,16 @@ class OldLines(ConfConverter):
     def recognises(self, request: ConversionRequest) -> bool:
         """Say yes to lists that the kernel family is asked for."""
         return request.library == OLD_CK and super().recognises(request)
+
+    def plan_tree(self, root: Path, reading: ListReading) -> TreePlan | None:
+        """Convert the lists of a folder, if the kernel family is asked for."""
+        return super().plan_tree(root, reading) if reading.library == OLD_CK else None
+
+    def explain(
+        self, text: str, request: ConversionRequest, number: int | None = None
+    ) -> ExplainedLine | None:
+        """Explain a line, if the kernel family is asked for."""
+        return super().explain(text, request, number) if request.library == OLD_CK else None
 
     def convert(self, request: ConversionRequest) -> Conversion:
         """Convert the whole list. Nothing of its lines is lost; a tree completes type strings.

@@ -7,7 +7,10 @@ import pytest
 
 from ckprof.errors import ToolchainError, UsageError
 from ckprof.kernels.requests import InstanceQuery
+from ckprof.lists.list_files import find_list, list_request
+from ckprof.model.conversion import ListReading
 from ckprof.model.recipe import BuildRecipe
+from ckprof.paths import conf_root
 from ckprof.profiler import Profiler
 from ckprof_plugins.old_ck import family as module
 from ckprof_plugins.old_ck.family import OldCkFamily
@@ -126,6 +129,15 @@ def test_what_cannot_be_compiled(recipe, tmp_path, changed, error, message):
         changed = {"include_dirs": (tmp_path,)}
     with pytest.raises(error, match=message):
         OldCkFamily().compilation([], replace(recipe, **changed))
+
+
+def test_others_read_what_nobody_asks_the_family_for(registry):
+    reader, reading = registry.converters.find("ck_old"), ListReading()
+    request = list_request(find_list(LIST), reading)
+    assert not reader.recognises(request)
+    assert reader.plan_tree(conf_root() / "forward" / "tests", reading) is None
+    assert reader.explain("", request, 1) is None
+    assert reader.explain("", replace(request, library="old-ck"), 1).direction == "fwd"
 
 
 def test_a_list_of_another_direction(ckprof):
