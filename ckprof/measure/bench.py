@@ -126,7 +126,8 @@ class _Operands:
 class KernelBench:
     """Measures kernels one at a time in worker processes.
 
-    A context manager: entering starts a worker and takes the device's lock, leaving ends the worker.
+    A context manager: entering starts a worker and takes the device's lock, unless nothing is timed; leaving
+    ends the worker.
 
     :param library: the built kernels; those that it rejected have their outcome already.
     :param options: how kernels are run, verified and timed.
@@ -200,7 +201,7 @@ class KernelBench:
             if self._options.device_name:
                 text = f"times are those that this machine takes for {self.device}: no hardware's"
                 self._on_event(Message(text, Level.WARNING))
-            if self._lock is not None:
+            if self._lock is not None and self._options.min_samples:
                 name = self._lock or self._options.device
                 stack.enter_context(device_lock(opened.target, name, self._on_event, self._lock_folder))
             baselines = self.baselines.opened(

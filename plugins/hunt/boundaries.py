@@ -11,6 +11,7 @@ import random
 import sys
 from dataclasses import fields, replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -38,6 +39,11 @@ _CHANNELS: Final = {"G": "groups", "N": "batch", "K": "out_channels", "C": "in_c
 _MODES: Final = ("any", "any", "any", "pointwise", "any", "strided", "three")
 #: backward data: pixels of the product are those of its input
 _BY_INPUT: Final = "bwd_data"
+#: size -> step of the vectors along it
+_STEPS: Final = {"K": "k", "C": "c", "m": "m_step", "n": "n_step", "k": "k_step"}
+#: splits and lengths of outputs that boundaries leave open
+_SPLITS: Final = (1, 1, 2, 3)
+_OUTPUTS: Final = (1, 2, 3, 5)
 #: elements between the lines of a matrix that are not packed
 _GAP: Final = 8
 
@@ -98,25 +104,19 @@ class KernelBoundaries:
     :param seed: of what is drawn.
     """
 
-    def __init__(self, instance: Instance, usual: Problem, arch: Architecture, seed: int) -> None:
+    def __init__(self, instance: Instance, usual: Any, arch: Architecture, seed: int) -> None:
         self._names = kernel_names(instance, arch)
-        self._usual, self._seed, self._layout = usual, seed, instance.layout
-        self._direction = instance.direction
-        self._is_convolution = any(field.name == "filter" for field in fields(usual))  # type: ignore[arg-type]
-        self._known = (
-            {*_CHANNELS, "pixels", "rows", "columns"}
-            if self._is_convolution
-            else {
-                field.name
-                for field in fields(usual)  # type: ignore[arg-type]
-            }
-        )
+        self._usual = usual
+        self._instance, self._seed = instance, seed
         self._axes: Mapping[str, str] = formulas()["axes"].get(instance.direction, {})
-        context = formulas()["context"]
+        self._is_convolution = hasattr(usual, "filter")
+        #: what boundaries are of; ``None``: of filters, strides and pads alone
+        self._known: set[str | None] = {*_CHANNELS, "pixels", "rows", "columns", None}
+        if not self._is_convolution:
+            self._known = {field.name for field in fields(usual)}
         self._context = {
-            name: [text for text in context[name] if _applies(text, self._names)]
-            for name in context
-            if name not in ("splits", "outputs")
+            name: [text for text in texts if _applies(text, self._names)]
+            for name, texts in formulas()["context"].items()
         }
 
     def places(self, kinds: Sequence[str] = ()) -> Iterator[Place]:
@@ -126,93 +126,68 @@ class KernelBoundaries:
         """
         seen: set[object] = set()
         for row in formulas()["row"]:
-            if kinds and row["kind"] not in kinds:
-                continue
-            if not all(name in self._names for name in row.get("needs", ())):
+            missing = {*row.get("needs", ())} - {*self._names}
+            if missing or (kinds and row["kind"] not in kinds):
                 continue
             for formula, sizes, splits, windows in self._values(row):
-                key = (*sorted(sizes.items()), splits, str(windows), str(row.get("windows")))
-                if key in seen:
-                    continue
-                seen.add(key)
-                attempts = tuple(dict.fromkeys(self._attempts(row, formula, sizes, splits, windows)))
-                if attempts:
+                key = str((sorted(sizes.items()), splits, windows, row.get("windows")))
+                if key not in seen:
+                    seen.add(key)
+                    attempts = tuple(dict.fromkeys(self._attempts(row, sizes, splits, windows)))
                     yield Place(row["kind"], formula, attempts)
 
-    def _values(
-        self, row: Mapping[str, Any]
-    ) -> Iterator[tuple[str, dict[str, int], int | None, list[list[int]] | None]]:
+    def _values(self, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, int], int | None, Any]]:
         """Yield formula, sizes, splits and windows of each value of a row; ``None`` where they are drawn."""
-        if "every" in row:
-            yield from self._each_window(row["every"])
-            return
-        size = self._axes.get(row["size"], row["size"])
+        size = self._axes.get(row.get("size", ""), row.get("size"))
         if size not in self._known:
             return
-        step = self._step(size)
-        offsets = (0,) if row.get("exact") else (0, -1, 1, -step, step)
-        for splits in row.get("split", (None,)):
-            for windows in row.get("axes", (None,)):
-                for text in row["at"]:
-                    names = {**self._names, "split": splits}
-                    further = row.get("set", {})
-                    if not all(_applies(one, names) for one in (text, *further.values())):
-                        continue
-                    at = value_of(text, names)
-                    fixed = {self._axes.get(n, n): value_of(one, names) for n, one in further.items()}
-                    for offset in dict.fromkeys(offsets):
-                        least = 0 if size.startswith("stride") else 1
-                        if at + offset >= least:
-                            shown = f"{size} = {text}" + (
-                                f" {'+' if offset > 0 else '-'} {abs(offset)}" if offset else ""
-                            )
-                            shown += f", split_k = {splits}" if splits not in (None, 1) else ""
-                            yield shown, {**fixed, size: at + offset}, splits, windows
+        step = self._names.get(_STEPS.get(size or "", ""), 1)
+        offsets = (0,) if row.get("exact") or size is None else (0, -1, 1, -step, step)
+        further = row.get("set", {})
+        for splits, windows, text in product(
+            row.get("split", [None]), self._windows(row), row.get("at", ["0"])
+        ):
+            names = {**self._names, "split": splits}
+            if not all(_applies(one, names) for one in (text, *further.values())):
+                continue
+            at = value_of(text, names)
+            fixed = {self._axes.get(name, name): value_of(one, names) for name, one in further.items()}
+            for offset in dict.fromkeys(offsets):
+                shown = f"{size} = {text}{f' {offset:+d}' if offset else ''}" if size else f"axes {windows}"
+                shown += f", split_k = {splits}" if splits not in (None, 1) else ""
+                if size is None:
+                    yield shown, fixed, splits, windows
+                elif at + offset >= (not size.startswith("stride")):
+                    yield shown, {**fixed, size: at + offset}, splits, windows
 
-    def _step(self, size: str) -> int:
-        name = {"K": "k", "C": "c", "m": "m_step", "n": "n_step", "k": "k_step"}.get(size, "")
-        step: int = self._names.get(name, 1) if self._is_convolution == (size in _CHANNELS) else 1
-        return step
-
-    def _each_window(self, which: str) -> Iterator[tuple[str, dict[str, int], None, list[Any]]]:
-        if not self._is_convolution or "filt" in self._names:
-            return
-        ndim = self._usual.ndim
-        for window in formulas()["windows"][which]:
-            for axis in range(ndim):
-                text = "filter {}, stride {}, dilation {}, pads {}/{}".format(*window)
-                yield (
-                    f"axis {axis}: {text}",
-                    {},
-                    None,
-                    [window if axis == one else None for one in range(ndim)],
-                )
+    def _windows(self, row: Mapping[str, Any]) -> Sequence[Any]:
+        """Return filter, stride, dilation and pads by axis, some at a time; ``None`` where they are drawn."""
+        axes = range(self._usual.ndim)
+        if "every" not in row:
+            several: Sequence[Any] = row.get("axes", [None])
+            return several
+        every = formulas()["windows"][row["every"]]
+        return [[one if axis == here else None for here in axes] for one in every for axis in axes]
 
     def _attempts(
-        self,
-        row: Mapping[str, Any],
-        formula: str,
-        sizes: Mapping[str, int],
-        splits: int | None,
-        windows: Sequence[Any] | None,
+        self, row: Mapping[str, Any], sizes: Mapping[str, int], splits: int | None, windows: Any
     ) -> Iterator[tuple[Problem, int]]:
         """Yield problems with these sizes, all others drawn."""
-        count = 2 if row.get("exact") and not row.get("draws") else ATTEMPTS
-        for number in range(count):
-            draw = random.Random(f"{self._seed} {formula} {number}")  # noqa: S311 - no secret
-            parts = splits if splits is not None else draw.choice(formulas()["context"]["splits"])
-            if number % 2:
-                parts = splits if splits is not None else 1
+        for number in range(ATTEMPTS):
+            text = f"{self._seed} {row['kind']} {sorted(sizes.items())} {windows} {number}"
+            draw = random.Random(text)  # noqa: S311 - no secret
+            drawn = 1 if number % 2 else draw.choice(_SPLITS)
             mode = row.get("windows") or _MODES[number % len(_MODES)]
             try:
-                if self._is_convolution:
-                    problem = self._convolution(draw, sizes, mode, windows)
-                else:
-                    problem = self._product(draw, sizes)
+                problem = (
+                    self._convolution(draw, sizes, mode, windows)
+                    if self._is_convolution
+                    else self._product(draw, sizes)
+                )
             except InputError:
                 continue
             if row.get("large") or problem.flop <= _MOST_FLOP:
-                yield problem, parts
+                yield problem, drawn if splits is None else splits
 
     def _drawn(self, draw: random.Random, name: str) -> int:
         value: int = value_of(draw.choice(self._context[name]), self._names)
@@ -220,14 +195,14 @@ class KernelBoundaries:
 
     def _convolution(
         self, draw: random.Random, sizes: Mapping[str, int], mode: str, windows: Sequence[Any] | None
-    ) -> Problem:
+    ) -> Any:
         """Return a convolution with these sizes.
 
         :raises InputError: there is none.
         """
         ndim = self._usual.ndim
         values = {name: sizes.get(name) or self._drawn(draw, name) for name in _CHANNELS}
-        outputs = [draw.choice(formulas()["context"]["outputs"]) for _ in range(ndim)]
+        outputs = [draw.choice(_OUTPUTS) for _ in range(ndim)]
         if "filt" in self._names:
             values |= {"K": 1, "C": 1}
             axes = [
@@ -235,8 +210,8 @@ class KernelBoundaries:
             ]
         else:
             axes = [draw.choice(formulas()["windows"][mode]) for _ in range(ndim)]
-        for axis, window in enumerate((windows or ())[-ndim:]):
-            axes[axis + ndim - len((windows or ())[-ndim:])] = window or axes[axis]
+        given = [None, None, None, *(windows or ())][-ndim:]
+        axes = [window or drawn for window, drawn in zip(given, axes, strict=True)]
         for name, axis in (("rows", -2), ("columns", -1)):
             if name in sizes and ndim >= -axis:
                 outputs[axis] = sizes[name]
@@ -248,11 +223,17 @@ class KernelBoundaries:
         for (taps, stride, dilation, left, right), output in zip(axes, outputs, strict=True):
             slack = draw.randrange(stride)
             length = (output - 1) * stride + (taps - 1) * dilation + 1 - left - right + slack
-            lengths.append(max(1, output if pixels and self._direction == _BY_INPUT else length))
+            lengths.append(max(1, output if pixels and self._instance.direction == _BY_INPUT else length))
         filters, strides, dilations, lefts, rights = (tuple(one) for one in zip(*axes, strict=True))
+        fused: dict[str, Any] = {}
+        if (combination := getattr(self._usual, "elementwise", None)) is not None:
+            # D tensors as large as the result, or with an element per channel
+            extents = [draw.choice([*type(extent).__members__.values()]) for extent in combination.extents]
+            fused = {"elementwise": replace(combination, extents=tuple(extents))}
         return replace(
-            self._usual,  # type: ignore[type-var]
+            self._usual,
             **{_CHANNELS[name]: value for name, value in values.items()},
+            **fused,
             filter=filters,
             input=tuple(lengths),
             strides=strides,
@@ -261,16 +242,16 @@ class KernelBoundaries:
             right_pads=rights,
         )
 
-    def _product(self, draw: random.Random, sizes: Mapping[str, int]) -> Problem:
+    def _product(self, draw: random.Random, sizes: Mapping[str, int]) -> Any:
         """Return a product of matrices with these sizes; strides are gaps beyond the packed ones.
 
         :raises InputError: there is none.
         """
         values = {name: sizes.get(name) or self._drawn(draw, name) for name in ("m", "n", "k", "batch")}
-        problem = replace(self._usual, **values)  # type: ignore[type-var]
+        problem = replace(self._usual, **values)
         strides = {}
         for name in "abe":
-            least = problem.tensor(name, self._layout).shape[-1]
+            least = problem.tensor(name, self._instance.layout).shape[-1]
             gap = sizes.get(f"stride_{name}", draw.choice((0, 0, _GAP)))
             strides[f"stride_{name}"] = least + gap if gap else 0
-        return replace(problem, **strides)  # type: ignore[type-var]
+        return replace(problem, **strides)

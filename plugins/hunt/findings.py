@@ -39,7 +39,7 @@ class Finding:
     #: what all failing pairs of the kernels have and no other one; empty where no formula has that
     condition: str
     #: kinds of boundaries at which they fail
-    kinds: tuple[str, ...]
+    boundaries: tuple[str, ...]
     #: keys of the kernels, that of :attr:`problem` first
     kernels: tuple[str, ...]
     #: pairs that fail, and pairs of these kernels that do not
@@ -73,7 +73,7 @@ def _finding(hunt: Hunt, what: tuple[str, Status], pairs: Sequence[Pair], *, min
         status=status,
         reason=hunt.outcomes[first].reason,
         condition=condition,
-        kinds=tuple(kinds),
+        boundaries=tuple(kinds),
         kernels=tuple(kernels),
         failed=len(pairs),
         passed=sum(pair[0] in kernels and out.status is Status.OK for pair, out in hunt.outcomes.items()),
@@ -81,6 +81,25 @@ def _finding(hunt: Hunt, what: tuple[str, Status], pairs: Sequence[Pair], *, min
         split_k=splits,
         found_on=first[1],
     )
+
+
+def split_errors(hunt: Hunt) -> list[tuple[str, Problem, dict[int, float]]]:
+    """Return kernels with the problem on which errors grow most with splits, and the largest ones by splits.
+
+    What every split must keep within is its tolerance, which grows with them: more digits may be lost than a
+    user wants.
+    """
+    errors: dict[tuple[str, Problem], dict[int, float]] = {}
+    for (key, problem, splits), outcome in hunt.outcomes.items():
+        check = outcome.verification
+        if outcome.status is Status.OK and check is not None and splits > 0:
+            errors.setdefault((key, problem), {})[splits] = check.max_error
+    worst: dict[str, tuple[float, Problem, dict[int, float]]] = {}
+    for (key, problem), known in errors.items():
+        growth = max(known.values()) / (known[min(known)] or math.inf)
+        if len(known) > 1 and (key not in worst or growth > worst[key][0]):
+            worst[key] = growth, problem, known
+    return [(key, problem, known) for key, (_, problem, known) in worst.items()]
 
 
 # --- conditions -------------------------------------------------------------------------------------------

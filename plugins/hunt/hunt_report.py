@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from ckprof.plugin.additions import RegistryEntries
 from ckprof.plugin.protocols import ComparisonFormat
 from ckprof.report.ci import JUnit, add
@@ -16,6 +18,7 @@ from ckprof.report.table import Column, Table
 from ckprof.version import __version__
 from ckprof.wording import counted
 from ckprof_plugins.hunt.boundaries import formulas
+from ckprof_plugins.hunt.findings import split_errors
 
 if TYPE_CHECKING:
     from ckprof_plugins.hunt.findings import Finding
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = "ckprof.hunt"
 VERSION: Final = 1
+#: times the error of the fewest splits, from which on readers are told
+_GROWTH: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +74,7 @@ def hunt_document(report: HuntReport) -> Document:
             Items(
                 (
                     f"where: {one.condition or 'no formula distinguishes the failing problems'}",
-                    f"boundary: {', '.join(one.kinds)}",
+                    f"boundary: {', '.join(one.boundaries)}",
                     f"instance: [{kernel.index}] {kernel.source}, {kernel.instance_string}",
                     f"shared with: {', '.join(shared) or 'no other kernel that was hunted'}",
                     f"{counted(one.failed, 'failing pair')}, {one.passed} passing ones of the same kernels",
@@ -85,6 +90,12 @@ def hunt_document(report: HuntReport) -> Document:
             f"says yes to {found.problem.describe()}: {found.value}, where at most {found.most} can be",
             Items(tuple(report.names(found.kernels))),
         )
+    for key, problem, errors in split_errors(hunt):
+        if max(errors.values()) > _GROWTH * errors[min(errors)] > 0:
+            said = ", ".join(f"{splits}: {error:.3g}" for splits, error in sorted(errors.items()))
+            document.add(
+                f"note: errors grow with splits: {report.names((key,))[0]}, {problem.describe()}: {said}"
+            )
     document.add(report.verdict)
     return document
 
@@ -127,33 +138,21 @@ def _values(report: HuntReport) -> dict[str, Any]:
         "run": sum(pair in hunt.outcomes for pair in hunt.planned),
         "from_store": hunt.known,
         "findings": [
-            {
-                "status": one.status.value,
-                "reason": one.reason,
-                "condition": one.condition,
-                "boundaries": list(one.kinds),
-                "kernels": [_kernel(hunt, key) for key in one.kernels],
-                "failed": one.failed,
-                "passed": one.passed,
-                "problem": one.problem.as_dict(),
-                "split_k": one.split_k,
-                "found_on": one.found_on.as_dict(),
-                "command": command,
-            }
+            {**_plain(hunt, one), "command": command}
             for one, command in zip(report.findings, report.commands, strict=True)
         ],
         "support_answers": report.answers,
-        "support_findings": [
-            {
-                "text": one.text,
-                "value": one.value,
-                "most": one.most,
-                "kernels": [_kernel(hunt, key) for key in one.kernels],
-                "problem": one.problem.as_dict(),
-            }
-            for one in report.ranges
+        "support_findings": [_plain(hunt, one) for one in report.ranges],
+        "split_errors": [
+            {"kernel": _kernel(hunt, key), "problem": msgspec.to_builtins(problem), "max_errors": errors}
+            for key, problem, errors in split_errors(hunt)
         ],
     }
+
+
+def _plain(hunt: Hunt, one: Finding | RangeFinding) -> dict[str, Any]:
+    values: dict[str, Any] = msgspec.to_builtins(one)
+    return {**values, "kernels": [_kernel(hunt, key) for key in one.kernels]}
 
 
 def _kernel(hunt: Hunt, key: str) -> dict[str, Any]:

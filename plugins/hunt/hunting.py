@@ -92,6 +92,14 @@ def hunt_run_options(timeout_s: float) -> RunOptions:
     return RunOptions(timeout_s=timeout_s, min_samples=0, rounds=1, passes=1, cache=CacheMode.WARM)
 
 
+def _guarded(build: BuildOptions, selection: Selection) -> BuildOptions:
+    """Return how kernels are built with a workspace of exactly the size that they ask for, if any has one."""
+    if not any(one.pipeline.id in formulas()["workspace"]["pipelines"] for one in selection.candidates):
+        return build
+    header = Path(__file__).parent / "include" / "guarded_workspace.hpp"
+    return replace(build, cxx_flags=(*build.cxx_flags, "-include", str(header)))
+
+
 class Hunt:
     """One hunt: what is run, and what became of it.
 
@@ -110,7 +118,7 @@ class Hunt:
         options: HuntOptions,
     ) -> None:
         self._profiler, self._options = profiler, options
-        self._selection, self._build, self._run = selection, run.built_for(build), run
+        self._selection, self._build, self._run = selection, _guarded(run.built_for(build), selection), run
         self._started = time.monotonic()
         self.operation = profiler.registry.operation(selection.direction)
         self.target = profiler.target(build.target)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import product
 from math import isqrt, prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -46,33 +48,26 @@ def range_findings(hunt: Hunt) -> tuple[int, list[RangeFinding]]:
         key: list(dict.fromkeys((problem, 1) for problem in _problems(hunt, key))) for key in hunt.candidates
     }
     answers = hunt.answers(asked)
-    found: dict[str, dict[str, tuple[int, Problem]]] = {}
     bounds = [one for one in formulas()["bound"] if not (one.get("device") and hunt.target.embedded)]
+    hits: dict[str, list[tuple[int, str, Problem]]] = {}
     for key, problems in asked.items():
         for (problem, splits), yes in zip(problems, answers.get(key, ()), strict=False):
-            if not yes:
-                continue
-            names = pair_names(hunt, (key, problem, splits)) | _large_names(hunt, key, problem)
-            for bound in bounds:
-                try:
-                    value = value_of(bound["value"], names)
-                except NameError:
-                    continue
-                known = found.setdefault(bound["text"], {})
-                if value > bound["most"] and (key not in known or value < known[key][0]):
-                    known[key] = value, problem
-    most = {bound["text"]: bound["most"] for bound in bounds}
-    return sum(map(len, answers.values())), [
-        RangeFinding(
-            text=text,
-            value=next(iter(kernels.values()))[0],
-            most=most[text],
-            kernels=tuple(kernels),
-            problem=next(iter(kernels.values()))[1],
-        )
-        for text, kernels in found.items()
-        if kernels
-    ]
+            names = {**pair_names(hunt, (key, problem, splits)), **_large_names(hunt, key, problem)}
+            for bound in bounds if yes else ():
+                with suppress(NameError):
+                    if (value := value_of(bound["value"], names)) > bound["most"]:
+                        hits.setdefault(bound["text"], []).append((value, key, problem))
+    found = []
+    for bound in bounds:
+        if of_bound := sorted(hits.get(bound["text"], ()), key=lambda hit: hit[0]):
+            value, _, problem = of_bound[0]
+            kernels = tuple(dict.fromkeys(key for _, key, _ in of_bound))
+            found.append(
+                RangeFinding(
+                    text=bound["text"], value=value, most=bound["most"], kernels=kernels, problem=problem
+                )
+            )
+    return sum(map(len, answers.values())), found
 
 
 def _large_names(hunt: Hunt, key: str, problem: Any) -> dict[str, Any]:
@@ -95,34 +90,23 @@ def _large_names(hunt: Hunt, key: str, problem: Any) -> dict[str, Any]:
 
 def _problems(hunt: Hunt, key: str) -> Iterator[Problem]:
     """Yield problems around the bounds, with filters that kernels for one kind of them take as well."""
-    data, usual = formulas()["range"], hunt.usual(key)
-    if not any(field.name == "filter" for field in fields(usual)):  # type: ignore[arg-type]
+    usual: Any = hunt.usual(key)
+    if not hasattr(usual, "filter"):
         return
-    ndim, channels = usual.ndim, data["channels"]
-
-    def made(taps: int, image: int, **sizes: int) -> Iterator[Problem]:
-        pads, ones = (taps // 2,) * ndim, (1,) * ndim
-        shape = {"filter": (taps,) * ndim, "left_pads": pads, "right_pads": pads}
-        lengths = (*ones[2:], *(image,) * ndim)[-ndim:] if ndim < 3 else (1, image, image)
-        channels_of = {"groups": 1, "in_channels": channels, "out_channels": channels}
-        try:
-            yield replace(
-                usual, **{**channels_of, **sizes, **shape}, input=lengths, strides=ones, dilations=ones
-            )  # type: ignore[type-var]
-        except InputError:
-            return
-
-    for taps in (1, 3):
-        for one in data["problems"]:
-            for batch in one["N"]:
-                for groups in (1, 2):
-                    per_group = {
-                        "groups": groups,
-                        "in_channels": channels // groups,
-                        "out_channels": channels // groups,
-                    }
-                    yield from made(taps, one["image"], batch=batch, **per_group)
-        for groups in data["groups"]:
-            yield from made(taps, 3, batch=1, groups=groups, in_channels=8, out_channels=8)
-        for k, c in data["weights"]:
-            yield from made(taps, 3, batch=1, out_channels=k, in_channels=c)
+    ones = (1,) * usual.ndim
+    for entry in formulas()["range"]:
+        for values in product(*entry.values()):
+            sizes = dict(zip(entry, values, strict=True))
+            taps, image, channels = (sizes.pop(name, 0) for name in ("taps", "image", "channels"))
+            usual_sizes = {"groups": 1, "batch": 1, "in_channels": channels, "out_channels": channels}
+            with suppress(InputError):
+                yield replace(
+                    usual,
+                    **{**usual_sizes, **sizes},
+                    filter=(taps,) * usual.ndim,
+                    input=(1, image, image)[-usual.ndim :],
+                    strides=ones,
+                    dilations=ones,
+                    left_pads=(taps // 2,) * usual.ndim,
+                    right_pads=(taps // 2,) * usual.ndim,
+                )

@@ -33,7 +33,7 @@ def test_a_fault_is_explained_and_made_small(hunted, direction, fails, condition
     assert condition in found.condition or not found.condition
     assert fails(found.problem, found.split_k)
     assert {name: getattr(found.problem, name) for name in least} == least
-    assert found.failed > 1 and found.passed > 10 and found.kinds
+    assert found.failed > 1 and found.passed > 10 and found.boundaries
 
 
 def test_what_no_formula_has_in_common_is_one_finding(hunted):
