@@ -6,9 +6,11 @@ What a process leaves in a scratch folder because it was killed, a later one rem
 from __future__ import annotations
 
 import errno
+import importlib.util
 import os
 import secrets
 import shutil
+import sys
 import tempfile
 import time
 from contextlib import ExitStack, contextmanager, suppress
@@ -21,6 +23,21 @@ from ckprof.private_folders import checked, temporary_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from types import ModuleType
+
+
+def module_of_file(path: Path, prefix: str) -> ModuleType:
+    """Import a file.
+
+    :param prefix: of the module's name, whose rest is that of the file.
+    :raises ImportError: it is no Python file.
+    """
+    spec = importlib.util.spec_from_file_location(f"{prefix}_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"not a Python file: {path}")
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def read_own(path: Path) -> bytes:

@@ -29,7 +29,8 @@ def plain(text: str) -> str:
 
 def visible(text: str) -> str:
     """Return a text with its control characters spelled out. Line feeds and tabs stay."""
-    return _CONTROL.sub(_spelled, text)
+    # as JSON has it, too: what is inside its texts keeps its meaning
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def encodable(text: str) -> str:
@@ -40,11 +41,6 @@ def encodable(text: str) -> str:
 def one_line(text: str) -> str:
     """Return a text as :func:`plain` does, in one line."""
     return plain(text.replace("\r\n", "\n").replace("\n", "\\n").replace("\t", "\\t"))
-
-
-def _spelled(match: re.Match[str]) -> str:
-    # as JSON has it, too: what is inside its texts keeps its meaning
-    return f"\\u{ord(match[0]):04x}"
 
 
 def suggestion(name: str, candidates: Iterable[str]) -> str:

@@ -28,11 +28,11 @@ _SPLIT = f"{_MODEL}/k_split.hpp"
 _TEMPLATES = "pipelines/templates"
 
 #: direction, list, and instances of it that are enough
-FWD = ("fwd", "forward/tests/nhwgc_fp16", "3,11,24,36")
-FWD_3D = ("fwd", "forward/tests/ndhwgc_bf16", "0,5,9")
-BIAS = ("fwd", "forward/bias_clamp/tests/nhwgc_fp16", "0,3,6")
-DATA = ("bwd_data", "backward_data/tests/nhwgc_fp16", "0,6,12")
-WEIGHT = ("bwd_weight", "backward_weight/tests/nhwgc_bf16", "0,8,16,24")
+FWD = ("fwd", "forward/tests/nhwgc_fp16", "11,13,24,31")
+FWD_3D = ("fwd", "forward/tests/ndhwgc_bf16", "0,7,10,12")
+BIAS = ("fwd", "forward/bias_clamp/tests/nhwgc_fp16", "8,10,11")
+DATA = ("bwd_data", "backward_data/tests/nhwgc_fp16", "0,3,4,9")
+WEIGHT = ("bwd_weight", "backward_weight/tests/nhwgc_bf16", "1,6,8,9")
 STREAM_K = ("bwd_weight", "backward_weight/tests/nhwgc_fp16_streamk", "0,3")
 DEPTHWISE = ("fwd", "forward/tests/ngchw_depthwise", "0,4,8,12")
 GEMM = ("gemm", "gemm/universal/rcr_fp16", "0,9,30")
@@ -114,7 +114,7 @@ FAULTS = (
     Fault(
         "a remainder of the reduction below 8 is not summed",
         "remainder",
-        FWD,
+        BIAS,
         (
             (
                 _FORWARD,

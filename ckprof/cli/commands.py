@@ -7,7 +7,7 @@ A package brings commands with a file ``COMMANDS.toml`` in its folder, which has
     summary = "rank kernels by times that follow from their machine code, without a device"
     first = "DIRECTION --conf --problem"    # what --help shows, where that is not everything
     needs = ["emulator"]                    # feature packages that the command does not work without
-    schemas = { "ckprof-prediction" = "predicted_times: predict --format json" }   # module with VERSION: what
+    schemas = { "ckprof-prediction" = "predicted_times.VERSION: predict --format json" }   # constant: what
     module = "commands"                     # another module of the package, in place of cmd_predict
 
 The core has such a file, and so have feature packages. Packages of others name each command as an entry point
@@ -68,7 +68,7 @@ class ListedCommand:
     summary: str = ""
     first: str = ""
     needs: tuple[str, ...] = ()
-    #: name of a form of files -> module with its version, and what it is of; see :func:`schemas`
+    #: name of a form of files -> constant with its version, and what it is of; see :func:`schemas`
     schemas: Mapping[str, str] = field(default_factory=dict)
     #: the command of a plugin that was imported
     command: Command | None = None
@@ -307,43 +307,17 @@ def _table_of(distribution: Distribution, module: str) -> dict[str, Any]:
     return _parsed(found.read_text(encoding="utf-8")) if found else {}
 
 
-#: what files of a form call it, a few words where they have no name in them; module and constant with the
-#: version; and who writes and reads it
-_SCHEMAS: Final = (
-    ("store", "ckprof.store.schema:SCHEMA_VERSION", "SQLite file of sweep, run --store and tune"),
-    ("ckprof.attempts", "ckprof.store.shard:VERSION", "shards, results export: NDJSON"),
-    ("ckprof.run", "ckprof.report.run_data:VERSION", "run --format json"),
-    ("ckprof.batch", "ckprof.report.batch_report:VERSION", "run --tree --format json"),
-    ("ckprof.compare", "ckprof.report.comparison_data:VERSION", "compare --format json"),
-    ("ckprof-parity", "ckprof.report.parity_text:VERSION", "parity and diff --format json"),
-    ("ckprof-parity-lock", "ckprof.parity.lockfile:VERSION", "parity --write"),
-    ("ckprof.convert", "ckprof.cli.convert_report:VERSION", "convert --format json"),
-    ("ckprof-instances", "ckprof.cli.instance_report:VERSION", "list instances --export-json"),
-    ("ckprof-inspection", "ckprof.kernels.inspection:VERSION", "inspect --format json"),
-    ("ckprof-call", "ckprof.measure.call:VERSION", "call"),
-    ("ckprof.problems", "ckprof.problems.problem_file:VERSION", "problems --format json"),
-    ("ckprof.problem_set", "ckprof.problems.problem_set:VERSION", "--problem-set FILE.json"),
-    ("ckprof-architectures", "ckprof.model.architecture:VERSION", "architectures of ckprof.toml"),
-    ("ckprof-source-tree", "ckprof.kernels.manifest:VERSION", "manifest of generated sources"),
-    (
-        "kernel library",
-        "ckprof.measure.worker.abi:ABI_VERSION",
-        "table of functions in built libraries, ckprof_abi.h",
-    ),
-)
-
-
 def schemas() -> list[tuple[str, str, str]]:
-    """Return the schemas of the core, and those that the tables of packages' commands name.
+    """Return the forms of files that the tables of the core's and of packages' commands name.
 
-    :returns: name of each, the module and the constant that hold its version, and what it is of.
+    :returns: what files of a form call it, a few words where they have no name in them; the module and the
+        constant that hold its version; and who writes and reads it.
     """
-    further = [
-        (name, f"{command.owner}.{module}:VERSION", what.strip())
+    return [
+        (name, ":".join(f"{command.owner}.{place}".rsplit(".", 1)), what)
         for command in command_table()
-        for name, (module, _, what) in ((name, text.partition(":")) for name, text in command.schemas.items())
+        for name, (place, _, what) in ((name, text.partition(": ")) for name, text in command.schemas.items())
     ]
-    return [*_SCHEMAS, *further]
 
 
 def version_of(place: str) -> int | str:

@@ -94,7 +94,9 @@ def add_run_options(parser: argparse.ArgumentParser, usual: RunOptions) -> argpa
     first = ("init", "seed", "reference", "cache", "min_samples", "min_time_s", "max_time_s", "criterion")
     add_fields(group, type(usual), *first, "warmup", defaults=usual)
     add_fields(group, RunPlanOptions, "splits")
-    add_fields(group, type(usual), "timeout_s", "cpu_threads", "device", "checks", defaults=usual)
+    add_fields(
+        group, type(usual), "timeout_s", "cpu_threads", "device", "checks", "second_problem", defaults=usual
+    )
     return group
 
 

@@ -146,8 +146,6 @@ class MeasuredRow:
     requirements: tuple[str, ...] = ()
     #: ``None`` without a verified time, or if the latest attempt failed
     time: KernelTime | None = None
-    #: largest error of the latest comparison with the reference
-    max_error: float | None = None
     split_chosen: int | None = None
     #: times that the device failed beside the kernel, where there is no outcome of it
     devices_lost: int = 0
@@ -346,7 +344,6 @@ def _row(key: RowKey, measured: list[list[Attempt]]) -> MeasuredRow:
     last = told[-1]
     attempts = [one for one in told if one.key.digest == last.key.digest]
     verified = () if last.status.is_failure else (attempt.round_time for attempt in attempts)
-    verification = last.verification
     checks = [one.verification for one in attempts if one.verification is not None]
     unknown = Mark.NOT_LAUNCHED in last.marks
     return MeasuredRow(
@@ -357,7 +354,6 @@ def _row(key: RowKey, measured: list[list[Attempt]]) -> MeasuredRow:
         reason=last.reason,
         requirements=last.requirements,
         time=kernel_time(round_time for round_time in verified if round_time is not None),
-        max_error=verification.max_error if verification else None,
         split_chosen=last.split_chosen,
         devices_lost=sum(one.lost_device for one in attempts) if unknown else 0,
         launches=sum(check.launches for check in checks),

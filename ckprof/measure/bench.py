@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from ckprof.errors import ToolchainError
 from ckprof.events import Level, Message
 from ckprof.files import scratch_folder
@@ -18,19 +20,25 @@ from ckprof.measure.baselines import Baselines
 from ckprof.measure.canary import canaries_lost
 from ckprof.measure.executor import Executor
 from ckprof.measure.observers import combine
-from ckprof.measure.options import ReferencePlace
+from ckprof.measure.options import ReferencePlace, timing_settings
 from ckprof.measure.prepare import InsufficientMemoryError, prepare_problem
+from ckprof.measure.rounds import InTurn, KernelConfiguration
 from ckprof.measure.verify.exact import ExactKind
-from ckprof.measure.workers import device_lock
+from ckprof.measure.worker.messages import SupportQuery
+from ckprof.measure.workers import DeviceLostError, device_lock
 from ckprof.model.device import DeviceIdentity, Reading
 from ckprof.model.outcome import Outcome, Status
+from ckprof.model.problem_case import AUTO, ProblemCase
 from ckprof.model.requirement import NOT_ASKED, UnmetRequirement
 from ckprof.model.tensor import layout_named
 from ckprof.model.types import types_on
+from ckprof.plugin.members import offers
+from ckprof.plugin.protocols import Pipeline
+from ckprof.problems.problem_file import line_of
 from ckprof.session import ignore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
     from ckprof.events import Event
@@ -38,7 +46,7 @@ if TYPE_CHECKING:
     from ckprof.measure.kernel_measurement import Verified
     from ckprof.measure.options import RunOptions
     from ckprof.measure.prepare import PreparedProblem
-    from ckprof.measure.rounds import KernelConfiguration, PlannedSample
+    from ckprof.measure.rounds import PlannedSample
     from ckprof.measure.rounds_loop import KernelGroup
     from ckprof.measure.verify.storage import StoredFile
     from ckprof.model.kernel import SelectedKernel
@@ -49,6 +57,8 @@ if TYPE_CHECKING:
 
 #: of so many later samples, one at random verifies the kernel as the first one does
 _TRIALS_PER_WHOLE: Final = 16
+#: what second problems are split into, where kernels can
+_SECOND_SPLITS: Final = (1, 3, AUTO)
 #: seconds that the bandwidth of a device, and its multiply-adds of one type, are measured for
 ROOF_S: Final = 0.1
 #: what operands and references may take on the disk between the passes: bytes, share of what is free, and
@@ -72,6 +82,8 @@ class BenchLibrary:
     rejections: Mapping[str, Outcome]
     #: environment variables that its device reads
     worker_variables: Mapping[str, str] = field(default_factory=dict)
+    #: content key of an instance -> :meth:`~ckprof.plugin.protocols.Pipeline.second_problems`
+    second_problems: Mapping[str, Sequence[Sequence[Problem]]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, library: BuiltLibrary) -> BenchLibrary:
@@ -84,6 +96,11 @@ class BenchLibrary:
             arch=library.recipe.arch,
             rejections={rejection.key: rejection for rejection in rejections},
             worker_variables=dict(library.recipe.worker_variables),
+            second_problems={
+                built.instance.key: built.pipeline.second_problems(built.instance)
+                for built in library.built
+                if offers(built.pipeline, Pipeline.second_problems)
+            },
         )
 
     def layout(self, kernel: SelectedKernel) -> Layout:
@@ -166,6 +183,12 @@ class KernelBench:
         self._executor: Executor | None = None
         #: the problems that were started
         self._started: set[tuple[int, Problem]] = set()
+        #: content key of a kernel -> lines of its second problems; none where it supports none of them
+        self.second: dict[str, dict[str, None]] = {}
+        #: what became of those kernels that failed there
+        self.failed: dict[str, Outcome] = {}
+        #: beside which of them the device was lost
+        self._lost: DeviceLostError | None = None
         #: the group that was opened last, with its operands
         self._group: KernelGroup | None = None
         self._operands = _Operands()
@@ -224,6 +247,16 @@ class KernelBench:
         if (group.problem_index, group.problem) not in self._started:
             self._started.add((group.problem_index, group.problem))
             self._before_problem(group.problem, group.problem_index)
+        options = self._options
+        # where nothing is timed, problems were chosen to tell something
+        if options.verify and options.second_problem and options.min_samples and group.runs:
+            try:
+                self._verify_on_second_problems(group)
+            except DeviceLostError as lost:
+                self._lost = lost
+        self._open(group)
+
+    def _open(self, group: KernelGroup) -> None:
         self._leave_group()
         self._group = group
         outcome_of = self.library.outcome_of
@@ -244,6 +277,48 @@ class KernelBench:
             )
             self._on_event(Message(f"{text}in {operands.prepared.seconds:.2f} s", Level.DETAIL))
         self._executor.set_problem(operands.prepared)
+
+    def _verify_on_second_problems(self, group: KernelGroup) -> None:
+        """Verify kernels of a group that are new, and support its problem, on problems of their own.
+
+        One that fails there has that outcome on every problem.
+
+        :raises ToolchainError: as :meth:`measure`.
+        """
+        untimed = msgspec.structs.replace(timing_settings(self._options), min_samples=0)
+        cells: dict[Problem, list[KernelConfiguration]] = {}
+        for key in [key for key in group.kernels if key not in self.second]:
+            splits = {cell.split_k for cell in group.ranking.cells if cell.instance == key}
+            if not self._supported(key, [group.problem], splits):
+                continue
+            self.second[key] = {}
+            for alternatives in self.library.second_problems.get(key, ()):
+                fitting = [problem for problem in alternatives if problem.flop <= group.problem.flop]
+                for query in self._supported(key, fitting, _SECOND_SPLITS):
+                    cells.setdefault(query.problem, []).append(KernelConfiguration(key, query.split_k))
+                    self.second[key][self._line(query.problem)] = None
+        for problem, configurations in cells.items():
+            ranking = InTurn(configurations)
+            second = replace(group, problem=problem, ranking=ranking, timing=(untimed,) * 2, beside=None)
+            self._open(second)
+            for planned in ranking.visit():
+                outcome = self.measure(second, planned)
+                if outcome.status.is_failure and outcome.launched:
+                    where = f"--problem '{self._line(problem)}' --split-k {planned.cell.split_k}"
+                    reason = f"{outcome.reason} (on a second problem: {where})"
+                    self.failed.setdefault(outcome.key, replace(outcome, reason=reason))
+
+    def _line(self, problem: Problem) -> str:
+        return line_of(ProblemCase(problem=problem), self.library.operation) or problem.describe()
+
+    def _supported(self, key: str, problems: Iterable[Problem], splits: Iterable[int]) -> list[SupportQuery]:
+        """Return the first problem of which a kernel supports any splits, with these; empty without any."""
+        for problem in problems:
+            queries = [SupportQuery(problem, split) for split in splits]
+            answers = self._executor.support(key, queries) if self._executor is not None else ()
+            if found := [query for query, one in zip(queries, answers, strict=False) if one.supported]:
+                return found
+        return []
 
     def _prepare(
         self,
@@ -291,8 +366,11 @@ class KernelBench:
 
         :raises ToolchainError: workers do not start any more.
         """
+        if self._lost is not None:
+            raise self._lost
         cell, kernel = planned.cell, group.kernels[planned.cell.instance]
-        decided = self.library.outcome_of(kernel, group.problem) or self._blocked
+        decided = self.failed.get(kernel.key) or self.library.outcome_of(kernel, group.problem)
+        decided = decided or self._blocked
         if decided is not None:
             return replace(
                 decided,

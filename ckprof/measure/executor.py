@@ -28,7 +28,7 @@ from ckprof.model.types import ComputeType, SplitSum
 from ckprof.session import ignore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -157,6 +157,18 @@ class Executor:
     def library(self) -> RemoteLibrary:
         """The library in the running worker, for what is no measurement."""
         return self._worker.remote
+
+    def support(self, key: str, queries: Sequence[messages.SupportQuery]) -> Sequence[messages.Support]:
+        """Return a kernel's verdicts on problems; none where it brings its worker down, as it will again.
+
+        :raises ToolchainError: workers do not start any more.
+        """
+        self._worker.require()
+        try:
+            return self.library.support(_OWN_WORK_LIMIT_S, key, queries)
+        except WorkerFailure as failure:
+            self._worker.discard(f"kernel {key}: in the support test: {failure}")
+            return ()
 
     def measure_roof(self, dtype: DataType | None, seconds: float) -> float:
         """Return what the device reaches per second; 0 where that cannot be measured.

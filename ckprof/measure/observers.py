@@ -5,9 +5,6 @@ What these read explains a time; it is never what the time is filed under.
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.device import Reading
@@ -16,60 +13,7 @@ if TYPE_CHECKING:
     from ckprof.kernels.library import BuiltLibrary
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem import Problem
-    from ckprof.plugin.protocols import Observer
     from ckprof.session import Session
-
-
-def observers(session: Session) -> list[Observer]:
-    """Return what reads evidence: the host, and what plugins add."""
-    embedded = frozenset(target.id for target in session.registry.targets if target.embedded)
-    return [HostObserver(embedded), *session.registry.observers]
-
-
-class HostObserver:
-    """Load, clock and temperature of the host.
-
-    :param embedded: ids of the targets that compute on the host: clock and temperature concern only these.
-    """
-
-    id = "host"
-
-    def __init__(self, embedded: frozenset[str]) -> None:
-        self._embedded = embedded
-
-    def observe(self, target: str, device: int) -> Reading:
-        """Return what the operating system says."""
-        del device
-        computes = target in self._embedded
-        return Reading(
-            load=_load(),
-            cores=os.cpu_count(),
-            clock_mhz=_clock("scaling_cur_freq") if computes else None,
-            base_clock_mhz=_clock("base_frequency") if computes else None,
-            temperature_c=_temperature() if computes else None,
-        )
-
-
-def _load() -> float | None:
-    with suppress(OSError):
-        return os.getloadavg()[0]
-    return None
-
-
-def _clock(name: str, root: Path = Path("/sys/devices/system/cpu/cpu0/cpufreq")) -> float | None:
-    """Return a clock of the first CPU in MHz."""
-    with suppress(OSError, ValueError):
-        return int((root / name).read_text()) / 1000
-    return None
-
-
-def _temperature(root: Path = Path("/sys/class/thermal")) -> float | None:
-    """Return the highest temperature of the machine's zones in degrees Celsius."""
-    temperatures = []
-    for zone in root.glob("thermal_zone*/temp"):
-        with suppress(OSError, ValueError):
-            temperatures.append(int(zone.read_text()) / 1000)
-    return max(temperatures, default=None)
 
 
 #: what one reading says for all

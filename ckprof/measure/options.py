@@ -63,6 +63,11 @@ class RunOptions:
         "add up products",
         flag="--no-exact",
     )
+    second_problem: bool = settable(
+        True,
+        "do not verify each kernel on small problems of its own as well: groups, strides, tails, splits",
+        flag="--no-second-problem",
+    )
     reference: ReferencePlace = settable(
         ReferencePlace.AUTO,
         "where operands and reference are computed and results compared: host, out of reach of the "

@@ -174,6 +174,8 @@ class RoundsLoop:
             try:
                 outcome = self._bench.measure(part, planned)
             except DeviceLostError as lost:
+                # it may have been another one, when the group was opened
+                planned = replace(planned, cell=planned.cell._replace(instance=lost.outcome.key))
                 self._device_lost(self._sample(group, planned, reading, lost.outcome, started))
                 name = part.kernels[planned.cell.instance].name if part.kernels else planned.cell.instance
                 text = f"{lost} (in use: {name} on {part.problem.describe()})"

@@ -20,7 +20,7 @@ from ckprof.measure.baselines import Baselines, BesideBench, baseline_sources
 from ckprof.measure.bench import BenchLibrary, KernelBench
 from ckprof.measure.canary import find_canary
 from ckprof.measure.host import run_environment
-from ckprof.measure.observers import PluginHooks, observers
+from ckprof.measure.observers import PluginHooks
 from ckprof.measure.options import ReferencePlace, options_on, round_options
 from ckprof.measure.requests import NOTHING_BESIDE, Stages
 from ckprof.measure.run_outcomes import RunPace, RunRounds, run_groups
@@ -74,11 +74,6 @@ class Run:
         self.baselines.on_measured = self._baseline_measured
         self.baselines.on_trial = lambda: self._pace.baseline_measured()
         self._hooks = PluginHooks(session, library)
-        self._total = sum(
-            problem.takes(kernel) * len(problem.splits or self.options.splits)
-            for problem in self.problems
-            for kernel in library.kernels
-        )
         new_bench = partial(
             KernelBench,
             BenchLibrary.of(library),
@@ -87,13 +82,14 @@ class Run:
             before_problem=self._hooks.before_problem,
         )
         #: knows the device once :meth:`outcomes` has opened it
-        self.bench = new_bench(observers=observers(session), baselines=self.baselines)
+        self.bench = new_bench(observers=[*session.registry.observers], baselines=self.baselines)
         self.bench.canary = find_canary(session, library.recipe.target, library.recipe.arch, self.options)
-        self._benches = [self.bench]
+        #: with that of kernels beside others
+        self.benches = [self.bench]
         bench: KernelBench | BesideBench = self.bench
         if unfused.problems:
-            self._benches.append(new_bench(lock=None))
-            bench = BesideBench(self.bench, self._benches[1])
+            self.benches.append(new_bench(lock=None))
+            bench = BesideBench(self.bench, self.benches[1])
         passes = round_options(self.options).least_passes
         self._pace = RunPace(len(self.problems) * len(self.baselines.sources) * passes)
         #: knows what disturbed the times, and what was measured of kernels when the run was ended
@@ -115,10 +111,10 @@ class Run:
         """
         tell = self._session.tell
         names = {kernel.key: kernel.name for kernel in self.library.kernels}
-        tell(Progress(what="run", done=0, total=self._total))
+        tell(Progress(what="run", done=0, total=len(self.problems) * len(names)))
         try:
             with ExitStack() as stack:
-                for bench in self._benches:
+                for bench in self.benches:
                     stack.enter_context(bench)
                 self.rounds.recorder = open_recorder(self) if open_recorder is not None else None
                 groups = run_groups(
@@ -215,6 +211,7 @@ def _results(
         baselines=tuple(run.baselines.outcomes),
         unfused_instances=dict(request.unfused.instances),
         unfused_problems={index: index + 1 for index in request.unfused.problems},
+        second={key: lines for bench in run.benches for key, lines in bench.second.items()},
     )
 
 

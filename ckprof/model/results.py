@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from ckprof.errors import ExitCode
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.ranking import Ranked, Standing, field_of, ranking
+from ckprof.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from ckprof.model.conversion import Conversion
     from ckprof.model.kernel import SameKernels, SelectedKernel, Substitution
@@ -79,6 +80,8 @@ class RunResults:
     unfused_instances: Mapping[str, str] = field(default_factory=dict)
     #: position of a problem -> that of its sums alone
     unfused_problems: Mapping[int, int] = field(default_factory=dict)
+    #: content key of an instance -> lines of the problems that it was verified on besides
+    second: Mapping[str, Collection[str]] = field(default_factory=dict)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -196,6 +199,14 @@ class BatchResults:
     def verdicts(self) -> Mapping[ListVerdict, int]:
         """Lists by what became of them."""
         return Counter(item.verdict for item in self.lists)
+
+
+def second_text(second: Mapping[str, Collection[str]]) -> str:
+    """Return how many kernels were verified on second problems.
+
+    :param second: content key -> their lines.
+    """
+    return f"second problems: {sum(map(bool, second.values()))} of {counted(len(second), 'kernel')}"
 
 
 def status_counts(counts: Mapping[Status, int]) -> str:

@@ -69,14 +69,9 @@ class TensorSpec:
         return self.line_stride or self.shape[-1]
 
     @property
-    def _block(self) -> int:
-        """Elements from block to block where the lines of all follow each other."""
-        return prod(self.shape[1:-1]) * self._line
-
-    @property
     def has_blocks(self) -> bool:
         """Whether what the slowest axis numbers does not lie one after the other."""
-        return self.block_stride not in (0, self._block)
+        return self.block_stride not in (0, prod(self.shape[1:-1]) * self._line)
 
     @property
     def is_packed(self) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import importlib.util
 import os
 import sys
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 import pluggy
 
 from ckprof.errors import CkprofError, PluginError, UsageError
+from ckprof.files import module_of_file
 from ckprof.model.problem_types import ask_for_problem_types
 from ckprof.plugin import hookspecs
 from ckprof.plugin.additions import Additions
@@ -305,10 +305,4 @@ def _import_module_or_file(name: str) -> ModuleType:
         return importlib.import_module(name)
     if not path.is_file():
         raise UsageError(f"no such file: {path}")
-    spec = importlib.util.spec_from_file_location(f"ckprof_plugin_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"not a Python file: {path}")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return module_of_file(path, "ckprof_plugin")

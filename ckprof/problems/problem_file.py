@@ -239,6 +239,14 @@ def render_problems(
     return "".join(f"{line}\n" for line in lines), inexpressible
 
 
+def line_of(case: ProblemCase, operation: Operation) -> str:
+    """Return a line of a problem, in the first form of its operation that can say it; empty if none can."""
+    for form in operation.line_forms:
+        with suppress(InputError):
+            return operation.problem_line(case, form)
+    return ""
+
+
 def _line(case: ProblemCase, form: str | None, operations: Sequence[Operation]) -> str:
     """Return the line of a problem, as the first operation writes it that has such problems.
 

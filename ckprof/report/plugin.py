@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ckprof.plugin.hookspecs import hookimpl
 from ckprof.plugin.protocols import ComparisonFormat, ParityFormat, ReportFormat
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ckprof.errors import CkprofError
     from ckprof.plugin.additions import Additions
     from ckprof.report.document import Document
 
 T = TypeVar("T")
+FormatT = TypeVar("FormatT", ParityFormat, ComparisonFormat)
 
 #: labels that all kinds of formats share
 _GITHUB: Final = "annotations for GitHub Actions"
@@ -87,11 +88,7 @@ def parity_formats() -> list[ParityFormat]:
         ("md", "for pull requests", parity_text.render_parity_markdown),
         ("table", "for a terminal", _text(parity_text.parity_document)),
     )
-    failures = _failures()
-    return [
-        ParityFormat(id=id_, label=label, render=render, render_failure=failures.get(id_))
-        for id_, label, render in formats
-    ]
+    return _formats(ParityFormat, formats)
 
 
 def comparison_formats() -> list[ComparisonFormat]:
@@ -107,8 +104,13 @@ def comparison_formats() -> list[ComparisonFormat]:
         ("md", "tables in Markdown, for pull requests", _markdown(comparison_document)),
         ("table", "tables for a terminal", _text(comparison_document)),
     )
+    return _formats(ComparisonFormat, formats)
+
+
+def _formats(kind: type[FormatT], formats: Sequence[tuple[str, str, Callable[[Any], str]]]) -> list[FormatT]:
+    """Return formats of a kind by their ids, labels, and what renders in them."""
     failures = _failures()
     return [
-        ComparisonFormat(id=id_, label=label, render=render, render_failure=failures.get(id_))
+        kind(id=id_, label=label, render=render, render_failure=failures.get(id_))
         for id_, label, render in formats
     ]

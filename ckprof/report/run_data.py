@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.ranking import kernel_time, unranked_time_of
@@ -56,6 +57,7 @@ def as_json(results: RunResults) -> dict[str, Any]:
         },
         "stages_s": dict(results.stages_s),
         "instances": [_instance(instance) for instance in results.instances],
+        "second_problems": {key: list(lines) for key, lines in results.second.items()},
         "same_kernels": [asdict(same) for same in results.same_kernels],
         "problems": [
             {
@@ -218,24 +220,21 @@ def data_columns(results: RunResults) -> list[Column[ResultRow]]:
         Column("split_k", lambda row: row.outcome.split_k),
         Column("split_k_deduced", lambda row: row.outcome.split_k_deduced),
         Column("status", lambda row: row.outcome.status.value),
-        Column("time_ms", lambda row: row.measurement and row.measurement.time_ms),
-        Column("low_ms", lambda row: row.measurement and row.measurement.low_ms),
-        Column("high_ms", lambda row: row.measurement and row.measurement.high_ms),
+        *_of("measurement", "time_ms", "low_ms", "high_ms"),
         Column("statistic", _statistic),
-        Column("spread_ms", lambda row: row.measurement and row.measurement.spread_ms),
-        Column("min_ms", lambda row: row.measurement and row.measurement.min_ms),
-        Column("samples", lambda row: row.measurement and row.measurement.samples),
-        Column("stopped_by", lambda row: row.measurement and row.measurement.stopped_by),
+        *_of("measurement", "spread_ms", "min_ms", "samples", "stopped_by"),
         Column("units", lambda row: " ".join(row.measurement.units) if row.measurement else None),
         Column("tied_with_best", lambda row: row.tied if row.measurement else None),
         Column("noisy", lambda row: row.noisy),
         Column("gflops", lambda row: row.gflops),
         Column("gbytes_per_s", lambda row: row.gbytes),
-        Column("max_error", lambda row: row.verification and row.verification.max_error),
-        Column("wrong_elements", lambda row: row.verification and row.verification.wrong_elements),
+        *_of("verification", "max_error", "wrong_elements"),
         Column("launches", lambda row: row.verification and (row.verification.launches or None)),
         Column("checked_launches", _checked_launches),
-        Column("refused_by", _refused_by),
+        Column(
+            "refused_by",
+            lambda row: " ".join(dict.fromkeys(one.rule for one in row.outcome.unmet_requirements)),
+        ),
         Column("reason", lambda row: reason_of(row.outcome, why=results.why)),
     ]
     columns += cost_columns(results)
@@ -248,9 +247,14 @@ def _ratio_column(baseline: str) -> Column[ResultRow]:
     return Column(f"vs_{baseline}", lambda row: row.ratios.get(baseline))
 
 
+def _of(part: str, *names: str) -> list[Column[ResultRow]]:
+    """Return columns of figures of a measurement or a verification; empty where there is none."""
+    return [Column(name, partial(_figure, part, name)) for name in names]
+
+
+def _figure(part: str, name: str, row: ResultRow) -> object:
+    return getattr(getattr(row, part), name, None)
+
+
 def _checked_launches(row: ResultRow) -> int | None:
     return row.verification.checked if row.verification and row.verification.launches else None
-
-
-def _refused_by(row: ResultRow) -> str:
-    return " ".join(dict.fromkeys(rejection.rule for rejection in row.outcome.unmet_requirements))

@@ -9,7 +9,7 @@ from ckprof.model.noise import PROCESS_SIGMA
 from ckprof.model.outcome import CUT_OFF, DEVICE_REFERENCE, Status
 from ckprof.model.ranking import CONFIDENCE, NOISY_SHARE, Order, is_noisy
 from ckprof.model.requirement import UNTESTED
-from ckprof.model.results import status_counts
+from ckprof.model.results import second_text, status_counts
 from ckprof.report.document import Block, Document, Heading
 from ckprof.report.epilogue_cost import cost_table
 from ckprof.report.figures import checked_text
@@ -143,7 +143,13 @@ def run_columns(results: RunResults) -> list[Column[ResultRow]]:
         *(_ratio_column(id_) for id_ in results.baseline_ids),
         Column("GFLOP/s", lambda row: row.gflops, align="right", form=".2f", priority=3),
         Column("GB/s", lambda row: row.gbytes, align="right", form=".2f", priority=2),
-        Column("max error", _max_error, align="right", form=".2e", priority=1),
+        Column(
+            "max error",
+            lambda row: row.verification and row.verification.max_error,
+            align="right",
+            form=".2e",
+            priority=1,
+        ),
         Column(
             "line",
             lambda row: row.instance.source,
@@ -194,10 +200,6 @@ def _interval(row: ResultRow) -> str:
     return f"{measured.low_ms:.4f} to {measured.high_ms:.4f}"
 
 
-def _max_error(row: ResultRow) -> float | None:
-    return row.outcome.verification.max_error if row.outcome.verification else None
-
-
 def counts_line(results: RunResults, problem_index: int) -> str:
     """Return e.g. ``53 instances: 40 ok, 13 unsupported``, or ``106 runs of 53 instances: ...``."""
     outcomes = [o for o in results.outcomes if o.problem_index == problem_index]
@@ -214,6 +216,7 @@ def run_notes(results: RunResults) -> list[str]:
     timed = [outcome.measurement for outcome in outcomes if outcome.measurement]
     verifications = [outcome.verification for outcome in outcomes if outcome.verification]
     checked = checked_text(verifications)
+    second = f"; {second_text(results.second)}" if results.second else ""
     on_device = any(seen.reference == DEVICE_REFERENCE for seen in verifications)
     times, kernels = counted(len(timed), "time"), counted(len(timed), "kernel")
     left = sum(outcome.pruned for outcome in outcomes)
@@ -227,7 +230,7 @@ def run_notes(results: RunResults) -> list[str]:
         **dict.fromkeys(_standing_notes(results), True),
         **dict.fromkeys(results.notes, True),
         f"pruned early: {left} of {kernels}, significantly slower (--rounds 1 measures all alike)": left,
-        f"verified: {checked}; operands and schedule randomised": checked,
+        f"verified: {checked}; operands and schedule randomised{second}": checked,
         "reference: computed on the device in double precision": on_device,
         f"compute path: {', '.join(used)}": units,
     }

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def ckprof_register(registry: Additions) -> None:
-    """Register NDJSON and run reports."""
+    """Register NDJSON."""
     from ckprof.plugin.protocols import StoreFormat
 
     registry.add_lazy(StoreFormat, "ckprof.store.shard:FORMAT")
-    registry.add_lazy(StoreFormat, "ckprof.store.formats.run_json:FORMAT")

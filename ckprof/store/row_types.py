@@ -95,8 +95,7 @@ class AttemptRow(msgspec.Struct, array_like=True, frozen=True):
     mean_ms: Time | None
     samples: Count | None
     stopped_by_id: Number | None
-    #: may be infinite; SQLite has no NaN, ``None`` stands for it
-    max_error: Annotated[float, msgspec.Meta(ge=0)] | None
+    max_error: Amount | None
     wrong_elements: Count | None
     tolerance_id: Number | None
     started: Moment
@@ -127,8 +126,7 @@ class BaselineRow(msgspec.Struct, array_like=True, frozen=True):
     reason_id: Number | None
     time_ms: Time | None
     spread_ms: Amount | None
-    #: may be infinite
-    max_error: Annotated[float, msgspec.Meta(ge=0)] | None
+    max_error: Amount | None
     wrong_elements: Count | None
     started: Moment
 

@@ -273,14 +273,13 @@ def _verification(row: AttemptRow, said: Evidence, parts: PartReader) -> Verific
     if row.wrong_elements is None:
         return None
     tolerance = parts.decoded(row.tolerance_id, _TOLERANCE.decode)
-    if tolerance is None:
-        raise DamagedRow("attempts", row.id, "tolerance_id", "is missing beside a count of wrong elements")
-    # SQLite has no NaN: it becomes NULL, and a result with a NaN in it is infinitely wrong
-    error = row.max_error if row.max_error is not None else float("inf")
+    if tolerance is None or row.max_error is None:
+        missing = "tolerance_id" if tolerance is None else "max_error"
+        raise DamagedRow("attempts", row.id, missing, "is missing beside a count of wrong elements")
     elements, rtol, atol, reference = tolerance
     checked, launches = said.checked
     return Verification(
-        max_error=error,
+        max_error=row.max_error,
         wrong_elements=row.wrong_elements,
         elements=elements,
         rtol=rtol,

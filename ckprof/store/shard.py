@@ -5,10 +5,8 @@ A shard belongs to a writer that must not open the database.
 
 from __future__ import annotations
 
-import math
 import os
 import platform
-import sys
 import time
 import uuid
 from contextlib import AbstractContextManager
@@ -72,8 +70,6 @@ class BadLine(msgspec.Struct, frozen=True, kw_only=True):
 _LINES: Final = msgspec.json.Decoder(ShardLine, dec_hook=decode_problem)
 _NOTHING: Final = "the line holds no attempt, no baseline and no mark"
 HEADER_START: Final = b'{"schema"'
-#: JSON has no infinity
-_INFINITE: Final = sys.float_info.max
 
 
 def header_line() -> bytes:
@@ -83,7 +79,7 @@ def header_line() -> bytes:
 
 def attempt_line(attempt: Attempt) -> bytes:
     """Return the line of an attempt."""
-    return msgspec.json.encode(ShardLine(attempt=finite(attempt))) + b"\n"
+    return msgspec.json.encode(ShardLine(attempt=attempt)) + b"\n"
 
 
 def read_lines(path: Path) -> Iterator[ShardLine | BadLine]:
@@ -130,28 +126,8 @@ def decode_line(line: bytes, number: int, path: Path) -> ShardLine | BadLine:
         decoded = _LINES.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, InputError) as exc:
         return BadLine(path=str(path), line=number, reason=str(exc))
-    if decoded.baseline is not None and decoded.baseline.max_error == _INFINITE:
-        return ShardLine(baseline=replace(decoded.baseline, max_error=math.inf))
-    if decoded.attempt is not None:
-        decoded = ShardLine(attempt=_infinite(decoded.attempt))
     wrong = unstorable(decoded.attempt) if decoded.attempt else _NOTHING if decoded == ShardLine() else ""
     return BadLine(path=str(path), line=number, reason=wrong) if wrong else decoded
-
-
-def finite(attempt: Attempt) -> Attempt:
-    """Return the attempt without infinite numbers, which JSON does not have."""
-    check = attempt.verification
-    if check is not None and not math.isfinite(check.max_error):
-        return replace(attempt, verification=replace(check, max_error=_INFINITE))
-    return attempt
-
-
-def _infinite(attempt: Attempt) -> Attempt:
-    """Undo :func:`finite`."""
-    check = attempt.verification
-    if check is not None and check.max_error == _INFINITE:
-        return replace(attempt, verification=replace(check, max_error=math.inf))
-    return attempt
 
 
 def decode_attempt(record: object, samples_ms: Sequence[float] = ()) -> Attempt:
@@ -160,7 +136,7 @@ def decode_attempt(record: object, samples_ms: Sequence[float] = ()) -> Attempt:
     :param samples_ms: raw samples that were kept apart from it.
     :raises msgspec.MsgspecError: it is none.
     """
-    attempt = _infinite(msgspec.convert(record, Attempt, dec_hook=decode_problem))
+    attempt = msgspec.convert(record, Attempt, dec_hook=decode_problem)
     if samples_ms and attempt.measurement is not None:
         return replace(attempt, measurement=replace(attempt.measurement, samples_ms=tuple(samples_ms)))
     return attempt
@@ -244,8 +220,6 @@ class ShardWriter(AbstractContextManager["ShardWriter"]):
         :returns: true, as for :meth:`append`.
         :raises StoreError: as for :meth:`append`.
         """
-        if baseline.max_error is not None and not math.isfinite(baseline.max_error):
-            baseline = replace(baseline, max_error=_INFINITE)
         self._write(msgspec.json.encode(ShardLine(baseline=baseline)) + b"\n")
         return True
 

@@ -15,12 +15,13 @@ from ckprof.events import Level, Message
 from ckprof.kernels.build_dir import build_dir_for
 from ckprof.measure.bench import BenchLibrary, KernelBench
 from ckprof.measure.canary import find_canary
-from ckprof.measure.observers import PluginHooks, observers
+from ckprof.measure.observers import PluginHooks
 from ckprof.measure.options import options_on
 from ckprof.measure.rounds_loop import RoundsLoop, timing_of
 from ckprof.measure.support import build_checked_library
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.recipe import Purpose
+from ckprof.model.results import second_text
 from ckprof.session import ignore
 from ckprof.store.attempt import PLANNED, Attempt, Mark
 from ckprof.store.query import StoreQuery
@@ -344,7 +345,7 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
         stack.callback(sink.close)
         library = build_checked_library(session, request.selection, request.build)
         run = sweep_run_options(request.options, library.recipe)
-        opened = stack.enter_context(open_library(session, library, run, observers(session)))
+        opened = stack.enter_context(open_library(session, library, run, [*session.registry.observers]))
         bench = opened.bench
         bench.canary = find_canary(session, library.recipe.target, library.recipe.arch, run)
         past = sink.reader.past_visits if isinstance(sink, StoreWriter) else lambda *_: ()
@@ -363,7 +364,8 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
             max_time_s=options.max_time_s,
         )
         summary = Sweep(plan, bench, recorder, watch).run()
-    return SweepResult(plan=plan, summary=summary, path=sink.path, session=record.uid)
+    details = (second_text(bench.second),) if bench.second else ()
+    return SweepResult(plan=plan, summary=summary, path=sink.path, session=record.uid, details=details)
 
 
 def plan_request(

@@ -11,9 +11,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from ckprof.errors import InputError, Interrupted, PluginError, ToolchainError, UsageError, system_errors
 from ckprof.events import Message
 from ckprof.kernels.units import available_cpus
+from ckprof.measure.bench import BenchLibrary
 from ckprof.measure.host import cpu_model
 from ckprof.measure.observers import PluginHooks
 from ckprof.measure.options import CacheMode, timing_settings
@@ -312,6 +315,9 @@ class EngineSweep:
             library=digest,
             kernels=library.kernels,
             rejections=tuple(rejection.outcome for rejection in library.rejected),
+            second_problems=msgspec.msgpack.encode(
+                BenchLibrary.of(library).second_problems, order="deterministic"
+            ),
             options=run,
             worker_variables=recipe.worker_variables,
             rounds=rounds,

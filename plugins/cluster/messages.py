@@ -100,6 +100,8 @@ class Job:
     kernels: tuple[SelectedKernel, ...]
     #: of kernels that were not built
     rejections: tuple[Outcome, ...] = ()
+    #: second problems of kernels, which may be known only with the job's plugins; see :data:`SECOND_PROBLEMS`
+    second_problems: bytes = b""
     options: RunOptions
     #: environment variables of the processes that run kernels
     worker_variables: tuple[tuple[str, str], ...] = ()
@@ -313,6 +315,10 @@ class BuildReply:
 Message = Job | Unit | Task | Reply | BuildTask | BuildReply | PackedEntry
 
 _UNITS: Final = msgspec.msgpack.Decoder(Unit, dec_hook=decode_problem)
+#: content key of an instance -> its second problems
+SECOND_PROBLEMS: Final = msgspec.msgpack.Decoder(
+    dict[str, tuple[tuple[Problem, ...], ...]], dec_hook=decode_problem
+)
 
 # each returns what was encoded
 decode_job: Final = msgspec.msgpack.Decoder(Job).decode

@@ -15,13 +15,13 @@ from ckprof.errors import CkprofError, ToolchainError
 from ckprof.measure.bench import BenchLibrary, KernelBench
 from ckprof.measure.canary import find_canary
 from ckprof.measure.host import cpu_model, host_properties
-from ckprof.measure.observers import observers
 from ckprof.paths import cache_dir
 from ckprof.store.attempt import DEVICE, SOURCES, SWEEP
 from ckprof.sweep.evidence import LAYERS, canary_evidence, device_roofs, roof_evidence
 from ckprof.sweep.identity import device_key, identify_device, source_digests
 from ckprof_plugins.cluster.folder import ObjectFolder, SweepFolder
 from ckprof_plugins.cluster.messages import (
+    SECOND_PROBLEMS,
     End,
     Reply,
     WorkerDevice,
@@ -115,8 +115,9 @@ def _open(task: Task, slot: Slot, stack: ExitStack) -> UnitRunner:
         arch=job.arch,
         worker_variables=dict(job.worker_variables),
         rejections={rejection.key: rejection for rejection in job.rejections},
+        second_problems=SECOND_PROBLEMS.decode(job.second_problems),
     )
-    bench = stack.enter_context(KernelBench(built, options, observers(session), lock=slot.label))
+    bench = stack.enter_context(KernelBench(built, options, [*session.registry.observers], lock=slot.label))
     bench.canary = find_canary(session, job.target, job.arch, options)
     target = session.target(job.target)
     identity = identify_device(target, job.arch, job.machine_identity, options, bench.identity)

@@ -18,6 +18,7 @@ from ckprof.model.problem_case import ProblemCase
 from ckprof.model.strings.rendering import StringError
 from ckprof.plain_text import one_line
 from ckprof.problems.from_log import LogProblems
+from ckprof.problems.problem_file import line_of
 from ckprof.report.document import Document
 from ckprof.wording import counted
 from ckprof_plugins.consumers.audit import FileUse, candidates_by_line, kernel_lists
@@ -265,11 +266,7 @@ class Identifier:
     def _problem_line(self, case: ProblemCase) -> str:
         if not case.direction:
             return ""
-        operation = self.registry.operation(case.direction)
-        for form in operation.line_forms:
-            with suppress(InputError):
-                return operation.problem_line(case, form)
-        return ""
+        return line_of(case, self.registry.operation(case.direction))
 
 
 #: names of kernels say operation, type, layout and tile: none is shorter

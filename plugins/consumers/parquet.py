@@ -15,7 +15,7 @@ from ckprof.plugin.protocols import StoreFormat
 from ckprof.plugin.protocols.converters import ExportResult, ImportHints
 from ckprof.store.attempt import Attempt
 from ckprof.store.formats import flat_row, row_columns
-from ckprof.store.shard import decode_attempt, finite
+from ckprof.store.shard import decode_attempt
 
 if TYPE_CHECKING:
     from ckprof.store.query import StoreQuery
@@ -67,7 +67,7 @@ def _row(attempt: Attempt) -> dict[str, object]:
     return {
         **flat_row(attempt),
         "samples_ms": timing.samples_ms if timing else (),
-        "record": msgspec.json.encode(finite(attempt.without_samples())).decode(),
+        "record": msgspec.json.encode(attempt.without_samples()).decode(),
     }
 
 

@@ -15,10 +15,13 @@ if TYPE_CHECKING:
 
 @hookimpl
 def ckprof_register(registry: Additions) -> None:
-    """Register the kind and the programs that are known, and the formats Parquet and T4."""
+    """Register the kind and the programs that are known, and formats: Parquet, T4, reports of runs."""
     registry.add(CONSUMERS)
     registry.add_lazy(
-        StoreFormat, "ckprof_plugins.consumers.parquet:FORMAT", "ckprof_plugins.consumers.t4:FORMAT"
+        StoreFormat,
+        "ckprof_plugins.consumers.parquet:FORMAT",
+        "ckprof_plugins.consumers.run_report:FORMAT",
+        "ckprof_plugins.consumers.t4:FORMAT",
     )
     # what the old library calls its kernels is known there; commands say that it is missing
     if importlib.util.find_spec("ckprof_plugins.extract") is not None:

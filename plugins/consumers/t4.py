@@ -19,7 +19,7 @@ from ckprof.model.outcome import Status
 from ckprof.plugin.protocols import StoreFormat
 from ckprof.plugin.protocols.converters import ExportResult, ImportHints
 from ckprof.store.attempt import Attempt
-from ckprof.store.shard import decode_attempt, finite
+from ckprof.store.shard import decode_attempt
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,7 +68,7 @@ def _result(attempt: Attempt) -> dict[str, Any]:
             "problem": attempt.key.problem.describe(),
             "split_k": attempt.key.split_k,
             **attempt.kernel.fields,
-            _RECORD: finite(attempt),
+            _RECORD: attempt,
         },
         "objectives": ["time"] if timing else [],
         "times": {"runtimes": list(timing.samples_ms) if timing else []},

@@ -25,6 +25,7 @@ from ckprof_plugins.pipelines.rules import (
     latest_level,
     wide_waves,
 )
+from ckprof_plugins.pipelines.second_problems import Window, with_window
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -396,6 +397,19 @@ class DepthwisePipeline(KernelFamily):
             left_pads=pads,
             right_pads=pads,
         )
+
+    def second_problems(self, instance: DepthwiseInstance) -> Sequence[Sequence[ConvProblem]]:
+        """Return two blocks of images whose outputs are no multiple of the tile, nor padded alike.
+
+        Kernels of one tile at a time have a second one along each axis.
+        """
+        i = instance
+        more = -1 if i.tiles_per_wave > 1 else 3
+        pads = (i.pad_h, i.pad_w)
+        less = tuple(max(0, pad - 1) for pad in pads)
+        window = Window((i.filt, i.filt), (i.str_h, i.str_w), (DILATION, DILATION), pads, less)
+        output = tuple(max(1, length + more) for length in (i.tile_h, i.tile_w))
+        return [[with_window(window, 2 * i.nbatch, output, 3, (1, 1))]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,17 +22,19 @@ from ckprof_plugins.pipelines.gemm_family import GemmFamily
 from ckprof_plugins.pipelines.gemm_instance import GemmInstance
 from ckprof_plugins.pipelines.kernel_name import fields_of_name, gemm_name_parts, traits_of_name
 from ckprof_plugins.pipelines.rules import wide_waves
+from ckprof_plugins.pipelines.second_problems import dividing_convolutions
 from ckprof_plugins.pipelines.template_values import ZEROING_COMMENTS, GemmHeader, gemm_values
 from ckprof_plugins.pipelines.validity import GEMM_RULES
 from ckprof_plugins.pipelines.vocabulary import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ckprof.model.gemm_work import KernelTraits
     from ckprof.model.kernel import NamePart
     from ckprof_converters.records import GemmRecord
     from ckprof_plugins.directions._convolution.kernel import ConvOperation
+    from ckprof_plugins.directions._convolution.problem import ConvProblem
     from ckprof_plugins.pipelines.rules import RuleSubject, Violation
 
 
@@ -196,6 +198,12 @@ class StreamKPipeline(GemmFamily):
         """Return the parts of the kernel's name."""
         reduction = instance.strategy.word + ("_persistent" if instance.persistent else "")
         return gemm_name_parts(instance, two_stage=instance.two_stage, stream_k=reduction)
+
+    def second_convolutions(self, instance: StreamKInstance) -> Iterator[Sequence[ConvProblem]]:
+        """Yield what its workgroups divide, and what all other kernels are verified on."""
+        multiples = instance.channel_multiples(self.operation_of(instance).tensors)
+        yield dividing_convolutions(instance, multiples)
+        yield from super().second_convolutions(instance)
 
     def stream_k_fields(self, instance: StreamKInstance) -> Mapping[str, object]:
         """Return reduction strategy and persistence as texts name them."""

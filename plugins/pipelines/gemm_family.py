@@ -28,11 +28,12 @@ from ckprof_plugins.pipelines.family import KernelFamily
 from ckprof_plugins.pipelines.gemm_instance import GemmInstance, per_channel, tiled_fields
 from ckprof_plugins.pipelines.kernel_name import gemm_name_parts, gemm_traits, joined
 from ckprof_plugins.pipelines.rules import Rules, wide_waves
+from ckprof_plugins.pipelines.second_problems import second_convolutions
 from ckprof_plugins.pipelines.validity import GEMM_RULES
 from ckprof_plugins.pipelines.vocabulary import ChannelPadding, Specialization, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ckprof.model.catalog import Catalog
     from ckprof.model.gemm_work import KernelTraits
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from ckprof_converters.records import GemmRecord
     from ckprof_plugins.directions._convolution.convolution import Convolution
     from ckprof_plugins.directions._convolution.layout import ConvLayout
+    from ckprof_plugins.directions._convolution.problem import ConvProblem
 
 
 _GEMM_SIZES: Final = {
@@ -116,6 +118,20 @@ class GemmFamily(KernelFamily):
         extents = [DExtent.CHANNEL if per_channel(layout) else DExtent.FULL for layout in instance.d_tensors]
         combination = Combination.usual(instance.elementwise_op, extents)
         return FusedConvProblem.of(usual, combination, self.operation_of(instance).result)
+
+    def second_problems(self, instance: GemmInstance) -> Sequence[Sequence[Convolution]]:
+        """Return problems of several tiles and of less than one; see :mod:`.second_problems`."""
+        return [
+            [self.default_problem(instance, problem) for problem in alternatives]
+            for alternatives in self.second_convolutions(instance)
+        ]
+
+    def second_convolutions(self, instance: Any) -> Iterator[Sequence[ConvProblem]]:
+        """Yield these problems without what else the kernel does."""
+        tensors = self.operation_of(instance).tensors
+        padded = instance.channel_padding is not None
+        multiples = (1, 1) if padded else instance.channel_multiples(tensors)
+        return second_convolutions(instance, multiples, sums_outputs=tensors[-1] == "input")
 
     def unfused(self, instance: GemmInstance) -> GemmInstance | None:
         """Return the same instance without what is fused to its sums; ``None`` if nothing is."""

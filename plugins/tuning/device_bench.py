@@ -12,7 +12,6 @@ import numpy as np
 from ckprof.errors import InputError, UsageError
 from ckprof.kernels.build_dir import build_dir_for
 from ckprof.kernels.units import available_cpus, functions_per_unit, job_count, memory_budget_bytes
-from ckprof.measure.observers import observers
 from ckprof.measure.rounds import KernelConfiguration
 from ckprof.measure.support import support_answers
 from ckprof.measure.worker.messages import SupportQuery
@@ -249,10 +248,14 @@ class DeviceBench:
         build, kernels, self._build = self._build, self._building, None
         library = build.wait()
         waited_s = time.monotonic() - started
+        before = self._library
         self._stack.close()
         self._library = self._stack.enter_context(
-            open_library(self._session, library, self._run, observers(self._session))
+            open_library(self._session, library, self._run, [*self._session.registry.observers])
         )
+        if before is not None:
+            self._library.bench.second.update(before.bench.second)
+            self._library.bench.failed.update(before.bench.failed)
         if self._library.shared != self._shared and self._remembers:
             raise InputError(
                 "its measurements of these kernels are of another device or toolchain than the one that is "

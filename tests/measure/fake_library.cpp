@@ -234,6 +234,10 @@ RUN(wrong, {
     out[7] += 2;
     out[8] -= 4;
 })
+RUN(wrong_if_small, {
+    multiply(p, b, n);
+    if(n < 100) out[5] += 3;
+})
 
 // What follows tries to be called right although it is not, or to harm those that come after it.
 
@@ -495,6 +499,7 @@ const ckprof_kernel kernel_table[] = {
     KERNEL(writes_inf),
     KERNEL(changes_input),
     KERNEL(wrong),
+    KERNEL(wrong_if_small),
     KERNEL(forges_line),
     KERNEL(forges_guessed_nonce),
     KERNEL(forges_nonce),

@@ -50,6 +50,7 @@ def run_instances(
     recorder=None,
     pace=None,
     canary=None,
+    second_problems=None,
 ):
     """Yield the outcomes of instances on problems.
 
@@ -59,14 +60,17 @@ def run_instances(
     :param recorder: keeps measurements.
     :param pace: says how long it takes.
     :param canary: measured before each round.
+    :param second_problems: of the instances.
     """
     kernels = [selected(instance) for instance in instances]
-    opened = BenchLibrary(path=library, operation=operation, target="", arch=arch, rejections={})
+    made = {"operation": operation, "target": "", "arch": arch, "rejections": {}}
+    opened = BenchLibrary(path=library, **made, second_problems=second_problems or {})
     use = {"lock_folder": lock_dir, "baselines": baselines, "before_problem": before_problem}
     with KernelBench(opened, options, (), on_event, **use) as bench:
         bench.canary = canary
         rounds = RunRounds(bench, options, on_event, after_visit=bench.measure_baselines, pace=pace)
         rounds.recorder = recorder
+        rounds.second = bench.second
         on_open(rounds)
         groups = run_groups(opened, options, kernels, [as_case(problem) for problem in problems])
         with closing(rounds.outcomes(groups)) as outcomes:

@@ -1,12 +1,16 @@
 from collections import Counter
 from dataclasses import replace
 
+import pytest
+
 from ckprof.events import Level, Message
 from ckprof.measure import bench
 from ckprof.measure.options import CacheMode, RunOptions
 from ckprof.measure.prepare import InsufficientMemoryError
 from ckprof.measure.verify.operands import InitKind
 from ckprof.model.outcome import Status
+from ckprof.model.problem_case import ProblemLine
+from ckprof_plugins.directions.fwd import Forward
 
 from .fakes import ARCH, ScaleDirection, make_instance, make_problem
 from .run_instances import QUICK, run_instances, texts
@@ -41,6 +45,39 @@ def test_events_of_a_run(library, tmp_path):
     assert {operands.level, timed.level} == {Level.DETAIL}
     assert (progress.done, progress.total, progress.name) == (1, 1, "ok")
     assert begun == [(make_problem(), 0)]
+
+
+#: what a kernel may use for its second problem: more work than is timed, less, and less still
+SECONDS = ((make_problem(16), make_problem(3), make_problem(2)),)
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_kernels_are_verified_on_second_problems_once(asked, library, tmp_path):
+    names, opened, begun = ["ok", "wrong_if_small", "unsupported", "segfault"], [], []
+    outcomes = list(
+        run_instances(
+            *(library, ARCH, ScaleDirection(), [make_instance(name) for name in names]),
+            [make_problem(8), make_problem(9)],
+            replace(QUICK, second_problem=asked),
+            lock_dir=tmp_path,
+            on_open=opened.append,
+            before_problem=lambda problem, index: begun.append(problem),
+            second_problems=dict.fromkeys(names, SECONDS),
+        )
+    )
+    found = {(one.key, one.problem_index): one for one in outcomes}
+    wrong = Status.WRONG_RESULT if asked else Status.OK
+    expected = [Status.OK, wrong, Status.UNSUPPORTED, Status.RUN_ERROR]
+    assert [found[name, index].status for index in (0, 1) for name in names] == 2 * expected
+    # plugins hear of the problems that are timed alone
+    assert begun == [make_problem(8), make_problem(9)]
+    (line,) = {line for lines in opened[0].second.values() for line in lines} or {""}
+    assert opened[0].second.keys() == (set() if not asked else {"ok", "wrong_if_small", "segfault"})
+    if asked:
+        again = Forward().parse_problem(ProblemLine(text=line, path="second"))
+        assert again.problem == make_problem(3)
+        where = f"(on a second problem: --problem '{line}' --split-k 1)"
+        assert found["wrong_if_small", 1].reason.endswith(where) and where in found["segfault", 0].reason
 
 
 def test_a_problem_of_other_dimensions_is_unsupported(run):

@@ -84,7 +84,7 @@ LIMITS = {
     "time_ms": (1e-300, 0.0),
     "spread_ms": (0.0, -1e-9),
     "mean_ms": (1.7e308, math.inf),
-    "max_error": (math.inf, math.nan),
+    "max_error": (0.0, math.inf),
     "started": (LAST_SECOND, LAST_SECOND + 1.0),
     "round": (0, -1),
     "wall_s": (0.0, math.inf),

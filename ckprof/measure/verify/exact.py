@@ -91,7 +91,8 @@ class ExactKind(Enum):
         if self is ExactKind.SIGNS:
             return OperandValues(kind=InitKind.EXACT, seed=seed, reduction_length=reduction_length)
         first, second, *_, result = specs
-        axis = _summed_axis(first, second, result)
+        # one that both operands have and the result has not, if there is any
+        axis = next((axis for axis in first.axes if axis in second.axes and axis not in result.axes), "")
         largest = _largest_integer(types, reduction_length)
         integers = {
             spec.name: _integers(dtype, types, largest, reduction_length, axis, number)
@@ -134,11 +135,6 @@ class ExpectedBytes:
                 stored.view(np.uint8).reshape(values.size, -1)[gaps] = POISON_BYTE
                 digest.update(stored.data)
         return frozenset(digest.hexdigest() for digest in digests.values())
-
-
-def _summed_axis(first: TensorSpec, second: TensorSpec, result: TensorSpec) -> str:
-    """Return an axis that both operands have and the result has not; the empty text if there is none."""
-    return next((axis for axis in first.axes if axis in second.axes and axis not in result.axes), "")
 
 
 def _largest_integer(types: TypeSet, length: int) -> int:

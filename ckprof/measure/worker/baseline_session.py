@@ -6,11 +6,10 @@ So operands, guards, poison, flushes, sampling and verification are the very one
 from __future__ import annotations
 
 import importlib
-import importlib.util
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from ckprof.files import module_of_file
 from ckprof.measure.worker.abi import Library, LibraryError
 from ckprof.measure.worker.messages import AbiStatus, Support
 from ckprof.model.computation import Computation
@@ -119,16 +118,9 @@ def load_engine(entry: str) -> object:
 
 
 def _module(source: str) -> ModuleType:
-    path = Path(source)
-    if path.suffix != ".py":
-        return importlib.import_module(source)
-    spec = importlib.util.spec_from_file_location(f"ckprof_baseline_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    if Path(source).suffix == ".py":
+        return module_of_file(Path(source), "ckprof_baseline")
+    return importlib.import_module(source)
 
 
 class EngineKernel:

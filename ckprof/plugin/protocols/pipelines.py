@@ -105,6 +105,17 @@ class Pipeline(Protocol):
             share problems where they can: each instance is run on all of them.
         """
 
+    @optional
+    def second_problems(self, instance: Any) -> Sequence[Sequence[Problem]]:
+        """Return small problems that show what a comfortable one hides: groups, strides, pads, tails, splits.
+
+        Each kernel that is measured is verified on them as well, once and untimed.
+
+        :returns: alternatives, the most telling first. Of each, the first is used that the kernel supports
+            and that is no more work than the problem that is timed.
+        """
+        return ()
+
     def render(self, instance: Any, arch: str, api_level: str) -> KernelSource:
         """Return the C++ header of an instance, normally of a valid one.
 

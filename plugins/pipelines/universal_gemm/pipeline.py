@@ -9,7 +9,12 @@ from ckprof.kernels.jinja import render_cached
 from ckprof.model.architecture import find_architecture
 from ckprof.model.gemm_work import GemmWork
 from ckprof.plugin.protocols import KernelSource
-from ckprof_plugins.operations.gemm.problem import GemmProblem, MultiDProblem
+from ckprof_plugins.operations.gemm.problem import (
+    TENSORS,
+    GemmProblem,
+    MultiDProblem,
+    StridedBatchProblem,
+)
 from ckprof_plugins.pipelines.kernel_name import joined, product_traits
 from ckprof_plugins.pipelines.rules import broken_rules
 from ckprof_plugins.pipelines.universal_gemm.instance import (
@@ -95,6 +100,40 @@ class UniversalGemmPipeline:
             strides = (0,) * instance.num_d_tensors
             return MultiDProblem(**sizes, elementwise_op=instance.elementwise_op, strides_d=strides)
         return GemmProblem(**sizes, batch=_USUAL_BATCH if isinstance(instance, BatchedGemmInstance) else 1)
+
+    def second_problems(self, instance: UniversalGemmInstance) -> Sequence[Sequence[GemmProblem]]:
+        """Return products of several tiles with lines that do not follow one another, and of a single step.
+
+        Tails are as long as a vector, along the axes that the kernel pads.
+        """
+        tile, (pad_m, pad_n, pad_k) = instance.tile, instance.pads
+        tail = max(*instance.vector_sizes, 16 // instance.dtype.properties.size_bytes)
+
+        def second(m: int, n: int, k: int) -> GemmProblem:
+            return self._strided(instance, m, n, k, 4 * tail)
+
+        several = second(
+            256 + tail if pad_m else 512, 256 + tail if pad_n else 512, 320 + tail if pad_k else 384
+        )
+        others = second(2 * tile.m, 2 * tile.n, 3 * tile.k)
+        single = [second(tile.m, tile.n, tail if pad_k else tile.k), second(tile.m, tile.n, 2 * tile.k)]
+        return [[several, others], single]
+
+    def _strided(self, instance: UniversalGemmInstance, m: int, n: int, k: int, gap: int) -> GemmProblem:
+        """Return a product of what the kernel takes, with gaps between lines, matrices and D tensors."""
+        lengths, order = {"M": m, "N": n, "K": k}, instance.layout.order
+        strides = {f"stride_{name}": lengths[order(name)[1]] + gap for name in TENSORS}
+        sizes = {"m": m, "n": n, "k": k, **strides}
+        if isinstance(instance, MultiDGemmInstance):
+            apart = tuple(n + number * gap for number in range(instance.num_d_tensors))
+            return MultiDProblem(**sizes, elementwise_op=instance.elementwise_op, strides_d=apart)
+        if not isinstance(instance, BatchedGemmInstance):
+            return GemmProblem(**sizes)
+        matrices = {
+            f"batch_stride_{name}": lengths[order(name)[0]] * strides[f"stride_{name}"] + gap
+            for name in TENSORS
+        }
+        return StridedBatchProblem(**sizes, batch=3, **matrices)
 
     def unfused(self, instance: UniversalGemmInstance) -> Instance | None:
         """Return the kernel of the product alone; ``None`` if nothing is fused to it."""

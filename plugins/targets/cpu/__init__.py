@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 @hookimpl
 def ckprof_register(registry: Additions) -> None:
-    """Register the CPU."""
-    from ckprof.plugin.protocols import Target
+    """Register the CPU, and what reads the state of its machine."""
+    from ckprof.plugin.protocols import Observer, Target
 
     registry.add_lazy(Target, "ckprof_plugins.targets.cpu.target:CpuTarget")
+    registry.add_lazy(Observer, "ckprof_plugins.targets.cpu.observer:HostObserver")

@@ -15,8 +15,8 @@ from ckprof.model.types import DataType, TypeSet
 from ckprof.plugin.protocols.converters import ImportHints
 from ckprof.report import run_data
 from ckprof.store.errors import NewerStoreError
-from ckprof.store.formats import run_json
 from ckprof.store.key import DeviceKey, MethodKey, OperationKey, ToolchainKey
+from ckprof_plugins.consumers import run_report
 from tests.store.samples import make_attempt, make_problem
 
 ENVIRONMENT = {
@@ -63,12 +63,12 @@ def results(**changes):
 def read(tmp_path, text, **hints):
     file = tmp_path / "run.json"
     file.write_text(text)
-    return list(run_json.read(file, ImportHints(**hints)))
+    return list(run_report.read(file, ImportHints(**hints)))
 
 
 def test_every_outcome_of_a_report_becomes_an_attempt(tmp_path):
     text = run_data.render_json(results())
-    assert run_json.FORMAT.recognises(text.encode())
+    assert run_report.FORMAT.recognises(text.encode())
     found = read(tmp_path, text, tags=("old",))
     assert [(one.sequence, one.kernel.name, one.key.problem, one.status) for one in found] == [
         (0, "kernel_0", PROBLEMS[0], Status.OK),
@@ -124,11 +124,11 @@ def test_what_is_no_report_is_rejected(tmp_path, change, message):
 
 
 def test_reports_of_later_releases_and_files_that_cannot_be_read_are_rejected(tmp_path):
-    assert (run_json.SCHEMA, run_json.VERSION) == (run_data.SCHEMA, run_data.VERSION)
+    assert (run_report.SCHEMA, run_report.VERSION) == (run_data.SCHEMA, run_data.VERSION)
     report = {**run_data.as_json(results()), "version": run_data.VERSION + 1}
     with pytest.raises(NewerStoreError, match="has version 2, this ckprof reads 1; update ckprof"):
         read(tmp_path, json.dumps(report))
     with pytest.raises(InputError, match="is no report of 'ckprof run'"):
         read(tmp_path, "{")
     with pytest.raises(InputError, match="cannot be read: No such file"):
-        list(run_json.read(tmp_path / "absent", ImportHints()))
+        list(run_report.read(tmp_path / "absent", ImportHints()))

@@ -1,0 +1,141 @@
+"""Small convolutions that show what a comfortable one hides: the second problems of kernels.
+
+See :meth:`ckprof.plugin.protocols.Pipeline.second_problems`. Each has several groups, images, strides,
+dilations and pads that differ by axis and side, pixels that no window reaches, and tails along M, N and K.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ckprof_plugins.directions._convolution.problem import ConvProblem
+from ckprof_plugins.pipelines.vocabulary import Specialization
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ckprof_plugins.pipelines.gemm_instance import GemmInstance
+
+
+class Window(NamedTuple):
+    """How windows lie, one number per axis."""
+
+    filter: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    left_pads: tuple[int, ...]
+    right_pads: tuple[int, ...]
+
+
+#: number of dimensions -> windows. Taps that meet the same pixel are stride / gcd(stride, dilation) apart: as
+#: far as the filter is long, less, and next to each other
+_WINDOWS: Final = {
+    1: Window((5,), (3,), (2,), (1,), (2,)),
+    2: Window((3, 4), (2, 3), (2, 1), (1, 2), (0, 1)),
+    3: Window((2, 2, 3), (2, 1, 3), (3, 2, 1), (1, 2, 0), (0, 1, 1)),
+}
+#: number of dimensions -> images and lengths of the output: about 300 rows of a product, for tiles up to 256,
+#: and 28 to 35 for kernels that are otherwise run on less work than that
+_LARGE: Final = {1: (3, (99,)), 2: (3, (9, 11)), 3: (2, (3, 7, 7))}
+_SMALL: Final = {1: (2, (17,)), 2: (2, (3, 5)), 3: (2, (2, 3, 3))}
+#: a single row of windows
+_ROW: Final = {1: (1, (3,)), 2: (1, (1, 5)), 3: (1, (1, 1, 5))}
+
+#: of an image, and of a tile
+_PIXELS_TIMES_ROWS: Final = 2**21
+
+#: channels that exceed the largest tile, and those beside them, which are a part of the reduction: five of
+#: the deepest tiles with all taps, and without any other tap
+_LONG: Final = 256
+_SHORT: Final = 40
+_SHORT_ALONE: Final = 320
+
+
+def with_window(
+    window: Window, images: int, output: Sequence[int], groups: int, channels: tuple[int, int]
+) -> ConvProblem:
+    """Return a convolution by its output; with strides, the last pixel of each axis is beyond all windows.
+
+    :param channels: K and C of a group.
+    """
+    lengths = tuple(
+        (out - 1) * stride + (taps - 1) * dilation + 1 - left - right + (stride > 1)
+        for out, taps, stride, dilation, left, right in zip(output, *window, strict=True)
+    )
+    return ConvProblem(
+        groups=groups,
+        batch=images,
+        out_channels=channels[0],
+        in_channels=channels[1],
+        filter=window.filter,
+        input=tuple(max(1, length) for length in lengths),
+        strides=window.strides,
+        dilations=window.dilations,
+        left_pads=window.left_pads,
+        right_pads=window.right_pads,
+    )
+
+
+def window_of(instance: GemmInstance) -> Window:
+    """Return windows that a kernel's specialization allows."""
+    usual = _WINDOWS[instance.ndim]
+    ones, zeros = (1,) * instance.ndim, (0,) * instance.ndim
+    if instance.specialization is Specialization.FILTER1X1_STRIDE1_PAD0:
+        return Window(ones, ones, ones, zeros, zeros)
+    if instance.specialization is Specialization.FILTER1X1_PAD0:
+        return usual._replace(filter=ones, dilations=ones, left_pads=zeros, right_pads=zeros)
+    if instance.specialization is Specialization.FILTER3X3:
+        return usual._replace(filter=(3,) * instance.ndim)
+    return usual
+
+
+def second_convolutions(
+    instance: GemmInstance, multiples: tuple[int, int], *, sums_outputs: bool
+) -> Iterator[Sequence[ConvProblem]]:
+    """Yield alternatives, the largest first: of several tiles, and of less than one.
+
+    :param multiples: what C and K of a group have to be multiples of; channels are odd multiples.
+    :param sums_outputs: the reduction is along K and not along C.
+    """
+    ndim, merged = instance.ndim, instance.num_groups_to_merge
+    window, (c, k) = window_of(instance), multiples
+    if merged > 1:
+        few = [(k, c), (max(k, 5), 1), (k, 1)]
+        yield [with_window(window, *_SMALL[ndim], 3 * merged, channels) for channels in few]
+        return
+    one = instance.specialization is Specialization.FILTER3X3
+    short = _SHORT if math.prod(window.filter) > 1 else _SHORT_ALONE
+
+    def channels(long: int, short: int) -> tuple[int, int]:
+        of_k, of_c = (short, long) if sums_outputs else (long, short)
+        return of_k // k * k + k, 1 if one else of_c // c * c + c
+
+    yield [
+        with_window(window, *_LARGE[ndim], 2, channels(_LONG, short)),
+        with_window(window, *_LARGE[ndim], 2, channels(64, 16)),
+        with_window(window, *_SMALL[ndim], 2, channels(16, 8)),
+    ]
+    # as many groups as kernels have a path of their own for; a single step of the reduction
+    yield [with_window(window, *_SMALL[ndim], 1, channels(16, 8))]
+    ones, zeros = (1,) * ndim, (0,) * ndim
+    alone = window._replace(filter=ones, dilations=ones, left_pads=zeros, right_pads=zeros)
+    yield [with_window(alone, *_ROW[ndim], 2, channels(0, 0))]
+
+
+def dividing_convolutions(instance: GemmInstance, multiples: tuple[int, int]) -> Sequence[ConvProblem]:
+    """Return alternatives whose few tiles have more steps than devices have workgroups, which divide them.
+
+    Rows of a group fill its tile: stream-K has no other problems of several groups. The larger a tile, the
+    fewer workgroups there are.
+
+    :param multiples: what C and K of a group have to be multiples of.
+    """
+    c, k = multiples
+    ones, zeros = (1,) * instance.ndim, (0,) * instance.ndim
+    pixels = _PIXELS_TIMES_ROWS // instance.tile.m
+    output = (*ones[:-1], pixels) if instance.ndim == 1 else (*ones[:-2], 128, pixels // 128)
+    return [
+        with_window(Window(ones, ones, ones, zeros, zeros), 3, output, groups, (channels, c))
+        for groups, channels in ((2, instance.tile.m), (1, instance.tile.m + k), (1, k))
+    ]

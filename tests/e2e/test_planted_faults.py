@@ -1,0 +1,45 @@
+"""What verification finds of the faults in ``tests/kernel_faults.py``: minutes of compiling."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.kernel_faults import FAULTS, planted
+
+pytestmark = [pytest.mark.compiler, pytest.mark.slow]
+
+#: share of the faults that the default run of the fitting list finds
+GOAL = 0.83
+
+
+def statuses(fault, where, folder, *options):
+    """Return the statuses of a default run of kernels with a fault."""
+    environment = planted(fault, folder / "packages")
+    direction, conf, instances = where
+    report = folder / "run.json"
+    command = [sys.executable, "-m", "ckprof", "run", direction, "--conf", conf, "--instance", instances]
+    command += ["--rounds", "1", "--max-time", "0.05", "--json", str(report), "--timeout", "20", *options]
+    # in a folder of its own, whose name is no package's
+    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert report.is_file(), ran.stderr
+    (problem, *_) = json.loads(report.read_text())["problems"]
+    return {row["status"]: row["reason"] for row in problem["outcomes"]}
+
+
+def test_the_default_run_finds_them(tmp_path):
+    found = {}
+    for number, fault in enumerate(FAULTS):
+        seen = statuses(fault, fault.where, tmp_path / str(number))
+        assert {"ok", "wrong_result", "run_error"} & seen.keys(), (fault.name, seen)
+        found[fault.name] = "wrong_result" in seen or "run_error" in seen
+    missed = [name for name, seen in found.items() if not seen]
+    assert len(missed) <= (1 - GOAL) * len(FAULTS), missed
+
+
+@pytest.mark.parametrize("where", sorted({fault.where for fault in FAULTS}))
+def test_kernels_without_a_fault_are_right(where, tmp_path):
+    assert statuses(None, where, tmp_path / "run").keys() <= {"ok", "unsupported"}
