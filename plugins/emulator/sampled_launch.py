@@ -75,9 +75,20 @@ class SampledRun:
     resident_bytes: int = 0
 
     @property
+    def found(self) -> str:
+        """Return what is wrong, in a sentence; empty if nothing is, or the kernel cannot be sampled."""
+        if self.unsupported or self.reason:
+            return "" if self.unsupported else self.reason
+        wrong = (
+            f"{self.first_wrong}; {self.wrong} of {self.compared} elements are wrong" if self.wrong else ""
+        )
+        silent = f"{len(self.silent)} of {self.workgroups} workgroups stored nothing" if self.silent else ""
+        return "; ".join(filter(None, (wrong, silent)))
+
+    @property
     def is_right(self) -> bool:
-        """Whether something was compared, and nothing was found."""
-        return bool(self.compared) and not (self.reason or self.wrong or self.silent)
+        """Whether something was compared, and nothing is wrong."""
+        return bool(self.compared) and not self.found
 
 
 class _Tensor:

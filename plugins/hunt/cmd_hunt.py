@@ -14,8 +14,9 @@ from ckprof.measure.requests import StoreOptions
 from ckprof.model.problem_case import ProblemCase
 from ckprof_plugins.hunt.findings import findings
 from ckprof_plugins.hunt.hunt_report import HUNT_FORMATS, HuntReport, hunt_document
-from ckprof_plugins.hunt.hunting import Hunt, HuntOptions, hunt_run_options
+from ckprof_plugins.hunt.hunting import LARGE, RANGE, Hunt, HuntOptions, hunt_run_options
 from ckprof_plugins.hunt.judging import range_findings
+from ckprof_plugins.hunt.large import large_findings
 
 if TYPE_CHECKING:
     import argparse
@@ -106,18 +107,21 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if hunt.error is not None:
         raise hunt.error
     session.signals.check()
-    return ExitCode.FAILED if report.findings or report.ranges else ExitCode.OK
+    return ExitCode.FAILED if report.all_findings else ExitCode.OK
 
 
 def _report(hunt: Hunt, arguments: argparse.Namespace, session: Session) -> HuntReport:
     hunt.run()
-    answers, ranges = range_findings(hunt) if hunt.judges else (0, [])
+    answers, ranges = range_findings(hunt) if hunt.tries(RANGE) else (0, [])
+    sampled, large = large_findings(hunt) if hunt.tries(LARGE) else (0, [])
     found = findings(hunt)
     return HuntReport(
         hunt=hunt,
         findings=tuple(found),
         answers=answers,
         ranges=tuple(ranges),
+        sampled=sampled,
+        large=tuple(large),
         commands=tuple(_command(one, hunt, arguments) for one in found),
     )
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ckprof_plugins.hunt.findings import Finding
     from ckprof_plugins.hunt.hunting import Hunt
     from ckprof_plugins.hunt.judging import RangeFinding
+    from ckprof_plugins.hunt.large import LargeFinding
 
 SCHEMA: Final = "ckprof.hunt"
 VERSION: Final = 1
@@ -40,8 +41,16 @@ class HuntReport:
     #: answers that were judged, and what they are wrong about
     answers: int
     ranges: tuple[RangeFinding, ...]
+    #: pairs of kernel and problem of which a few workgroups were run, and the kernels that are wrong there
+    sampled: int
+    large: tuple[LargeFinding, ...]
     #: ``None`` for a finding that no command line can say
     commands: tuple[str | None, ...]
+
+    @property
+    def all_findings(self) -> tuple[Finding | RangeFinding | LargeFinding, ...]:
+        """Everything that was found."""
+        return (*self.findings, *self.ranges, *self.large)
 
     @property
     def verdict(self) -> str:
@@ -51,7 +60,8 @@ class HuntReport:
         parts = [
             f"{done} of {counted(len(hunt.planned), 'pair')} of kernel and boundary problem run",
             *([f"{counted(self.answers, 'support answer')} judged"] if self.answers else []),
-            counted(len(self.findings) + len(self.ranges), "finding"),
+            *([f"{counted(self.sampled, 'pair')} with large tensors sampled"] if self.sampled else []),
+            counted(len(self.all_findings), "finding"),
         ]
         end = "" if hunt.complete else "; incomplete: rerun the same command with --store to resume"
         return ", ".join(parts) + end
@@ -89,6 +99,12 @@ def hunt_document(report: HuntReport) -> Document:
             Heading(f"support test: {found.text}"),
             f"says yes to {found.problem.describe()}: {found.value}, where at most {found.most} can be",
             Items(tuple(report.names(found.kernels))),
+        )
+    for wrong in report.large:
+        document.add(
+            Heading(f"large tensors: {hunt.candidates[wrong.kernels[0]].name}"),
+            f"{wrong.problem.describe()}: {wrong.text}",
+            Items(tuple(report.names(wrong.kernels))),
         )
     for key, problem, errors in split_errors(hunt):
         if max(errors.values()) > _GROWTH * errors[min(errors)] > 0:
@@ -147,10 +163,12 @@ def _values(report: HuntReport) -> dict[str, Any]:
             {"kernel": _kernel(hunt, key), "problem": msgspec.to_builtins(problem), "max_errors": errors}
             for key, problem, errors in split_errors(hunt)
         ],
+        "sampled": report.sampled,
+        "large_findings": [_plain(hunt, one) for one in report.large],
     }
 
 
-def _plain(hunt: Hunt, one: Finding | RangeFinding) -> dict[str, Any]:
+def _plain(hunt: Hunt, one: Finding | RangeFinding | LargeFinding) -> dict[str, Any]:
     values: dict[str, Any] = msgspec.to_builtins(one)
     return {**values, "kernels": [_kernel(hunt, key) for key in one.kernels]}
 
@@ -178,7 +196,8 @@ def render_junit(report: HuntReport) -> str:
                     if outcome.status.is_failure:
                         texts.append(f"{pair[1].describe()} split_k {pair[2]}: {outcome.reason}")
         ranges = [one for one in report.ranges if key in one.kernels]
-        if not reached and not ranges:
+        large = [one for one in report.large if key in one.kernels]
+        if not (reached or ranges or large):
             continue
         suite = junit.suite(candidate.name)
         for kind, texts in reached.items():
@@ -187,6 +206,9 @@ def render_junit(report: HuntReport) -> str:
                 add(case, "failure", "\n".join(texts), type=kind, message=texts[0])
         for one in ranges:
             add(junit.case(suite, one.text), "failure", type="range", message=one.problem.describe())
+        for wrong in large:
+            text = f"{wrong.problem.describe()}: {wrong.text}"
+            add(junit.case(suite, "large tensors"), "failure", text, type="large", message=text)
     if not hunt.complete:
         add(
             junit.case(junit.suite("hunt"), "came to its end"),
