@@ -66,7 +66,7 @@ class SampledRun:
     workgroups: int = 0
     #: places of those that stored nothing, from 0 for the first to 1 for the last workgroup
     silent: tuple[float, ...] = ()
-    #: elements of the result that were written, and how often one was wrong
+    #: elements of the result that were written, and those of them that were wrong
     compared: int = 0
     wrong: int = 0
     #: the first wrong element: its index, what it is and what was expected
@@ -228,8 +228,8 @@ class _Trial:
             tensor.values[touched] = encode(drawn, tensor.dtype, ocp=ocp)
             tensor.poison(touched[~inside])
         reached = self._result.touched()
-        silent, wrong, first = [], 0, ""
-        compared = reached[:0]
+        silent, first = [], ""
+        compared = wrong = reached[:0]
         for place in places:
             self._result.poison(reached)
             self._device.choose(place)
@@ -244,7 +244,7 @@ class _Trial:
             got = decode(self._result.values[written], self._result.dtype, ocp=ocp)
             right = sums.are_right(written, got, self._result.dtype, ocp=ocp)
             compared = np.union1d(compared, written)
-            wrong += int((~right).sum())
+            wrong = np.union1d(wrong, written[~right])
             if not first and not right.all():
                 at = int(np.argmin(right))
                 first = sums.described(int(written[at]), float(got[at]))
@@ -252,7 +252,7 @@ class _Trial:
             workgroups=len(places),
             silent=tuple(silent),
             compared=compared.size,
-            wrong=wrong,
+            wrong=wrong.size,
             first_wrong=first,
             resident_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         )

@@ -104,7 +104,7 @@ def hunt_document(report: HuntReport) -> Document:
         document.add(
             Heading(f"large tensors: {hunt.candidates[wrong.kernels[0]].name}"),
             f"{wrong.problem.describe()}: {wrong.text}",
-            Items(tuple(report.names(wrong.kernels))),
+            Items((f"where: {wrong.beyond}", *report.names(wrong.kernels))),
         )
     for key, problem, errors in split_errors(hunt):
         if max(errors.values()) > _GROWTH * errors[min(errors)] > 0:

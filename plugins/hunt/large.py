@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from ckprof.events import Progress, ProgressEnded
 from ckprof_plugins.hunt.judging import large_problems
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from ckprof.model.problem import Problem
     from ckprof_plugins.hunt.hunting import Hunt
+
+#: where integers of 32 bits end, with and without a sign
+_POWERS: Final = (31, 32)
 
 
 class Sampled(Protocol):
@@ -53,12 +56,16 @@ class LargeFinding:
 
     #: of the first kernel
     text: str
+    #: which counts are at an end of 32-bit integers, or beyond
+    beyond: str
     kernels: tuple[str, ...]
     problem: Problem
 
 
 def large_findings(hunt: Hunt) -> tuple[int, list[LargeFinding]]:
-    """Return how many pairs of kernel and problem were tried, and the smallest one on which each is wrong.
+    """Return how many pairs of kernel and problem were tried, and what each kernel is wrong on.
+
+    What is beyond the same ends as a smaller problem on which the kernel is wrong, or more, is not tried.
 
     Nothing is tried where the device cannot, or where the budget is spent.
 
@@ -69,25 +76,48 @@ def large_findings(hunt: Hunt) -> tuple[int, list[LargeFinding]]:
         return 0, []
     pairs = list(_supported(hunt))
     found: dict[Problem, tuple[str, list[str]]] = {}
-    wrong: set[str] = set()
+    explained: dict[str, list[frozenset[str]]] = {}
     tried = 0
     with device.sampler(library.path, library.recipe.arch, hunt.device_name) as sampler:
         for number, (key, problem) in enumerate(pairs):
             if hunt.seconds_left() <= 0:
                 break
-            if key in wrong:
+            beyond = _beyond(hunt, key, problem)
+            if any(known <= beyond for known in explained.get(key, ())):
                 continue
             hunt.tell(Progress(what="large tensors", done=number, total=len(pairs)))
             run = sampler.run(key, problem)
             tried += not run.unsupported
             if run.found:
-                wrong.add(key)
+                explained.setdefault(key, []).append(beyond)
                 found.setdefault(problem, (run.found, []))[1].append(key)
     hunt.tell(ProgressEnded())
     return tried, [
-        LargeFinding(text=text, kernels=tuple(kernels), problem=problem)
+        LargeFinding(
+            text=text,
+            beyond=", ".join(sorted(_beyond(hunt, kernels[0], problem))),
+            kernels=tuple(kernels),
+            problem=problem,
+        )
         for problem, (text, kernels) in found.items()
     ]
+
+
+def _beyond(hunt: Hunt, key: str, problem: Problem) -> frozenset[str]:
+    """Return which counts of a problem are at an end of 32-bit integers, or beyond it."""
+    instance = hunt.candidates[key].instance
+    names = hunt.operation.tensors_of(problem)
+    found = set()
+    for name, dtype in zip(names, instance.types.of_so_many(len(names)), strict=True):
+        elements = problem.tensor(name, instance.layout).stored_elements
+        counts = {"elements": elements, "bytes": elements * dtype.properties.size_bytes}
+        found |= {
+            f"{unit} of {name} >= 2^{power}"
+            for unit, count in counts.items()
+            for power in _POWERS
+            if count >= 2**power
+        }
+    return frozenset(found)
 
 
 def _supported(hunt: Hunt) -> Iterator[tuple[str, Problem]]:
