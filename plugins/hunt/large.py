@@ -112,7 +112,7 @@ def _beyond(hunt: Hunt, key: str, problem: Problem) -> frozenset[str]:
         elements = problem.tensor(name, instance.layout).stored_elements
         counts = {"elements": elements, "bytes": elements * dtype.properties.size_bytes}
         found |= {
-            f"{unit} of {name} >= 2^{power}"
+            f"2^{power} {unit} of {name} or more"
             for unit, count in counts.items()
             for power in _POWERS
             if count >= 2**power
