@@ -234,11 +234,8 @@ def budget():
     return ci_script("budget")
 
 
-def test_every_package_is_within_its_budget(budget):
+def test_packages_are_within_their_budget_of_code(budget):
     assert budget.excesses(budget.counted()) == []
-
-
-def test_lines_of_code_have_neither_comments_nor_docstrings(budget):
     text = (
         '"""One."""\n\n# two\nx = 3  # three\n\n\ndef f():\n    """Four."""\n    return (\n        5\n    )\n'
     )
@@ -280,11 +277,8 @@ def test_the_place_of_tests(mirror, module, place):
     assert mirror.mirrored(module) == place
 
 
-def test_every_module_of_the_core_has_its_tests_at_their_place(mirror):
+def test_modules_of_the_core_have_their_tests_but_few_with_a_reason(mirror):
     assert mirror.without_tests() == []
-
-
-def test_exceptions_are_few_modules_that_exist_and_have_no_tests_each_with_a_reason(mirror):
     exceptions = mirror.exceptions()
     assert len(exceptions) <= mirror.MOST_EXCEPTIONS
     assert set(exceptions) <= set(mirror.core_modules())

@@ -20,12 +20,9 @@ def test_each_failure_is_named():
     assert "case b: Failed: as pytest does" in message and "case d: AssertionError" in message
 
 
-def test_no_case_is_a_failure():
+def test_no_case_fails_and_what_ends_the_loop_passes_through():
     with pytest.raises(pytest.fail.Exception, match="no case"), Cases():
         pass
-
-
-def test_what_ends_the_loop_passes_through():
     with pytest.raises(KeyboardInterrupt), Cases() as cases, cases.case("a"):
         raise KeyboardInterrupt
     with pytest.raises(ZeroDivisionError), Cases():

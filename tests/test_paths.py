@@ -22,14 +22,11 @@ def test_builds_are_elsewhere_where_the_cache_is_read_only(tmp_path, monkeypatch
     assert not paths.work_dir().is_relative_to(tmp_path)
 
 
-def test_without_it_the_system_decides(monkeypatch, tmp_path):
+def test_the_system_decides_without_it_and_lists_are_found(monkeypatch, tmp_path):
     monkeypatch.delenv("CKPROF_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert paths.cache_dir().name == "ckprof"
     assert paths.cache_dir().is_absolute()
-
-
-def test_the_shipped_lists_are_found():
     assert list(paths.conf_root().rglob("*.conf"))
 
 

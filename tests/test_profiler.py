@@ -48,13 +48,18 @@ def test_examples_in_docstrings(module):
     assert found.attempted > 0 and found.failed == 0
 
 
-def test_lists_are_read(profiler):
+def test_lists_are_read_explained_and_compared(profiler):
     conversion = profiler.read(LIST, direction="fwd")
     assert sum(len(catalog.records) for catalog in conversion.catalogs) == 58
     with pytest.raises(InputError, match="expected bwd_data"):
         profiler.read(LIST, direction="bwd_data")
     with pytest.raises(InputError, match="no such file"):
         profiler.read("nowhere.conf")
+    assert profiler.explain(f"{LIST}:3").record
+    report = profiler.parity(ParityRequest(direction="fwd", conf=(LIST,)))
+    assert report.passed and report.comparisons[0].compared
+    assert profiler.diff(LIST, LIST).passed
+    assert {target for target, _ in profiler.doctor()} == set(profiler.registry.targets.ids)
 
 
 def test_events_tell_what_is_read():
@@ -81,14 +86,11 @@ def test_problems_of_any_line(line, direction):
     assert type(problem.convolution) is ckprof.ConvProblem
 
 
-def test_wrong_lines():
+def test_wrong_lines_and_lines_of_files(profiler, tmp_path):
     with pytest.raises(InputError, match="is missing"):
         ckprof.Problem.parse("2 1 4 x")
     with pytest.raises(UsageError, match="sideways"):
         ckprof.Problem.parse("2 1 4 32", direction="sideways")
-
-
-def test_problems_of_lines_and_files(profiler, tmp_path):
     (tmp_path / "p.txt").write_text("# layers\n2 1 2 8 4 1 1 7 6 1 1 1 1 0 0 0 0\n")
     given = ["conv -n 4 -c 64 -H 28 -W 28 -k 32 -y 3 -x 3 -p 1 -q 1 -F 1"]
     first, second = profiler.problems("forward", given, files=[tmp_path / "p.txt"])
@@ -114,20 +116,6 @@ def test_files_that_are_not_there_are_named(profiler, tmp_path):
         profiler.call(tmp_path / "none.so", "fwd", "2 1 1 16 16 1 1 6 5 1 1 1 1 0 0 0 0")
     with pytest.raises(InputError, match="none"):
         list(profiler.batch(tmp_path / "none"))
-
-
-def test_one_line_is_explained(profiler):
-    assert profiler.explain(f"{LIST}:3").record
-
-
-def test_parity_of_a_list(profiler):
-    report = profiler.parity(ParityRequest(direction="fwd", conf=(LIST,)))
-    assert report.passed and report.comparisons[0].compared
-    assert profiler.diff(LIST, LIST).passed
-
-
-def test_targets_report_what_they_find(profiler):
-    assert {target for target, _ in profiler.doctor()} == set(profiler.registry.targets.ids)
 
 
 @pytest.mark.thorough

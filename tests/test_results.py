@@ -87,14 +87,11 @@ def registry_of(*plugins):
     return Registry(manager)
 
 
-def test_results_are_viewed_as_plugins_say(results):
+def test_results_are_viewed_as_plugins_say_or_as_text(results):
     shown = Results(results, registry_of(viewing()))
     assert shown.view("count") == len(results.outcomes)
     assert shown.filter(status="ok").view("count") == 3
     assert shown._repr_html_() == "<p>results</p>"
     with pytest.raises(UsageError, match="unknown view of results 'plot'"):
         _ = shown.plot
-
-
-def test_without_html_notebooks_show_the_text(results):
     assert Results(results, registry_of())._repr_html_() is None

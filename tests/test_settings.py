@@ -10,11 +10,8 @@ from ckprof.errors import InputError, UsageError
 from ckprof.settings import Settings, find_file, load_settings
 
 
-def test_defaults_without_a_file(tmp_path):
+def test_settings_of_no_file_or_of_a_parent_folder(tmp_path):
     assert load_settings(None, tmp_path, {}) == Settings()
-
-
-def test_the_file_of_a_parent_folder_is_found(tmp_path):
     (tmp_path / "ckprof.toml").write_text('jobs = 3\nplugins = ["mine.py", "package.module"]\n')
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
@@ -65,12 +62,9 @@ def test_wrong_files_name_the_file(tmp_path, text, message):
     assert message in str(caught.value)
 
 
-def test_a_missing_explicit_file_is_an_error(tmp_path):
+def test_what_is_wrong_is_an_error(tmp_path):
     with pytest.raises(InputError, match="cannot read"):
         load_settings(tmp_path / "none.toml", tmp_path, {})
-
-
-def test_a_wrong_environment_variable_is_a_usage_error(tmp_path):
     with pytest.raises(UsageError, match="CKPROF_JOBS: jobs is 'many', expected an integer"):
         load_settings(None, tmp_path, {"CKPROF_JOBS": "many"})
 

@@ -25,12 +25,9 @@ def stores(tmp_path_factory):
     return folder
 
 
-def test_no_change(ckprof, stores):
+def test_changes_and_what_fails(ckprof, stores):
     called = ckprof("compare", stores / "old.db", stores / "same.db").ok()
     assert "0 SLOWER, 0 FASTER" in called.out
-
-
-def test_a_slower_kernel_fails(ckprof, stores):
     called = ckprof("compare", stores / "old.db", stores / "slow.db")
     assert called.code == 1
     assert "failed: 1 slower" in called.err
@@ -99,20 +96,14 @@ def test_stores_without_anything_in_common(ckprof, stores, tmp_path):
     assert "nothing can be compared" in called.err
 
 
-def test_the_self_test(ckprof, stores):
+def test_self_tests(ckprof, stores):
     called = ckprof("compare", "--self-test", stores / "processes.db", "--seeds", "2").ok()
     assert "0 of 24 rows are called faster or slower between halves of 2 to 2 passes" in called.out
     assert "2 of 2 injected slowdowns of 5 % were found" in called.out
-
-
-def test_a_self_test_that_finds_nothing_fails(ckprof, stores):
     called = ckprof("compare", "--self-test", stores / "noisy.db", "--seeds", "2")
     assert called.code == 1
     assert "0 of 2 injected slowdowns of 5 % were found" in called.out
     assert "measure more passes, with --passes" in called.err
-
-
-def test_a_self_test_that_cannot_fail_fails(ckprof, stores):
     called = ckprof("compare", "--self-test", stores / "old.db")
     assert (called.code, called.out) == (1, "")
     assert "measure more, e.g. with 'ckprof sweep --passes 6'" in called.err

@@ -81,12 +81,9 @@ def test_lines_are_explained_as_their_list_has_them(ckprof, tmp_path):
     assert f"{path}:1:1: the line is longer than 100000 characters" in ckprof("explain", f"{path}:1").err
 
 
-def test_shipped_lists_and_several_lines(ckprof):
+def test_shipped_lists_several_lines_and_json(ckprof, conf):
     called = ckprof("explain", "forward/tests/nhwgc_fp16:1", "backward_data/typestring/nhwgc_fp16:1").ok()
     assert "dropped by missing-information: vector_size_c is not printed" in called.out
-
-
-def test_as_json(ckprof, conf):
     called = ckprof("explain", f"{conf}:2", f"{conf}:3", FORWARD, "--format", "json")
     first, second, third = json.loads(called.out)
     assert (first["path"], first["line"], first["family"], first["rule"]) == (str(conf), 2, "forward", "")
@@ -118,16 +115,13 @@ def test_places_that_do_not_exist(ckprof, tmp_path, text, code, part):
     assert part in called.err
 
 
-def test_options_reach_the_reader(ckprof):
+def test_options_reach_the_reader_and_garbage_is_named(ckprof):
     short = line("short_forward")
     assert ckprof("explain", short).code == ExitCode.INPUT
     called = ckprof("explain", short, "--layout", "nhwgc", "--dtype", "fp16", "--mma-k-table", "8/16")
     assert called.code == 0 and "K1: warp_tile_k follows" in called.out
     lost = ckprof("explain", f"{FORWARD} # annotation", "--upstream-comments")
     assert "dropped by comment" in lost.out
-
-
-def test_garbage(ckprof):
     called = ckprof("explain", "hello")
     assert called.code == ExitCode.INPUT
     assert "wrong at column 1: expected Name<argument,...>" in called.out

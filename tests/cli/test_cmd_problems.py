@@ -10,22 +10,16 @@ CONV = "conv -n 4 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 1 -q 1 -m conv -g 1"
 LOG = "MIOpen(HIP): Command [LogCmdConvolution] ./bin/MIOpenDriver "
 
 
-def test_list(ckprof):
+def test_sets_are_listed_and_shown(ckprof):
     called = ckprof("problems", "list", "--format", "json")
     rows = {row["set"]: row for row in json.loads(called.out)}
     assert rows["resnet50"]["layers"] == 53
     assert "resnet50" in ckprof("problems", "list").out
-
-
-def test_show(ckprof):
     called = ckprof("problems", "show", "vgg16", "--batch", 2).ok()
     assert "Simonyan" in called.out
     assert "2D G1 N2 K64 C3 in 224x224" in called.out
     listed = json.loads(ckprof("problems", "show", "vgg16", "--batch", "2", "--format", "json").out)
     assert sum(one["count"] for one in listed["problems"]) == 13
-
-
-def test_an_unknown_set(ckprof):
     called = ckprof("problems", "show", "resnet51")
     assert (called.code, called.out) == (2, "")
     assert "expected one of" in called.err

@@ -178,13 +178,10 @@ def test_a_name_that_is_not_utf_8_is_as_good_as_any(folder, capsys, command):
         assert text and ("json" not in command or json.loads(text))
 
 
-def test_a_build_folder_is_named_in_utf_8(folder, capsys):
+def test_odd_names_are_refused_or_kept(folder, capsys):
     assert main(["generate", "fwd", "--conf", "list.conf", "--build-dir", ODD]) == 3
     assert f"{SHOWN}: the name is not UTF-8" in capsys.readouterr().err
     assert not (folder / ODD).exists()
-
-
-def test_a_list_with_an_odd_name_is_not_written_over(folder, capsys):
     odd = folder / f"{ODD}.conf"
     shutil.copy("list.conf", odd)
     assert main(["convert", str(odd), "--dtype", "fp32", "-o", str(odd)]) == 2

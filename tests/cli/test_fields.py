@@ -91,27 +91,21 @@ def test_wrong_values_are_usage_errors(words, message):
         paint(*words)
 
 
-def test_what_is_required_has_to_be_given():
+def test_what_is_required_and_checked():
     with pytest.raises(UsageError, match="-b/--brand"):
         parser().parse_all([])
     assert parser(required=False).parse_all([]).brand is None
-
-
-def test_the_dataclass_has_the_last_word():
     with pytest.raises(UsageError, match="too many coats"):
         paint("--coats", "10")
 
 
-def test_other_defaults_hold_and_are_shown():
+def test_defaults_hold_and_are_shown():
     usual = Paint(coats=5, brand="ours")
     made = parser(defaults=usual)
     assert chosen(made.parse_all(["--dry", "2"]), Paint, defaults=usual) == Paint(
         coats=5, brand="ours", dry_s=2.0
     )
     assert "how many (default: 5)" in made.format_help()
-
-
-def test_help_shows_defaults_that_say_something():
     text = parser().format_help()
     assert "how many (default: 2)" in text
     assert "{red,blue}" in text and "which (default: red)" in text

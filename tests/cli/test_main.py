@@ -24,11 +24,16 @@ def test_every_command_has_help_with_an_example(ckprof, command):
     assert "--quiet" in called.out or f"'ckprof {command} --help-all'" in called.out
 
 
-def test_the_list_of_commands(ckprof):
+def test_commands_and_their_help(ckprof):
     called = ckprof()
     assert called.code == 2
     for command in COMMANDS:
         assert f"\n  {command.name} " in called.out
+    assert ckprof("help") == ckprof("--help")
+    assert ckprof("help", "run") == ckprof("run", "--help")
+    assert ckprof("help", "list", "instances") == ckprof("list", "instances", "--help")
+    assert ckprof("help").code == 0
+    assert "did you mean 'run'?" in ckprof("help", "rnu").err
 
 
 def test_the_version_is_printed(ckprof):
@@ -38,14 +43,6 @@ def test_the_version_is_printed(ckprof):
         assert first == f"ckprof {__version__}"
         assert [line.split("  ")[0] for line in lines] == [name for name, _, _ in schemas()]
         assert re.search(rf"^store +{SCHEMA_VERSION} ", "\n".join(lines), re.MULTILINE)
-
-
-def test_the_command_help(ckprof):
-    assert ckprof("help") == ckprof("--help")
-    assert ckprof("help", "run") == ckprof("run", "--help")
-    assert ckprof("help", "list", "instances") == ckprof("list", "instances", "--help")
-    assert ckprof("help").code == 0
-    assert "did you mean 'run'?" in ckprof("help", "rnu").err
 
 
 def test_what_goes_wrong_in_it_has_an_exit_code(ckprof, plugin):

@@ -100,13 +100,10 @@ def test_help_needs_no_objects_of_plugins(tmp_path):
     assert not_for_parsing(loaded) == []
 
 
-def test_the_list_of_commands_loads_neither_plugins_nor_options(tmp_path):
+def test_help_and_the_package_load_what_is_used(tmp_path):
     loaded = modules_of("from ckprof.cli.main import main; main(['--help'])", tmp_path)
     others = ("ckprof.plugin.manager", "ckprof.option", "ckprof.model.types", "ckprof_plugins.", "msgspec")
     assert [name for name in loaded if name.startswith((*others, "importlib.metadata"))] == []
-
-
-def test_the_package_loads_what_is_used_of_it(tmp_path):
     loaded = modules_of("import ckprof", tmp_path)
     heavy = ("ckprof.model.types", "ckprof.option", "ckprof.plugin.manager", "ckprof_plugins", "msgspec")
     assert [name for name in loaded if name.startswith(heavy)] == []

@@ -118,9 +118,14 @@ def test_the_sides_of_a_row_run_in_the_order_abba():
     }
 
 
-def test_rows_end_when_they_are_settled():
+def test_rows_end_when_they_are_settled_or_at_the_limit():
     _, bench, _ = settled()
     assert all(16 <= count < 80 for count in bench.measured.values())
+    _, bench, _ = settled(max_rounds=4)
+    assert set(bench.measured.values()) == {16}
+    assert bench.restarts == 3, "each pass but the first one has a new pair of processes"
+    with pytest.raises(UsageError, match="max_rounds is 3"):
+        SettleOptions(query=InstanceQuery(), max_rounds=3)
 
 
 def test_a_row_that_fails_keeps_its_old_times():
@@ -129,11 +134,3 @@ def test_a_row_that_fails_keeps_its_old_times():
     assert bench.measured[keys[0]] == 4
     row = next(row for row in comparison.rows if row.key == keys[0])
     assert row.old.rounds == sides()[0].rows[keys[0]].rounds
-
-
-def test_the_limit_of_rounds():
-    _, bench, _ = settled(max_rounds=4)
-    assert set(bench.measured.values()) == {16}
-    assert bench.restarts == 3, "each pass but the first one has a new pair of processes"
-    with pytest.raises(UsageError, match="max_rounds is 3"):
-        SettleOptions(query=InstanceQuery(), max_rounds=3)

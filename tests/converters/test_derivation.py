@@ -132,11 +132,8 @@ def test_versions_that_do_not_load_directly_are_dropped(version):
     assert reason == f"CK Tile loads directly with v1 and v4 only, not with {version}"
 
 
-def test_k_of_the_tile_is_k0_times_k1():
+def test_k_and_k1_of_operands():
     assert fields(derivation.k_from_k0, k0=4, k1=8)[0]["tile_k"] == 32
-
-
-def test_k1_of_both_operands():
     assert fields(derivation.same_k1, k1=8, k1_b=8)[0]["k1"] == 8
     assert refused(derivation.same_k1, "k1_b", k1=8, k1_b=4).endswith("got 8 and 4")
     assert refused(derivation.same_k1, "k1_b", k1=8, k1_b=4, elementwise_op="")
@@ -358,24 +355,18 @@ def test_accumulators_and_results_of_shared_types(dtype):
     ]
 
 
-def test_integers_are_accumulated_as_integers():
+def test_what_is_lost_of_types():
     assert lost("type_accumulator", "int8", type_accumulator="s32") == []
     assert lost("type_accumulator", "int8", type_accumulator="fp32") == [
         ("accumulator", "type_accumulator", "s32")
     ]
     assert lost("type_accumulator", "fp8", type_accumulator="fp32") == []
     assert lost("type_result", "int8", type_result="fp32") == []  # catalogs have it as dtype_result
-
-
-def test_nothing_is_lost_where_nothing_is_said():
     assert lost("type_accumulator compute_type_a", "fp16", type_result="s8") == []
     assert lost("type_accumulator type_result", "fp16", type_result="s8") == [
         ("result-type", "type_result", "fp16")
     ]
     assert lost("type_result", None, type_result="s8") == []
-
-
-def test_a_lost_field_is_said_with_what_is_said_of_it():
     values = {"type_result": "fp32"}
     found = derivation.lost_fields(["type_result"], values, DataType.FP16, two_stage=False)
     assert found == {"type_result": ("result-type", "type_result fp32 of fp16 operands", "fp16")}

@@ -73,14 +73,11 @@ def test_short_lines_need_layout_and_type(converter):
     assert not explain(text, converter.grammar, path=Path("nhwgc_fp16.conf")).errors
 
 
-def test_lines_of_logs_and_remarks(converter):
+def test_lines_of_logs_and_lines_without_an_instance(converter):
     text = f"Perf:     0.0123 ms, 12.3 TFlops, 45.6 GB/s, {line('forward')}, SplitK 4"
     assert len(explain(text, converter.grammar).record) == 25
     said = explain(f"{line('native_forward')}  # ckprof: two_stage=true", converter.grammar)
     assert said.record["two_stage"] == (True, "annotation")
-
-
-def test_lines_without_an_instance(converter):
     assert explain("# hello", converter.grammar).rule == "comment"
     assert explain("  ", converter.grammar).rule == "blank"
     assert explain("hello", converter.grammar).errors[0][0] == 1

@@ -183,13 +183,10 @@ def test_a_newer_backward_weight_line_says_whether_tensors_are_large(convert):
         assert record.split_image is split_image
 
 
-def test_the_longer_name_of_backward_data(convert):
+def test_spellings_of_backward_data(convert):
     text = line("backward_data")
     renamed = text.replace("CShuffle<", "CShuffle_v1<")
     assert convert_one(convert, renamed) == convert_one(convert, text)
-
-
-def test_interwave_backward_data(convert):
     _, record = convert_one(convert, change(line("backward_data"), 47, "Interwave"))
     assert (record.scheduler, record.pipeline) == ("interwave", "compv1")
 
@@ -314,13 +311,10 @@ def test_known_families_that_are_rejected_give_their_reason(convert, text):
     assert conversion.dropped_by_rule["unsupported-family"] == 2
 
 
-def test_a_list_of_rejected_lines_only_gives_no_catalog(convert):
+def test_lists_of_rejected_lines_only(convert):
     conversion = convert(REJECTED[0], REJECTED[1])
     assert conversion.catalogs == ()
     assert conversion.dropped_by_rule == {"unsupported-family": 2}
-
-
-def test_such_a_list_gives_an_empty_catalog_where_all_about_it_is_known(convert):
     (catalog,) = convert(REJECTED[0], direction="fwd", name="nhwgc_fp16.conf").catalogs
     assert (catalog.variant, catalog.layout, catalog.dtype) == ("forward", NHWGC, DataType.FP16)
     assert catalog.records == ()

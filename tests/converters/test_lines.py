@@ -11,13 +11,7 @@ from ckprof.errors import InputError
 from ckprof.model.conversion import ConversionRequest
 from ckprof_converters.collect import MAX_LISTED
 from ckprof_converters.compiled import LineError
-from ckprof_converters.lines import (
-    annotation_of,
-    instance_of,
-    iterate_lines,
-    settings_in,
-    stated_operation,
-)
+from ckprof_converters.lines import annotation_of, instance_of, iterate_lines, settings_in, stated_operation
 from ckprof_converters.records import GemmRecord
 
 from .samples import change, line

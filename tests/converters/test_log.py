@@ -201,31 +201,22 @@ V3 = line("forward_v3")
 OLD_V3 = V3.removesuffix(",1>").replace(",false,Seq", ",0,Seq").replace(",false,1,1,Seq", ",0,1,1,Seq") + ">"
 
 
-def test_the_sample_has_a_single_group_and_one_argument_more():
+def test_old_and_new_spellings_of_a_line_are_one_instance_each(convert):
     assert V3.endswith(",1>")
     assert OLD_V3.count(",") == V3.count(",") - 1
-
-
-def test_old_and_new_spellings_of_a_line_are_one_instance(convert):
     (old,), (new,) = convert(OLD_V3).catalogs, convert(V3).catalogs
     assert old.records == new.records
     both = convert(V3, OLD_V3)
     assert len(both.catalogs[0].records) == 1
     assert [(line, why.rule) for line, why in both.dropped.items()] == [(2, "duplicate")]
-
-
-def test_merged_groups_of_newer_lines_are_not_lost(convert):
     (catalog,) = convert(V3.removesuffix("1>") + "8>", OLD_V3).catalogs
     assert [record.num_groups_to_merge for record in catalog.records] == [8, 1]
 
 
-def test_a_native_line_without_the_explicit_flag(convert):
+def test_native_lines_and_flags_of_older_ones(convert):
     fields = line("native_forward").split(",")
     older = ",".join(fields[:11] + fields[12:])
     assert convert(older).catalogs[0].records == convert(line("native_forward")).catalogs[0].records
-
-
-def test_a_flag_in_the_place_of_a_word_is_no_older_line(convert):
     without_direct_load = V3.replace(",false,1>", ",1>")
     with pytest.raises(ListError, match="expected one of false, true for direct_load"):
         convert(without_direct_load)

@@ -20,16 +20,13 @@ def converted(folder, *lines):
     return ckprof.Profiler().read(path)
 
 
-def test_an_unknown_operation_is_an_error_with_its_place(tmp_path):
+def test_unknown_operations_and_compute_types_are_errors(tmp_path):
     assert PLAIN in LINE
     wrong = LINE.replace(PLAIN, "Scale,Bilinear,Foo")
     with pytest.raises(InputError, match="'Foo'") as found:
         converted(tmp_path, LINE, wrong)
     assert f"list.conf:2:{wrong.index('Foo') + 1}:" in str(found.value)
     assert "operation_output" in str(found.value)
-
-
-def test_an_unknown_compute_type_is_an_error(tmp_path):
     assert "fp16,fp16,false,1>" in LINE
     with pytest.raises(InputError, match="'fp17'"):
         converted(tmp_path, LINE.replace("fp16,fp16,false,1>", "fp16,fp17,false,1>"))

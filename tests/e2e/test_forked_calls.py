@@ -16,12 +16,9 @@ def test_a_call_says_what_a_process_says(forked_calls, tmp_path, arguments):
     assert called == ckprof_apart(*arguments, cwd=tmp_path, env=environment)
 
 
-def test_a_call_that_takes_too_long_ends_and_the_next_one_has_its_own_answer(forked_calls, tmp_path):
+def test_a_call_that_takes_too_long_ends(forked_calls, tmp_path):
     with pytest.raises(subprocess.TimeoutExpired):
         forked_calls.call(("list", "directions"), tmp_path, os.environ, 0.0)
     code, output, _ = forked_calls.call(("--version",), tmp_path, os.environ, 60)
     assert (code, output.split()[0]) == (0, "ckprof")
-
-
-def test_other_variables_of_the_interpreter_need_one_of_its_own(forked_calls):
     assert not forked_calls.serves({**os.environ, "PYTHONHASHSEED": "12345"})

@@ -37,30 +37,21 @@ def test_an_instance_differs_from_the_one_without_in_what_is_fused_alone():
     assert len({one.index for one in after.candidates}) == len(after.candidates)
 
 
-def test_types_of_d_tensors_go_with_them():
+def test_kernels_without_what_is_fused_join():
     list_name = "forward/convscale_add/tests/ndhwgc_fp8"
     after, pairs = with_unfused(chosen(list_name, indices=(0,)))
     (fused, plain) = (one.instance for one in after.candidates)
     assert pairs == {fused.key: plain.key}
     assert fused.d_dtypes == "fp32" and plain.d_dtypes is None
     assert plain.types.text == "fp8,fp8,fp8"
-
-
-def test_numbers_are_behind_those_of_the_whole_list():
     after, _ = with_unfused(chosen(FUSED, indices=(3,)))
     assert [one.index for one in after.candidates] == [3, len(chosen(FUSED).candidates)]
-
-
-def test_one_that_is_there_is_not_made_again():
     both = chosen(FUSED, PLAIN)
     after, pairs = with_unfused(both)
     there = {one.instance.key for one in both.candidates}
     missing = set(pairs.values()) - there
     assert missing < set(pairs.values())
     assert len(after.candidates) == len(both.candidates) + len(missing)
-
-
-def test_kernels_to_which_nothing_is_fused():
     with pytest.raises(UsageError, match=f"nothing is fused to the kernels of {PLAIN}"):
         with_unfused(chosen(PLAIN))
 

@@ -97,13 +97,10 @@ def test_what_only_links_or_locates_is_not_in_the_key_of_an_object(source, tmp_p
     assert keys_of(source, link_flags=("-ltwo",), arch="other", **changes) == plain
 
 
-def test_a_digest_tells_where_a_part_ends():
+def test_digests_tell_parts_and_files_apart(tmp_path):
     text = b"\x02" + bytes(7) + b"ab" + b"\x01" + bytes(7) + b"c"
     assert digest_parts("ab", b"c") == hashlib.blake2b(text, digest_size=20).hexdigest()
     assert len({digest_parts(*parts) for parts in (("ab", "c"), ("a", "bc"), ("abc",), ("ab", "c", ""))}) == 4
-
-
-def test_a_file_is_known_by_all_its_bytes(tmp_path):
     (tmp_path / "file").write_bytes(data := bytes(range(251)) * 1000)
     assert digest_file(tmp_path / "file") == hashlib.blake2b(data, digest_size=20).hexdigest()
 

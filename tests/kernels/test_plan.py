@@ -14,14 +14,11 @@ from ckprof.kernels.units import Unit
 from tests.kernels.toys import RECIPE, compiled
 
 
-def test_the_compiler_links():
-    """With its own flags in front."""
+def test_the_compiler_or_another_program_links():
+    # With its own flags in front.
     command = link_command(RECIPE, response_file=Path("objects"), output=Path("out.so"))
     assert command == ("device-compiler", "-x", "-shared", "-o", "out.so", "@objects", "-lone")
-
-
-def test_another_program_links():
-    """It takes the compiler's place."""
+    # It takes the compiler's place.
     recipe = replace(RECIPE, linker=("g++",))
     command = link_command(recipe, response_file=Path("objects"), output=Path("out.so"))
     assert command[:2] == ("g++", "-shared")

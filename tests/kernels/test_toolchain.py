@@ -229,12 +229,9 @@ def test_the_real_compiler_answers_quickly_the_second_time(tmp_path):
     assert time.monotonic() - started < 0.05
 
 
-def test_answers_come_with_their_exit_status():
+def test_answers_have_a_status_and_silence_ends():
     code = "import sys; print(repr(sys.stdin.read())); sys.stderr.buffer.write(b'\\xff'); sys.exit(3)"
     done = ask((sys.executable, "-c", code), 30)
     assert (done.returncode, done.stdout, done.stderr) == (3, "''\n", "\ufffd")
-
-
-def test_silence_ends():
     with pytest.raises(subprocess.TimeoutExpired):
         ask((sys.executable, "-c", "import time; time.sleep(60)"), 0.2)

@@ -47,40 +47,25 @@ def weights(groups):
     return sorted(sum(unit.weight for unit in group) for group in groups)
 
 
-def test_no_fewer_groups_than_compilers():
+def test_groups_are_as_many_and_as_heavy_as_compilers_can_use():
     assert keys(partition(units(1, 1, 1, 1, 1), 2, {}, 8)) == [["0", "2", "4"], ["1", "3"]]
     assert keys(partition(units(1), 2, {}, 8)) == [["0"]]
     assert partition([], 2, {}, 8) == []
-
-
-def test_groups_weigh_the_same_and_no_more_than_allowed():
     groups = partition(units(*[1, 3] * 12), 2, {}, 8)
     assert weights(groups) == [8] * 6
     assert sorted(key for group in keys(groups) for key in group) == sorted(str(i) for i in range(24))
     assert weights(partition(units(*[1] * 24), 2, {}, 8)) == [6, 6, 6, 6]
-
-
-def test_a_heavy_kernel_stays_alone():
     assert keys(partition(units(1, 20, 1), 1, {}, 8)) == [["1"], ["0", "2"]]
-
-
-def test_one_kernel_per_unit_without_grouping():
     assert keys(partition(units(1, 5, 1), 2, {}, 1)) == [["0"], ["1"], ["2"]]
-
-
-def test_a_failed_group_is_halved_in_order():
     limits = {f"k{index}": 2 for index in range(4)}
     assert keys(partition(units(*[1] * 6), 1, limits, 8)) == [["0", "1"], ["2", "3"], ["4", "5"]]
 
 
-def test_kernels_that_share_code_stay_together():
-    """Kernels 0, 2 and 4 have one code, the others one each; that of three costs little more than one."""
+def test_kernels_that_share_code_stay_together_unless_they_are_many():
+    # Kernels 0, 2 and 4 have one code, the others one each; that of three costs little more than one.
     shared = {"k0", "k2", "k4"}
     groups = partition(units(*[1] * 6), 2, {}, 8, lambda unit: unit.key in shared or unit.key)
     assert keys(groups) == [["0", "2", "4", "5"], ["1", "3"]]
-
-
-def test_code_of_very_many_kernels_is_compiled_in_each_group():
     groups = partition(units(*[1] * 10), 2, {}, 8, lambda unit: "all")
     assert weights(groups) == [5, 5]
 

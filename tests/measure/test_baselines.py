@@ -245,13 +245,10 @@ def test_the_kernels_of_a_pair_follow_one_another_and_take_turns_at_being_first(
     assert orders[0] != orders[1]
 
 
-def test_a_pair_leaves_when_one_of_it_fails_and_all_have_an_outcome():
+def test_pairs_leave_together_and_others_run_alone():
     (a, plain_a), b = pairs_of("ab")
     _, visits = played([(a, plain_a), b], failing={plain_a})
     assert Counter(visit.cell for visit in visits) == {a: 1, plain_a: 1, b[0]: 6, b[1]: 6}
-
-
-def test_one_that_nothing_runs_beside_runs_alone():
     alone = KernelConfiguration("alone", 1)
     _, visits = played([(alone, None), *pairs_of("a")])
     assert Counter(visit.cell for visit in visits)[alone] == 6

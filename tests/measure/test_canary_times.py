@@ -28,17 +28,11 @@ def test_at_least_three_percent(noise, share, disturbed):
         assert seen(noise, 20).is_disturbed([{"a": 1.0, "b": 2 * factor}]) is disturbed
 
 
-def test_noisy_canaries_must_be_off_by_more():
+def test_what_disturbs_a_visit():
     assert not seen(0.03, 50).is_disturbed([{"a": 1.05, "b": 2.0}])
     assert seen(0.03, 50).is_disturbed([{"a": 1.3, "b": 2.0}])
-
-
-def test_one_round_of_three_does_not_disturb_a_visit():
     assert not seen(1e-4, 20).is_disturbed([{"a": 1.0}, {"a": 3.0}, {}, {"a": 1.0}])
     assert not seen(1e-4, 20).is_disturbed([{}, {}]) and not CanaryTimes().is_disturbed([])
-
-
-def test_a_machine_that_stays_slower_is_the_usual_one_in_time():
     times = seen(1e-4, 20)
     found = [times.is_disturbed([{"a": 1.05, "b": 2.1}]) for _ in range(40)]
     assert found[0] and not found[-1]

@@ -70,12 +70,9 @@ def test_too_large_for_the_target(run, monkeypatch):
     assert not texts(seen, "worker lost: ")
 
 
-def test_unknown_device_ends_the_run_at_once(run):
+def test_what_ends_a_run_at_once(run, monkeypatch):
     with pytest.raises(ToolchainError, match="there is no device 0 of architecture other"):
         run(["ok"], arch="other")
-
-
-def test_library_that_crashes_at_start_ends_the_run_at_once(run, monkeypatch):
     monkeypatch.setenv("FAKE_DIE_AT_START", "1")
     with pytest.raises(ToolchainError, match=r"cannot be used: .*SIGABRT"):
         run(["ok"])

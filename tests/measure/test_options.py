@@ -29,11 +29,8 @@ def test_bad_values_are_named(changes, message):
         RunOptions(**changes)
 
 
-def test_deduced_split_k_is_allowed():
+def test_options_are_plain_values():
     assert RunOptions(splits=(-1, 4)).splits == (-1, 4)
-
-
-def test_options_are_plain_values_in_records():
     options = RunOptions(peak_flops=((DataType.FP16, 1e12),), cache=CacheMode.WARM)
     plain = json.loads(json.dumps(options.as_plain()))
     assert (plain["peak_flops"], plain["cache"], plain["verify"]) == ({"fp16": 1e12}, "warm", True)

@@ -52,13 +52,10 @@ def test_cells_stand_in_the_order_of_their_times():
     assert (times.best_of("acd"), times.best_of("c"), times.best_of("")) == ("d", None, None)
 
 
-def test_rounds_count_that_all_have():
+def test_which_rounds_count():
     times = times_of({"a": {1: [1.0], 2: [1.0], 3: [1.0]}, "b": {2: [1.0], 3: [1.0], 4: [1.0]}})
     assert times.counted_rounds("ab") == {2, 3} and times.counted_rounds("a") == {1, 2, 3}
     assert times.counted_rounds("") == set() == RoundTimes("ab").counted_rounds("ab")
-
-
-def test_a_disturbed_round_counts_unless_its_process_has_repeated_it():
     times = RoundTimes("a")
     for number, process in ((1, "p"), (2, "p"), (3, "q")):
         times.note("a", number, Timing(time_ms=1.0, process=process))

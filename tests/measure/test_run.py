@@ -143,12 +143,9 @@ def test_kernels_whose_rounds_were_cut_short_have_an_outcome(ended):
     }
 
 
-def test_a_run_that_shall_stop_is_partial(ended):
+def test_runs_that_stop_or_have_no_kernels(ended):
     results, error = ended([], should_stop=lambda: True, path=None)
     assert error is None and results.partial and results.outcomes == ()
-
-
-def test_a_library_without_kernels_has_outcomes_and_no_device(ended):
     results, error = ended([], path=None)
     assert error is None and not results.partial and not results.environment["device"]
     assert [(one.key, one.reason) for one in results.outcomes] == [("refused", "no such tile")] * 2

@@ -137,11 +137,8 @@ def test_kernels_answer_for_themselves(library):
     assert failures["unsupported"] == "no text for this one"
 
 
-def test_nothing_asked(library):
+def test_nothing_asked_and_no_library(library, tmp_path):
     assert query_instance_strings(library, []) == ({}, {})
-
-
-def test_missing_library(tmp_path):
     with pytest.raises(ToolchainError, match=r"no\.so"):
         query_instance_strings(tmp_path / "no.so", ["ok"])
 

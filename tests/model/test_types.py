@@ -29,16 +29,13 @@ def test_every_type_has_the_bits_of_its_numpy_type(dtype):
     assert DataType.of_string(dtype.spelled) is DataType.parse(dtype.value) is dtype
 
 
-def test_spellings():
+def test_spellings_and_tf32():
     assert (INT8.spelled, DataType.INT32.spelled, DataType.BF16.spelled) == ("s8", "s32", "bf16")
     assert DataType.of_string("int8") is None
     assert spellings([INT8, FP8]) == "int8, fp8"
     with pytest.raises(UsageError, match=r"unknown data type 'fp61'; did you mean 'fp16'\? .*bf16") as told:
         DataType.parse("fp61")
     assert told.value.exit_code is ExitCode.USAGE
-
-
-def test_tf32_is_ten_bits_in_words_of_fp32():
     tf32 = ComputeType.TF32
     assert (tf32.properties.mantissa_bits, tf32.properties.size_bytes) == (10, 4)
     assert (tf32.operands, tf32.no_faster_than) == (DataType.FP32, DataType.FP16)

@@ -82,18 +82,12 @@ def test_the_nearest_partner_is_one_without_partner_if_there_is_one(compared):
     )
 
 
-def test_without_a_lonely_partner_the_nearest_is_a_matched_one(compared):
+def test_who_is_the_nearest(compared):
     found = compared([FORWARD], [FORWARD, OTHER])
     assert found.extra[0].nearest.text == FORWARD
-
-
-def test_strings_of_another_kind_are_no_partners(compared):
     found = compared([FORWARD], [BACKWARD_DATA])
     assert found.missing[0].nearest is None
     assert found.extra[0].nearest is None
-
-
-def test_stream_k_differs_in_its_own_fields(compared):
     found = compared([STREAM_K], [BACKWARD_WEIGHT])
     assert {item.field for item in found.missing[0].nearest.differences} == {
         *("streamk_enabled", "streamk_reduction_strategy", "streamk_persistent")
@@ -129,14 +123,11 @@ def test_different_instances_that_end_in_one_are_lossy(compared, registry):
     assert not found.missing
 
 
-def test_more_instances_than_expected_are_extra(compared):
+def test_more_instances_of_one_string(compared):
     found = compared([FORWARD], [FORWARD, FORWARD])
     assert found.matched == 1
     assert len(found.extra) == 1
     assert found.extra[0].nearest.differences == ()
-
-
-def test_instances_that_the_string_does_not_tell_apart_are_listed(compared):
     found = compared([FORWARD, FORWARD], [FORWARD, FORWARD])
     assert found.matched == 2
     assert [loss.rule for loss in found.lossy] == [INDISTINCT]
@@ -192,16 +183,13 @@ def test_an_empty_side_is_an_error():
         StringSide(name="CK Builder", origin="x.log", entries=(), notes=("line 1 is cut off",))
 
 
-def test_what_changed_is_paired_once(compared):
-    """Both are most like the same one, which can have become only one of them."""
+def test_changes_are_paired_once(compared):
+    # Both are most like the same one, which can have become only one of them.
     wide, wider = FORWARD.replace("128,128,32", "256,128,32"), FORWARD.replace("128,128,32", "256,256,32")
     found = compared([wide, FAR], [wider, FORWARD])
     partners = {item.text: item.nearest.text for item in found.missing}
     assert sorted(partners.values()) == sorted([wider, FORWARD])
     assert {item.nearest.text: item.text for item in found.extra} == partners
-
-
-def test_what_is_left_over_is_not_paired_with_one_that_has_a_partner(compared):
     found = compared([OTHER, FAR], [OTHER.replace("128,128,32", "256,128,32")])
     first, second = found.missing
     assert first.nearest is not None

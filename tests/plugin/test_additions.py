@@ -50,28 +50,19 @@ def test_a_place_is_of_a_kind_that_there_is():
         registry_of(one=Wrong())
 
 
-def test_entries_are_sorted_whatever_the_load_order():
+def test_ids_are_sorted_unique_and_suggested():
     assert registry_of(one=providing("wave", "tile"), two=providing("apex")).pipelines.ids == (
         "apex",
         "tile",
         "wave",
     )
-
-
-def test_a_duplicate_id_names_both_providers():
     with pytest.raises(PluginError, match="'tile': one and two"):
         registry_of(one=providing("tile"), two=providing("tile"))
-
-
-def test_an_unknown_id_suggests_the_nearest():
     registry = registry_of(one=providing("depthwise", "tile"))
     with pytest.raises(
         UsageError, match=r"'deptwise'; did you mean 'depthwise'\? \(known: depthwise, tile\)"
     ):
         registry.pipelines.find("deptwise")
-
-
-def test_one_hook_registers_objects_of_all_kinds():
     registry = registry_of(one=Registering(StubRuleSet("mine"), StubPipeline("tile")))
     assert registry.rule_sets.ids == ("mine",)
     assert registry.pipelines.ids == ("tile",)

@@ -23,10 +23,14 @@ def profiler():
     return Profiler()
 
 
-def test_a_named_line_is_an_error_that_describes_its_problem(profiler):
+def test_named_lines_are_errors_for_commands_and_programs(profiler):
     with pytest.raises(InputError, match=REASON) as caught:
         profiler.problems("fwd", [PLAIN, ROUNDED])
     assert caught.value.exit_code is ExitCode.INPUT
+    with pytest.raises(InputError, match="grouped_conv_fwd_clamp is an operation of fwd"):
+        profiler.problems("bwd_data", [CLAMPED])
+    with pytest.raises(InputError, match=REASON):
+        Problem.parse(ROUNDED)
 
 
 def test_lines_of_files_are_counted_by_reason(profiler, tmp_path):
@@ -45,16 +49,6 @@ def test_programs_are_told_of_what_is_left_out(tmp_path):
     assert len(Profiler(on_event=told.append).problems("fwd", files=[path])) == 1
     (event,) = told
     assert event.text.startswith("excluded 1 problem line: grouped_conv_fwd asks")
-
-
-def test_they_are_lines_of_their_direction_alone(profiler):
-    with pytest.raises(InputError, match="grouped_conv_fwd_clamp is an operation of fwd"):
-        profiler.problems("bwd_data", [CLAMPED])
-
-
-def test_programs_get_an_error_as_well(profiler):
-    with pytest.raises(InputError, match=REASON):
-        Problem.parse(ROUNDED)
 
 
 def test_a_convolution_alone_cannot_hold_more(profiler):

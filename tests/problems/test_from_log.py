@@ -65,18 +65,12 @@ def test_commands_of_scripts(line, read):
     assert one.direction == "fwd"
 
 
-def test_a_command_over_several_lines_has_the_place_of_its_first(read):
+def test_directions_and_places_of_commands(read):
     log = read("echo", "MIOpenDriver conv -n 4 \\", f"  {CONV[10:]} \\", "  -F 2")
     assert [(one.direction, one.name) for one in log.problems] == [("bwd_data", "line 2")]
-
-
-def test_a_command_for_all_directions_has_none(read):
     assert [one.direction for one in read(f"MIOpenDriver {CONV} -F 0", f"MIOpenDriver {CONV}").problems] == [
         None
     ]
-
-
-def test_a_command_for_two_directions_counts_for_both(read):
     log = read(f"MIOpenDriver {CONV} -F 5")
     assert [one.direction for one in log.problems] == ["bwd_weight", "fwd"]
 

@@ -99,29 +99,20 @@ def test_what_a_form_has_no_word_for_is_reported(directions):
     assert "no layout gnhwc" in render_problems([odd], "miopen", directions)[1][0][1]
 
 
-def test_what_is_not_supported_has_no_line(directions):
+def test_what_has_no_line_is_reported(directions):
     one = replace(DRAWN[0], direction="fwd", dtype=DataType.FP16, layout="nhwgc", unsupported="it is clamped")
     for form in ("miopen", "ckprofiler"):
         text, inexpressible = render_problems([one], form, directions)
         assert not text
         assert inexpressible[0][1].endswith("it is clamped; only json holds it")
-
-
-def test_what_ckprofiler_has_no_code_for_has_no_line(directions):
     data = next(one for one in directions if one.id == "bwd_data")
     one = ProblemCase(problem=data.default_problem[1], direction=data.id, dtype=DataType.FP16, layout="nwgc")
     ((_, why),) = render_problems([one], "ckprofiler", directions)[1]
     assert why.startswith("ckProfiler's grouped_conv_bwd_data has no code for fp16 in nwgc: 1D")
-
-
-def test_a_type_without_a_miopen_line_is_reported(directions):
     one = replace(DRAWN[-1], dtype=DataType.INT32, layout=None)
     ((_, why),) = render_problems([one], "miopen", directions)[1]
     bases = "conv, convfp16, convbfp16, convint8, convfp8, convbfp8"
     assert why == f"MIOpenDriver lines of type int32 are not supported ({bases})"
-
-
-def test_unequal_pads_are_reported_not_dropped_in_silence(directions):
     uneven = next(one for one in DRAWN if one.problem.left_pads != one.problem.right_pads)
     text, inexpressible = render_problems([uneven, DRAWN[-1]], "miopen", directions)
     assert [one for one, _ in inexpressible] == [uneven]
@@ -129,12 +120,9 @@ def test_unequal_pads_are_reported_not_dropped_in_silence(directions):
     assert "conv " in text
 
 
-def test_names_and_counts_stand_in_comments(directions):
+def test_names_counts_and_unknown_forms(directions):
     text = render_problems([replace(DRAWN[-1], name="a", count=3)], "miopen", directions, "origin")[0]
     assert text.splitlines()[:2] == ["# origin", "# a, 3 times"]
-
-
-def test_unknown_forms(directions):
     with pytest.raises(UsageError, match="unknown form 'yaml'"):
         render_problems(DRAWN, "yaml", directions)
 
@@ -247,14 +235,11 @@ def test_channels_first_layouts_are_for_two_dimensions(number, direction):
     assert "does not implement fp16 in NGCHW" in note
 
 
-def test_types_and_layouts_of_a_line(direction):
+def test_types_layouts_and_what_has_no_meaning(direction):
     assert parse(MIOPEN, direction).dtype is None
     assert parse(MIOPEN.replace("conv", "convbfp16"), direction).dtype is DataType.BF16
     parsed = parse(POSITIONAL, direction)
     assert (parsed.dtype, parsed.layout) == (DataType.FP16, "nhwgc")
-
-
-def test_parts_without_meaning_are_reported(direction):
     assert parse(f"{MIOPEN} -t 1 -f KCHW", direction).ignored == ("-t 1", "-f KCHW")
     assert "verify 1" in parse(POSITIONAL, direction).ignored
 

@@ -63,11 +63,8 @@ def test_the_2d_u_net_has_the_sizes_of_its_figure():
     assert layers["classes"].problem.output == (388, 388)
 
 
-def test_the_3d_u_net_ends_at_its_published_size():
+def test_published_sizes_and_batches():
     assert find_set("unet3d").layers[-1].problem.output == (28, 44, 44)
-
-
-def test_the_batch_size_multiplies_the_work():
     one, four = find_set("resnet50").problems(1), find_set("resnet50").problems(4)
     assert [4 * a.problem.flop for a in one] == [b.problem.flop for b in four]
     assert [a.count for a in one] == [b.count for b in four]
@@ -81,12 +78,9 @@ def test_layers_are_distinct_and_named(name):
     assert find_set(name).origin
 
 
-def test_an_unknown_set_is_reported_with_the_known_ones():
+def test_unknown_sets_and_empty_batches_are_errors():
     with pytest.raises(UsageError, match=r"unknown problem set 'resnet51'.*resnet50"):
         find_set("resnet51")
-
-
-def test_a_batch_of_zero_is_an_error():
     with pytest.raises(InputError, match="batch is 0"):
         find_set("vgg16").problems(0)
 

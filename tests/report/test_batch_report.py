@@ -85,11 +85,8 @@ def test_why_adds_up_the_conditions_of_all_lists(batch):
     assert line.split()[1:4] == ["2", "2", "a.conf:"]
 
 
-def test_markdown_has_tables(batch):
+def test_markdown_and_csv_have_a_row_per_list(batch):
     assert batch_document(batch).markdown().startswith("| list ")
-
-
-def test_csv_has_a_row_per_list(batch):
     rows = list(csv.DictReader(io.StringIO(render_batch_csv(batch))))
     assert [row["verdict"] for row in rows] == ["failed", "fine", "broken", "skipped"]
     assert rows[0]["best_instance"] == "kernel_2" and rows[2]["ok"] == ""

@@ -52,15 +52,12 @@ def test_the_bound_of_greedy_choices_holds(seed):
         assert best <= one.slowdown * (1 + 1e-9)
 
 
-def test_the_curve_ends_where_all_kernels_are_reached():
+def test_the_curve_ends_where_all_are_reached_and_weights_decide():
     times = np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 3.0], [1.0, 1.5, 1.0]])
     found = best_libraries(times, np.ones(3), 3)
     assert [len(one.kernels) for one in found] == [1, 2]
     assert found[-1].slowdown == pytest.approx(1.0)
     assert set(found[-1].kernels) == {0, 1}
-
-
-def test_weights_decide():
     times = np.array([[1.0, 2.0], [2.0, 1.0]])
     (first, *_) = best_libraries(times, np.array([1.0, 9.0]), 1)
     assert first.kernels == (1,)

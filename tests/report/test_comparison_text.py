@@ -54,19 +54,13 @@ def test_a_shift_that_all_rows_share_is_said():
     assert "no canaries to compare" in comparison_document(unchanged).text()
 
 
-def test_rows_of_one_pass_are_said_to_have_no_verdict():
+def test_what_limits_verdicts_is_said():
     text = comparison_document(comparison_of(Made(seed=2, processes=1, session=later()))).text()
     assert "12 rows were measured in one pass on a side" in text
     assert "0 SLOWER, 0 FASTER, 12 UNCLEAR, 0 SAME" in text
-
-
-def test_a_machine_that_others_used_is_said():
     busy = [replace(one, marks=(Mark.BUSY_HOST,)) for one in attempts(NEW)]
     text = comparison_document(compare(side_of("old.db", attempts(OLD)), side_of("new.db", busy))).text()
     assert "warning: new side: 100 % of its measurements are marked busy_host" in text
-
-
-def test_another_device_is_a_warning():
     other = Made(seed=2, session=later(), device=replace(Made().device, arch="other"))
     assert "warning: device.arch differs" in comparison_document(comparison_of(other)).text()
 

@@ -83,13 +83,10 @@ def test_every_finding_is_shown(render):
     assert "PARITY FAILS" in text
 
 
-def test_the_first_column_says_what_became_of_each_comparison():
+def test_what_became_of_comparisons_is_seen_first():
     lines = parity_document(report(FULL, FINE, EMPTY)).text().splitlines()
     assert [line.split()[0] for line in lines[2:5]] == ["FAIL", "ok", "none"]
     assert "parity holds: 1 matched" in parity_document(report(FINE)).text()
-
-
-def test_markdown_opens_what_fails():
     assert "<details open><summary>fwd a.conf" in render_parity_markdown(report(FULL))
     lossy = report(FULL, fail_on=())
     assert "<details><summary>fwd a.conf" in render_parity_markdown(lossy)

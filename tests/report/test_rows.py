@@ -67,11 +67,8 @@ def test_a_larger_rounding_error_than_that_of_other_splits_is_noted(results):
     assert not any("rounding" in note for note in noted.values())
 
 
-def test_failures_keep_their_reason(results):
+def test_only_verified_results_are_ranked_and_failures_keep_their_reason(results):
     assert all(row.note == "" for row in rows_of_problem(results, 0) if row.outcome.status is not Status.OK)
-
-
-def test_only_verified_results_are_ranked_and_the_fastest_is_first(results):
     rows = rows_of_problem(results, 0)
     assert [(row.rank, row.instance.key) for row in rows[:3]] == [(1, "k2"), (2, "k1"), (None, "k3")]
     assert len(rows) == len(results.outcomes)
@@ -87,11 +84,8 @@ def test_rates_follow_the_documented_formulas(results):
     assert row.gbytes == pytest.approx(moved / 2e-3 / 1e9)
 
 
-def test_conditions_are_counted_by_instance(rejected):
+def test_conditions_are_counted_and_shortened(rejected):
     found = {one.condition: (one.instances, one.alone) for one in requirement_counts(rejected, 0)}
     assert found == {"vector-a": (2, 1), "specialization": (2, 1)}
-
-
-def test_why_shortens_what_one_condition_says_per_axis(rejected):
     twice = dataclasses.replace(rejected.outcomes[0], unmet_requirements=(*REFUSALS, *REFUSALS[1:]))
     assert reason_of(twice, why=True).endswith("needs filter height = 1, got 3 (+1)")

@@ -43,13 +43,10 @@ def test_what_launchers_do_around_kernels_is_a_column(results):
     assert "preparation" not in run_document(results).text()
 
 
-def test_an_empty_result_says_so(results):
+def test_results_without_a_ranking_say_so(results):
     outcomes = [o for o in results.outcomes if o.status is Status.UNSUPPORTED]
     text = run_document(dataclasses.replace(results, outcomes=tuple(outcomes))).text()
     assert "0 of 1 instance support this problem" in text
-
-
-def test_without_verification_nothing_is_ranked(results):
     outcomes = [o for o in results.outcomes if o.status is Status.OK and o.verification is None]
     text = run_document(dataclasses.replace(results, outcomes=tuple(outcomes))).text()
     assert "results were not verified" in text
@@ -175,16 +172,13 @@ def with_baselines(results, *found):
     return replace(results, instances=instances, baseline_ids=("vendor",), baselines=found)
 
 
-def test_a_baseline_stands_behind_what_is_faster(results):
+def test_a_baseline_stands_behind_what_is_faster_and_wrong_results_have_no_ratio(results):
     rows = rows_with_baselines(with_baselines(results, baseline(3.0)), 0)
     assert [(row.rank, row.baseline) for row in rows[:3]] == [(1, ""), (None, "vendor"), (2, "")]
     assert [row.ratios.get("vendor") for row in rows[:3]] == [3.0 / 2.0, 1.0, 3.0 / 4.0]
     assert rows[1].title == "baseline vendor: vendor 1.2"
     slowest = rows_with_baselines(with_baselines(results, baseline(9.0)), 0)
     assert [row.baseline for row in slowest[:3]] == ["", "", "vendor"]
-
-
-def test_a_wrong_result_has_no_ratio(results):
     rows = rows_with_baselines(with_baselines(results, baseline()), 0)
     assert all(not row.ratios for row in rows if row.outcome.status is not Status.OK)
 

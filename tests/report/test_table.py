@@ -56,9 +56,13 @@ def test_markdown():
     assert [cell.strip() for cell in lines[3].strip("|").split("|")] == ["second", "", "12", "bad"]
 
 
-def test_csv_and_records_hold_raw_values():
+def test_csv_and_records_are_for_programs():
     assert table().csv() == "kernel,time_ms,splits,state\nfirst,1.2345,1,good\nsecond,,12,bad\n"
     assert table().records()[1] == {"kernel": "second", "time_ms": None, "splits": 12, "state": "bad"}
+    rows = list(csv.reader(io.StringIO(table(Kernel("=1+1"), Kernel('a,b\n"c"', -2.5)).csv())))
+    assert rows[1][0] == "'=1+1"
+    assert rows[2][:2] == ['a,b\n"c"', "-2.5"]
+    assert csv_text([{"b": 1}, {"a": "x"}], ("a", "b")) == "a,b\n,1\nx,\n"
 
 
 def test_a_table_without_rows_still_has_its_headings():
@@ -94,12 +98,9 @@ def test_long_texts_are_cut_and_stand_whole_below_on_request():
         assert " ".join(lines[3:]) == (f"1.00: {reason.strip()}" if below else "")
 
 
-def test_columns_without_a_text_are_not_shown_on_a_terminal():
+def test_what_has_no_room_is_left_out_and_told():
     untimed = table(Kernel("first"), Kernel("second"))
     assert "time" in untimed.text() and "time" not in untimed.text(Terminal(width=80))
-
-
-def test_notes_are_told_which_columns_have_no_room():
     told = table(notes=lambda left_out: [f"left out: {list(left_out)}"])
     assert told.text().endswith("\nleft out: []") and told.markdown().endswith("\nleft out: []")
     assert "left out: ['state']" in told.text(Terminal(width=39))
@@ -129,16 +130,6 @@ def test_hostile_values_are_spelled_out():
     assert all(len(re.findall(r"(?<!\\)\|", line)) == 6 for line in markdown)
     assert "<b>" not in "\n".join(markdown)
     assert not re.search(r"(?m)^\s*::", Table(COLUMNS, rows[1:]).text())
-
-
-def test_csv_texts_are_no_formulas():
-    rows = list(csv.reader(io.StringIO(table(Kernel("=1+1"), Kernel('a,b\n"c"', -2.5)).csv())))
-    assert rows[1][0] == "'=1+1"
-    assert rows[2][:2] == ['a,b\n"c"', "-2.5"]
-
-
-def test_records_may_lack_fields():
-    assert csv_text([{"b": 1}, {"a": "x"}], ("a", "b")) == "a,b\n,1\nx,\n"
 
 
 texts = st.text(

@@ -52,13 +52,10 @@ def test_what_is_not_said_is_no_part_of_the_text():
     assert replace(make_key(), split_k=1) == make_key()
 
 
-def test_evidence_does_not_split_a_measurement():
+def test_what_splits_measurements():
     elsewhere = make_attempt(0, 0, 2.0, session=make_session(7, host="elsewhere"))
     with make_store(make_attempt(0, 0, 2.0), elsewhere) as store:
         (summary,) = store.measurements()
         assert (summary.attempts, summary.time_ms) == (2, 2.0)
-
-
-def test_what_computes_for_an_emulated_device_makes_it_one():
     assert DeviceKey(target="hip", host="2 cores").is_emulated
     assert not DeviceKey(target="hip").is_emulated

@@ -120,12 +120,9 @@ def test_a_store_without_its_tables_says_so(path, tmp_path):
     assert not (tmp_path / "new.db").exists()
 
 
-def test_recovery_does_not_overwrite(path):
+def test_recovery_is_complete_and_does_not_overwrite(path, tmp_path):
     with pytest.raises(StoreError, match="exists already"):
         recover(path, path)
-
-
-def test_a_sound_store_is_recovered_completely(path, tmp_path):
     with Store(path) as store:
         before = list(store)
     result = recover(path, tmp_path / "new.db")

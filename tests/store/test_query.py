@@ -14,14 +14,7 @@ from ckprof.model.types import DataType
 from ckprof.option import options_of
 from ckprof.store.attempt import DEVICE_LOST, PROCESS, SCALE, Mark
 from ckprof.store.query import PastVisit, SharedKey, SqlConditions, StoreQuery
-from tests.store.samples import (
-    attempts,
-    make_attempt,
-    make_key,
-    make_problem,
-    make_session,
-    make_store,
-)
+from tests.store.samples import attempts, make_attempt, make_key, make_problem, make_session, make_store
 
 
 def test_queries_select_by_every_part():

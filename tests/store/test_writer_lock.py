@@ -8,9 +8,7 @@ import sys
 import pytest
 
 from ckprof.errors import ExitCode
-from ckprof.store.errors import (
-    BusyStoreError,
-)
+from ckprof.store.errors import BusyStoreError
 from ckprof.store.writer import StoreWriter
 from tests.store.samples import fill, make_attempt
 

@@ -70,13 +70,10 @@ def left(ranking):
     return sorted({keys.index(one.cell.instance) for one in next_round(ranking)})
 
 
-def test_nothing_was_measured():
+def test_what_was_measured_need_not_run_again_but_all_else():
     ranking = planned()
     assert left(ranking) == [0, 1, 2] and not ranking.finished
     assert (ranking.before.cells, ranking.before.failed, ranking.before.attempt_s) == (set(), set(), None)
-
-
-def test_what_was_measured_need_not_run_again():
     assert planned(*all_rounds(3)).finished
     ranking = planned(*all_rounds(2))
     assert not ranking.finished and ranking.ranking.rounds == 2
@@ -327,13 +324,11 @@ def test_the_collector_pauses_while_a_plan_is_made():
         gc.enable()
 
 
-def test_kernels_that_are_not_built_yet_are_those_of_any_build():
+def test_kernels_and_cells_that_need_not_run_are_known():
     unbuilt = [replace(one, object_digest=None) for one in KERNELS]
     plan = plan_for(unbuilt, [PROBLEM], lambda shared, problem: all_rounds(3), rounds=ROUNDS)
     assert plan.known == 3 and not plan.open_rankings
 
-
-def test_cells_that_need_not_run_are_known():
     def counting(visits, cells, request):
         return MeasuredBefore(visits=tuple(visits), out=frozenset({cell(0)}))
 

@@ -80,15 +80,12 @@ def test_lines_of_keys(place, line):
     assert line_of("[a]\n[a.b]\nc = 1\n# e = 2\n[e]\nf = 1\n", place) == (1 if "quoted" in place else line)
 
 
-def test_the_folder_of_a_store_is_the_same_again(tmp_path):
+def test_folders_of_stores(tmp_path):
     store = tmp_path / "r.db"
     shared = SweepFolder.below(tmp_path / "shared", store)
     assert shared.root == SweepFolder.below(tmp_path / "shared", store).root
     assert shared.root != SweepFolder.below(tmp_path / "shared", tmp_path / "other" / "r.db").root
     assert SweepFolder.beside(store).root == tmp_path / "r.db.sweep"
-
-
-def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot make the folder of the sweep"):
         SweepFolder(tmp_path / "file" / "sweep").make()

@@ -33,13 +33,10 @@ ROUNDS = RoundOptions(min_rounds=3, max_rounds=6)
 # --- which problems, and in how many parts -----------------------------------------------------------------
 
 
-def test_nothing_is_divided_where_that_gains_nothing():
+def test_what_is_divided():
     assert parts_of([3.0] * 8, [1000] * 8, 4) == [1] * 8
     assert parts_of([1.0, 5.0, 2.0], [1000] * 3, 1) == [1, 1, 1]
     assert parts_of([1.0 + number / 1000 for number in range(10_000)], [3000] * 10_000, 8) == [1] * 10_000
-
-
-def test_what_takes_longer_than_its_share_is_divided():
     assert parts_of([8.0], [1000], 4) == parts_of([8.0], [10_000], 4) == [128]
     # too few kernels for each part to be worth its anchor
     assert parts_of([8.0], [LEAST_KERNELS], 4) == [1]

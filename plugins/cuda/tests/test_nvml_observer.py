@@ -99,17 +99,14 @@ def test_limits_are_counted_from_reading_to_reading(nvml):
     assert nvml.started == 1
 
 
-def test_a_newer_name_comes_first(nvml):
-    nvml.nvmlDeviceGetCurrentClocksEventReasons = lambda handle: 0x1
-    assert NvmlObserver().observe("cuda", 0).extra["throttle_reasons"] == ["idle"]
-
-
-def test_throttling_is_a_warning(nvml):
+def test_reasons_and_warnings_of_throttling(nvml):
     nvml.reasons = 0x4 | 0x20 | 0x80
     reading = combine([NvmlObserver().observe("cuda", 0)])
     assert reading.throttled_by == ("temperature", "power brake")
     assert reading.warnings() == ["the device is throttled: temperature, power brake"]
     assert reading.low_clock
+    nvml.nvmlDeviceGetCurrentClocksEventReasons = lambda handle: 0x1
+    assert NvmlObserver().observe("cuda", 0).extra["throttle_reasons"] == ["idle"]
 
 
 def test_own_processes_are_no_others(nvml):

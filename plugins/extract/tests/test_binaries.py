@@ -170,11 +170,8 @@ def test_a_package_is_read_without_unpacking(tree, kind):
         assert list(found.lists[0].file("profiler").texts) == MAIN_LINES + MERGED_LINES
 
 
-def test_the_name_of_a_package(tree):
+def test_packages_have_a_name_and_may_have_headers_alone(tree):
     assert archives.identify_package(package(tree, ".gz", None))[1] == "libck-dev 7.2.4-1"
-
-
-def test_a_package_of_headers_alone(tree):
     found = run(package(tree, ".xz", None))
     assert list(found.lists[0].file("profiler").texts) == MAIN_LINES + MERGED_LINES
 

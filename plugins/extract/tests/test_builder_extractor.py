@@ -65,14 +65,11 @@ def test_what_an_operation_does_is_said_where_its_name_does_not(extract):
     assert found.files[0].texts == ('A<UnaryCombinedOp>  # ckprof: elementwise_op="ConvScaleRelu"',)
 
 
-def test_engine_and_architecture_are_options(extract):
+def test_engines_and_architectures_are_options_of_lists(extract):
     _, asked = extract(PrintedTuple("f", ("A<1>",), ()), options={"instructions": "wmma", "arch": "gfx950"})
     assert (asked["archs"], asked["macros"]) == (("gfx950",), ("CK_USE_WMMA",))
     with pytest.raises(UsageError, match="arch"):
         extract(options={"arch": "gfx1"})
     with pytest.raises(UsageError, match="set"):
         extract(sets=("tests",))
-
-
-def test_engines_are_those_of_lists():
     assert module.BUILDER_OPTIONS[0].choices == tuple(known_lists().engines)

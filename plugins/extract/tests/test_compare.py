@@ -10,22 +10,18 @@ def derived(tree, set_name="profiler"):
     return found.file(set_name)
 
 
-def test_equal_lists(tree):
+def test_verdicts_of_lists(tree):
     found = compare(derived(tree), MAIN_LINES + MERGED_LINES)
     assert found.is_same
     assert (found.common, found.verdict) == (10, "same")
-
-
-def test_another_order(tree):
     found = compare(derived(tree), MERGED_LINES + MAIN_LINES)
     assert not found.is_same
     assert found.verdict == "same set, other order"
-
-
-def test_no_list(tree):
     found = compare(derived(tree), None)
     assert found.verdict == "no such list"
     assert found.added_count == 10
+    found = compare(derived(tree), [*MAIN_LINES, *MERGED_LINES, MAIN_LINES[3]])
+    assert found.verdict == "0 added, 1 removed"
 
 
 def test_added_lines_by_function_and_the_nearest_of_each_removed_one(tree):
@@ -44,20 +40,12 @@ def test_added_lines_by_function_and_the_nearest_of_each_removed_one(tree):
     assert (other.nearest, other.changes) == ("", ())
 
 
-def test_a_line_that_stands_twice_is_counted_twice(tree):
-    found = compare(derived(tree), [*MAIN_LINES, *MERGED_LINES, MAIN_LINES[3]])
-    assert found.verdict == "0 added, 1 removed"
-
-
-def test_type_strings_have_numbered_fields(tree):
+def test_fields_are_split_and_numbered(tree):
     file = derived(tree, "typestring")
     kept = list(file.texts)
     kept[0] = kept[0].replace("<256, 128", "<512, 128")
     (removed,) = compare(file, kept).removed
     assert removed.changes == (("field 0", "512", "256"),)
-
-
-def test_fields_are_split_outside_of_brackets():
     assert split_fields("A<1,Seq(2,3), B<4,5> c: 6, d: 7>") == (
         "A",
         ("1", "Seq(2,3)", "B<4,5>", "c: 6", "d: 7"),

@@ -34,13 +34,10 @@ def test_conditions(condition, expected):
     assert kept(text, A="3", B="A") == ("yes" if expected else "no")
 
 
-def test_branches_nest():
+def test_branches_nest_and_definitions_hold_where_they_are_kept():
     text = "#ifdef A\n#if 0\na\n#elif 1\nb\n#else\nc\n#endif\n#elif 1\nd\n#endif\n#ifndef A\ne\n#endif"
     assert kept(text, A="") == "b"
     assert kept(text) == "d e"
-
-
-def test_definitions_hold_where_they_are_kept():
     text = "#if 0\n#define X 1\n#endif\n#define Y 2\n#undef Z\n#define F(a) a\n#if X + 0\n#endif"
     with pytest.raises(InputError, match=r"x.h:7: cannot evaluate #if X \+ 0"):
         preprocess(text, {"Z": "1"}, "x.h")

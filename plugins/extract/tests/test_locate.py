@@ -47,12 +47,9 @@ def test_a_source_tree_keeps_its_headers_in_two_places(tree):
     assert list(result.lists[0].file("profiler").texts) == MAIN_LINES + MERGED_LINES
 
 
-def test_what_is_searched_and_in_which_order(installed, monkeypatch):
+def test_the_environment_and_usual_places_are_searched(installed, monkeypatch, tmp_path):
     monkeypatch.setattr(module, "_usual_places", lambda environment: [Path("/nonexistent"), installed])
     assert locate(None, {}).path == installed
-
-
-def test_the_environment_comes_first(installed, tmp_path):
     assert locate(None, {"CK_ROOT": str(tmp_path), "ROCM_PATH": str(installed)}).path == installed
 
 

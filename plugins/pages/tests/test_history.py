@@ -80,12 +80,9 @@ def test_a_problem_that_a_store_lacks_has_a_gap():
     assert [row.number for row in found(sides).rows] == [2, 3, 4]
 
 
-def test_the_latest_places_are_kept():
+def test_places_and_their_labels():
     sides = nights(*[1.0] * (MOST + 2))
     assert found(sides).labels == tuple(f"{n}/results.db" for n in range(2, MOST + 2))
-
-
-def test_labels_have_as_much_of_the_paths_as_it_takes():
     sides = [Side(label=label, rows={}) for label in ("a/x.db", "b/x.db", "c/y.db")]
     assert labels_of(sides) == ["a/x.db", "b/x.db", "c/y.db"]
     assert labels_of(sides[1:]) == ["x.db", "y.db"]

@@ -77,12 +77,9 @@ def test_the_drawing_has_everything(content):
     assert "var(" not in styles and "--" not in styles
 
 
-def test_many_problems_are_counted(content):
+def test_many_problems_are_counted_and_none_is_an_image_too(content):
     many = replace(content, best=tuple(content.best[0] for _ in range(50)))
     assert "and 20 more problems" in image._drawing(many)
-
-
-def test_an_empty_store_is_an_image_without_charts():
     drawing = image._drawing(report_content(side_of("empty.db", []), ReportOptions()))
     assert "Roofline" not in drawing
 

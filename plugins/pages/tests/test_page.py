@@ -133,12 +133,9 @@ def test_the_data_is_json(page):
     assert min(cell for row in data["cells"] for cell in row) <= -2
 
 
-def test_the_same_input_gives_the_same_page():
+def test_the_page_is_deterministic_also_of_an_empty_store():
     side = side_of("x", attempts(MADE))
     assert render_html(report_content(side, OPTIONS)) == render_html(report_content(side, OPTIONS))
-
-
-def test_an_empty_store_is_a_page():
     page = render_html(report_content(side_of("empty.db", []), ReportOptions()))
     assert "Nothing was measured." in page
     read(page)

@@ -17,12 +17,9 @@ def test_shares_are_those_of_all_executions():
     assert sum(share.whole for share in shares.values()) == pytest.approx(1)
 
 
-def test_without_a_loop_there_is_no_share_of_it():
+def test_shares_of_loops_and_counts_of_workgroups():
     shares = time_shares(content(instructions=INSTRUCTIONS[:1]).profile)
     assert [(share.whole, share.loop) for share in shares] == [(1.0, None)]
-
-
-def test_facts_count_what_a_workgroup_does():
     facts = dict(content().facts)
     assert facts["LDS"] == "40 cycles of a workgroup, 25.0 % of them bank conflicts"
     assert facts["global memory"].startswith("3 lines of a workgroup with 30 bytes asked of each; 100.0 %")

@@ -13,14 +13,7 @@ import ckprof
 from ckprof.model.types import DataType
 from ckprof_plugins.tuning import ReplayOptions, SearchOptions, replay
 from ckprof_plugins.tuning.time_model.model_file import render_model
-from plugins.tuning.tests.prediction_figures import (
-    TABLES,
-    as_columns,
-    fitted,
-    lines_of,
-    predicted,
-    tables,
-)
+from plugins.tuning.tests.prediction_figures import TABLES, as_columns, fitted, lines_of, predicted, tables
 
 
 def searched(path, model):

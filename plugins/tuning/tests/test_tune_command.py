@@ -136,16 +136,13 @@ def test_the_help_of_tune_needs_no_objects_of_plugins(tmp_path):
 PROBLEM = "conv -n 1 -c 64 -H 14 -W 14 -k 64 -y 1 -x 1 -F 1"
 
 
-def test_a_target_that_predicts_no_times_is_refused(ckprof):
+def test_predict_needs_a_target_that_predicts_and_problems(ckprof):
     pytest.importorskip("ckprof_plugins.emulator")
     called = ckprof(
         "predict", "fwd", "--rule-set", "tiny", "--arch", "gfx942", "--target", "cpu", "--problem", PROBLEM
     )
     assert called.code == 2
     assert "--target cpu predicts no times; these do: hip" in called.err
-
-
-def test_problems_are_needed(ckprof):
     pytest.importorskip("ckprof_plugins.emulator")
     called = ckprof("predict", "fwd", "--rule-set", "tiny", "--arch", "gfx942", "--target", "hip")
     assert called.code == 2

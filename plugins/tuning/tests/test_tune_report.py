@@ -100,16 +100,13 @@ def test_the_best_so_far_falls_and_columns_say_what_they_are():
         assert heading in text
 
 
-def test_what_was_not_compared_is_said():
+def test_what_was_not_compared_or_left_out_is_said():
     stopped = compared([outcome(0, "a", 10, split_k=2)], [], partial=True, stopped=True)
     assert "not compared with vendor: it was stopped before its end" in text_of(stopped)
     assert stopped.sums_against("vendor")["problems"] == 0
     nothing = BaselineComparison(baselines=("vendor",), descriptions={}, problems=(), failure="no GPU")
     assert text_of(nothing).rstrip() == "not compared with vendor: no GPU"
     assert comparison_values(nothing)["failure"] == "no GPU"
-
-
-def test_what_the_budget_left_out_is_said():
     cut = compared([outcome(0, "a", 10, split_k=2)], [], partial=True)
     lines = text_of(cut).splitlines()
     first = next(place for place, line in enumerate(lines) if line.startswith("3 problems were not compared"))

@@ -117,13 +117,10 @@ def test_depthwise_lines_give_one_kernel_per_type():
     )
 
 
-def test_odd_c_is_default():
+def test_what_catalogs_lack_is_lost_or_changed():
     (found,) = read(FORWARD.replace(",Default,MNK", ",OddC,MNK"))
     assert found.text == EXPECTED[FORWARD]
     assert found.origin["specialization"] == "OddC"
-
-
-def test_direct_v4_is_printed_as_it_is_and_changes_in_the_catalog():
     (found,) = read(FORWARD_V3.replace("false,1>", "true,1>"))
     assert found.text == EXPECTED[FORWARD_V3].replace("COMPUTE_V4", "COMPUTE_ASYNC")
     assert found.expected == EXPECTED[FORWARD_V3].replace("COMPUTE_V4", "MEMORY")

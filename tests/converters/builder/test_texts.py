@@ -45,25 +45,16 @@ def test_a_log_of_the_old_profiler():
     assert found == [(ONE, 2), (TWO, 4), (EXPLICIT, 6)]
 
 
-def test_kernels_of_plugins_are_known_by_name():
+def test_instances_are_counted():
     found, _ = texts("Perf: 1 ms, Winograd<4,1>", "note: std::vector<int>, Other<2>")
     assert found == [("Winograd<4,1>", 1)]
-
-
-def test_several_instances_with_one_string_are_several():
     found, _ = texts(*(f"[Valid] Perf: 1 ms, {ONE} (instance {number})" for number in (0, 4, 0)))
     assert found == [(ONE, 1), (ONE, 2)]
     found, _ = texts(f"Perf: 1 ms, {ONE}", f"Perf: 1 ms, {ONE}")
     assert found == [(ONE, 1), (ONE, 2)]
-
-
-def test_a_second_run_repeats_the_instances():
     run = ["found 3 instances", f"Perf: 1 ms, {ONE}", f"Perf: 1 ms, {ONE}", f"Perf: 1 ms, {TWO}"]
     found, _ = texts(*run, *run)
     assert found == [(ONE, 2), (ONE, 3), (TWO, 4)]
-
-
-def test_what_is_only_said_again_counts_once():
     found, _ = texts("Best configuration parameters:", f"name: {ONE}", f"name: {ONE}")
     assert found == [(ONE, 2)]
 
@@ -77,16 +68,13 @@ def test_colours_line_ends_and_lines_run_together():
     assert found == [(ONE, 1), (TWO, 1), (TWO.replace("2", "3"), 2)]
 
 
-def test_wrong_results_are_noted():
+def test_wrong_results_and_lines_that_are_cut_off_are_noted():
     found, whole = texts(
         f"[Valid] Perf: 1 ms, {ONE}", f"\x1b[31m[Error] {TWO}, SplitK 4\x1b[0m", f"[Error] {TWO}"
     )
     assert found == [(ONE, 1), (TWO, 2)]
     note = "2 lines with [Error], the first is 2: the profiler found wrong results; only strings are compared"
     assert whole == (True, note)
-
-
-def test_a_last_line_that_is_cut_off_is_noted():
     found, whole = texts(f"[Valid] Perf: 1 ms, {ONE}", f"[Valid] Perf: 1 ms, {TWO[:-3]}", end="\n")
     assert found == [(ONE, 1)]
     assert whole == (True, "line 2 is cut off within a kernel, which is not counted")

@@ -51,21 +51,15 @@ def test_a_tree_by_its_root_its_headers_or_what_lies_around_it(tree, monkeypatch
     assert find_tree(None).root == tree
 
 
-def test_helpers_come_first_and_other_headers_are_left_out(tree):
+def test_what_is_found_in_a_tree(tree):
     names = [name.rpartition("/")[2] for name in find_tree(tree).traits]
     assert names == ["instance_traits_util.hpp", "instance_traits.hpp", "instance_traits_device_b.hpp"]
-
-
-def test_sources_of_convolutions_by_the_functions_that_they_define(tree):
     sources = find_tree(tree).sources
     assert {name: path.name for name, path in sources.items()} == {
         "add_device_one_instances": "one.cpp",
         "add_device_two_instances": "two.cpp",
         "add_device_four_instances": "four.in",
     }
-
-
-def test_the_version_is_that_of_the_newest_entry_of_the_change_log(tree):
     assert find_tree(tree).version == "Composable Kernel 1.2.0 for ROCm 7.1.0"
     (tree / "CHANGELOG.md").unlink()
     assert find_tree(tree).version == ""

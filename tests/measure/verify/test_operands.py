@@ -48,15 +48,12 @@ def test_decimals_have_the_range_of_ckprofiler(tensor, low, high):
     assert np.ptp(values) > 0.8 * (high - low)
 
 
-def test_integers_are_exact_in_every_type():
+def test_integers_and_zeros_are_exact():
     expected = operand(kind=InitKind.INTEGER)
     assert set(np.unique(expected)) == set(range(-5, 5))
     for dtype in DataType:
         values = decode(operand(kind=InitKind.INTEGER, dtype=dtype), dtype)
         assert np.array_equal(values, expected)
-
-
-def test_zeros():
     assert not operand(kind=InitKind.ZEROS, dtype=DataType.BF16).any()
 
 

@@ -72,42 +72,30 @@ def test_steady_kernel_stops_at_min_samples():
     assert sampling.flush_s == 0
 
 
-def test_cold_mode_flushes_before_every_sample_and_reports_the_cost():
+def test_cold_mode_flushes_before_every_sample_and_max_time_counts_that():
     machine = FakeMachine(1.0, flush_ms=10.0)
     sampling = sample(machine, cold=True)
     assert machine.flushes == 10
     assert sampling.flush_s == pytest.approx(0.1)
     assert set(sampling.samples_ms) == {1.0}
-
-
-def test_max_time_ends_a_slow_kernel_with_three_samples():
-    machine = FakeMachine(2000.0)
-    sampling = sample(machine, first_ms=2000.0)
-    assert sampling.stopped_by == "max-time"
-    assert len(sampling.samples_ms) == machine.runs == 3
-
-
-def test_max_time_counts_flushes():
     sampling = sample(FakeMachine(lambda run: 1 + run % 2, flush_ms=50.0), cold=True)
     assert sampling.stopped_by == "max-time"
     assert len(sampling.samples_ms) == 10
 
 
-def test_min_time_goes_beyond_max_time():
+def test_times_that_end_a_slow_kernel():
+    machine = FakeMachine(2000.0)
+    sampling = sample(machine, first_ms=2000.0)
+    assert sampling.stopped_by == "max-time"
+    assert len(sampling.samples_ms) == machine.runs == 3
     sampling = sample(FakeMachine(10.0), min_time_s=2.0)
     assert sum(sampling.samples_ms) >= 2000
     assert len(sampling.samples_ms) == 200
-
-
-def test_timeout_ends_with_what_there_is():
     machine = FakeMachine(2000.0)
     sampling = sample(machine, first_ms=2000.0, timeout_s=6.0)
     assert sampling.stopped_by == "timeout"
     assert len(sampling.samples_ms) == 1
     assert machine.now_s - 100 + 2 < 6
-
-
-def test_first_run_is_the_sample_when_nothing_else_fits():
     machine = FakeMachine(4000.0)
     sampling = sample(machine, first_ms=4000.0, timeout_s=6.0)
     assert machine.runs == 0
@@ -186,24 +174,18 @@ def batched(machine, *, cold=False, **changes):
     )
 
 
-def test_samples_of_short_kernels_hold_several_launches():
+def test_how_many_launches_samples_hold():
     machine = LatentMachine(0.004)
     sampling = batched(machine)
     # decided by four launches in a row, which share 5 us of latency
     assert sampling.launches == launches_per_sample(0.004 + 0.005 / 4, flushed=False) == 39
     assert machine.runs == 1 + 4 + 39 * len(sampling.samples_ms)
     assert sampling.samples_ms[0] == pytest.approx(0.004 + 0.005 / 39)
-
-
-def test_long_kernels_and_cold_samples_are_launched_one_by_one():
     assert batched(LatentMachine(0.02)).launches == 1
     cold = batched(LatentMachine(0.004), cold=True)
     assert cold.launches == 1
     assert cold.samples_ms[0] == pytest.approx(0.009)
-
-
-def test_kernel_time_counts_every_launch():
-    """``min_time_s`` is about time that the kernel ran."""
+    # ``min_time_s`` is about time that the kernel ran.
     machine = LatentMachine(0.004)
     sampling = batched(machine, min_time_s=0.01, max_time_s=0.0)
     total_s = sum(sampling.samples_ms) * sampling.launches / 1e3

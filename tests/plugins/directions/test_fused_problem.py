@@ -14,13 +14,7 @@ from ckprof.errors import InputError
 from ckprof.measure.verify.operands import InitKind, OperandValues, make_operand
 from ckprof.measure.verify.storage import decode
 from ckprof.model.problem_case import OtherOperationError, ProblemLine
-from ckprof.model.problem_types import (
-    exact_problem,
-    know_problem_type,
-    problem_from,
-    problem_of_cells,
-    sizes,
-)
+from ckprof.model.problem_types import exact_problem, know_problem_type, problem_from, problem_of_cells, sizes
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.convolution import sizes_of
 from ckprof_plugins.directions._convolution.csv_problems import cells_of_problem

@@ -69,11 +69,8 @@ def test_rules(rule, changes):
     assert rule in broken(depthwise(**changes))
 
 
-def test_layouts_that_the_kernel_does_not_read():
+def test_layouts_and_waves_that_the_kernel_lacks():
     assert "layout" in broken(depthwise(layout="nhwgc"))
-
-
-def test_waves_of_32_lanes():
     assert "wave-size" in broken(depthwise(), arch="gfx1201")
 
 

@@ -24,12 +24,9 @@ def test_golden(instance, golden):
     assert source.launcher == f"{source.name}_Launcher" and source.name.isidentifier()
 
 
-def test_text_depends_on_the_arguments_only(instance):
+def test_headers_say_what_they_are_and_depend_on_nothing_else(instance):
     assert header(instance) == header(dataclasses.replace(instance, id=99))
     assert not re.search(r"20\d\d-\d\d-\d\d|/home|/tmp|/work", header(instance))
-
-
-def test_says_what_it_is(instance):
     lines = header(instance).splitlines()
     assert lines[0] == "// SPDX-License-Identifier: MIT"
     assert "do not edit" in lines[1]

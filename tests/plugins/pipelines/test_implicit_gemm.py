@@ -200,11 +200,8 @@ def test_pads_cannot_be_switched_off(pad, make_instance):
     assert broken(dataclasses.replace(make_instance(), **{pad: False})) == ["pads"]
 
 
-def test_an_api_level_that_is_not_written_for(make_instance):
+def test_levels_and_messages_of_rules(make_instance):
     assert LEVEL in API_LEVELS
     assert broken(make_instance(), api_level="2024-01") == ["api-level"]
-
-
-def test_messages_have_the_numbers(make_instance):
     (rejection,) = PIPELINE.unmet_requirements(make_instance(tile_m=96), "gfx942", LEVEL)
     assert rejection.message.endswith("(m: 96 is not a multiple of 4 x 16)")

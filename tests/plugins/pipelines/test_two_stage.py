@@ -30,15 +30,12 @@ def test_the_first_stage_writes_the_workspace(make_instance):
     assert "result_elements(param)) * sizeof(WorkspaceDataType)" in text
 
 
-def test_both_stages_and_the_zeroing_are_timed_together(make_instance):
+def test_both_stages_are_timed_and_large_weights_rejected(make_instance):
     launch = flat(header(make_instance(**TWO_STAGE)))
     assert "auto convert = make_kernel<Config::kBlockPerCu>( ConvertKernel{}" in launch
     timed = launch.partition("return launch_kernel_time_mask(")[2]
     assert timed.startswith(" s, zero_workspace, make_kernel<Config::kBlockPerCu>( Kernel{}")
     assert timed.partition(");")[0].endswith("kargs), convert")
-
-
-def test_a_weight_beyond_32_bits_is_rejected(make_instance):
     text = flat(header(make_instance(**TWO_STAGE)))
     assert "if(result_elements(param) > 2147483647)" in text
     assert 'report(context, "index-range"' in text

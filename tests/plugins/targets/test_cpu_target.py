@@ -61,12 +61,9 @@ def test_models_every_architecture_with_the_numbers_of_its_record():
     assert ("gfx1201", "64", "32", "65536", "32", "") in rows
 
 
-def test_rejects_unknown_devices():
+def test_unknown_devices_and_missing_headers_are_rejected(monkeypatch, tmp_path):
     with pytest.raises(UsageError, match=r"unknown architecture 'sm_90' \(known: gfx908, gfx90a"):
         CpuTarget().recipe(BuildRequest(arch="sm_90"))
-
-
-def test_says_when_the_host_model_is_missing(monkeypatch, tmp_path):
     monkeypatch.setattr(cpu_recipe, "INCLUDE_DIR", tmp_path)
     with pytest.raises(ToolchainError, match="headers are missing; reinstall ckprof"):
         CpuTarget().recipe(BuildRequest(arch="gfx950"))

@@ -19,15 +19,12 @@ from ckprof_plugins.directions._convolution.sample import random_convolution
 from plugins.consumers.tests.databases import LETTERS, Tuned
 
 
-def test_a_weight_gradient_reads_y_and_gives_x():
+def test_keys_of_gradients():
     key = parse_perf_key("2x6x256x128x1x1x1x1x512x128x0x0x0x1x1x0x1x1x0x0x1xNCHWxFP32xW")
     problem = key.problem()
     assert (key.direction, key.dtype, key.layouts) == ("bwd_weight", "fp32", ("NCHW",))
     assert (problem.batch, problem.out_channels, problem.in_channels) == (128, 6, 512)
     assert (problem.output, problem.input) == ((256, 128), (256, 128))
-
-
-def test_the_smallest_x_of_a_gradient_is_taken():
     key = parse_perf_key("2x64x7x7x1x3x3x1x64x1x1x1x0x2x2x0x1x1x0x0x1xNHWCxFP16xB")
     assert (key.problem().input, key.problem().output) == ((13, 13), (7, 7))
 

@@ -65,15 +65,12 @@ def test_the_table_has_each_solver_of_the_registry():
     assert solver_fault("ConvOclBwdWrW53", "2026-09", True) == (False, "")
 
 
-def test_versions_and_months():
+def test_versions_months_and_what_is_none(tmp_path):
     assert [month_of(text) for text in ("2026-09", "3.2.0.5f2ae8c", "3_4_1_x", "3.5.2", "2026-13", "")] == [
         *("2026-09", "2025-04", "2025-04", "", "", "")
     ]
     assert is_of_2026(b"a=ConvWinoRageRxS<2-3>:1") and is_of_2026(b"-FP32-F_g4_cxTF32=x")
     assert not is_of_2026(b"a=ConvBinWinogradRxS:1,ConvHip")
-
-
-def test_a_version_that_is_none(tmp_path):
     with pytest.raises(InputError, match="no version of MIOpen"):
         found(tmp_path, SYSTEM, [], version="newest")
 

@@ -233,12 +233,9 @@ def test_what_is_not_executed_is_named(arch, text, name):
         execute(text, arch=arch)
 
 
-def test_an_unknown_opcode_is_named():
+def test_what_is_not_emulated_is_named():
     with pytest.raises(DeviceFault, match=r"opcode that this architecture.*at 0x0 of kernel test"):
         execute([0x7E000000 | 255 << 9])
-
-
-def test_a_scale_alone_is_named():
     with pytest.raises(DeviceFault, match="an instruction that is not emulated: v_mfma_ld_scale_b32"):
         # v_mfma_ld_scale_b32 v1, v2, which assemblers before LLVM 20 do not know
         execute((0xD3AC4000, 0x18020501), arch="gfx950")

@@ -91,16 +91,13 @@ def test_libraries_are_linked_with_the_device(monkeypatch, tmp_path):
     assert [(part.name, part.present) for part in found.parts] == [("the emulated device", False)]
 
 
-def test_sources_name_the_device_and_what_does_not_run_does_not(monkeypatch, tmp_path):
+def test_sources_name_the_device_of_architectures_that_are_emulated(monkeypatch, tmp_path):
     monkeypatch.setattr(device, "library_path", lambda: tmp_path / "libamdhip64.so")
     sources = device.EmulatedDevice().recipe(Linked(), request_of(sources_only=True))
     assert "-l:libamdhip64.so" in sources.link_flags and not sources.worker_variables
     for purpose in (Purpose.INSPECT, Purpose.SUPPORT_CHECK):
         found = device.EmulatedDevice().recipe(Linked(), request_of(purpose=purpose))
         assert (found.link_flags, found.parts) == (("-pthread",), ())
-
-
-def test_other_architectures_are_not_emulated():
     with pytest.raises(UsageError, match="gfx1100 cannot be emulated; these can: gfx90a, gfx942, gfx950"):
         device.EmulatedDevice().recipe(Linked(), request_of(arch="gfx1100"))
 

@@ -123,14 +123,11 @@ def test_c_is_a_constant(name, constant, value):
     assert np.array_equal(run(p, "gfx942", a, b, None, constant=constant), wanted)
 
 
-def test_lanes_that_are_off_take_part():
+def test_off_lanes_take_part_and_results_may_overwrite_operands():
     state = State()
     state.exec = 0
     a, b, c = operands(F16_32, "gfx942", np.random.default_rng(5), whole=True)
     assert np.array_equal(run(F16_32, "gfx942", a, b, c, state=state), run(F16_32, "gfx942", a, b, c))
-
-
-def test_result_may_be_written_over_a_and_b():
     a, b, c = operands(F16_16, "gfx942", np.random.default_rng(6), whole=True)
     wanted = run(F16_16, "gfx942", a, b, c)
     assert np.array_equal(run(F16_16, "gfx942", a, b, c, registers=(64, 64, 66, 96)), wanted)
@@ -219,15 +216,12 @@ def test_sums_are_rounded_once_per_product_in_the_order_of_k():
     assert run(F32_32, "gfx942", a, b, c)[0, 0] == np.float32(2.0**-46)
 
 
-def test_xf32_rounds_to_nearest_even():
+def test_xf32_rounds_and_integers_wrap():
     p = product("v_mfma_f32_16x16x8_xf32")
     a, b, c = _zeros(p)
     a[0, :4] = (1 + 2.0**-11, 1 + 3 * 2.0**-11, 1 + 2.0**-11 + 2.0**-20, -(1 + 2.0**-12))
     b[0, 0] = 1
     assert np.array_equal(run(p, "gfx942", a, b, c)[:, 0], [1, 1 + 2.0**-9, 1 + 2.0**-10, -1])
-
-
-def test_integers_wrap_around():
     p = product("v_mfma_i32_16x16x32_i8")
     a, b, c = _zeros(p)
     a[0, 0], b[0, 0], c[0, 0] = 1, 1, 2**31 - 1

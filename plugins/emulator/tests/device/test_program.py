@@ -84,17 +84,11 @@ def test_loops_go_backwards():
     assert (after.scalar[0], after.scalar[1]) == (0, 15)
 
 
-def test_a_jump_to_no_instruction_is_an_error():
+def test_what_ends_a_program_early():
     with pytest.raises(DeviceFault, match="branch to no instruction"):
         execute("s_mov_b64 s[0:1], 4\ns_setpc_b64 s[0:1]")
-
-
-def test_an_abort_is_an_error():
     with pytest.raises(DeviceFault, match="aborted"):
         execute("s_trap 2")
-
-
-def test_an_endless_loop_ends_with_the_budget():
     with pytest.raises(DeviceFault, match="no end after"):
         execute("s_nop 0\ns_branch 65534")
 

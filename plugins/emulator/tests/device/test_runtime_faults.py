@@ -40,14 +40,11 @@ def test_a_memory_fault_names_kernel_and_instruction_and_ends_the_device(hip, ca
     assert later.value.code == runtime.ILLEGAL_ADDRESS
 
 
-def test_a_hang_ends_with_the_budget(monkeypatch):
+def test_hangs_and_aborts_fail_the_launch(monkeypatch, hip):
     monkeypatch.setenv("CKPROF_EMULATED_BUDGET", "3000000")
     error = failure(Hip(), "KERNEL k(volatile u32* out) { while (out[LANE] == 0) {} }")
     assert error.code == runtime.TIMED_OUT
     assert "no end after" in str(error)
-
-
-def test_an_abort_is_a_failure_of_the_launch(hip):
     error = failure(hip, "KERNEL k(u32* out) { if (out[LANE] == 0) __builtin_trap(); }")
     assert error.code == runtime.LAUNCH_FAILURE
     assert "aborted" in str(error)
@@ -214,30 +211,21 @@ v_add_u32 v5, v4, v4
 ALL = "races,uninitialised,waits,bounds,barriers"
 
 
-def test_exchange_through_lds_is_clean():
+def test_what_orders_an_exchange_through_lds():
     assert found(EXCHANGE.format(wait="s_waitcnt lgkmcnt(0)", barrier="s_barrier"), ALL) == []
-
-
-def test_missing_barrier_is_a_race():
     findings = found(EXCHANGE.format(wait="s_waitcnt lgkmcnt(0)", barrier="s_nop 0"), "races")
     assert any("ds_read_b32" in line and "wave 1" in line for line in findings)
-
-
-def test_barrier_without_a_wait_orders_nothing():
     findings = found(EXCHANGE.format(wait="s_nop 0", barrier="s_barrier"), "races")
     assert findings
     assert all(line.startswith("races: ") for line in findings)
 
 
-def test_register_is_used_before_its_load_arrives():
+def test_registers_between_a_load_and_its_wait():
     text = EXCHANGE.format(wait="s_waitcnt lgkmcnt(0)", barrier="s_barrier")
     findings = found(text.replace("lgkmcnt(0)\nv_add", "lgkmcnt(1)\nv_add"), "waits")
     assert len(findings) == 1
     assert "v4 is read before s_waitcnt covers its load (ds_read_b32" in findings[0]
     assert "v_add_u32 v5, v4, v4" in findings[0]
-
-
-def test_load_into_a_register_that_is_overwritten():
     findings = found(
         "v_mov_b32 v1, 0\nds_read_b32 v4, v1\nv_mov_b32 v4, 1\ns_waitcnt lgkmcnt(0)", "waits", waves=1
     )

@@ -40,15 +40,12 @@ def test_a_library_that_is_none_is_refused(tmp_path):
         times.ask(QUESTION)
 
 
-def test_a_process_that_ends_costs_one_answer(monkeypatch, tmp_path):
+def test_processes_that_end_or_do_not_start(monkeypatch, tmp_path):
     monkeypatch.setattr(prediction, "_command", lambda: [sys.executable, "-c", ANSWERS.format(count=2)])
     with LaunchTimer(_setup(tmp_path)) as times:
         reasons = [times.ask(QUESTION).reason for _ in range(7)]
     ended = "the kernel ended the process that predicts its time"
     assert reasons == ["", "", ended, "", "", ended, ""]
-
-
-def test_a_process_that_does_not_start_well_is_an_error(monkeypatch, tmp_path):
     monkeypatch.setattr(prediction, "_command", lambda: [sys.executable, "-c", "pass"])
     with LaunchTimer(_setup(tmp_path)) as times, pytest.raises(ToolchainError, match="its process ended"):
         times.ask(QUESTION)
@@ -128,12 +125,9 @@ def test_the_limit_is_named(busy, stalled, limit):
     assert _composed(_launch(busy=busy, stalled=stalled)).limit == limit
 
 
-def test_idle_compute_units_are_named():
+def test_what_limits_a_device():
     few = _composed(_launch(busy={"lds": 0.9e5}, workgroups=76, queue=1))
     assert few.limit == "LDS; 25% of the compute units' time is used"
-
-
-def test_the_roof_is_the_larger_bound():
     time = _composed(_launch(), traffic_bytes=10**7, peak_us=20)
     assert time.roof_share == pytest.approx(20 / time.time_us)
     time = _composed(_launch(), traffic_bytes=3 * 10**7, peak_us=20)

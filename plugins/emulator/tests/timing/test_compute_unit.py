@@ -44,13 +44,10 @@ def test_a_chain_of_matrix_instructions_takes_their_passes(arch, line, passes):
     assert _each(line, arch=arch) == 4 * passes
 
 
-def test_a_result_of_a_matrix_instruction_is_late_for_others():
+def test_matrix_instructions_beside_others():
     # llvm-mca: 12 quarters of latency where the unit is busy for 8
     line = "v_mfma_f32_32x32x8_f16 v[16:31], v[0:1], v[2:3], v[16:31]\nv_add_f32 v0, v16, v17"
     assert _each(line) == 4 * 12 + ISSUE
-
-
-def test_other_instructions_issue_while_a_matrix_is_multiplied():
     matrix = "v_mfma_f32_32x32x8_f16 a[0:15], v[0:1], v[2:3], a[0:15]"
     assert _each(matrix + 7 * "\nv_add_f32 v8, v9, v10") == _each(matrix)
     assert _each(matrix + 9 * "\nv_add_f32 v8, v9, v10") == _each(matrix) + 2 * ISSUE

@@ -31,16 +31,13 @@ def observed(left_s, *, built=None, visit_s=0.1):
     return observations
 
 
-def test_kernels_are_built_as_far_as_time_for_building_and_measuring_suffices():
+def test_kernels_are_built_as_far_as_time_suffices_and_one_in_any_case():
     # 1 + 2 x 5 s, and a third of 12 measurements of 0.1 s
     assert kernels_to_build(observed(100.0, built=1), MEANS) == [2, 0, 3]
     assert kernels_to_build(observed(11.5, built=1), MEANS) == [2, 0, 3]
     assert kernels_to_build(observed(11.0, built=1), MEANS) == [2, 0]
     assert kernels_to_build(observed(11.5, built=1, visit_s=1.0), MEANS) == [2, 0]
     assert kernels_to_build(observed(5.0, built=1), MEANS) == []
-
-
-def test_the_first_build_is_short_and_takes_a_kernel_in_any_case():
     assert kernels_to_build(observed(100.0), MEANS) == [2, 0, 3, 1]
     assert kernels_to_build(observed(30.0), MEANS) == [2, 0]
     assert kernels_to_build(observed(1.0), MEANS) == [2, 0]
@@ -130,14 +127,11 @@ def test_parts_are_learned_from_units_of_different_sizes():
     assert costs.start_s == pytest.approx(4.0, rel=0.15)
 
 
-def test_units_of_one_size_are_enough_for_their_sum():
+def test_what_builds_say_of_their_costs():
     costs = Costs(start_s=1.0, unit_s=2.0, kernel_s=2.0, jobs=2)
     for _ in range(20):
         costs.saw_build(2, 11.0, [(1, 10.0), (1, 10.0)])
     assert costs.build_s(2) == pytest.approx(11.0, rel=0.03)
-
-
-def test_a_build_that_found_everything_says_what_starting_takes():
     costs = Costs(start_s=2.0, unit_s=5.0, kernel_s=1.0, jobs=2)
     costs.saw_build(8, 4.0, [])
     assert (costs.start_s, costs.unit_s, costs.kernel_s) == (pytest.approx(2.6), 5.0, 1.0)

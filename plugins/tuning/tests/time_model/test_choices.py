@@ -83,13 +83,10 @@ def test_half_of_the_sizes_beats_a_nearest_neighbour(table_30, small, least, p10
     assert found.model.p10 >= p10
 
 
-def test_cross_validation_needs_enough_problems(table_30):
+def test_training_and_cross_validation_need_enough_problems(table_30):
     table = some_kernels(table_30, 5)
     assert fitted(table.subset(tuple(range(31)))).quality is None
     assert 0.8 < fitted(table.subset(tuple(range(32)))).quality.mean < 1
-
-
-def test_too_few_problems(table_30):
     with pytest.raises(InputError, match="7 problems to train on: too few, expected 8"):
         fitted(table_30.subset(tuple(range(7))))
 

@@ -66,16 +66,13 @@ def test_splits_meet_by_atomics_or_in_a_workspace():
     assert staged.extra_bytes == 1000 * 200 * 3 * 4 * (2 + 2 * 4)
 
 
-def test_streams_are_even():
+def test_streams_are_even_and_windows_cover_images():
     traits = KernelTraits(tile=(64, 128, 32), schedule=Schedule.STREAM, workgroups_per_unit=2)
     done = work(traits, SIZES, 1, 80)
     # 96 tiles of 16 iterations over 160 workgroups: 9.6, so that some take 10
     assert (done.rounds, done.loops, done.steps) == (None, 16, 10)
     assert done.load == 96 / 80
     assert done.extra_bytes == 96 * 2 * 4 * 64 * 128
-
-
-def test_windows():
     done = work(KernelTraits(tile=(4, 8, 2), schedule=Schedule.WINDOW), SIZES, 1, 80)
     assert done.load == 3 * 2 * 3 * 7 / 80
     assert (done.rounds, done.loops, done.extra_bytes) == (2, 1, 0)
@@ -101,14 +98,11 @@ def test_alignment_of_runs(run, ragged):
     assert done.ragged == pytest.approx(ragged)
 
 
-def test_short_runs_are_computed_without_chunks():
+def test_short_runs_and_chunks_of_columns():
     done = work(KernelTraits(tile=(64, 128, 32), chunks=REDUCTION), replace(SIZES, k_run=10), 1, 80)
     assert (done.loops, done.short) == (500 / 8 + 0.5, 1)
     found = terms(done, SHARED, OWN)
     assert found.waiting == pytest.approx(63 * (1 + 2.0) * 0.25 * (1 + 0.5))
-
-
-def test_chunks_of_columns():
     chunks = RunChunks(axis=RunAxis.COLUMNS, size=32)
     sizes = replace(SIZES, n_run=40)
     # 5 runs of 40 in two chunks each, four chunks to a tile: 3 tiles instead of 2

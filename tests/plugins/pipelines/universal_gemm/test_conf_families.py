@@ -102,15 +102,12 @@ def test_fields(read, arguments, expected):
     assert str(instance.tile) == arguments[2]
 
 
-def test_other_vector_widths_are_the_same_kernel(read):
+def test_other_widths_and_depths_are_the_same_kernel(read):
     same = ("Default", 256, "128x128x32", "32x32", "2x2")
     found = read(line(*same, "8x8", "Intrawave", "v4", 4), line(*same, "2x2", "Intrawave", "v4", 4))
     assert len(instances_of(found)) == 1
     assert [(line, why.rule) for line, why in found.dropped.items()] == [(2, "duplicate")]
     assert [*found.lossy.items()] == [(2, "VmemReadVec 2x2, the kernel has 8x8")]
-
-
-def test_another_depth_is_reported(read):
     found = read(line("Default", 256, "128x128x32", "32x32", "2x2", "8x8", "Intrawave", "v3", 5))
     assert [*found.lossy.values()] == ["BlkGemmPipelinePrefetchStages 5, the kernel has 2"]
 

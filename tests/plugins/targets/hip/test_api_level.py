@@ -31,11 +31,8 @@ def write_headers(root, level, *, extra=""):
     return root
 
 
-def test_levels_are_those_that_kernels_are_written_for():
+def test_levels_are_those_of_kernels_and_of_the_host_model():
     assert tuple(table().levels) == API_LEVELS
-
-
-def test_the_host_model_follows_the_documented_orders_of_the_latest_level():
     assert detect_api_level(INCLUDE_DIR) == API_LEVELS[-1]
 
 
@@ -161,16 +158,13 @@ def units_of(make_instance):
         )
 
 
-def test_kernels_of_one_tile_come_together(make_instance):
+def test_kernels_of_one_tile_come_together_by_fields_of_instances(make_instance):
     units = list(units_of(make_instance))
     groups = partition(units, 2, {}, 36, lambda unit: common_part_of(unit, FIELDS_WITHOUT_COST))
     assert [len(group) for group in groups] == [12, 12]
     tiles = [{unit.tile for unit in group} for group in groups]
     assert len(tiles[0]) == len(tiles[1]) == 3
     assert not tiles[0] & tiles[1]
-
-
-def test_the_fields_are_those_of_instances(make_instance):
     assert set(make_instance().fields()) >= FIELDS_WITHOUT_COST
 
 

@@ -30,15 +30,12 @@ def test_names_of_architectures(version, name):
     assert arch_name(version) == name
 
 
-def test_devices_are_read_without_a_library(topology):
+def test_devices_are_those_of_the_driver(topology, tmp_path):
     found = devices(topology(0, 90402, 90010))
     assert [(device.index, device.arch, device.compute_units) for device in found] == [
         (0, "gfx942", 304),
         (1, "gfx90a", 304),
     ]
-
-
-def test_no_driver_means_no_device(tmp_path):
     assert devices(tmp_path / "missing") == ()
 
 
