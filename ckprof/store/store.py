@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ckprof.errors import input_errors
 from ckprof.model.outcome import Status
 from ckprof.store.baselines import read_baselines
 from ckprof.store.database import open_for_reading
@@ -70,10 +69,6 @@ class Store(AbstractContextManager["Store"]):
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-    def __reduce__(self) -> tuple[type[Store], tuple[Path]]:
-        # another process opens the file itself
-        return Store, (self.path,)
 
     @property
     def name(self) -> str:
@@ -198,9 +193,7 @@ class Store(AbstractContextManager["Store"]):
         >>> with ckprof.Store("results.db") as store:  # doctest: +SKIP
         ...     failed = list(store.query(tag="nightly", statuses={"wrong_result"}))
         """
-        given = conditions.pop("statuses", ())
-        with input_errors(ValueError, "statuses", self.path):
-            statuses = frozenset(map(Status, [given] if isinstance(given, str) else given))
+        statuses = frozenset(Status(status) for status in conditions.pop("statuses", ()))
         return self.attempts(StoreQuery(statuses=statuses, **conditions))
 
     def to_dicts(self, query: StoreQuery = EVERYTHING) -> list[dict[str, object]]:

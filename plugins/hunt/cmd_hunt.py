@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.cli import shared_options
 from ckprof.cli.fields import add_fields, chosen
+from ckprof.cli.instance_report import report_rejections
 from ckprof.cli.outputs import Outputs, add_formats
-from ckprof.errors import ExitCode, InputError, UsageError
+from ckprof.errors import ExitCode, UsageError
 from ckprof.measure.options import RunOptions
 from ckprof.measure.requests import StoreOptions
 from ckprof.model.problem_case import ProblemCase
+from ckprof.problems.problem_file import line_of
 from ckprof_plugins.hunt.findings import findings
-from ckprof_plugins.hunt.hunt_report import HUNT_FORMATS, HuntReport, hunt_document
-from ckprof_plugins.hunt.hunting import LARGE, RANGE, Hunt, HuntOptions, hunt_run_options
+from ckprof_plugins.hunt.hunt_report import HUNT_FORMATS, hunt_document
+from ckprof_plugins.hunt.hunting import Hunt, HuntOptions, hunt_run_options
 from ckprof_plugins.hunt.judging import range_findings
-from ckprof_plugins.hunt.large import large_findings
 
 if TYPE_CHECKING:
     import argparse
@@ -101,41 +103,24 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
             chosen(arguments, RunOptions, defaults=hunt_run_options(session.settings.timeout)),
             options,
         )
-        report = _report(hunt, arguments, session)
+        report_rejections(hunt.rejected, session.console)
+        hunt.run()
+        if hunt.judges and hunt.error is None:
+            hunt.answered, hunt.ranges = range_findings(hunt)
+        hunt.findings = [replace(one, command=_command(one, hunt, arguments)) for one in findings(hunt)]
         with session.signals.deferred():
-            outputs.deliver(report, hunt_document)
+            outputs.deliver(hunt, hunt_document)
     if hunt.error is not None:
         raise hunt.error
     session.signals.check()
-    return ExitCode.FAILED if report.all_findings else ExitCode.OK
-
-
-def _report(hunt: Hunt, arguments: argparse.Namespace, session: Session) -> HuntReport:
-    hunt.run()
-    answers, ranges = range_findings(hunt) if hunt.tries(RANGE) else (0, [])
-    sampled, large = large_findings(hunt) if hunt.tries(LARGE) else (0, [])
-    found = findings(hunt)
-    return HuntReport(
-        hunt=hunt,
-        findings=tuple(found),
-        answers=answers,
-        ranges=tuple(ranges),
-        sampled=sampled,
-        large=tuple(large),
-        commands=tuple(_command(one, hunt, arguments) for one in found),
-    )
+    return ExitCode.FAILED if hunt.findings or hunt.ranges else ExitCode.OK
 
 
 def _command(finding: Finding, hunt: Hunt, arguments: argparse.Namespace) -> str | None:
     """Return the command that repeats a finding; ``None`` where no line says its problem."""
     case = ProblemCase(problem=finding.problem, direction=hunt.operation.id)
-    for form in hunt.operation.line_forms:
-        try:
-            line = hunt.operation.problem_line(case, form)
-            break
-        except InputError:
-            continue
-    else:
+    line = line_of(case, hunt.operation)
+    if not line:
         return None
     words = ["ckprof", "run", hunt.operation.id]
     for name in _SHARED:
@@ -148,5 +133,11 @@ def _command(finding: Finding, hunt: Hunt, arguments: argparse.Namespace) -> str
                 words.append(f"{flag}={one}")
     number = hunt.candidates[finding.kernels[0]].index
     splits = "auto" if finding.split_k < 1 else str(finding.split_k)
-    words += [f"--instance={number}", f"--split-k={splits}", "--min-samples=0", f"--problem={line}"]
+    words += [
+        f"--instance={number}",
+        f"--split-k={splits}",
+        "--min-samples=0",
+        "--no-second-problem",
+        f"--problem={line}",
+    ]
     return shlex.join(words)

@@ -50,6 +50,8 @@ class Finding:
     split_k: int
     #: where it was found
     found_on: Problem
+    #: what repeats it; ``None`` where no line says its problem
+    command: str | None = None
 
 
 def findings(hunt: Hunt) -> list[Finding]:
@@ -230,7 +232,9 @@ def _smaller(problem: Problem, splits: int) -> Iterator[tuple[tuple[str, int, in
     }
     for name, values in (*sizes.items(), (_SPLITS, (splits,))):
         for axis, size in enumerate(values):
-            for wanted in dict.fromkeys((0, 1, size // 2, size - 1)):
+            for wanted in dict.fromkeys(
+                (0, 1, size // 2, 1 << (max(2, size) - 1).bit_length() - 1, size - 1)
+            ):
                 if wanted < size and (name != _SPLITS or wanted > 0):
                     with suppress(InputError):
                         yield (name, axis, wanted), _changed(problem, splits, name, axis, wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,18 +18,18 @@ from ckprof.measure.worker.messages import AbiStatus, DeviceChoice, SupportQuery
 from ckprof.measure.worker.process import WorkerFailure
 from ckprof.model.architecture import find_architecture
 from ckprof.model.problem_case import ProblemCase
-from ckprof.option import duration, positive, settable
+from ckprof.option import positive, same_option, settable
 from ckprof.plain_text import unknown_name
 from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
 from ckprof.sweep.recording import is_shard_folder
+from ckprof.sweep.requests import SweepOptions
 from ckprof.wording import counted
 from ckprof_plugins.hunt.boundaries import KernelBoundaries, formulas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from ckprof.events import Event
     from ckprof.kernels.candidates import Candidate
     from ckprof.kernels.choose import Selection
     from ckprof.kernels.library import BuiltLibrary
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem import Problem
     from ckprof.profiler import Profiler
+    from ckprof_plugins.hunt.findings import Finding
+    from ckprof_plugins.hunt.judging import RangeFinding
 
 #: a kernel's key, a problem and splits of its reduction
 Pair = tuple[str, "Problem", int]
 
 #: the boundary that is judged by what support tests say, without running anything
 RANGE: Final = "range"
-#: the one at which chosen workgroups are run, where the device can
-LARGE: Final = "large"
 #: seconds for all queries to one kernel
 _ASK_S: Final = 600.0
 #: share of the time after which findings are made smaller
@@ -82,9 +82,7 @@ class HuntOptions:
         metavar="N",
         parse=positive,
     )
-    budget_s: float | None = settable(
-        None, "end after this time, e.g. 90s, 30m or 2h", flag="--budget", metavar="TIME", parse=duration
-    )
+    budget_s: float | None = field(default=None, metadata=same_option(SweepOptions, "max_time_s"))
     store: StoreOptions | None = None
     #: asked before every kernel
     should_stop: Callable[[], bool] = lambda: False
@@ -92,7 +90,14 @@ class HuntOptions:
 
 def hunt_run_options(timeout_s: float) -> RunOptions:
     """Return how kernels are run: verified once, on usual and on exact operands."""
-    return RunOptions(timeout_s=timeout_s, min_samples=0, rounds=1, passes=1, cache=CacheMode.WARM)
+    return RunOptions(
+        timeout_s=timeout_s,
+        min_samples=0,
+        rounds=1,
+        passes=1,
+        cache=CacheMode.WARM,
+        second_problem=False,
+    )
 
 
 def _guarded(build: BuildOptions, selection: Selection) -> BuildOptions:
@@ -126,14 +131,13 @@ class Hunt:
         self.operation = profiler.registry.operation(selection.direction)
         self.target = profiler.target(build.target)
         self.seed = run.seed
-        #: what runs the kernels, if it is none of the machine's own devices
-        self.device_name = run.device_name
-        self.device = profiler.named_device(self.device_name) if self.device_name else None
         #: ``None`` where nothing is run, because support tests alone are asked
         self.library: BuiltLibrary | None = None
         if options.kinds != (RANGE,):
             self.library = build_checked_library(profiler, selection, self._build)
         built = selection.candidates if self.library is None else self.library.built
+        #: what has no kernel
+        self.rejected = () if self.library is None else self.library.rejected
         self.candidates: Mapping[str, Candidate] = {one.instance.key: one for one in built}
         recipe = self.library.recipe if self.library is not None else None
         self.arch = find_architecture(recipe.arch if recipe else build.arch or self.target.default_arch)
@@ -143,6 +147,10 @@ class Hunt:
         self.outcomes: dict[Pair, Outcome] = {}
         #: how many the store had
         self.known = 0
+        self.findings: list[Finding] = []
+        #: answers of support tests that were judged, and what they are wrong about
+        self.answered = 0
+        self.ranges: list[RangeFinding] = []
         #: what ended the hunt
         self.error: BaseException | None = None
 
@@ -151,13 +159,10 @@ class Hunt:
         """Whether every pair has an outcome."""
         return self.error is None and all(pair in self.outcomes for pair in self.planned)
 
-    def tries(self, kind: str) -> bool:
-        """Say whether a boundary was asked for."""
-        return not self._options.kinds or kind in self._options.kinds
-
-    def tell(self, event: Event) -> None:
-        """Tell whoever listens of progress."""
-        self._profiler.tell(event)
+    @property
+    def judges(self) -> bool:
+        """Whether answers of support tests are judged."""
+        return not self._options.kinds or RANGE in self._options.kinds
 
     def seconds_left(self, share: float = 1.0) -> float:
         """Return the seconds until a share of the budget is spent; infinity without a budget."""

@@ -7,6 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from ckprof.errors import Interrupted
+from ckprof.profiler import Profiler
 from ckprof_plugins.pipelines.family import KernelFamily
 
 FAST = ("--boundary", "groups,degenerate", "--draws", "1")
@@ -32,8 +34,10 @@ def test_wrong_calls(ckprof, short_list, arguments, code, message):
 
 
 @pytest.fixture
-def faulty(monkeypatch):
+def faulty(monkeypatch, tmp_path):
     """Plant a fault into launchers: they do nothing for several groups."""
+    # sources of instances are not made again, and others want them without it
+    monkeypatch.setenv("CKPROF_WORK_DIR", str(tmp_path / "work"))
     render = KernelFamily.render_named
 
     def wrong(self, instance, name, arch, api_level):
@@ -64,7 +68,7 @@ def test_a_planted_fault_in_every_format(ckprof, short_list, faulty, tmp_path):
     cases = ElementTree.parse(tmp_path / "out.junit").findall(".//testcase[@name='groups']")  # noqa: S314
     assert len(cases) == 2 and all(case.find("failure") is not None for case in cases)
     markdown = (tmp_path / "out.md").read_text()
-    assert finding["command"] in markdown and "condition: G" in markdown
+    assert finding["command"] in markdown and "where: G" in markdown
     repeated = ckprof(*shlex.split(finding["command"])[1:])
     assert repeated.code == 1 and "wrong_result" in repeated.out
 
@@ -93,6 +97,17 @@ def test_a_hunt_resumes_from_its_store_and_ends_with_its_budget(ckprof, short_li
     assert whole["complete"] is True and whole["run"] == whole["pairs"] and whole["from_store"] == 0
     again = json.loads(ckprof(*call).out)
     assert again["from_store"] == again["pairs"] and again["findings"] == []
+
+
+@pytest.mark.compiler
+@pytest.mark.thorough
+def test_what_was_found_before_an_interruption_is_shown(ckprof, short_list, faulty, monkeypatch):
+    execute = Profiler.execute_until_end
+    monkeypatch.setattr(Profiler, "execute_until_end", lambda *given: (execute(*given)[0], Interrupted()))
+    called = ckprof("hunt", "fwd", "--conf", short_list, "--instance", "0", *FAST, "--format", "json")
+    assert called.code == 130
+    found = json.loads(called.out)
+    assert found["complete"] is False and found["findings"][0]["condition"] == "G > 1"
 
 
 @pytest.mark.compiler
