@@ -191,7 +191,15 @@ def test_through_lds(hip):
         hip.run(source.replace("MASK", "0x1000000"), 64, address)
 
 
+#: a mask of lanes as loops keep it: what was there before counts for lanes that are off
+MERGED = (
+    'u32 v; asm volatile("s_andn2_b64 s[40:41], s[42:43], MASK\\n s_and_b64 s[44:45], exec, exec\\n"'
+    ' "s_or_b64 s[40:41], s[40:41], s[44:45]\\n s_nop 4\\n v_cndmask_b32 %0, 0, 1, s[40:41]"'
+    ' : "=v"(v) :: "s40", "s41", "s44", "s45", "scc"); if (v == 1) out[LANE] = v'
+)
 UNUSED = {
+    "masks of lanes that are on": MERGED.replace("MASK", "exec"),
+    "bits that one operand alone sets": MERGED.replace("MASK", "0"),
     "masked": "out[LANE] = in[LANE] & 0xffff",
     "shifted": "out[LANE] = in[LANE] << 16",
     "not chosen": "u32 v = in[LANE]; out[LANE] = LANE < 64 ? LANE : v",
@@ -207,6 +215,13 @@ def test_undefined_bytes_that_do_not_count_are_no_finding(hip, use):
     address = hip.malloc(SIZE)
     hip.call("hipMemset2D", pointer(address), size_t(4), 1, size_t(2), size_t(64))
     hip.run(f"KERNEL k(u32* out, const u32* in) {{ {UNUSED[use]}; }}", 64, address)
+
+
+@pytest.mark.parametrize("how", ["s_andn2_b64 s[40:41], s[42:43], 0", "s_orn2_b64 s[40:41], s[42:43], -1"])
+def test_masks_that_nothing_has_set(hip, how):
+    mask = MERGED.replace("s_andn2_b64 s[40:41], s[42:43], MASK", how)
+    with finding("the execution mask"):
+        hip.run(f"KERNEL k(u32* out) {{ {mask.replace('s[44:45], exec, exec', 's[44:45], 0, 0')}; }}", 64)
 
 
 @pytest.mark.parametrize("type_", ["char", "short"])

@@ -62,14 +62,22 @@ void scalar_result(const Wave& wave,
             ++dword)
             bits[dword] |= shadow.scalar[(operand.number + dword) % 128];
     const std::string_view name = i.info->name;
-    if(rule.rule == Rule::scalar_bits && (name.starts_with("s_and_b")))
-        for(unsigned dword = 0; dword < i.destination.dwords; ++dword)
-        {
-            const Source a = source_of(wave, shadow, i.source[0], dword),
-                         b = source_of(wave, shadow, i.source[1], dword);
-            bits[dword] &=
-                (a.value.lane[0] | a.undefined.lane[0]) & (b.value.lane[0] | b.undefined.lane[0]);
-        }
+    const bool is_and           = name.starts_with("s_and_b") || name.starts_with("s_andn2_b") ||
+                                  name.starts_with("s_nand_b"),
+               is_or            = name.starts_with("s_or_b") || name.starts_with("s_orn2_b") ||
+                                  name.starts_with("s_nor_b");
+    // One operand alone decides where it is 0 in a product, or 1 in a sum. So loops keep masks of
+    // lanes that they have left: what was there before counts for lanes that are off.
+    for(unsigned dword = 0; (is_and || is_or) && dword < i.destination.dwords; ++dword)
+    {
+        const Source a      = source_of(wave, shadow, i.source[0], dword),
+                     b      = source_of(wave, shadow, i.source[1], dword);
+        const uint32_t of_a = is_and ? a.value.lane[0] : ~a.value.lane[0],
+                       of_b = is_and != (name.find("n2_b") != std::string_view::npos)
+                                  ? b.value.lane[0]
+                                  : ~b.value.lane[0];
+        bits[dword] &= (of_a | a.undefined.lane[0]) & (of_b | b.undefined.lane[0]);
+    }
     // the mask that saveexec combines with is always defined, as are masks of lanes that are off
     bool any = (bits[0] | bits[1]) != 0 || (rule.reads_scc && shadow.scc);
     if(i.info->encoding == Encoding::sopk && i.destination.kind == Operand::Kind::scalar &&
