@@ -21,6 +21,7 @@ from ckprof_plugins.directions._convolution.layout import types_of
 from ckprof_plugins.elementwise.combination import Combination
 from ckprof_plugins.elementwise.operation import DExtent
 from ckprof_plugins.elementwise.operations import ElementwiseOp
+from ckprof_plugins.old_ck.answers import answering, only_answers
 from ckprof_plugins.old_ck.cpp_types import (
     LEVELS,
     cpp_type,
@@ -271,11 +272,8 @@ class OldCkFamily(Pipeline):
                 f"kernels of the old library are for AMD GPUs: --family {self.id} needs --target {_TARGET}, "
                 f"not {recipe.target}"
             )
-        if "-DCKPROF_SUPPORT_ONLY" in recipe.compile_flags:
-            raise UsageError(
-                f"kernels of the family {self.id} answer only when they are built whole: use run, such as "
-                "with --device emulated"
-            )
+        if only_answers(recipe):
+            recipe = answering(recipe)
         root = next((one for one in recipe.include_dirs if (one / _SIGN).is_file()), None)
         if root is None:
             raise ToolchainError(

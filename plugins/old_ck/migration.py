@@ -62,6 +62,9 @@ class MigrateOptions:
     old_build: BuildOptions | None = None
     run: RunOptions = field(default_factory=RunOptions)
     random: int = settable(500, "ask about so many random problems as well", metavar="N")
+    runs: bool = settable(
+        True, "only ask kernels: they are neither compiled for a device nor run", flag="--no-run"
+    )
     checked: int = settable(
         3, "random problems per line on which results are compared", flag="--results", metavar="N"
     )
@@ -129,14 +132,17 @@ def migrate(session: Session, lines: Lines, options: MigrateOptions) -> Migratio
 
     drawn, timed = _to_compute(pairs(), given, options.checked)
     notes: dict[str, None] = {}
-    for kernels in libraries:
+    if not options.runs:
+        notes["results, machine code and times: kernels were only asked"] = None
+    for kernels in libraries if options.runs else ():
+        kernels.inspect()
         kernels.run(drawn, replace(options.run, **_ONCE))
         if not kernels.is_emulated:
             kernels.run(timed, options.run, timed=True)
         elif find_spec("ckprof_plugins.tuning") is not None:
             kernels.predict(cases, options.gpu)
         else:
-            notes["times are not predicted: that needs the tuning package, which is not installed"] = None
+            notes["times: predicting them needs the tuning package, which is not installed"] = None
     recipe = sides[1].library.recipe
     return Migration(
         pairs=tuple(sorted(pairs(), key=_urgency)),
@@ -253,11 +259,15 @@ def _built(session: Session, lines: Lines, options: MigrateOptions) -> tuple[_Ke
         options.run.built_for(one or options.build) for one in (options.build, options.old_build)
     )
     old, new = ([one for one in of if not isinstance(one, str)] for of in zip(*lines.values(), strict=True))
+    purpose = Purpose.RUN if options.runs else Purpose.SUPPORT_CHECK
     if build == old_build or not (old and new):
-        both = _Kernels(session, _selection([*old, *new]), build if new else old_build)
+        both = _Kernels(session, _selection([*old, *new]), build if new else old_build, purpose)
         sides = both, both
     else:
-        sides = _Kernels(session, _selection(old), old_build), _Kernels(session, _selection(new), build)
+        sides = (
+            _Kernels(session, _selection(old), old_build, purpose),
+            _Kernels(session, _selection(new), build, purpose),
+        )
     if all(kernels.library.path is None for kernels in sides):
         raise NothingLeftError(f"no kernel was built: {sides[0].library.rejected[0].reason}")
     return sides
@@ -280,9 +290,9 @@ def _selection(candidates: Sequence[Candidate]) -> Selection:
 class _Kernels:
     """Kernels of one or of both sides in one library, and what was found of them, by their content keys."""
 
-    def __init__(self, session: Session, selection: Selection, build: BuildOptions) -> None:
+    def __init__(self, session: Session, selection: Selection, build: BuildOptions, purpose: Purpose) -> None:
         self._session, self._selection, self._build = session, selection, build
-        self.library = build_library(session, selection, build, Purpose.RUN)
+        self.library = build_library(session, selection, build, purpose)
         self.is_emulated = bool(build.device)
         #: what times are of; empty without any
         self.device = ""
@@ -294,12 +304,16 @@ class _Kernels:
         self._times: dict[Asked, tuple[float, str]] = {}
 
     def ask(self, queries: Sequence[SupportQuery]) -> None:
-        """Have all kernels say what they support and print themselves, and read their machine code."""
-        session, path, recipe = self._session, self.library.path, self.library.recipe
+        """Have all kernels say what they support, and print themselves."""
+        path, recipe = self.library.path, self.library.recipe
         answers = query_library(path, recipe.arch, queries)
         self._answers = {key: dict(zip(queries, found, strict=True)) for key, found in answers.items()}
         if path is not None:
             self._strings, _ = query_instance_strings(path, [*answers])
+
+    def inspect(self) -> None:
+        """Read the machine code of all kernels, where the target can."""
+        session, recipe = self._session, self.library.recipe
         if offers(session.target(recipe.target), Target.inspect):
             build = replace(self._build, target=recipe.target, device="")
             inspection, _ = inspect_what_compiles(session, self._selection, build)

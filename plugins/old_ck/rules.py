@@ -32,5 +32,11 @@ def ruled(line: str, source: str, queries: Sequence[SupportQuery], arch: str) ->
             for at, one in enumerate(queries)
             if isinstance(one.problem, ConvProblem)
         }
-        return {at: case.unmet for at, case in cases.items() if not case.partial}
+        # the rules are asked about forward kernels without splits
+        unsplit = "" if "ConvFwd" not in kernel.kind else "a forward kernel does not split its reduction"
+        return {
+            at: case.unmet or ("" if case.splits == 1 else unsplit)
+            for at, case in cases.items()
+            if not case.partial
+        }
     return {}

@@ -33,13 +33,23 @@ def compared(monkeypatch):
 def test_options_say_what_is_compared(ckprof, compared):
     problem = "conv -n 1 -c 64 -H 14 -W 14 -k 64 -y 1 -x 1 -F 1"
     ckprof(
-        *LIST, "--problem", problem, "--random", "7", "--device", "emulated", "--fail-on", "slower=5%"
+        *LIST,
+        "--problem",
+        problem,
+        "--random",
+        "7",
+        "--device",
+        "emulated",
+        "--fail-on",
+        "slower=5%",
+        "--no-run",
     ).ok()
     ((lines, options),) = compared
     ((old, new),) = lines.values()
     assert (old.pipeline.library, new.pipeline.library) == ("old-ck", "ck-tile")
     assert old.source == new.source == next(iter(lines))
     assert (options.random, len(options.problems), options.run.device) == (7, 1, "emulated")
+    assert not options.runs
     assert options.fail_on == {Loss.SLOWER: 0.05}
 
 

@@ -1,6 +1,7 @@
 """What the family writes, what it refuses, and what its sources are compiled with."""
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -116,11 +117,19 @@ def test_what_sources_are_compiled_with(profiler, recipe):
     assert found.prefix_header == ""
 
 
+def test_kernels_that_are_only_asked_have_a_device_of_their_own(recipe):
+    sources = (Path("no_device.cpp"), Path("target.cpp"))
+    asked = replace(recipe, compile_flags=("-DCKPROF_SUPPORT_ONLY",), support_sources=sources)
+    found = OldCkFamily().compilation([], asked)
+    assert [one.name for one in found.support_sources] == ["target.cpp", "device.cpp"]
+    assert '-DCKPROF_OLD_CK_ARCH="gfx942"' in found.compile_flags
+    assert all(one.is_file() for one in found.support_sources[1:])
+
+
 @pytest.mark.parametrize(
     ("changed", "error", "message"),
     [
         ({"target": "cpu"}, UsageError, "--family old-ck needs --target hip, not cpu"),
-        ({"compile_flags": ("-DCKPROF_SUPPORT_ONLY",)}, UsageError, "answer only when they are built whole"),
         ({"include_dirs": ()}, ToolchainError, "no old library there.*fetch 2025-11' fetches"),
     ],
 )

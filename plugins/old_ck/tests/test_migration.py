@@ -3,6 +3,7 @@
 import pytest
 
 import ckprof
+from ckprof.errors import NothingLeftError
 from ckprof.kernels.requests import BuildOptions
 from ckprof.measure.options import RunOptions
 from ckprof_plugins.old_ck.migration import MigrateOptions, migrate
@@ -13,6 +14,11 @@ from tests.cases import Cases
 QUICK = RunOptions(rounds=1, passes=1, min_samples=1, max_time_s=0.001)
 REJECTED = "bool rejected = false;"
 DONE = "        return ave_time;\n    }\n#endif"
+
+
+def lines_of(kernels, *numbers):
+    """Return the kernels of some numbers with their differences."""
+    return {str(at): (kernels[at], planted(kernels[at], *PLANTED[at][0])) for at in numbers}
 
 
 def rejecting(condition):
@@ -47,20 +53,47 @@ def profiler():
     return ckprof.Profiler()
 
 
+@pytest.fixture(scope="module")
+def kernels(profiler):
+    query = ckprof.InstanceQuery(conf="backward_weight/tests/nhwgc_fp16")
+    return profiler.instances(query).candidates
+
+
+def apart(folder):
+    """Return how both sides are built, each by itself."""
+    names = {"build": "new", "old_build": "old"}
+    return {option: BuildOptions(build_dir=folder / name) for option, name in names.items()}
+
+
 @pytest.mark.thorough
 @pytest.mark.compiler
 @pytest.mark.usefixtures("quick_compiler")
-def test_each_planted_difference_is_named(profiler, tmp_path):
-    query = ckprof.InstanceQuery(conf="backward_weight/tests/nhwgc_fp16")
-    kernels = profiler.instances(query).candidates
-    lines = {
-        str(number): (kernels[number], planted(kernels[number], *change))
-        for number, (change, *_) in PLANTED.items()
-    }
-    # the same on both sides
-    lines["5"] = kernels[5], kernels[5]
-    new, old = (BuildOptions(build_dir=tmp_path / side) for side in ("new", "old"))
-    options = MigrateOptions(build=new, old_build=old, random=300, checked=2, run=QUICK)
+def test_kernels_that_are_only_asked(profiler, kernels, tmp_path):
+    options = MigrateOptions(**apart(tmp_path), random=100, runs=False)
+    found = migrate(profiler, lines_of(kernels, 2, 11, 13), options)
+    losses = {pair.source: set(pair.losses) for pair in found.pairs}
+    assert losses == {"2": {SUPPORT, SPLITS}, "11": set(), "13": {STRINGS}}
+    assert found.notes == ("results, machine code and times: kernels were only asked",)
+    assert not any(pair.agreements or pair.timed for pair in found.pairs)
+
+
+def test_what_has_no_kernel_is_refused(profiler, kernels):
+    options = MigrateOptions(random=1)
+    for lines, message in (
+        ({}, "no line has a kernel of either side: the list is empty"),
+        ({"a:1": ("no such class", "no such pipeline")}, "of either side: no such class"),
+    ):
+        with pytest.raises(NothingLeftError, match=message):
+            migrate(profiler, lines, options)
+
+
+@pytest.mark.thorough
+@pytest.mark.compiler
+@pytest.mark.usefixtures("quick_compiler")
+def test_each_planted_difference_is_named(profiler, kernels, tmp_path):
+    # that one is the same on both sides
+    lines = {**lines_of(kernels, *PLANTED), "5": (kernels[5], kernels[5])}
+    options = MigrateOptions(**apart(tmp_path), random=300, checked=2, run=QUICK)
     found = {pair.source: pair for pair in migrate(profiler, lines, options).pairs}
     assert not found["5"].losses and not found["5"].conditions(found["5"].old)
     assert set(found["5"].agreements.values()) == {Agreement.EQUAL}
