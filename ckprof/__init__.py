@@ -29,51 +29,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ckprof.model.problem_types import ask_for_problem_types
-from ckprof.plugin.hookspecs import hookimpl
-from ckprof.version import __version__
+from ckprof.plugin.hookspecs import hookimpl as hookimpl
+from ckprof.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ckprof.compare.options import ChangePolicy, CompareOptions, SettleOptions
-    from ckprof.kernels.requests import BuildOptions, InstanceQuery
-    from ckprof.measure.kernel_library import KernelLibrary
-    from ckprof.measure.kernel_library import KernelLibrary as ConvLibrary
-    from ckprof.measure.options import RunOptions
-    from ckprof.measure.requests import CallOptions
-    from ckprof.measure.rounds import RoundOptions
-    from ckprof.model.conversion import ListReading
-    from ckprof.on_demand import jit
-    from ckprof.profiler import Profiler
-    from ckprof.results import Results
-    from ckprof.store.query import StoreQuery
-    from ckprof.store.store import Store
-    from ckprof.sweep.requests import SweepOptions
-    from ckprof_plugins.directions._convolution.problem import ConvProblem, Problem
-
-__all__ = [
-    "BuildOptions",
-    "CallOptions",
-    "ChangePolicy",
-    "CompareOptions",
-    "ConvLibrary",
-    "ConvProblem",
-    "InstanceQuery",
-    "KernelLibrary",
-    "ListReading",
-    "Problem",
-    "Profiler",
-    "Results",
-    "RoundOptions",
-    "RunOptions",
-    "SettleOptions",
-    "Store",
-    "StoreQuery",
-    "SweepOptions",
-    "__version__",
-    "hookimpl",
-    "jit",
-]
+    from ckprof.compare.options import ChangePolicy as ChangePolicy
+    from ckprof.compare.options import CompareOptions as CompareOptions
+    from ckprof.compare.options import SettleOptions as SettleOptions
+    from ckprof.kernels.requests import BuildOptions as BuildOptions
+    from ckprof.kernels.requests import InstanceQuery as InstanceQuery
+    from ckprof.measure.kernel_library import KernelLibrary as ConvLibrary  # noqa: F401
+    from ckprof.measure.kernel_library import KernelLibrary as KernelLibrary
+    from ckprof.measure.options import RunOptions as RunOptions
+    from ckprof.measure.requests import CallOptions as CallOptions
+    from ckprof.measure.rounds import RoundOptions as RoundOptions
+    from ckprof.model.conversion import ListReading as ListReading
+    from ckprof.on_demand import jit as jit
+    from ckprof.profiler import Profiler as Profiler
+    from ckprof.results import Results as Results
+    from ckprof.store.query import StoreQuery as StoreQuery
+    from ckprof.store.store import Store as Store
+    from ckprof.sweep.requests import SweepOptions as SweepOptions
+    from ckprof_plugins.directions._convolution.problem import ConvProblem as ConvProblem
+    from ckprof_plugins.directions._convolution.problem import Problem as Problem
 
 #: Names for programs -> the module that has them, imported on first use: commands do not pay for them. With a
 #: colon, what the module calls it.
@@ -99,6 +79,8 @@ _LAZY = {
     "jit": "ckprof.on_demand",
 }
 
+__all__ = [*_LAZY, "__version__", "hookimpl"]
+
 
 def _problem_types_of_plugins() -> Iterable[type[object]]:
     """Return those of all installed plugins, for programs and workers that have loaded none."""
@@ -119,7 +101,10 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     module, _, known_as = _LAZY[name].partition(":")
-    return getattr(importlib.import_module(module), known_as or name)
+    found = getattr(importlib.import_module(module), known_as or name)
+    if isinstance(found, type):
+        importlib.import_module("ckprof.argument_types").check_arguments(found)
+    return found
 
 
 def __dir__() -> list[str]:

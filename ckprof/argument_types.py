@@ -3,48 +3,47 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import wraps
 from inspect import isfunction, signature
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import UsageError
+from ckprof.plugin.members import check_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: what is in brackets: the types of elements
-_ELEMENTS: Final = re.compile(r"\[.*?\](?=$| \|)")
+#: a name that is written -> what is checked; some stand for types that are distinguished where they are used
+_CHECKED: Final = {"float": "float | int", "SideInput": "object", "Listener": "object"}
+_NAMES: Final = re.compile(rf"\b({'|'.join(_CHECKED)})\b")
 
 
 def check_arguments(kind: type) -> None:
-    """Have the public methods of a class raise a :class:`UsageError` for an argument of another type.
+    """Have a class and its public methods raise a :class:`UsageError` for an argument of another type.
 
-    Types are compared by their names: nothing is imported for it. Elements are not looked at.
+    So do the items of arguments. Types are compared by their names: nothing is imported for it.
     """
-    for name, method in [*vars(kind).items()]:
-        if isfunction(method) and not name.startswith("_"):
-            setattr(kind, name, _checked(method))
+    for name, member in [*vars(kind).items()]:
+        method = member.__func__ if isinstance(member, classmethod) else member
+        is_public = name == "__init__" or not name.startswith("_")
+        if isfunction(method) and is_public and not hasattr(method, "__wrapped__"):
+            checked = _checked(method)
+            setattr(kind, name, checked if method is member else classmethod(checked))
 
 
 def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
     parameters = signature(method)
+    called = method.__qualname__.removesuffix(".__init__")
 
     @wraps(method)
     def call(*given: Any, **named: Any) -> Any:
-        for name, value in [*parameters.bind(*given, **named).arguments.items()][1:]:
-            wanted = _ELEMENTS.sub("", str(parameters.parameters[name].annotation)).split(" | ")
-            if not any(_is(value, one) for one in wanted):
-                expected = f"{name} is {value!r:.80}, expected {' or '.join(wanted)}"
-                raise UsageError(f"{method.__qualname__}: {expected}")
+        for name, value in parameters.bind(*given, **named).arguments.items():
+            parameter = parameters.parameters[name]
+            written = parameter.annotation
+            if written is parameter.empty or parameter.kind is parameter.VAR_KEYWORD:
+                continue
+            if not check_of(_NAMES.sub(lambda found: _CHECKED[found[0]], written), method.__module__)(value):
+                raise UsageError(f"{called}: {name} is {value!r:.80}, expected {written}")
         return method(*given, **named)
 
     return call
-
-
-def _is(value: object, name: str) -> bool:
-    if name in ("Sequence", "Iterable"):
-        return isinstance(value, Iterable) and not isinstance(value, str)
-    # one stands for many types, which are distinguished where they are used
-    known = {"None": value is None, "Problem": hasattr(value, "unmet_by"), "SideInput": True}
-    return known.get(name, name in {base.__name__ for base in type(value).__mro__})

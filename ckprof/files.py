@@ -15,7 +15,7 @@ import tempfile
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from ckprof.errors import InputError, input_errors, system_errors
 from ckprof.plain_text import encodable
@@ -206,21 +206,23 @@ def text_of(path: Path) -> str:
 D = TypeVar("D")
 
 
-def read_versioned(path: Path, kind: type[D], schema: str, version: int, *, made_by: str) -> D:
-    """Return the content of a JSON file of our own that says its schema and its version.
+def decoded(data: bytes, path: Path | str, kind: type[D], what: str, schema: str, version: int) -> D:
+    """Return a document in JSON that says its schema and its version.
 
+    :param path: for messages.
     :param kind: a structure with the fields ``schema`` and ``version``.
-    :param made_by: what the document is and which command writes it, for messages.
-    :raises InputError: the file cannot be read, or holds something else.
+    :param what: what the document is, for messages.
+    :raises InputError: it is something else.
     """
     import msgspec
 
-    with input_errors(msgspec.DecodeError, f"not {made_by}", path):
-        document: Any = msgspec.json.decode(content_of(path), type=kind)
-    if (document.schema, document.version) != (schema, version):
-        raise InputError(f"expected schema {schema} version {version}", path)
-    found: D = document
-    return found
+    with input_errors(msgspec.MsgspecError, f"not {what}", path):
+        document: Any = msgspec.json.decode(data, type=kind)
+    if document.schema != schema:
+        raise InputError(f"the schema is {document.schema!r}, expected {schema!r}", path)
+    if document.version != version:
+        raise InputError(f"version {document.version} is not known, expected {version}", path)
+    return cast("D", document)
 
 
 #: start of the names of scratch folders

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -36,6 +37,16 @@ def visible(text: str) -> str:
 def encodable(text: str) -> str:
     """Return a text that has an encoding: bytes of names that are not UTF-8 are spelled out."""
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+#: in JSON: a backslash or a pair of surrogates; or one alone, which no other program reads
+_ALONE: Final = re.compile(r"\\\\|\\ud[89ab]..\\ud[c-f]..|(\\ud[89a-f]..)")
+
+
+def json_text(values: object, indent: int | None = 2) -> str:
+    """Return values as JSON; bytes of names that are not UTF-8 are spelled out as in other texts."""
+    text = json.dumps(values, indent=indent)
+    return _ALONE.sub(lambda found: f"\\{found[0]}" if found[1] else found[0], text)
 
 
 def one_line(text: str) -> str:

@@ -104,6 +104,10 @@ class Results:
     def __len__(self) -> int:
         return len(self.data.outcomes)
 
+    def __reduce__(self) -> tuple[type[Results], tuple[RunResults]]:
+        # the plugins of the other process show them there
+        return Results, (self.data,)
+
     def __repr__(self) -> str:
         return f"<Results: {counted(len(self), 'outcome')} of {counted(len(self.data.problems), 'problem')}>"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from ckprof.errors import UsageError
 from ckprof.plain_text import unknown_name
@@ -29,6 +29,9 @@ class Session:
     settings: Settings
     manager: PluginManager
     tell: Listener
+
+    def __reduce__(self) -> NoReturn:
+        raise UsageError("a Profiler cannot be pickled: make one in the other process")
 
     @cached_property
     def registry(self) -> Registry:

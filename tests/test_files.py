@@ -101,19 +101,19 @@ class Document(msgspec.Struct):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"schema": "mine", "version": 2}', "x.json: expected schema mine version 1"),
-        ('{"schema": "other", "version": 1}', "x.json: expected schema mine version 1"),
+        ('{"schema": "mine", "version": 2}', "x.json: version 2 is not known, expected 1"),
+        ('{"schema": "other", "version": 1}', "x.json: the schema is 'other', expected 'mine'"),
         ('{"schema": "mine"}', "x.json: not a table of ours: Object missing required field `version`"),
         ("{", "x.json: not a table of ours: Input data was truncated"),
     ],
 )
 def test_a_file_of_another_kind_is_refused(tmp_path, text, message):
-    path = tmp_path / "x.json"
-    path.write_text('{"schema": "mine", "version": 1, "value": 3}')
-    assert files.read_versioned(path, Document, "mine", 1, made_by="a table of ours").value == 3
-    path.write_text(text)
+    def read(data):
+        return files.decoded(data, tmp_path / "x.json", Document, "a table of ours", "mine", 1)
+
+    assert read(b'{"schema": "mine", "version": 1, "value": 3}').value == 3
     with pytest.raises(InputError, match=message):
-        files.read_versioned(path, Document, "mine", 1, made_by="a table of ours")
+        read(text.encode())
 
 
 def test_scratch_folders_go_with_their_owners(tmp_path):

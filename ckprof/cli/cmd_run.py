@@ -19,7 +19,6 @@ from ckprof.cli.run_options import (
     planned_run,
 )
 from ckprof.errors import ExitCode, UsageError
-from ckprof.kernels.choose import asked_families
 from ckprof.measure.options import RunOptions
 from ckprof.measure.requests import RunPlanOptions, StoreOptions
 from ckprof.model.results import BatchResults, ListResult, ListVerdict
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
+    from ckprof.kernels.choose import asked_families
     from ckprof.measure.run import Batch
     from ckprof.model.results import RunResults
     from ckprof.report.document import Document

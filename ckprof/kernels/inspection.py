@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import InputError, NothingLeftError, UsageError
-from ckprof.files import read_versioned
+from ckprof.files import content_of, decoded
 from ckprof.kernels import manifest
 from ckprof.kernels.builder import build_tree
 from ckprof.kernels.cache import ObjectCache
@@ -193,10 +193,8 @@ def read_report(path: Path) -> Inspection:
 
     :raises InputError: it cannot be read, or is none.
     """
-    report = read_versioned(
-        path, Report, SCHEMA, VERSION, made_by="a report of 'ckprof inspect --format json'"
-    )
-    return report.inspection
+    what = "a report of 'ckprof inspect --format json'"
+    return decoded(content_of(path), path, Report, what, SCHEMA, VERSION).inspection
 
 
 def inspect_build(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ckprof.errors import InputError, UsageError, input_errors
-from ckprof.files import content_of
+from ckprof.files import content_of, decoded
 from ckprof.plain_text import unknown_name
 
 if TYPE_CHECKING:
@@ -149,13 +149,7 @@ def read_table(
     :param capabilities: that records may have; those that this file declares are added.
     :raises InputError: it is not a table of architectures, or a value is wrong.
     """
-    with input_errors(msgspec.DecodeError, "not a table of architectures", path):
-        document = msgspec.json.decode(data, type=ArchitectureDocument)
-    if (document.schema, document.version) != (SCHEMA, VERSION):
-        raise InputError(
-            f"expected schema {SCHEMA} version {VERSION}, got {document.schema} version {document.version}",
-            path,
-        )
+    document = decoded(data, path, ArchitectureDocument, "a table of architectures", SCHEMA, VERSION)
     capabilities |= document.capabilities.keys()
     for name, record in document.architectures.items():
         if ":" in name or not name:

@@ -6,7 +6,6 @@ import re
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, runtime_checkable
 
 from ckprof.errors import InputError
@@ -127,8 +126,9 @@ class Token(NamedTuple):
 @lru_cache(maxsize=16)
 def _tokens(text: str) -> tuple[Token, ...]:
     """Return the words of a line, which each operation asks for that may read it."""
-    words = takewhile(lambda m: m[0][0] != "#", _WORD.finditer(text))
-    return tuple(Token(text=m[0], column=m.start() + 1) for m in words)
+    words = [Token(m[0], m.start() + 1) for m in _WORD.finditer(text)]
+    end = next((n for n, word in enumerate(words) if word.text[0] == "#"), None) if "#" in text else None
+    return tuple(words[:end])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
-from ckprof.errors import CkprofError, PluginError
+from ckprof.errors import CkprofError, PluginError, UsageError
 from ckprof.plugin.members import Member, check_of, function_result, members_of, protocol_named
 
 if TYPE_CHECKING:
@@ -113,6 +113,9 @@ class Guard:
 
     def __repr__(self) -> str:
         return f"<guard of {type(self._guarded).__name__}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise UsageError(f"{self._boundary.subject} cannot be pickled: make it in the other process")
 
 
 def guarded(item: object, boundary: Boundary, protocol: type) -> object:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache
@@ -44,7 +44,8 @@ _BUILTIN: Final[Mapping[str, type]] = {
 }
 #: containers whose items are checked
 _CONTAINERS: Final[Mapping[str, tuple[type, ...]]] = {
-    "Sequence": (list, tuple),
+    "Sequence": (Sequence,),
+    "Iterable": (Iterable,),
     "list": (list,),
     "tuple": (tuple,),
     "frozenset": (frozenset,),
@@ -145,6 +146,7 @@ def check_of(annotation: str, module: str = "") -> Check:
     return _check(ast.parse(annotation, mode="eval").body, module)
 
 
+@cache
 def protocol_named(annotation: str, module: str) -> type | None:
     """Return the protocol in a module that an annotation names, alone or as ``Name | None``."""
     found = getattr(sys.modules.get(module), annotation.removesuffix(" | None"), None)
@@ -211,7 +213,12 @@ def _container_check(name: str, parts: list[Check | None]) -> Check:
             and all(check(item) for check, item in zip(checks, value, strict=True))
         )
     kinds, (items,) = _CONTAINERS[name], checks
-    return lambda value: isinstance(value, kinds) and all(map(items, cast("Sequence[object]", value)))
+    return lambda value: (
+        isinstance(value, kinds)
+        and not isinstance(value, (str, bytes))
+        # what can be read but once is left to the one that needs it
+        and (isinstance(value, Iterator) or all(map(items, cast("Iterable[object]", value))))
+    )
 
 
 def _named_check(name: str, module: str) -> Check:
@@ -225,5 +232,5 @@ def _named_check(name: str, module: str) -> Check:
     if protocol is not None:
         names = [member.name for member in required_members(protocol)]
         return lambda value: all(hasattr(value, one) for one in names)
-    class_name = _OTHER_NAMES.get(name, name)
+    class_name = _OTHER_NAMES.get(name, name).rpartition(".")[2]
     return lambda value: any(base.__name__ == class_name for base in type(value).__mro__)

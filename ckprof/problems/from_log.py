@@ -44,6 +44,7 @@ class LogProblems:
     :param operations: all known ones.
     :param bare: every line is a problem, also one that names no program and no operation.
     :param asked: what reads such lines; ``None``: the first operation that can.
+    :param first: one problem of a command is enough.
     """
 
     def __init__(
@@ -54,11 +55,12 @@ class LogProblems:
         *,
         bare: bool = False,
         asked: Operation | None = None,
+        first: bool = False,
     ) -> None:
         self._operations = tuple(operations)
         self._path = path
         self._bare = bare
-        self._asked = asked
+        self._asked, self._first = asked, first
         self._programs = programs_of(self._operations)
         programs = "|".join(map(re.escape, sorted(self._programs))) or "(?!)"
         #: finds a program call, with or without a path in front of it
@@ -148,11 +150,12 @@ class LogProblems:
             try:
                 case = operation.parse_problem(command)
             except OtherOperationError as exc:
-                refusals.append(exc)
+                # its traceback would hold this frame, and the frame the list that it is in
+                refusals.append(exc.with_traceback(None))
                 continue
             cases.append(replace(case, name=f"line {command.line}"))
-            if case.direction is None:
-                break  # it means all operations alike
+            if self._first or case.direction is None:
+                break  # the latter means all operations alike
         if not cases:
             raise refusals[0]
         return cases

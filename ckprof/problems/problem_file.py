@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from contextlib import suppress
-from itertools import pairwise
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from ckprof.errors import Diagnostic, InputError, ListError, UsageError, input_errors, system_errors
-from ckprof.files import content_of
-from ckprof.model.problem_case import OtherOperationError, ProblemCase, ProblemLine
+from ckprof.files import content_of, decoded
+from ckprof.model.problem_case import OtherOperationError, ProblemCase, ProblemLine, Token
 from ckprof.model.problem_types import exact_problem, sizes
 from ckprof.model.types import DataType
 
@@ -21,11 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from ckprof.model.problem_case import Token
     from ckprof.plugin.protocols import Operation
-
-
-D = TypeVar("D")
 
 
 def parse_problem(line: ProblemLine, operation: Operation, operations: Iterable[Operation]) -> ProblemCase:
@@ -59,15 +53,14 @@ def first_word(tokens: Sequence[Token], programs: Collection[str]) -> Token | No
 
     Options with two dashes, and numbers after them, are passed over.
     """
-    words = [
-        word
-        for before, word in zip(("", *(token.text for token in tokens)), tokens, strict=False)
-        if not (word.text.startswith("--") or (before.startswith("--") and word.text.isdecimal()))
-    ]
-    for program, word in pairwise(words):
-        if PurePosixPath(program.text).name.removesuffix(":").removesuffix(".exe") in programs:
+    first = program = None
+    for before, word in zip((Token("", 0), *tokens), tokens, strict=False):
+        if word.text.startswith("--") or (before.text.startswith("--") and word.text.isdecimal()):
+            continue
+        if program and program.text.rpartition("/")[2].removesuffix(":").removesuffix(".exe") in programs:
             return word
-    return words[0] if words else None
+        first, program = first or word, word
+    return first
 
 
 #: characters of a line that are read; no problem is longer
@@ -286,23 +279,6 @@ def parse_problem_list(data: bytes, path: Path | str) -> list[ProblemCase]:
     """
     record = decoded(data, path, ListRecord, "a list of problems", SCHEMA, VERSION)
     return [_counted(record_of, index, path) for index, record_of in enumerate(record.problems)]
-
-
-def decoded(data: bytes, path: Path | str, kind: type[D], what: str, schema: str, version: int) -> D:
-    """Return a document of problems.
-
-    :param path: for messages.
-    :param kind: a structure with the fields ``schema`` and ``version``.
-    :param what: what the document is, for messages.
-    :raises InputError: it is something else.
-    """
-    with input_errors(msgspec.MsgspecError, f"not {what}", path):
-        document: Any = msgspec.json.decode(data, type=kind)
-    if document.schema != schema:
-        raise InputError(f"the schema is {document.schema!r}, expected {schema!r}", path)
-    if document.version != version:
-        raise InputError(f"version {document.version} is not known, expected {version}", path)
-    return cast("D", document)
 
 
 def _counted(values: dict[str, Any], index: int, path: Path | str) -> ProblemCase:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ckprof.errors import InputError, PluginError, UsageError
-from ckprof.files import content_of
+from ckprof.files import content_of, decoded
 from ckprof.model.problem import LayerProblem
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.problem_types import known_problem_types
-from ckprof.problems.problem_file import decoded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -86,6 +86,7 @@ _TRANSLATIONS: tuple[tuple[str, type[StoreError], str], ...] = (
         "the store cannot be read or written (input/output error): the disk fails, or files may not grow "
         "any more; check both, then 'ckprof results check'",
     ),
+    ("closed database", StoreError, "the store was closed: open it again to read it"),
     ("locked", BusyStoreError, "another process writes the store; wait for it"),
     ("unable to open", StoreError, "the store cannot be opened; check the path and its permissions"),
 )

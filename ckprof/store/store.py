@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ckprof.errors import input_errors
 from ckprof.model.outcome import Status
 from ckprof.store.baselines import read_baselines
 from ckprof.store.database import open_for_reading
@@ -69,6 +70,10 @@ class Store(AbstractContextManager["Store"]):
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    def __reduce__(self) -> tuple[type[Store], tuple[Path]]:
+        # another process opens the file itself
+        return Store, (self.path,)
 
     @property
     def name(self) -> str:
@@ -193,7 +198,9 @@ class Store(AbstractContextManager["Store"]):
         >>> with ckprof.Store("results.db") as store:  # doctest: +SKIP
         ...     failed = list(store.query(tag="nightly", statuses={"wrong_result"}))
         """
-        statuses = frozenset(Status(status) for status in conditions.pop("statuses", ()))
+        given = conditions.pop("statuses", ())
+        with input_errors(ValueError, "statuses", self.path):
+            statuses = frozenset(map(Status, [given] if isinstance(given, str) else given))
         return self.attempts(StoreQuery(statuses=statuses, **conditions))
 
     def to_dicts(self, query: StoreQuery = EVERYTHING) -> list[dict[str, object]]:

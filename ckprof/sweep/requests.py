@@ -58,8 +58,8 @@ class SweepOptions(StoreOptions):
     wait: bool = settable(False, "wait while another process writes the store")
     #: runs it on many devices; ``None``: this process does, on one
     runner: SweepRunner | None = None
-    #: asked before every attempt
-    should_stop: Callable[[], bool] = lambda: False
+    #: asked before every attempt; ``bool()`` is false
+    should_stop: Callable[[], bool] = bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,16 +7,19 @@ import shlex
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from ckprof.cli.fields import add_fields, add_format
 from ckprof.errors import CkprofError, ExitCode, InputError
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.strings.rendering import StringError
-from ckprof.plain_text import one_line
+from ckprof.plain_text import json_text, one_line
 from ckprof.problems.from_log import LogProblems
 from ckprof.problems.problem_file import line_of
 from ckprof.report.document import Document
@@ -34,8 +37,7 @@ if TYPE_CHECKING:
     from ckprof.plugin.registry import Registry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstanceMatch:
+class InstanceMatch(Struct, frozen=True, kw_only=True, gc=False):
     """One instance that a text may mean."""
 
     #: ``list:line``
@@ -51,8 +53,7 @@ class InstanceMatch:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identified:
+class Identified(Struct, frozen=True, kw_only=True, gc=False):
     """What a text means."""
 
     text: str = ""
@@ -90,7 +91,8 @@ class Identifier:
         """Say what a text means."""
         if text not in self._found:
             self._found[text] = self._identified(text)
-        return replace(self._found[text], text=text, where=where, count=count)
+        found = self._found[text]
+        return replace(found, text=text, where=where, count=count)
 
     def _identified(self, text: str) -> Identified:
         sightings = [
@@ -124,7 +126,7 @@ class Identifier:
 
     def _of_string_inside(self, text: str) -> Identified | None:
         """Look up the first instance string in a line that has more than that."""
-        for name in calls_in(text, self._heads):
+        for name in calls_in(text, self._heads) if ">" in text else ():
             found = self._of_line(name)
             if found is not None:
                 return replace(found, note=_notes(found.note, printed_by_profiler(text)))
@@ -227,7 +229,7 @@ class Identifier:
     @cached_property
     def _log(self) -> LogProblems:
         """What reads the commands of all lines."""
-        return LogProblems("", "text", self.registry.operations)
+        return LogProblems("", "text", self.registry.operations, first=True)
 
     def _candidate(self, source: str) -> Candidate | None:
         return self._of_list(source.rpartition(":")[0]).get(source)
@@ -322,8 +324,10 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
                 found.append(one)
             else:
                 unknown += 1
-    shown = Document([_text(one) for one in found])
-    session.console.result_in(arguments.format, [asdict(one) for one in found], shown)
+    if arguments.format == "json":
+        session.console.result(msgspec.json.format(json_text(to_builtins(found), None), indent=1))
+    else:
+        session.console.result(Document(map(_text, found)))
     if unknown:
         session.console.info(f"{counted(unknown, 'text')} of files say nothing of a known kernel")
     return ExitCode.OK if any(one.what for one in found) else ExitCode.FAILED

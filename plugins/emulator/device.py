@@ -22,9 +22,11 @@ from ckprof_plugins.targets.hip.rocm import find_hip_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from ckprof.model.recipe import BuildRequest
     from ckprof.plugin.protocols import Target
+    from ckprof_plugins.emulator.sampling import Sampler
 
 #: what ``--device`` calls it
 NAME: Final = "emulated"
@@ -121,6 +123,18 @@ class EmulatedDevice(NamedDevice):
         if request.sources_only:
             return linked
         return replace(linked, last_level_cache_bytes=_CACHE_BYTES, worker_variables=tuple(variables.items()))
+
+    def sampler(self, library: Path, arch: str, device: str) -> Sampler:
+        """Return what runs a few workgroups of each launch, on tensors that may be larger than memory.
+
+        :param library: built for this device, and for ``arch``.
+        :raises ToolchainError: it cannot be loaded.
+        :raises UsageError: a setting is wrong.
+        """
+        # it needs what computes references, which no other use of the device does
+        from ckprof_plugins.emulator.sampling import Sampler
+
+        return Sampler(library, arch, self.variables(device))
 
     def findings(self) -> Sequence[Finding]:
         """Return what it needs and whether that is there. Never raises."""

@@ -66,7 +66,7 @@ class SampledRun:
     workgroups: int = 0
     #: places of those that stored nothing, from 0 for the first to 1 for the last workgroup
     silent: tuple[float, ...] = ()
-    #: elements of the result that were written, and how often one was wrong
+    #: elements of the result that were written, and those of them that were wrong
     compared: int = 0
     wrong: int = 0
     #: the first wrong element: its index, what it is and what was expected
@@ -75,9 +75,20 @@ class SampledRun:
     resident_bytes: int = 0
 
     @property
+    def found(self) -> str:
+        """Return what is wrong, in a sentence; empty if nothing is, or the kernel cannot be sampled."""
+        if self.unsupported or self.reason:
+            return "" if self.unsupported else self.reason
+        wrong = (
+            f"{self.first_wrong}; {self.wrong} of {self.compared} elements are wrong" if self.wrong else ""
+        )
+        silent = f"{len(self.silent)} of {self.workgroups} workgroups stored nothing" if self.silent else ""
+        return "; ".join(filter(None, (wrong, silent)))
+
+    @property
     def is_right(self) -> bool:
-        """Whether something was compared, and nothing was found."""
-        return bool(self.compared) and not (self.reason or self.wrong or self.silent)
+        """Whether something was compared, and nothing is wrong."""
+        return bool(self.compared) and not self.found
 
 
 class _Tensor:
@@ -217,8 +228,8 @@ class _Trial:
             tensor.values[touched] = encode(drawn, tensor.dtype, ocp=ocp)
             tensor.poison(touched[~inside])
         reached = self._result.touched()
-        silent, wrong, first = [], 0, ""
-        compared = reached[:0]
+        silent, first = [], ""
+        compared = wrong = reached[:0]
         for place in places:
             self._result.poison(reached)
             self._device.choose(place)
@@ -233,7 +244,7 @@ class _Trial:
             got = decode(self._result.values[written], self._result.dtype, ocp=ocp)
             right = sums.are_right(written, got, self._result.dtype, ocp=ocp)
             compared = np.union1d(compared, written)
-            wrong += int((~right).sum())
+            wrong = np.union1d(wrong, written[~right])
             if not first and not right.all():
                 at = int(np.argmin(right))
                 first = sums.described(int(written[at]), float(got[at]))
@@ -241,7 +252,7 @@ class _Trial:
             workgroups=len(places),
             silent=tuple(silent),
             compared=compared.size,
-            wrong=wrong,
+            wrong=wrong.size,
             first_wrong=first,
             resident_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         )

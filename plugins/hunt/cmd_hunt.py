@@ -17,8 +17,9 @@ from ckprof.model.problem_case import ProblemCase
 from ckprof.problems.problem_file import line_of
 from ckprof_plugins.hunt.findings import findings
 from ckprof_plugins.hunt.hunt_report import HUNT_FORMATS, hunt_document
-from ckprof_plugins.hunt.hunting import Hunt, HuntOptions, hunt_run_options
+from ckprof_plugins.hunt.hunting import LARGE, RANGE, Hunt, HuntOptions, hunt_run_options
 from ckprof_plugins.hunt.judging import range_findings
+from ckprof_plugins.hunt.large import large_findings
 
 if TYPE_CHECKING:
     import argparse
@@ -105,15 +106,17 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         )
         report_rejections(hunt.rejected, session.console)
         hunt.run()
-        if hunt.judges and hunt.error is None:
+        if hunt.tries(RANGE) and hunt.error is None:
             hunt.answered, hunt.ranges = range_findings(hunt)
+        if hunt.tries(LARGE) and hunt.error is None:
+            hunt.sampled, hunt.large = large_findings(hunt)
         hunt.findings = [replace(one, command=_command(one, hunt, arguments)) for one in findings(hunt)]
         with session.signals.deferred():
             outputs.deliver(hunt, hunt_document)
     if hunt.error is not None:
         raise hunt.error
     session.signals.check()
-    return ExitCode.FAILED if hunt.findings or hunt.ranges else ExitCode.OK
+    return ExitCode.FAILED if hunt.all_findings else ExitCode.OK
 
 
 def _command(finding: Finding, hunt: Hunt, arguments: argparse.Namespace) -> str | None:

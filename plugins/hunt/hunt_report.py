@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ckprof_plugins.hunt.findings import Finding
     from ckprof_plugins.hunt.hunting import Hunt
     from ckprof_plugins.hunt.judging import RangeFinding
+    from ckprof_plugins.hunt.large import LargeFinding
 
 SCHEMA: Final = "ckprof.hunt"
 VERSION: Final = 1
@@ -35,7 +36,8 @@ def verdict(hunt: Hunt) -> str:
     parts = [
         f"{len(hunt.outcomes)} of {counted(len(hunt.planned), 'pair')} of kernel and boundary problem run",
         *([f"{counted(hunt.answered, 'support answer')} judged"] if hunt.answered else []),
-        counted(len(hunt.findings) + len(hunt.ranges), "finding"),
+        *([f"{counted(hunt.sampled, 'pair')} with large tensors sampled"] if hunt.sampled else []),
+        counted(len(hunt.all_findings), "finding"),
     ]
     end = "" if hunt.complete else "; incomplete: rerun the same command with --store to resume"
     return ", ".join(parts) + end
@@ -73,6 +75,12 @@ def hunt_document(hunt: Hunt) -> Document:
             Heading(f"support test: {found.text}"),
             f"says yes to {found.problem.describe()}: {found.value}, where at most {found.most} can be",
             Items(_names(hunt, found.kernels)),
+        )
+    for wrong in hunt.large:
+        document.add(
+            Heading(f"large tensors: {hunt.candidates[wrong.kernels[0]].name}"),
+            f"{wrong.problem.describe()}: {wrong.text}",
+            Items((f"where: {wrong.beyond}", *_names(hunt, wrong.kernels))),
         )
     for key, problem, errors in split_errors(hunt):
         if max(errors.values()) > _GROWTH * errors[min(errors)] > 0:
@@ -123,10 +131,12 @@ def _values(hunt: Hunt) -> dict[str, Any]:
             {"kernel": _kernel(hunt, key), "problem": msgspec.to_builtins(problem), "max_errors": errors}
             for key, problem, errors in split_errors(hunt)
         ],
+        "sampled": hunt.sampled,
+        "large_findings": [_plain(hunt, one) for one in hunt.large],
     }
 
 
-def _plain(hunt: Hunt, one: Finding | RangeFinding) -> dict[str, Any]:
+def _plain(hunt: Hunt, one: Finding | RangeFinding | LargeFinding) -> dict[str, Any]:
     values: dict[str, Any] = msgspec.to_builtins(one)
     return {**values, "kernels": [_kernel(hunt, key) for key in one.kernels]}
 
@@ -146,6 +156,9 @@ def render_junit(hunt: Hunt) -> str:
     junit = JUnit("ckprof hunt")
     for key, candidate in hunt.candidates.items():
         failures = {one.text: [one.problem.describe()] for one in hunt.ranges if key in one.kernels}
+        for wrong in hunt.large:
+            if key in wrong.kernels:
+                failures.setdefault("large", []).append(f"{wrong.problem.describe()}: {wrong.text}")
         for pair, outcome in hunt.outcomes.items():
             for kind in {kind for kind, _ in hunt.planned[pair]} if pair[0] == key else ():
                 text = f"{pair[1].describe()} split_k {pair[2]}: {outcome.reason}"

@@ -30,6 +30,7 @@ from ckprof_plugins.hunt.boundaries import KernelBoundaries, formulas
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from ckprof.events import Event
     from ckprof.kernels.candidates import Candidate
     from ckprof.kernels.choose import Selection
     from ckprof.kernels.library import BuiltLibrary
@@ -39,12 +40,15 @@ if TYPE_CHECKING:
     from ckprof.profiler import Profiler
     from ckprof_plugins.hunt.findings import Finding
     from ckprof_plugins.hunt.judging import RangeFinding
+    from ckprof_plugins.hunt.large import LargeFinding
 
 #: a kernel's key, a problem and splits of its reduction
 Pair = tuple[str, "Problem", int]
 
 #: the boundary that is judged by what support tests say, without running anything
 RANGE: Final = "range"
+#: the one at which chosen workgroups are run, where the device can
+LARGE: Final = "large"
 #: seconds for all queries to one kernel
 _ASK_S: Final = 600.0
 #: share of the time after which findings are made smaller
@@ -131,6 +135,9 @@ class Hunt:
         self.operation = profiler.registry.operation(selection.direction)
         self.target = profiler.target(build.target)
         self.seed = run.seed
+        #: what runs the kernels, if it is none of the machine's own devices
+        self.device_name = run.device_name
+        self.device = profiler.named_device(self.device_name) if self.device_name else None
         #: ``None`` where nothing is run, because support tests alone are asked
         self.library: BuiltLibrary | None = None
         if options.kinds != (RANGE,):
@@ -151,6 +158,9 @@ class Hunt:
         #: answers of support tests that were judged, and what they are wrong about
         self.answered = 0
         self.ranges: list[RangeFinding] = []
+        #: pairs of kernel and problem of which a few workgroups were run, and what is wrong there
+        self.sampled = 0
+        self.large: list[LargeFinding] = []
         #: what ended the hunt
         self.error: BaseException | None = None
 
@@ -160,9 +170,17 @@ class Hunt:
         return self.error is None and all(pair in self.outcomes for pair in self.planned)
 
     @property
-    def judges(self) -> bool:
-        """Whether answers of support tests are judged."""
-        return not self._options.kinds or RANGE in self._options.kinds
+    def all_findings(self) -> list[Finding | RangeFinding | LargeFinding]:
+        """Everything that was found."""
+        return [*self.findings, *self.ranges, *self.large]
+
+    def tries(self, kind: str) -> bool:
+        """Say whether a boundary was asked for."""
+        return not self._options.kinds or kind in self._options.kinds
+
+    def tell(self, event: Event) -> None:
+        """Tell whoever listens of progress."""
+        self._profiler.tell(event)
 
     def seconds_left(self, share: float = 1.0) -> float:
         """Return the seconds until a share of the budget is spent; infinity without a budget."""

@@ -45,7 +45,8 @@ def range_findings(hunt: Hunt) -> tuple[int, list[RangeFinding]]:
     :raises CkprofError: the kernels cannot be asked.
     """
     asked = {
-        key: list(dict.fromkeys((problem, 1) for problem in _problems(hunt, key))) for key in hunt.candidates
+        key: list(dict.fromkeys((problem, 1) for problem in large_problems(hunt, key)))
+        for key in hunt.candidates
     }
     answers = hunt.answers(asked)
     bounds = [one for one in formulas()["bound"] if not (one.get("device") and hunt.target.embedded)]
@@ -88,7 +89,7 @@ def _large_names(hunt: Hunt, key: str, problem: Any) -> dict[str, Any]:
     return {"images": images, "result_bytes": elements * instance.types.result.properties.size_bytes}
 
 
-def _problems(hunt: Hunt, key: str) -> Iterator[Problem]:
+def large_problems(hunt: Hunt, key: str) -> Iterator[Problem]:
     """Yield problems around the bounds, with filters that kernels for one kind of them take as well."""
     usual: Any = hunt.usual(key)
     if not hasattr(usual, "filter"):

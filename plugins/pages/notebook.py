@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
+from ckprof.errors import UsageError
 from ckprof.model.outcome import Status
 from ckprof.model.problem import traffic_of
 from ckprof.model.roof import Roof
@@ -50,9 +51,11 @@ class RunCharts:
 
         :param problem: its position.
         :param most: bars that are drawn.
-        :raises IndexError: there is no such problem.
+        :raises UsageError: there is no such problem.
         :raises ValueError: nothing was timed on it.
         """
+        if problem not in range(len(self._results.problems)):
+            raise UsageError(f"problem {problem}: the results have {len(self._results.problems)}, from 0")
         described = self._results.problems[problem].describe()
         ran = [
             row

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ckprof.errors import InputError
-from ckprof.files import read_versioned
+from ckprof.files import content_of, decoded
 from ckprof.model.problem_types import problem_from
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Pipeline
@@ -82,9 +82,8 @@ def read_predicted(
     fields: dict[str, Mapping[str, Any]] = {}
     tables = []
     for path in paths:
-        document = read_versioned(
-            path, _Document, SCHEMA, VERSION, made_by="predicted times of 'ckprof predict --format json'"
-        )
+        what = "predicted times of 'ckprof predict --format json'"
+        document = decoded(content_of(path), path, _Document, what, SCHEMA, VERSION)
         if document.calibration.get("measured_times"):
             raise InputError(
                 "measured times have corrected these already, which would count twice: predict without "

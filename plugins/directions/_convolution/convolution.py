@@ -54,18 +54,20 @@ class Convolution:
     right_pads: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if not 1 <= self.ndim <= 3:
-            raise InputError(f"a problem has 1, 2 or 3 spatial dimensions, not {self.ndim}")
+        ndim, axes = self.ndim, self.axes
+        if not 1 <= ndim <= 3:
+            raise InputError(f"a problem has 1, 2 or 3 spatial dimensions, not {ndim}")
         for name in ("filter", "input", "strides", "dilations", "left_pads", "right_pads"):
             values = getattr(self, name)
-            if len(values) != self.ndim:
-                raise InputError(f"{name} has {len(values)} values, expected {self.ndim}")
-            least = 0 if name.endswith("pads") else 1
-            for axis, value in zip(self.axes, values, strict=True):
-                _check_range(f"{name} along {axis}", value, least)
+            if len(values) != ndim:
+                raise InputError(f"{name} has {len(values)} values, expected {ndim}")
+            least = 0 if name[-4:] == "pads" else 1
+            if min(values) < least or max(values) > MAX_LENGTH:
+                for axis, value in zip(axes, values, strict=True):
+                    _check_range(f"{name} along {axis}", value, least)
         for name in ("groups", "batch", "out_channels", "in_channels"):
             _check_range(name, getattr(self, name), 1)
-        for index, (axis, length) in enumerate(zip(self.axes, self.output, strict=True)):
+        for index, (axis, length) in enumerate(zip(axes, self.output, strict=True)):
             if length < 1:
                 reach = (self.filter[index] - 1) * self.dilations[index] + 1
                 padded = self.input[index] + self.left_pads[index] + self.right_pads[index]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
@@ -259,7 +259,7 @@ def _notes(given: _Given, ndim: int, direction: Direction, dtype: DataType | Non
 def _program(tokens: list[Token]) -> int | None:
     """Return the position of the program's name in front of a convolution."""
     for position, token in enumerate(tokens):
-        if _PROGRAM.fullmatch(token.text):
+        if "MIOpenDriver" in token.text and _PROGRAM.fullmatch(token.text):
             following = tokens[position + 1 : position + 2]
             # a log line may name the program in its prefix as well
             if position == 0 or (following and following[0].text.startswith(("conv", *FUSION_BASES))):
@@ -298,9 +298,12 @@ def _problem(line: ProblemLine, given: _Given) -> ConvProblem:
     if ndim not in (1, 2, 3):
         raise line.error(f"spatial_dim must be 1, 2 or 3, not {ndim}", given.numbers["-_"][1].column)
 
+    said = {short: value for short, (value, _) in given.numbers.items()}
+
+    @cache
     def axes(name: str) -> tuple[int, ...]:
         # what is said of further axes has no meaning: MIOpen's own lists say in_d of 2D problems
-        return tuple(_value(given, flag) for flag in SIZES[name][3 - ndim :])
+        return tuple([said.get(flag.short, flag.default) for flag in SIZES[name][3 - ndim :]])
 
     groups = _value(given, SIZES["groups"][0])
     channels = {}

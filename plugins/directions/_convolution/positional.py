@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import chain
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from ckprof.errors import InputError
@@ -18,7 +16,7 @@ from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.elementwise.combination import Combination
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ckprof.model.problem_case import ProblemLine, Token
     from ckprof_plugins.directions._convolution.ckprofiler_forms import (
@@ -30,6 +28,8 @@ if TYPE_CHECKING:
     from ckprof_plugins.directions._convolution.direction import Direction
 
 
+#: leading arguments that say something of the problem
+_MEANT: Final = ("dtype", "layout", "ndim", "element_op")
 _CHANNELS: Final = ("G", "N", "K", "C")
 #: The blocks after G N K C, one value per spatial axis each, in this order.
 _BLOCKS: Final = ("filter", "input", "strides", "dilations", "left_pads", "right_pads")
@@ -67,21 +67,20 @@ def parse_positional(line: ProblemLine, direction: Direction) -> ProblemCase:
     :param direction: the direction that is run.
     :raises InputError: a value is no integer, or one is missing or too many.
     """
-    tokens, named = _without_options(line.tokens())
-    if tokens and PurePosixPath(tokens[0].text).name.removesuffix(".exe") == "ckProfiler":
+    tokens, named = _without_options(line.tokens()) if "--" in line.text else (line.tokens(), [])
+    if tokens and tokens[0].text.rpartition("/")[2].removesuffix(".exe") == "ckProfiler":
         tokens = tokens[1:]
     if not tokens:
         raise line.error(f"nothing after ckProfiler; form: {form_of(direction)}")
     for form in direction.all_forms:
         if tokens[0].text in form.operations:
-            case = _CallArguments(line, tokens, direction, form).case()
-            return replace(case, ignored=(*case.ignored, *named))
+            return _CallArguments(line, tokens, direction, form).case(named)
     word = tokens[0].text
     if not word.lstrip("+-").isdecimal():
         expected = _meaning(word, direction) or f"expected a MIOpenDriver conv line or {form_of(direction)}"
         raise line.error(f"{expected}, got {word!r}", tokens[0].column)
     ndim = _ndim(line, tokens[0])
-    problem = _parse_parameters(line, tokens[1:], ndim, form_of(direction))
+    problem = _parse_parameters(line, tokens[1:], ndim, direction, direction.positional_form)
     return ProblemCase(problem=problem)
 
 
@@ -122,18 +121,19 @@ class _CallArguments:
         self._word = tokens[0].text
         self._direction = direction
         self._form = form
-        self._text = form_of(direction, form)
         head = tokens[1 : 1 + len(form.leading)]
         if len(head) < len(form.leading):
             missing = form.leading[len(head)]
-            raise line.error(f"{missing} (argument {len(head) + 1}) is missing; form: {self._text}")
+            text = form_of(direction, form)
+            raise line.error(f"{missing} (argument {len(head) + 1}) is missing; form: {text}")
         self._leading = dict(zip(form.leading, head, strict=True))
         self._numbers = {name: self._integer(token, name) for name, token in self._leading.items()}
         self._rest = tokens[1 + len(form.leading) :]
 
-    def case(self) -> ProblemCase:
+    def case(self, options: Sequence[str] = ()) -> ProblemCase:
         """Return the problem, and what the line says of it.
 
+        :param options: parts of the line that choose kernels.
         :raises InputError: a value is wrong, missing or too many.
         """
         form = self._form
@@ -147,9 +147,10 @@ class _CallArguments:
         is_last = self._word == form.operations[-1]
         splits = (form.last_split_k if is_last else None) or form.split_k
         if form.split_k and len(self._rest) == sizes:
-            raise self._line.error(f"split_k, the last argument, is missing; form: {self._text}")
+            text = form_of(self._direction, form)
+            raise self._line.error(f"split_k, the last argument, is missing; form: {text}")
         parameters = self._rest[:-1] if form.split_k and len(self._rest) > sizes else self._rest
-        problem = _parse_parameters(self._line, parameters, ndim, self._text)
+        problem = _parse_parameters(self._line, parameters, ndim, self._direction, form)
         text = form.elementwise.format(**choices)
         return ProblemCase(
             problem=FusedConvProblem.of(problem, Combination.parse(text), self._direction.tensors[-1])
@@ -159,10 +160,9 @@ class _CallArguments:
             dtype=types.shared,
             layout=name_of_tags(tags, problem),
             splits=self._splits(self._rest[-1], splits) if splits else (),
-            ignored=tuple(
-                f"{name} {token.text}"
-                for name, token in self._leading.items()
-                if name not in ("dtype", "layout", "ndim", "element_op")
+            ignored=(
+                *(f"{name} {self._leading[name].text}" for name in form.leading if name not in _MEANT),
+                *options,
             ),
             notes=self._notes(ndim, types, tags),
             unsupported=self._unsupported(types),
@@ -227,22 +227,30 @@ def _ndim(line: ProblemLine, token: Token) -> int:
     return ndim
 
 
-def _parse_parameters(line: ProblemLine, tokens: list[Token], ndim: int, form: str) -> ConvProblem:
-    names = [*_CHANNELS]
-    names += [f"{block} {axis}" for block in _BLOCKS for axis in ("D", "H", "W")[3 - ndim :]]
+#: number of dimensions -> names of the convolution's parameters, in order
+_NAMES: Final = {
+    ndim: (*_CHANNELS, *(f"{block} {axis}" for block in _BLOCKS for axis in ("D", "H", "W")[3 - ndim :]))
+    for ndim in (1, 2, 3)
+}
+
+
+def _parse_parameters(
+    line: ProblemLine, tokens: list[Token], ndim: int, direction: Direction, form: PositionalForm
+) -> ConvProblem:
+    names = _NAMES[ndim]
     if len(tokens) < len(names):
         raise line.error(
             f"{names[len(tokens)]} is missing: {len(tokens)} of {len(names)} convolution parameters of a "
-            f"{ndim}D problem are there; form: {form}"
+            f"{ndim}D problem are there; form: {form_of(direction, form)}"
         )
     if len(tokens) > len(names):
         extra = tokens[len(names)]
         raise line.error(
             f"unexpected {extra.text!r}: a {ndim}D problem has {len(names)} convolution parameters; "
-            f"form: {form}",
+            f"form: {form_of(direction, form)}",
             extra.column,
         )
-    values = [line.integer(token, name) for name, token in zip(names, tokens, strict=True)]
+    values = [*map(line.integer, tokens, names)]
     blocks = {
         block: tuple(values[4 + index * ndim : 4 + (index + 1) * ndim]) for index, block in enumerate(_BLOCKS)
     }

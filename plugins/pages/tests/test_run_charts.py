@@ -56,7 +56,7 @@ def test_nothing_to_draw(results):
         none.plot.bars()
     with pytest.raises(ValueError, match="no problem has a kernel"):
         none.plot.roofline()
-    with pytest.raises(IndexError):
+    with pytest.raises(UsageError, match="problem 5: the results have 1, from 0"):
         none.plot.bars(5)
 
 

@@ -155,7 +155,7 @@ def test_a_few_measured_times_correct_predicted_ones(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"schema": "ckprof-profile"}, "expected schema ckprof-prediction version 1"),
+        ({"schema": "ckprof-profile"}, "the schema is 'ckprof-profile', expected 'ckprof-prediction'"),
         ({"calibration": {"measured_times": 3}}, "would count twice: predict without --measured"),
         ({"direction": "bwd_data"}, "these times are of bwd_data bf16, not of fwd bf16"),
         ({"dtypes": ["fp16"]}, "these times are of fwd fp16"),

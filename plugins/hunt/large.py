@@ -1,0 +1,133 @@
+"""Tensors beyond 2 GiB and 2^31 elements, where a device executes chosen workgroups alone."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+
+from ckprof.events import Progress, ProgressEnded
+from ckprof_plugins.hunt.judging import large_problems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from ckprof.model.problem import Problem
+    from ckprof_plugins.hunt.hunting import Hunt
+
+#: where integers of 32 bits end, with and without a sign
+_POWERS: Final = (31, 32)
+
+
+class Sampled(Protocol):
+    """What chosen workgroups of a kernel did."""
+
+    unsupported: bool
+    is_right: bool
+
+    @property
+    def found(self) -> str:
+        """Return what is wrong, in a sentence; empty if nothing is."""
+
+
+class Sampler(Protocol):
+    """Runs chosen workgroups of a library's kernels."""
+
+    def run(self, key: str, problem: Problem) -> Sampled:
+        """Run some of one kernel, and compare what they have written."""
+
+
+@runtime_checkable
+class SamplingDevice(Protocol):
+    """A device that executes chosen workgroups of problems that are larger than its memory."""
+
+    def sampler(self, library: Path, arch: str, device: str) -> AbstractContextManager[Sampler]:
+        """Return what runs the kernels of a library that is built for the device.
+
+        :param device: its name with settings, as ``--device`` has it.
+        :raises ToolchainError: the library cannot be loaded.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LargeFinding:
+    """Kernels that are wrong on a problem."""
+
+    #: of the first kernel
+    text: str
+    #: which counts are at an end of 32-bit integers, or beyond
+    beyond: str
+    kernels: tuple[str, ...]
+    problem: Problem
+
+
+def large_findings(hunt: Hunt) -> tuple[int, list[LargeFinding]]:
+    """Return how many pairs of kernel and problem were tried, and what each kernel is wrong on.
+
+    What is beyond the same ends as a smaller problem on which the kernel is wrong, or more, is not tried.
+
+    Nothing is tried where the device cannot, or where the budget is spent.
+
+    :raises CkprofError: the kernels cannot be asked, or the library cannot be loaded.
+    """
+    device, library = hunt.device, hunt.library
+    if not isinstance(device, SamplingDevice) or library is None or library.path is None:
+        return 0, []
+    pairs = list(_supported(hunt))
+    found: dict[Problem, tuple[str, list[str]]] = {}
+    explained: dict[str, list[frozenset[str]]] = {}
+    tried = 0
+    with device.sampler(library.path, library.recipe.arch, hunt.device_name) as sampler:
+        for number, (key, problem) in enumerate(pairs):
+            if hunt.seconds_left() <= 0:
+                break
+            beyond = _beyond(hunt, key, problem)
+            if any(known <= beyond for known in explained.get(key, ())):
+                continue
+            hunt.tell(Progress(what="large tensors", done=number, total=len(pairs)))
+            run = sampler.run(key, problem)
+            tried += not run.unsupported
+            if run.found:
+                explained.setdefault(key, []).append(beyond)
+                found.setdefault(problem, (run.found, []))[1].append(key)
+    hunt.tell(ProgressEnded())
+    return tried, [
+        LargeFinding(
+            text=text,
+            beyond=", ".join(sorted(_beyond(hunt, kernels[0], problem))),
+            kernels=tuple(kernels),
+            problem=problem,
+        )
+        for problem, (text, kernels) in found.items()
+    ]
+
+
+def _beyond(hunt: Hunt, key: str, problem: Problem) -> frozenset[str]:
+    """Return which counts of a problem are at an end of 32-bit integers, or beyond it."""
+    instance = hunt.candidates[key].instance
+    names = hunt.operation.tensors_of(problem)
+    found = set()
+    for name, dtype in zip(names, instance.types.of_so_many(len(names)), strict=True):
+        elements = problem.tensor(name, instance.layout).stored_elements
+        counts = {"elements": elements, "bytes": elements * dtype.properties.size_bytes}
+        found |= {
+            f"2^{power} {unit} of {name} or more"
+            for unit, count in counts.items()
+            for power in _POWERS
+            if count >= 2**power
+        }
+    return frozenset(found)
+
+
+def _supported(hunt: Hunt) -> Iterator[tuple[str, Problem]]:
+    """Yield the problems that each kernel supports, the smallest ones first."""
+    asked = {
+        key: sorted(dict.fromkeys(large_problems(hunt, key)), key=lambda problem: problem.flop)
+        for key in hunt.candidates
+    }
+    answers = hunt.answers({key: [(problem, 1) for problem in problems] for key, problems in asked.items()})
+    for key, problems in asked.items():
+        for problem, yes in zip(problems, answers.get(key, ()), strict=False):
+            if yes:
+                yield key, problem

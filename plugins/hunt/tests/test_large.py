@@ -1,0 +1,63 @@
+"""Problems beyond 2 GiB are handed to a device that runs chosen workgroups, until a kernel is wrong."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ckprof_plugins.hunt.large import SamplingDevice, large_findings
+
+
+class ScriptedDevice:
+    """Kernels are wrong from some images on, and cannot be sampled on some."""
+
+    def __init__(self, wrong, unsupported=0):
+        self.wrong, self.unsupported, self.tried = wrong, unsupported, []
+
+    def sampler(self, library, arch, device):
+        assert (library, arch, device) == (Path("k.so"), "gfx942", "scripted:seed=7")
+        return nullcontext(self)
+
+    def run(self, key, problem):
+        self.tried.append(problem)
+        wrong = problem.batch >= self.wrong
+        unsupported = problem.batch <= self.unsupported
+        return SimpleNamespace(unsupported=unsupported, found="wrong" if wrong and not unsupported else "")
+
+
+@pytest.fixture
+def hunt(hunted):
+    def make(device):
+        hunt = hunted("fwd", lambda problem, _: problem.batch == 64)
+        hunt.device, hunt.device_name, hunt.tell = device, "scripted:seed=7", lambda event: None
+        hunt.library = SimpleNamespace(path=Path("k.so"), recipe=SimpleNamespace(arch="gfx942"))
+        return hunt
+
+    return make
+
+
+def test_the_smallest_problem_on_which_a_kernel_is_wrong(hunt):
+    device = ScriptedDevice(wrong=100, unsupported=2)
+    tried, (found,) = large_findings(hunt(device))
+    assert found.problem.batch == 127 and found.text == "wrong" and len(found.kernels) == 1
+    batches = {problem.batch for problem in device.tried}
+    assert {1, 63, 65, 127} <= batches and 64 not in batches  # it is not supported
+    # what is beyond more ends is not tried any more
+    assert 131 not in batches and "2^31 bytes of input or more" in found.beyond
+    assert tried == sum(problem.batch > 2 for problem in device.tried)
+    assert [problem.flop for problem in device.tried] == sorted(problem.flop for problem in device.tried)
+
+
+def test_nothing_is_tried_by_others_or_when_time_is_over(hunt):
+    assert large_findings(hunt(None)) == (0, [])
+    late = hunt(ScriptedDevice(wrong=1))
+    late.seconds_left = lambda: 0.0
+    assert large_findings(late) == (0, [])
+
+
+def test_the_emulated_device_is_one(registry):
+    emulated = [device for device in registry.devices if device.id == "emulated"]  # where its package is
+    assert all(isinstance(device, SamplingDevice) for device in emulated)
