@@ -64,12 +64,12 @@ FAULTS = (
         "const std::int64_t group = at % merged;",
     ),
     _one(
-        "bias of the first group for all groups",
+        "D of the first group for all groups",
         "groups",
         BIAS,
         _FORWARD,
-        "facts, call, result, destination, first_group * s.K + first_column, columns);",
-        "facts, call, result, destination, first_column, columns);",
+        "run - static_cast<T*>(call.out);",
+        "run - static_cast<T*>(call.out) - channel / call.shape.K * call.shape.K;",
     ),
     _one(
         "the output of every group is stored as that of the first two in turn",

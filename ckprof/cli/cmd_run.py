@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -128,6 +129,13 @@ def _add_output_options(parser: argparse.ArgumentParser, session: Session) -> No
         metavar="N",
         help="only the N fastest kernels of each problem, in rows that hold the problem's text; of the "
         "formats table, md and csv. Problems without a verified kernel are named on standard error",
+    )
+    group.add_argument(
+        "--max-error-ulp",
+        type=float,
+        metavar="X",
+        help="with --best or --top, only kernels whose largest error is at most so many units in the last "
+        "place of the largest result",
     )
     add_fields(group, StoreOptions, "store", "tags", required=False)
     group.add_argument("--json", type=Path, metavar="PATH", help="write the JSON report to this file as well")
@@ -282,6 +290,8 @@ def _exit_code(verdicts: set[ListVerdict], codes: set[ExitCode]) -> ExitCode:
 
 def _check_top(arguments: argparse.Namespace) -> None:
     if arguments.top is None:
+        if arguments.max_error_ulp is not None:
+            raise UsageError("--max-error-ulp chooses among the fastest kernels: it requires --best or --top")
         return
     from ckprof.report.run_summary import BEST_FORMATS
 
@@ -302,13 +312,14 @@ def _rendered(
 
     notes = None if session.console.verbosity > 0 else MOST_NOTES
     if arguments.top is not None:
-        for sentence in problems_without_best(results):
+        most_ulp = math.inf if arguments.max_error_ulp is None else arguments.max_error_ulp
+        for sentence in problems_without_best(results, most_ulp):
             session.console.warning(sentence)
         if arguments.format == "table":
-            document = Document([best_table(results, arguments.top)])
+            document = Document([best_table(results, arguments.top, most_ulp)])
             add_totals(document, networks_of_run(results))
             return document
-        return render_best(results, arguments.format, arguments.top)
+        return render_best(results, arguments.format, arguments.top, most_ulp)
     if arguments.format == "table":
         fitted = terminal_document(results, all_rows=arguments.all_rows, notes=notes)
         return run_document(results, notes) if session.console.terminal is None else fitted

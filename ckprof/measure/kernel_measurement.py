@@ -20,7 +20,7 @@ from ckprof.measure.plausibility import dishonest, implausible
 from ckprof.measure.verify.comparison import compare, reason_of, verification_of
 from ckprof.measure.verify.exact import roundings_of
 from ckprof.measure.verify.storage import storage_type
-from ckprof.measure.verify.tolerance import derive_tolerance, exact_tolerance
+from ckprof.measure.verify.tolerance import derive_tolerance, exact_tolerance, spacing
 from ckprof.measure.worker import guards
 from ckprof.measure.worker.messages import AbiStatus, Support, SupportQuery
 from ckprof.measure.worker.remote import CallFailed
@@ -375,6 +375,7 @@ class KernelMeasurement:
             rtol=0.0,
             atol=0.0,
             reference=HOST_REFERENCE,
+            spacing=self._spacing(),
         )
         return dict.fromkeys(prepared.expected.digests, nothing_wrong)
 
@@ -402,6 +403,7 @@ class KernelMeasurement:
         for rounding in self._possible_roundings():
             found = compared(rounding)
             verification = verification_of(found, prepared.result.elements, tolerance, place)
+            verification = replace(verification, spacing=self._spacing())
             if verification.passed:
                 self.verified = Verified(
                     digest=self._digest, verification=verification, support=self._support
@@ -411,6 +413,9 @@ class KernelMeasurement:
         found, verification = min(seen, key=lambda one: one[0].wrong)
         reason = reason_of(found, verification, prepared.result)
         return self._request.outcome(Status.WRONG_RESULT, reason, verification=verification)
+
+    def _spacing(self) -> float:
+        return spacing(self._prepared.types.result, self._prepared.sums.magnitude)
 
     def _tolerance(self) -> Tolerance:
         prepared, request = self._prepared, self._request

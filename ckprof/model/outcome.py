@@ -67,6 +67,18 @@ class Verification:
     #: tolerance; 0 where that is not known
     launches: int = 0
     checked: int = 0
+    #: distance of neighbouring numbers of the result's type at the largest magnitude of the reference; 0:
+    #: unknown
+    spacing: float = 0.0
+
+    @property
+    def error_ulp(self) -> float | None:
+        """Largest error in units in the last place of the largest result; ``None`` where that is not known.
+
+        Errors of sums do not shrink with the results in which products cancel, so units of each element would
+        say nothing of the kernel.
+        """
+        return self.max_error / self.spacing if self.spacing else None
 
     @property
     def passed(self) -> bool:

@@ -153,7 +153,13 @@ def _attempt(row: ResultRow) -> dict[str, Any]:
         "measurement": asdict(outcome.measurement) if outcome.measurement else None,
         "statistic": _statistic(row),
         "standing": _standing(row),
-        "verification": {**asdict(verification), "passed": verification.passed} if verification else None,
+        "verification": {
+            **asdict(verification),
+            "passed": verification.passed,
+            "error_ulp": verification.error_ulp,
+        }
+        if verification
+        else None,
     }
 
 
@@ -228,7 +234,7 @@ def data_columns(results: RunResults) -> list[Column[ResultRow]]:
         Column("noisy", lambda row: row.noisy),
         Column("gflops", lambda row: row.gflops),
         Column("gbytes_per_s", lambda row: row.gbytes),
-        *_of("verification", "max_error", "wrong_elements"),
+        *_of("verification", "max_error", "error_ulp", "wrong_elements"),
         Column("launches", lambda row: row.verification and (row.verification.launches or None)),
         Column("checked_launches", _checked_launches),
         Column(

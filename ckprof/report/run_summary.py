@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import replace
 from functools import partial
@@ -121,25 +122,38 @@ def _counts_by_reason(rows: Sequence[ResultRow]) -> str:
     return "\n".join(lines)
 
 
-def best_rows(results: RunResults, problem_index: int, top: int) -> list[ResultRow]:
-    """Return the ``top`` fastest verified outcomes of a problem, or fewer."""
-    return [row for row in rows_of_problem(results, problem_index) if row.rank is not None][:top]
+def best_rows(results: RunResults, problem_index: int, top: int, most_ulp: float) -> list[ResultRow]:
+    """Return the ``top`` fastest verified outcomes of a problem, or fewer.
+
+    :param most_ulp: of their largest errors; infinite for any.
+    """
+    ranked = [row for row in rows_of_problem(results, problem_index) if row.rank is not None]
+    return [row for row in ranked if _error_ulp(row) <= most_ulp][:top]
 
 
-def render_best(results: RunResults, form: str, top: int) -> str:
+def _error_ulp(row: ResultRow) -> float:
+    error = row.verification.error_ulp if row.verification else None
+    return math.inf if error is None else error
+
+
+def render_best(results: RunResults, form: str, top: int, most_ulp: float = math.inf) -> str:
     """Render the ``top`` fastest kernels of each problem.
 
     :param form: one of :data:`BEST_FORMATS`.
+    :param most_ulp: see :func:`best_rows`.
     """
-    table = best_table(results, top)
+    table = best_table(results, top, most_ulp)
     if form == "csv":
         return data_table(results, table.rows).csv()
     text = table.markdown() if form == "md" else table.text()
     return f"{text}\n\n{PARTIAL}\n" if results.partial else f"{text}\n"
 
 
-def best_table(results: RunResults, top: int) -> Table[ResultRow | Unserved]:
-    """Return the ``top`` fastest kernels of each problem, one row each; one for what no kernel serves."""
+def best_table(results: RunResults, top: int, most_ulp: float = math.inf) -> Table[ResultRow | Unserved]:
+    """Return the ``top`` fastest kernels of each problem, one row each; one for what no kernel serves.
+
+    :param most_ulp: see :func:`best_rows`.
+    """
     columns: list[Column[ResultRow]] = [
         Column("", lambda row: row.outcome.problem_index, align="right"),
         sizes_column(lambda row: results.problems[row.outcome.problem_index]),
@@ -149,7 +163,7 @@ def best_table(results: RunResults, top: int) -> Table[ResultRow | Unserved]:
     rows: list[ResultRow | Unserved] = []
     for index in range(len(results.problems)):
         unserved = unserved_in(results, index)
-        rows += best_rows(results, index, top) if unserved is None else [unserved]
+        rows += best_rows(results, index, top, most_ulp) if unserved is None else [unserved]
     shown = {
         "": lambda row: row.number,
         "problem": lambda row: row.problem.describe(),
@@ -165,10 +179,15 @@ def best_table(results: RunResults, top: int) -> Table[ResultRow | Unserved]:
     )
 
 
-def problems_without_best(results: RunResults) -> list[str]:
-    """Return a sentence for each problem that no kernel serves."""
+def problems_without_best(results: RunResults, most_ulp: float = math.inf) -> list[str]:
+    """Return a sentence for each problem that no kernel serves, or none with so small an error."""
+    inexact = [
+        f"problem {index}: {problem.describe()}: no verified kernel has an error of {most_ulp:g} ulp or less"
+        for index, problem in enumerate(results.problems)
+        if results.best(index) is not None and not best_rows(results, index, 1, most_ulp)
+    ]
     unserved = (unserved_in(results, index) for index in range(len(results.problems)))
-    return [
+    return inexact + [
         f"{'no kernel serves ' if one.complete else ''}problem {one.number}: "
         f"{one.problem.describe()}: {one.reason}"
         for one in unserved

@@ -151,6 +151,14 @@ def run_columns(results: RunResults) -> list[Column[ResultRow]]:
             priority=1,
         ),
         Column(
+            "error",
+            lambda row: row.verification and row.verification.error_ulp,
+            unit="ulp",
+            align="right",
+            form=".2g",
+            priority=0,
+        ),
+        Column(
             "line",
             lambda row: row.instance.source,
             short=lambda row: file_line(row.instance.source),

@@ -48,6 +48,8 @@ DEVICE_LOST: Final = "device_lost"
 CHECKED: Final = "checked"
 #: name, in the same cell, of the units that computed the timed launches: the measurement has them
 UNITS: Final = "units"
+#: the same for :attr:`~ckprof.model.outcome.Verification.spacing`
+SPACING: Final = "spacing"
 #: times that a device may be lost beside a kernel on a problem before sweeps leave the kernel out
 MOST_DEVICES_LOST: Final = 2
 

@@ -14,6 +14,7 @@ from ckprof.model.ranking import kernel_time
 from ckprof.store.attempt import (
     CHECKED,
     IN_ORDER,
+    SPACING,
     UNITS,
     Attempt,
     Mark,
@@ -97,19 +98,25 @@ def _squeeze(code: str, values: Sequence[float], width: int) -> bytes:
 T = TypeVar("T")
 
 
+#: what is in ``extra`` and not what observers have seen
+_OWN: Final = (CHECKED, SPACING, UNITS)
+
+
 def attempt_cells(attempt: Attempt, number_of: Callable[[str], int | None]) -> tuple[Any, ...]:
     """Return the cells of an attempt's row but for the numbers of itself, measurement and session.
 
     :param number_of: returns that of a text.
     """
     timing, check, seen = attempt.measurement, attempt.verification, attempt.conditions
-    tolerance, extra = "", {name: value for name, value in seen.extra.items() if name not in (CHECKED, UNITS)}
+    tolerance, extra = "", {name: value for name, value in seen.extra.items() if name not in _OWN}
     if timing is not None and timing.units:
         extra[UNITS] = timing.units
     if check is not None:
         tolerance = msgspec.json.encode([check.elements, check.rtol, check.atol, check.reference]).decode()
         if check.launches:
             extra[CHECKED] = [check.checked, check.launches]
+        if check.spacing:
+            extra[SPACING] = check.spacing
     return (
         attempt.sequence,
         attempt.status.value,
@@ -179,7 +186,7 @@ def attempt_of(row: AttemptRow, samples: SamplesRow | None, parts: PartReader) -
     key, kernel = parts.measurement(row.measurement_id)
     extra = _decoded_extra(row.id, row.extra, _EXTRA.decode) if row.extra else {}
     said = evidence(row.id, row.extra)
-    for name in (CHECKED, UNITS):
+    for name in _OWN:
         extra.pop(name, None)
     return Attempt(
         key=key,
@@ -224,6 +231,7 @@ class Evidence(msgspec.Struct, frozen=True):
     #: launches that were found right, and all of them
     checked: tuple[Count, Count] = (0, 0)
     units: tuple[str, ...] = ()
+    spacing: float = 0.0
 
 
 _EVIDENCE: Final = msgspec.json.Decoder(Evidence)
@@ -287,6 +295,7 @@ def _verification(row: AttemptRow, said: Evidence, parts: PartReader) -> Verific
         reference=reference,
         launches=launches,
         checked=checked,
+        spacing=said.spacing,
     )
 
 

@@ -154,6 +154,7 @@ def test_plans_are_printed_without_being_carried_out(ckprof, tree):
         (("--top", "0"), "invalid positive integer value: '0'"),
         (("--best", "--top", "3"), "not allowed with"),
         (("--best", "--tree", "conf"), "do not go with --tree"),
+        (("--max-error-ulp", "2"), "it requires --best or --top"),
         (("--tree", "conf", "--baseline", "torch"), "--baseline and --tree do not go together"),
         (("--tree", "conf", "--epilogue-cost"), "--epilogue-cost and --tree do not go together"),
         (("--tree", "conf", "--store", "a.db"), "--store and --tree do not go together"),

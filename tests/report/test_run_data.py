@@ -54,7 +54,7 @@ def test_csv_has_the_row_and_the_ratio(results):
     assert render_csv(results).splitlines()[0] == (
         "problem,problem_text,rank,instance,name,instance_string,source,pipeline,dtype,split_k,"
         "split_k_deduced,status,time_ms,low_ms,high_ms,statistic,spread_ms,min_ms,samples,stopped_by,units,"
-        "tied_with_best,noisy,gflops,gbytes_per_s,max_error,wrong_elements,launches,checked_launches,refused_by,reason"
+        "tied_with_best,noisy,gflops,gbytes_per_s,max_error,error_ulp,wrong_elements,launches,checked_launches,refused_by,reason"
     )
     best = list(csv.DictReader(io.StringIO(render_best(with_baselines(results, baseline()), "csv", 1))))
     assert [(row["name"], row["vs_vendor"]) for row in best] == [("kernel_2", "1.5")]

@@ -171,3 +171,20 @@ def test_why_leads_back_to_the_line_of_the_list(results, width):
     (best,) = [line for line in table if "[2] " in line]
     assert best.rstrip().endswith(" legacy.conf:6") and max(map(len, table)) <= width
     assert "/a/long/folder/of/lists/legacy.conf:6" in run_document(run).text()
+
+
+def test_the_fastest_within_an_error(results):
+    errors = {"k1": 1.0, "k2": 16.0}
+    outcomes = [
+        replace(one, verification=replace(one.verification, max_error=errors[one.key], spacing=0.5))
+        if one.key in errors
+        else one
+        for one in results.outcomes
+    ]
+    run = replace(results, outcomes=tuple(outcomes))
+    rows = [*csv.DictReader(io.StringIO(render_best(run, "csv", 9, 2.0)))]
+    assert [(row["name"], float(row["error_ulp"])) for row in rows] == [("kernel_1", 2.0)]
+    assert render_best(run, "csv", 1) != render_best(run, "csv", 1, 2.0)
+    (sentence,) = problems_without_best(run, 1.5)
+    assert sentence.endswith("no verified kernel has an error of 1.5 ulp or less")
+    assert not problems_without_best(run, 2.0)

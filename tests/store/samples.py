@@ -127,6 +127,7 @@ verifications = st.builds(
     max_error=st.floats(0, 1e300),
     wrong_elements=st.integers(0, 10),
     elements=st.integers(1, 2**40),
+    spacing=st.just(0.0) | st.floats(1e-30, 1e30),
     rtol=_times,
     atol=_times,
 )

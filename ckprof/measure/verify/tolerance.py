@@ -114,6 +114,13 @@ def unit_roundoff(dtype: DataType | ComputeType) -> float:
     return float(0.5 * 2.0**-dtype.properties.mantissa_bits)
 
 
+def spacing(dtype: DataType, magnitude: float) -> float:
+    """Return how far neighbouring numbers of a type are apart at a magnitude; 1 for integers, 0 at 0."""
+    if not magnitude or dtype.properties.is_integer:
+        return float(bool(magnitude))
+    return 2 * unit_roundoff(dtype) * 2.0 ** math.floor(math.log2(magnitude))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sums:
     """What the sums of products are that a result consists of."""

@@ -160,6 +160,7 @@ _LAST: Final[_Columns] = {
     "stopped_by": (str, lambda one: one.measurement.stopped_by if one.measurement else ""),
     "units": (str, lambda one: " ".join(one.measurement.units) if one.measurement else ""),
     "max_error": (float, lambda one: one.verification and one.verification.max_error),
+    "error_ulp": (float, lambda one: one.verification and one.verification.error_ulp),
     "wrong_elements": (int, lambda one: one.verification and one.verification.wrong_elements),
     # none are known of what was stored before they were counted
     "launches": (int, lambda one: one.verification and (one.verification.launches or None)),

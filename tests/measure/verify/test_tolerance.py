@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckprof.measure.verify.storage import decode, encode
-from ckprof.measure.verify.tolerance import Sums, derive_tolerance, exact_tolerance, unit_roundoff
+from ckprof.measure.verify.tolerance import Sums, derive_tolerance, exact_tolerance, spacing, unit_roundoff
 from ckprof.model.computation import Tolerance
 from ckprof.model.types import ComputeType, DataType, SplitSum, TypeSet
 
@@ -358,3 +358,11 @@ def test_exact_operands_need_a_tolerance_for_tf32_alone():
     plain = derive_tolerance(replace(TF32, compute_type=None), sums)
     found = exact_tolerance(TF32, sums)
     assert [found.rtol, found.atol] == close(plain.rtol + 2**-16, plain.atol + 2 * 2**-16)
+
+
+def test_spacing_is_that_of_numpy():
+    for dtype, kind in ((DataType.FP32, np.float32), (DataType.FP16, np.float16)):
+        for magnitude in (0.75, 1.0, 3.9, 1024.0):
+            assert spacing(dtype, magnitude) == np.spacing(kind(magnitude))
+    assert spacing(DataType.BF16, 3.0) == 2.0**-6
+    assert (spacing(DataType.INT8, 100.0), spacing(DataType.FP16, 0.0)) == (1.0, 0.0)
