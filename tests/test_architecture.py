@@ -234,6 +234,7 @@ def budget():
     return ci_script("budget")
 
 
+@pytest.mark.thorough
 def test_packages_are_within_their_budget_of_code(budget):
     assert budget.excesses(budget.counted()) == []
     text = (

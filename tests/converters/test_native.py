@@ -155,6 +155,7 @@ def test_lines_of_every_family_come_back(family, dtype, data):
             come_back(catalog)
 
 
+@pytest.mark.thorough
 @each(name=CONVOLUTION_LISTS)
 def test_every_shipped_list_comes_back(name):
     path = conf_root() / name

@@ -16,8 +16,8 @@ _ROW = re.compile(r"^\|.*\| `((?:ckprof|python) [^`]+)` \|$", re.MULTILINE)
 COMMANDS = [shlex.split(command) for command in _ROW.findall((ROOT / "docs" / "coverage.md").read_text())]
 #: command or option -> the feature package that has it
 _PACKAGES = {**dict.fromkeys(("train", "validate", "select"), "tuning"), "--form": "dispatcher"}
-#: what compiles kernels
-_BUILDING = ("run", "check-support", "build", "call", "sweep", "results", "-c")
+#: what compiles kernels, or trains a model
+_BUILDING = ("run", "check-support", "build", "call", "sweep", "results", "select", "-c")
 #: options whose values are written
 _WRITTEN = ("-o", "--export-json", "--build-dir", "--store")
 

@@ -49,6 +49,7 @@ def run(checking_library, tmp_path):
     return run
 
 
+@pytest.mark.thorough
 def test_devices_judge_as_the_host_does(run):
     operation = ContractedScale()
     kernels = ["ok", *JUDGED, "segfault", "ok"]

@@ -270,6 +270,7 @@ def until_found(outcomes):
                 return
 
 
+@pytest.mark.thorough
 @pytest.mark.compiler
 def test_a_kernel_is_verified_at_random_in_later_visits(visits, monkeypatch):
     """One visit in sixteen is whole again, and nothing foretells which."""

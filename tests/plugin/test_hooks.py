@@ -163,6 +163,7 @@ def test_build_generate_and_support_check(opened, tmp_path):
     assert recorder.calls == once + Counter(before_build=1, after_build=1)
 
 
+@pytest.mark.thorough
 @pytest.mark.compiler
 def test_kernels_on_demand(opened):
     profiler, recorder = opened(keep_first_two_reversed)

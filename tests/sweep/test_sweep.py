@@ -300,7 +300,7 @@ def check_killed_sweeps(path, kills):
 
 
 def test_killed_sweeps_go_on_without_loss(path):
-    check_killed_sweeps(path, 4)
+    check_killed_sweeps(path, 2)
 
 
 @pytest.mark.slow

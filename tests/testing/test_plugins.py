@@ -17,6 +17,7 @@ def test_a_registry_with_a_plugin_that_breaks_its_contract():
         registry_with(Registering(object()))
 
 
+@pytest.mark.thorough
 @pytest.mark.compiler
 def test_the_example_fulfils_its_contract(example):
     checks = check_contract(example, EXAMPLE / "naive.conf")

@@ -85,6 +85,7 @@ def test_what_waits_behind_a_kernel_that_hangs_is_measured_by_others_meanwhile(t
         assert all({Mark.PART, Mark.DISTURBED} <= {*other.marks} for other in of_part)
 
 
+@pytest.mark.thorough
 def test_a_kernel_that_only_was_slow_competes_as_all_others(tmp_path):
     attempts, said = sweep(
         tmp_path / "r.db", problems=1, kernels=160, status=Status.OK, hang_s=1.5, parts=[3]
@@ -94,6 +95,7 @@ def test_a_kernel_that_only_was_slow_competes_as_all_others(tmp_path):
     assert len(rounds) >= 2 and {one.status for one in attempts} == {Status.OK}
 
 
+@pytest.mark.thorough
 def test_idle_devices_do_not_try_what_hangs_on_another(tmp_path):
     attempts, said = sweep(tmp_path / "r.db", problems=2, kernels=4, parts=[1, 1], doubt_s=1.5)
     assert said == []

@@ -277,6 +277,7 @@ def check_kills(tmp_path, kills, problems, kernels=5):
         assert numbers == list(range(len(numbers)))
 
 
+@pytest.mark.thorough
 def test_killed_workers_and_coordinators_lose_and_double_nothing(tmp_path):
     check_kills(tmp_path, 1, 12)
 

@@ -41,6 +41,7 @@ def test_a_pair_that_hangs_does_so_once():
     assert silent.hangs > pairs and silent.run_s > result.run_s
 
 
+@pytest.mark.thorough
 def test_running_in_parts_again_shortens_a_sweep_that_leaves_many_for_the_last_step():
     many = replace(COSTS, finalists=0.5)
     assert simulate(many, FLEET).run_s < 0.95 * simulate(replace(many, narrowed=1.0), FLEET).run_s

@@ -74,7 +74,7 @@ def check(supporters, entries_of, rule_set, arch, problems):
     return len(lines), len(never)
 
 
-@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+@pytest.mark.parametrize("arch", ["gfx942", pytest.param("gfx950", marks=pytest.mark.thorough)])
 def test_full_leaves_out_what_supports_none_of_many_problems(supporters, entries_of, arch):
     kinds, never = check(supporters, entries_of, "full-tests", arch, 500)
     assert kinds > never > 10

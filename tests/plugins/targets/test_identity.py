@@ -76,6 +76,7 @@ def compiled(source, path, *flags):
     return path
 
 
+@pytest.mark.thorough
 @pytest.mark.compiler
 def test_times_scale_with_the_work_and_fit_into_a_round(tmp_path):
     """Four times the work takes about four times as long; on a busy machine, longer in any case."""
@@ -96,6 +97,7 @@ def test_times_scale_with_the_work_and_fit_into_a_round(tmp_path):
     pytest.fail(f"{ratios}, expected about 4")
 
 
+@pytest.mark.thorough
 @pytest.mark.compiler
 def test_the_object_is_the_same_for_kernels_of_two_compilers(tmp_path, monkeypatch):
     def digest(folder, compiler):

@@ -49,12 +49,15 @@ def decide(hip, address, at=0, lanes=1):
     hip.run(DECIDE, 64, address, ctypes.c_uint64(at), block=(lanes,))
 
 
-def test_branches_on_memory_that_nothing_has_written(hip):
+def test_a_branch_on_memory_that_nothing_has_written(hip):
     address = hip.malloc(SIZE)
     with finding(
         "the execution mask gets bits of undefined values", f"{address + 7:#x}, which nothing had written"
     ):
         decide(hip, address, 7)
+
+
+def test_a_scalar_branch(hip):
     address = hip.malloc(SIZE)
     with finding("a branch depends on scc"):
         hip.run(UNIFORM, 64, address)
@@ -164,13 +167,16 @@ def test_workgroups_on_threads_write_parts_of_the_same_words(monkeypatch):
         decide(hip, address, size)
 
 
-def test_atomic_operations_need_something_and_are_followed(hip):
+def test_an_atomic_sum_needs_something_to_add_to(hip):
     add = "KERNEL k(u32* out, u32* to) { __atomic_fetch_add(to + LANE, 1, __ATOMIC_RELAXED); }"
     address = hip.malloc(SIZE)
     hip.call("hipMemset", pointer(address), 0, size_t(SIZE))
     hip.run(add, 64, address)
     with finding("an atomic operation changes bytes of global memory that nothing has written"):
         hip.run(add, 64, hip.malloc(SIZE))
+
+
+def test_what_an_exchange_returns_is_followed(hip):
     exchange = "__atomic_exchange_n(to + LANE, 1, __ATOMIC_RELAXED)"
     source = f"KERNEL k(u32* out, u32* to) {{ if ({exchange}) out[LANE] = 1; }}"
     with finding("the execution mask"):

@@ -86,6 +86,7 @@ def test_settled_is_within_the_tie_on_95_percent_of_the_problems(strategies, doz
     assert real <= 1 / 12
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("change", [None, *LONGER])
 def test_a_trained_model_is_believed_as_far_as_it_is_right(strategies, dozen, untrained, trained, change):
     """One that is right saves measurements; others need not, but something is left out."""
@@ -138,6 +139,7 @@ def test_a_kernel_that_was_built_for_one_problem_is_measured_where_it_may_be_the
     assert observations.measured.sum() < (np.isfinite(times) & tried[None]).sum()
 
 
+@pytest.mark.thorough
 def test_the_best_is_never_worse_than_the_library_that_is_kept(strategies, dozen):
     for kept in (1, 3):
         found = replay(strategies, dozen, tie=0.05, kept=kept)

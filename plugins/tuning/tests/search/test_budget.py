@@ -188,7 +188,7 @@ def test_what_is_going_to_be_measured_is_not_chosen_again():
 # --- overlap ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["model", "random", "exhaustive"])
+@pytest.mark.parametrize("name", [pytest.param("model", marks=pytest.mark.thorough), "random", "exhaustive"])
 def test_overlap_saves_time_and_finds_the_same(strategies, few, name):
     beside = replay(strategies, few, name, costs=CUDA_LIKE)
     after = replay(strategies, few, name, costs=replace(CUDA_LIKE, overlap=False))

@@ -327,6 +327,7 @@ def test_what_an_earlier_session_left_unconfirmed_is_built_and_confirmed(strateg
     assert np.exp(observations.log_us[1, 3]) == pytest.approx(8.0)
 
 
+@pytest.mark.thorough
 def test_going_on_measures_nothing_twice(strategies, few):
     request = request_for(few)
     bench = ReplayBench(few, request.space, counted())

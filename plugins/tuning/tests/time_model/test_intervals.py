@@ -104,6 +104,7 @@ def test_published_times_of_other_problems_are_covered(model_20, table_20, table
     assert fmean(found.warned_inside) > 0.85
 
 
+@pytest.mark.thorough
 def test_times_of_a_sweep_are_covered():
     training, unseen = (some_kernels(h200_table("bwd_weight", half), 2) for half in ("train", "unseen"))
     found = judged_model(h200_model("bwd_weight", training), unseen, SIZES["bwd_weight"])
