@@ -18,6 +18,7 @@ from ckprof_converters.families import FAMILIES
 from ckprof_plugins.elementwise.operations import ELEMENT_OPERATION
 from ckprof_plugins.extract.classes import class_records
 from ckprof_plugins.extract.headers import DEVICES
+from ckprof_plugins.old_ck.dot_product import DL_FORWARD
 from ckprof_plugins.old_ck.operations import cpp_operation
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ _WEIGHT_V3: Final = {"2025-11": {"direct_load": "0", "num_groups_to_merge": "1",
 
 
 def _known() -> dict[str, OldClass]:
-    families = {family.id: family for family in FAMILIES}
+    families = {family.id: family for family in (*FAMILIES, DL_FORWARD)}
 
     def known(id_: str, direction: str, name: str = "", **differs: object) -> OldClass:
         family = families[id_]
@@ -82,6 +83,7 @@ def _known() -> dict[str, OldClass]:
             known("forward_two_tensors", forward, reflected=True),
             known("forward_v3", forward, absent=_V3, reflected=True),
             known("forward_v3_two_tensors", forward, absent=_V3, reflected=True),
+            known("dl_forward", forward, reflected=True),
             known("forward_large_tensor", forward, reflected=True),
             known(
                 "backward_data",

@@ -171,11 +171,14 @@ class OldCkFamily(Pipeline):
     def kernel_name(self, instance: OldCkInstance) -> str:
         """Return a name of what distinguishes most kernels; digits are added where it is taken."""
         said = line_values(instance.old_class, instance.arguments)
-        tile = "x".join(said[f"tile_{axis}"] for axis in "mnk")
-        vectors = "x".join(said[f"vector_size_{letter}"] for letter in "abc")
+        sizes = (
+            [said[f"tile_{axis}"] for axis in "mnk"],
+            [said.get(name, "") for name in ("mma_m", "mma_n", "thread_m", "thread_n")],
+            [said.get(f"vector_size_{letter}", "") for letter in "abc"],
+        )
         words = (
-            *("old_ck", instance.old_class, instance.dtype.value, instance.layout.name),
-            *(said["block_size"], tile, f"{said['mma_m']}x{said['mma_n']}", vectors),
+            *("old_ck", instance.old_class, instance.dtype.value, instance.layout.name, said["block_size"]),
+            *("x".join(filter(None, one)) for one in sizes),
             said["specialization"],
             *(said[name] for name in ("scheduler", "version") if said.get(name, "Default") != "Default"),
         )

@@ -105,7 +105,7 @@ _REFUSED: Final = {
         DropRule.MISSING_INFORMATION,
         "it names a batched matrix product by a text that does not say all template arguments",
     ),
-    "dl_": (DropRule.MISSING_INFORMATION, "lists have no lines with all template arguments of these kernels"),
+    "dl_": (DropRule.MISSING_INFORMATION, "no line says all template arguments of its class"),
     "wmma": (
         DropRule.UNSUPPORTED_FAMILY,
         "WMMA instructions of RDNA GPUs, which this family has no device for",
@@ -117,10 +117,14 @@ _OTHERS: Final = (DropRule.UNSUPPORTED_FAMILY, "no convolution kernel of the old
 
 def _as_old(family: ConfFamily) -> ConfFamily:
     """Return the table of the same lines with all arguments kept, or one that refuses them."""
-    if family.id not in old_classes():
+    old = old_classes().get(family.id)
+    if old is None:
         rule, reason = next((why for id_, why in _REFUSED.items() if family.id.startswith(id_)), _OTHERS)
         counts = family.accepted_counts
         return replace(family, counts=counts, rejection=reason, rejection_rule=rule.value, variant="")
+
+    # of some, lists of CK Tile's kernels know the names alone
+    family = old.family
 
     def join(values: dict[str, Any], properties: ListReading) -> None:
         """Join the arguments again."""

@@ -51,6 +51,8 @@ FORWARD_V3 = (
     "Tuple(fp16),fp16,PassThrough,PassThrough,AddClamp,OddC,MNKPadding,256,128,128,64,16,16,32,32,2,2,"
     f"{LOADED},{LOADED},1,1,Seq(1,32,1,8),8,Interwave,v1,fp16,fp16,false"
 )
+DL_SIZES = ("4,2", "1,1", "2,1,2,1", "1,1,8,1", "1,2,0,3", "1,2,0,3", "1,1,1,1", "1,2,0,3", "1,1,1,1")
+DL_SIZES = (*DL_SIZES, "1,1,1,1", "2,1,4,1", *DL_SIZES[4:8], "1,1,1,1", "0,1,2,3,4,5")
 #: a line, and the type as the library's own sources would write it, without namespaces
 TYPES = {
     f"{FORWARD_V3},1>": (
@@ -76,6 +78,15 @@ TYPES = {
         f"{PLAIN}, ConvolutionBackwardWeightSpecialization::Default, 64, 32, 32, 32, 8, 32, 32, 1, 1, "
         f"{OPERAND}, {OPERAND}, 1, 1, Sequence<1,8,1,8>, 1, BlockGemmPipelineScheduler::Intrawave, "
         "BlockGemmPipelineVersion::v2, bhalf_t, bhalf_t>"
+    ),
+    # kernels without matrix instructions
+    "DeviceGroupedConvFwdDlMultipleD_NHWC_KYXC_NHWK<2,fp16,fp16,EmptyTuple,fp16,fp32,NHWGC,GKYXC,EmptyTuple,"
+    "NHWGK,PassThrough,PassThrough,PassThrough,Default,MNKPadding,8,16,4,2,1,1,2,1,"
+    f"{','.join(f'Seq({sizes})' for sizes in DL_SIZES)},5,1>": (
+        "DeviceGroupedConvFwdDlMultipleD_NHWC_KYXC_NHWK<2, half_t, half_t, Tuple<>, half_t, float, NHWGC, "
+        f"GKYXC, Tuple<>, NHWGK, {PLAIN}, ConvolutionForwardSpecialization::Default, "
+        "GemmSpecialization::MNKPadding, 8, 16, 4, 2, 1, 1, 2, 1, "
+        f"{', '.join(f'Sequence<{sizes}>' for sizes in DL_SIZES)}, 5, 1>"
     ),
 }
 NAMESPACES = re.compile(r"ck::(tensor_operation::(device|element_wise)::|tensor_layout::convolution::)?")
