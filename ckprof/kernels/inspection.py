@@ -6,6 +6,7 @@ share device code; their code objects are made from the folder's own sources the
 
 from __future__ import annotations
 
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -214,15 +215,14 @@ def inspect_build(
     :param splits: parts of the reduction, for estimates.
     :raises InputError: a code object cannot be read.
     """
-    by_path = _read(target, code.arch, {kernel.path for kernel in code.kernels})
+    kernels_in = Counter(kernel.path for kernel in code.kernels)
+    by_path = _read(target, code.arch, kernels_in)
     by_key = {candidate.instance.key: candidate for candidate in candidates}
     kernels, unattributed = [], []
     for kernel in code.kernels:
-        functions = by_path[kernel.path]
-        variants = tuple(
-            function for function in functions if kernel.marker and kernel.marker in function.symbol
-        )
-        if not variants:
+        # without a marker, those of a file of its own are the kernel's
+        variants = tuple(one for one in by_path[kernel.path] if kernel.marker in one.symbol)
+        if not variants or (not kernel.marker and kernels_in[kernel.path] > 1):
             unattributed.append(kernel.name)
             continue
         inspected = InspectedKernel(

@@ -11,6 +11,7 @@ from ckprof.kernels.c_interface import boolean
 from ckprof.kernels.jinja import render
 from ckprof.model.architecture import find_architecture
 from ckprof.model.instance import Instance
+from ckprof.model.recipe import Product
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.types import DataType, TypeSet
 from ckprof.plugin.protocols import KernelSource, Pipeline
@@ -302,7 +303,8 @@ class OldCkFamily(Pipeline):
             prefix_header="",
             compile_memory_bytes=_COMPILE_MEMORY,
             further_memory_bytes=_FURTHER_MEMORY,
-            functions_per_unit=_FUNCTIONS_PER_UNIT,
+            # of several in one file, nothing tells whose its device functions are
+            functions_per_unit=1 if recipe.product is Product.CODE_OBJECTS else _FUNCTIONS_PER_UNIT,
             # lines of a class share most of what is instantiated
             fields_without_cost=recipe.fields_without_cost if others else frozenset((*_SHOWN, "arguments")),
         )

@@ -11,6 +11,7 @@ from ckprof.cli.main import main
 from ckprof.errors import ExitCode, InputError, NothingLeftError
 from ckprof.kernels import inspection
 from ckprof.kernels.builder import BuildResult
+from ckprof.kernels.code_objects import CodeObjects, KernelCode
 from ckprof.kernels.inspection import load_inspection
 from ckprof.kernels.requests import BuildOptions
 from ckprof.model.device import DeviceKernel, Occupancy
@@ -108,6 +109,18 @@ def test_code_objects_are_made_from_the_sources_of_a_library(folder, told):
     )
     # the folder is the user's
     assert sorted(folder.rglob("*")) == before
+
+
+def test_without_a_marker_a_file_tells_whose_functions_they_are(told, tmp_path):
+    kernels = []
+    for name, file, marker in (("alone", "a", ""), ("one", "b", ""), ("two", "b", "marked")):
+        path = tmp_path / f"{file}.co"
+        path.write_text("_Zmarkedv")
+        kernels.append(KernelCode(name=name, key=name, file=str(path), marker=marker))
+    code = CodeObjects(target="any", arch="gfx942", api_level="1", compiler="c", kernels=tuple(kernels))
+    found = inspection.inspect_build(code, told.target)
+    assert [kernel.name for kernel in found.kernels] == ["alone", "two"]
+    assert found.unattributed == ("one",)
 
 
 def test_kernels_that_do_not_compile_are_named(folder, told):

@@ -168,13 +168,16 @@ struct description
 
 struct forward
 {
+    using index = ck::long_index_t;
+
     static constexpr bool splits = false;
 
     // Null: the library's interface cannot say such sizes.
     template <typename Kernel>
-    static argument_pointer make(Kernel::Operation& operation, const host_args<Kernel>& args)
+    static argument_pointer make(Kernel::Operation& operation,
+                                 const host_args<Kernel>& args,
+                                 description<Kernel, index>& what)
     {
-        description<Kernel, ck::long_index_t> what(args);
         what.set_d(what.output, args.d_per_channel);
         const auto make_of = [&](auto&& input, auto&& weight, const auto& d) {
             return operation.MakeArgumentPointer(input,
@@ -212,12 +215,15 @@ struct forward
 
 struct backward_data
 {
+    using index = ck::index_t;
+
     static constexpr bool splits = true;
 
     template <typename Kernel>
-    static argument_pointer make(Kernel::Operation& operation, const host_args<Kernel>& args)
+    static argument_pointer make(Kernel::Operation& operation,
+                                 const host_args<Kernel>& args,
+                                 description<Kernel, index>& what)
     {
-        description<Kernel, ck::index_t> what(args);
         if(!what.fits()) return nullptr;
         what.set_d(what.input, args.d_per_channel);
         return operation.MakeArgumentPointer(args.output,
@@ -245,12 +251,15 @@ struct backward_data
 
 struct backward_weight
 {
+    using index = ck::index_t;
+
     static constexpr bool splits = true;
 
     template <typename Kernel>
-    static argument_pointer make(Kernel::Operation& operation, const host_args<Kernel>& args)
+    static argument_pointer make(Kernel::Operation& operation,
+                                 const host_args<Kernel>& args,
+                                 description<Kernel, index>& what)
     {
-        description<Kernel, ck::index_t> what(args);
         if(!what.fits()) return nullptr;
         what.set_d(what.weight, args.d_per_channel);
         const auto with_sizes = [&](const auto& pointers, const auto& further) {
@@ -303,14 +312,19 @@ template <typename Direction, typename Kernel>
 struct prepared
 {
     typename Kernel::Operation operation{};
+    // Arguments of some operations refer to strides and pads that they were given.
+    description<Kernel, typename Direction::index> what;
     argument_pointer argument;
     std::size_t workspace_bytes = 0;
 
     explicit prepared(const host_args<Kernel>& args)
-        : argument(Direction::template make<Kernel>(operation, args))
+        : what(args),
+          argument(Direction::template make<Kernel>(operation, args, what))
     {
         if(argument != nullptr) { workspace_bytes = operation.GetWorkSpaceSize(argument.get()); }
     }
+
+    prepared(const prepared&) = delete;
 
     // Operations that need a workspace support nothing as long as they have none.
     bool is_supported(void* workspace)
