@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
-    from ckprof.kernels.choose import asked_families
     from ckprof.measure.run import Batch
     from ckprof.model.results import RunResults
     from ckprof.report.document import Document
@@ -210,6 +209,7 @@ def _run_tree(arguments: argparse.Namespace, session: Session, outputs: Outputs)
 
     What was found out before Ctrl-C, or before an error that no list is to blame for, is reported as well.
     """
+    from ckprof.kernels.choose import asked_families
     from ckprof.measure.run import Batch
 
     formats = session.registry.formats
