@@ -311,8 +311,8 @@ FAULTS = (
         "split",
         STREAM_K,
         _STREAM_K,
-        "for(std::int64_t next = c + 1; next < plan_.sk_ctas && plan_.start(next) < tile_end; ++next)",
-        "for(std::int64_t next = c + 1; next < c + 2; ++next)",
+        "const bool exists          = partner < plan_.sk_ctas && plan_.start(partner) < tile_end;",
+        "const bool exists = step < 2 && partner < plan_.sk_ctas && plan_.start(partner) < tile_end;",
     ),
     _one(
         "the flag of a part is not waited for",

@@ -256,7 +256,7 @@ class KernelBench:
                 self._lost = lost
         self._open(group)
 
-    def _open(self, group: KernelGroup) -> None:
+    def _open(self, group: KernelGroup, exact: ExactKind | None = None) -> None:
         self._leave_group()
         self._group = group
         outcome_of = self.library.outcome_of
@@ -268,7 +268,7 @@ class KernelBench:
         self._operands = operands
         if operands.prepared is None:
             try:
-                operands.prepared = self._prepare(group, first, self._options)
+                operands.prepared = self._prepare(group, first, self._options, exact)
             except InsufficientMemoryError as exc:
                 self._blocked = _unsupported(UnmetRequirement(rule="memory", message=str(exc)))
                 return
@@ -286,7 +286,8 @@ class KernelBench:
         :raises ToolchainError: as :meth:`measure`.
         """
         untimed = msgspec.structs.replace(timing_settings(self._options), min_samples=0)
-        cells: dict[Problem, list[KernelConfiguration]] = {}
+        cells: dict[tuple[Problem, ExactKind | None], list[KernelConfiguration]] = {}
+        operation, may_be_exact = self.library.operation, self._options.exact
         for key in [key for key in group.kernels if key not in self.second]:
             splits = {cell.split_k for cell in group.ranking.cells if cell.instance == key}
             if not self._supported(key, [group.problem], splits):
@@ -295,12 +296,16 @@ class KernelBench:
             for alternatives in self.library.second_problems.get(key, ()):
                 fitting = [problem for problem in alternatives if problem.flop <= group.problem.flop]
                 for query in self._supported(key, fitting, _SECOND_SPLITS):
-                    cells.setdefault(query.problem, []).append(KernelConfiguration(key, query.split_k))
+                    roundings, exact = operation.roundings(query.problem), None
+                    if may_be_exact and operation.is_exact(query.problem):
+                        exact = ExactKind.of(query.split_k, group.kernels[key].split_sum, roundings)
+                    cell = KernelConfiguration(key, query.split_k)
+                    cells.setdefault((query.problem, exact), []).append(cell)
                     self.second[key][self._line(query.problem)] = None
-        for problem, configurations in cells.items():
+        for (problem, exact), configurations in cells.items():
             ranking = InTurn(configurations)
             second = replace(group, problem=problem, ranking=ranking, timing=(untimed,) * 2, beside=None)
-            self._open(second)
+            self._open(second, exact)
             for planned in ranking.visit():
                 outcome = self.measure(second, planned)
                 if outcome.status.is_failure and outcome.launched:
@@ -411,7 +416,7 @@ class KernelBench:
         kernel, options = group.kernels[cell.instance], self._options
         if not (options.verify and options.exact) or prepared is None or prepared.tolerance is not None:
             return None
-        if not prepared.can_be_exact:
+        if prepared.exact or not prepared.can_be_exact:
             return None
         kind = ExactKind.of(cell.split_k, kernel.split_sum, prepared.sums.roundings)
         if kind not in exact:
