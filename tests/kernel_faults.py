@@ -49,7 +49,7 @@ class Fault(NamedTuple):
     edits: tuple[tuple[str, str, str], ...]
 
 
-def _one(name: str, kind: str, where: tuple[str, str, str], file: str, old: str, new: str) -> Fault:
+def _one(name, kind, where, file, old, new):
     return Fault(name, kind, where, ((file, old, new),))
 
 
@@ -377,7 +377,7 @@ FAULTS = (
 )
 
 
-def planted(fault: Fault | None, folder: Path) -> dict[str, str]:
+def planted(fault, folder):
     """Make a copy of the packages with a fault; return the environment that runs it.
 
     :param fault: ``None``: a copy without any.

@@ -1,7 +1,5 @@
 """What verification finds of the faults in ``tests/kernel_faults.py``: minutes of compiling."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Sums of some elements are those of the operations' references, which know whole tensors only."""
 
-from __future__ import annotations
-
 import random
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """The second problems of all shipped families: kernels support them, and they show what they are for."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Tensors that no memory of the machine holds: a few workgroups, on the pages that they touch."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
