@@ -292,6 +292,7 @@ def fuzz(seed, count):
     return kinds
 
 
+@pytest.mark.thorough
 def test_undamaged_lines_agree_with_the_independent_reading():
     kinds = {attempt_text(text, dtype).partition(" ")[0] for text, dtype in shipped_lines()}
     assert kinds == {

@@ -18,7 +18,9 @@ def kernels(seed, count=25):
     return {f"k{number}": 5 * math.exp(chance.uniform(0, math.log(5))) for number in range(count)}
 
 
-@pytest.fixture(scope="module", params=[1.0, 4.0, 15.0])
+@pytest.fixture(
+    scope="module", params=[4.0, *(pytest.param(s, marks=pytest.mark.thorough) for s in (1.0, 15.0))]
+)
 def pairs(request):
     """Return (times, two runs in rounds, two runs in turn) of each seed, for calm phases of some seconds."""
     found = []

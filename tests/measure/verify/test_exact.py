@@ -145,7 +145,7 @@ def test_a_planted_fault_is_found(sums, tmp_path, kernel, length, types, found_b
 
 
 @pytest.mark.parametrize("types", TYPES)
-@pytest.mark.parametrize("splits", [1, 64])
+@pytest.mark.parametrize("splits", [pytest.param(1, marks=pytest.mark.thorough), 64])
 def test_without_a_fault_it_is_right(sums, tmp_path, types, splits):
     for split_sum in SplitSum:
         kernel = {"split_k": splits, "split_sum": split_sum}
