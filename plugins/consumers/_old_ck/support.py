@@ -78,6 +78,8 @@ def _weight_loop(case: Case) -> str:
     problem = case.problem
     splits = max(case.splits, 1)
     if case.splits == AUTOMATIC:
+        # how many steps a part has follows from the device
+        case.partial |= case.kernel.values.get("BlkGemmPipelineVer", "v1") != "v1"
         return ""
     return enough_steps(case, problem.batch * prod(problem.output), splits, "N x output")
 

@@ -190,3 +190,11 @@ def test_kernels_of_ck_tile_support_the_same(direction, name):
                 assert answer.supported == (not unmet), (line, query.problem, unmet, answer.reason)
                 counts[answer.supported] += 1
     assert min(counts[True], counts[False]) > 20
+
+
+def test_steps_of_parts_that_the_device_decides_on_are_passed_over():
+    for version, splits, passed_over in (("v1", AUTOMATIC, False), ("v2", AUTOMATIC, True), ("v2", 1, False)):
+        values = {"NumGroupsToMerge": "1", "BlkGemmPipelineVer": version}
+        kernel = first(("bwd_weight", 2, "fp16"), TWO_STAGE, **values)
+        verdict = support(kernel, problem(), "fp16", splits, "gfx942")
+        assert (verdict.unmet, verdict.partial) == ("", passed_over)
