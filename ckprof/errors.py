@@ -121,7 +121,9 @@ def input_errors(
     try:
         yield
     except caught as exc:
-        raise InputError(f"{what}: {exc}", path) from None
+        # what Python says of depth is about itself
+        why = "nested too deeply" if isinstance(exc, RecursionError) else exc
+        raise InputError(f"{what}: {why}", path) from None
 
 
 class PluginError(CkprofError):

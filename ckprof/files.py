@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from ckprof.errors import InputError, input_errors, system_errors
+from ckprof.errors import InputError, UsageError, input_errors, system_errors
 from ckprof.plain_text import encodable
 from ckprof.private_folders import checked, temporary_folder
 
@@ -134,6 +134,7 @@ def write_output(path: Path, content: str | bytes | Iterable[bytes]) -> bool:
     """
     import filecmp
 
+    check_name(path)
     if isinstance(content, str):
         content = encodable(content).encode()
     pieces = (content,) if isinstance(content, bytes) else content
@@ -159,6 +160,15 @@ def write_output(path: Path, content: str | bytes | Iterable[bytes]) -> bool:
     except OSError as exc:
         raise InputError(f"cannot write: {exc.strerror}", path) from None
     return True
+
+
+def check_name(path: Path) -> None:
+    """Reject the name that other programs have for standard output.
+
+    :raises UsageError: it is that.
+    """
+    if path == Path("-"):
+        raise UsageError("'-' is no file: omit the option for standard output, or name /dev/stdout")
 
 
 def _holds(path: Path, data: bytes) -> bool:
@@ -216,7 +226,7 @@ def decoded(data: bytes, path: Path | str, kind: type[D], what: str, schema: str
     """
     import msgspec
 
-    with input_errors(msgspec.MsgspecError, f"not {what}", path):
+    with input_errors((msgspec.MsgspecError, RecursionError), f"not {what}", path):
         document: Any = msgspec.json.decode(data, type=kind)
     if document.schema != schema:
         raise InputError(f"the schema is {document.schema!r}, expected {schema!r}", path)

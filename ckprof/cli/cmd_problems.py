@@ -241,8 +241,7 @@ def _convert(arguments: argparse.Namespace, session: Session) -> ExitCode:
 def _add_sample(parser: argparse.ArgumentParser, session: Session) -> None:
     parser.add_argument("count", type=int, metavar="COUNT", help="how many problems")
     group = parser.add_argument_group("shapes; ranges are LEAST:LARGEST, both included")
-    adding = _inventing(session)[:1]
-    for operation in adding:
+    for operation in _inventing(session)[:1]:
         add_fields(group, operation.sample_options)
     parser.set_defaults(shape_options=[action.dest for action in group._group_actions])
     group.add_argument(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.outputs import result_in_file
 from ckprof.compare.side import row_key, side_of
-from ckprof.errors import ExitCode, UsageError
+from ckprof.errors import ExitCode, InputError, UsageError
 from ckprof.model.outcome import Status
 from ckprof.model.types import DataType
 from ckprof.plugin.protocols.converters import ImportHints
@@ -44,12 +44,14 @@ examples:
   ckprof results prune results.db --tag nightly --before 2026-01-01          # says what it would remove
   ckprof results prune results.db --samples-only --yes                       # does it
 
-Exit code 0 when all is well, 1 when a check finds damage, or a merge or recovery lost something, 3 when a
-store or a file cannot be used.
+Exit code 0 when all is well, 1 when a check finds damage, or an import, merge or recovery lost something, 3
+when a store or a file cannot be used.
 """
 
 #: sessions that are listed
 _SESSIONS: Final = 10
+#: wrong rows of an import that are named
+_WRONG: Final = 20
 #: kernels without an outcome that are named
 _LOST: Final = 20
 
@@ -232,6 +234,7 @@ def _import(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     store = _target_store(arguments)
     direction = session.registry.operation(arguments.direction).id if arguments.direction else ""
+    wrong: list[InputError] = []
     hints = chosen(
         arguments,
         ImportHints,
@@ -239,10 +242,17 @@ def _import(arguments: argparse.Namespace, session: Session) -> ExitCode:
         target=arguments.target or "",
         arch=arguments.arch or "",
         dtype=DataType(arguments.dtype) if arguments.dtype else None,
+        on_wrong=wrong.append,
     )
     # All files are read before the first is added: a wrong one changes nothing.
     formats, format_id = session.registry.store_formats, arguments.format or ""
     read = [(path, list(read_attempts(formats, path, hints, format_id))) for path in arguments.paths]
+    for error in wrong[:_WRONG]:
+        session.console.warning(str(error))
+    if len(wrong) > _WRONG:
+        session.console.warning(f"excluded {counted(len(wrong), 'wrong row')}, of which {_WRONG} are shown")
+    if wrong and not any(attempts for _, attempts in read):
+        raise InputError("no row can be used", ", ".join(map(str, arguments.paths)))
     wait_s = None if arguments.wait else 0
     with StoreWriter(store, wait_s=wait_s, on_wait=session.console.info) as writer:
         for path, attempts in read:
@@ -250,15 +260,22 @@ def _import(arguments: argparse.Namespace, session: Session) -> ExitCode:
             session.console.info(
                 f"{path}: {counted(added, 'outcome')} added, {len(attempts) - added} were there already"
             )
-    return ExitCode.OK
+    return ExitCode.FAILED if wrong else ExitCode.OK
 
 
 def _merge(arguments: argparse.Namespace, session: Session) -> ExitCode:
-    from ckprof.store.shard import find_shards, merge
+    from ckprof.store.shard import find_shards, merge, read_lines
     from ckprof.store.writer import StoreWriter
 
     wait_s = None if arguments.wait else 0
     target, shards = _target_store(arguments), find_shards(arguments.paths)
+    for shard in shards:
+        next(read_lines(shard), None)  # what is no shard is said before a store is made
+    if stores := [str(path) for folder in arguments.paths for path in sorted(folder.glob("*.db"))]:
+        session.console.warning(
+            f"excluded {counted(len(stores), 'store')}: {', '.join(stores)}; 'ckprof results export' makes "
+            "shards of them"
+        )
     with StoreWriter(target, wait_s=wait_s, on_wait=session.console.info) as writer:
         added, known, bad = merge(writer, shards)
     session.console.result(

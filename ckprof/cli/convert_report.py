@@ -175,8 +175,7 @@ def _file_values(file: CatalogFile) -> dict[str, Any]:
 
 def _instances(item: TreeList) -> int:
     """Return the instances that a list gives, each once however many catalogs it gives."""
-    conversion = item.conversion
-    return len(conversion.source_lines) if conversion is not None else 0
+    return len(item.conversion.source_lines) if item.conversion is not None else 0
 
 
 def _state(item: TreeList, files: list[CatalogFile]) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Final
 
+from ckprof.cli import memory
 from ckprof.cli.commands import command_table
 from ckprof.cli.parser import CommandParser, complete, completion_is_asked, typed_words
 from ckprof.errors import CkprofError, ExitCode, Interrupted, ListError, PluginError
@@ -161,6 +162,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:  # the process is ours
         gc.set_threshold(*GARBAGE_THRESHOLDS)
         _open_streams()
+        memory.prepare()
     arguments = list(sys.argv[1:] if argv is None else argv)
     # results and locks say which command it was
     sys.argv[1:] = map(encodable, sys.argv[1:])
@@ -184,6 +186,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             # The reader of our output has gone, e.g. `ckprof list instances | head`: nothing is left to say.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return ExitCode.OK
+        except MemoryError:
+            _print_error(memory.out_of_memory())
+            return ExitCode.TOOLCHAIN
         except OSError as exc:
             # a name that no file can have, a folder that may not be read, a full disk
             where = "" if exc.filename is None else f"{exc.filename}: "
@@ -301,8 +306,9 @@ def _run(command: Command, parsed: argparse.Namespace, session: Session) -> int:
             code: int = command.run(parsed, session)
     except PluginError as exc:
         # neither a reader that has gone nor a full disk is the plugin's fault
-        if isinstance(exc.__cause__, OSError) and exc.__cause__.errno in _NOT_OF_PLUGINS:
-            raise exc.__cause__ from None
+        cause = exc.__cause__
+        if isinstance(cause, MemoryError) or (isinstance(cause, OSError) and cause.errno in _NOT_OF_PLUGINS):
+            raise cause from None
         raise
     session.manager.call("ckprof_after_report", command=command.name, exit_code=int(code))
     return code

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ckprof.errors import CkprofError, InputError, PluginError, UsageError, system_errors
-from ckprof.files import resolved, write_output
+from ckprof.files import check_name, resolved, write_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -40,6 +40,7 @@ def check_report(path: Path | None) -> None:
     """
     if path is None:
         return
+    check_name(path)
     if path.is_dir():
         raise InputError("cannot write the report: this is a folder, expected a file", path)
     if path.exists() and not path.is_file():
@@ -60,11 +61,7 @@ def write_report(text: str | bytes, path: Path) -> None:
     """
     check_report(path)
     write_output(path, text)
-    _sweep(path)
-
-
-def _sweep(path: Path) -> None:
-    """Remove what an earlier process left behind that was killed while it wrote the same report."""
+    # what an earlier process left behind that was killed while it wrote the same report
     for left in path.resolve().parent.glob(f".{path.name}.*.tmp"):
         try:
             if time.time() - left.stat().st_mtime > _ABANDONED_S:
@@ -149,18 +146,14 @@ def result_in_file(path: Path | None, session: Session) -> Iterator[None]:
         except BaseException:
             # what there is of it, as on standard output
             with session.signals.deferred():
-                _write_rest(text.getvalue(), path, session)
+                if text.getvalue():
+                    try:
+                        write_report(text.getvalue(), path)
+                    except CkprofError as exc:
+                        session.console.error(str(exc))
             raise
     with session.signals.deferred():
         write_report(text.getvalue(), path)
-
-
-def _write_rest(text: str, path: Path, session: Session) -> None:
-    if text:
-        try:
-            write_report(text, path)
-        except CkprofError as exc:
-            session.console.error(str(exc))
 
 
 def _outputs(arguments: argparse.Namespace) -> list[tuple[Path, str]]:

@@ -30,6 +30,14 @@ class CommandParser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **options})
+        for name in (None, "store"):
+            self.register("action", name, _StoreOnce)
+
+    def parse_known_args(self, *given: Any, **named: Any) -> tuple[argparse.Namespace, list[str]]:  # type: ignore[override]
+        """Parse as argparse does; an option with one value is typed once."""
+        #: options with one value that were typed
+        self.typed: set[str] = set()
+        return super().parse_known_args(*given, **named)
 
     def show_first(self, *names: str) -> None:
         """Have ``--help`` show common options, and ``--help-all`` the rest.
@@ -129,6 +137,17 @@ class CommandParser(argparse.ArgumentParser):
                 [str(choice) for choice in action.choices],
             )
             self.error(f"argument {_name(action)}: {message}" if action.option_strings else message)
+
+
+class _StoreOnce(argparse._StoreAction):
+    """Stores a value, and refuses a second one, which would replace it without a word."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *given: Any) -> None:
+        if isinstance(parser, CommandParser) and self.option_strings:
+            if self.dest in parser.typed:
+                parser.error(f"{_name(self)} is given twice, it takes one value")
+            parser.typed.add(self.dest)
+        super().__call__(parser, *given)
 
 
 class _HelpAll(argparse.Action):

@@ -86,8 +86,9 @@ class Selection:
         """
         directions = {candidate.instance.direction for candidate in self.candidates}
         if len(directions) != 1:
-            what = f"of {' and '.join(sorted(directions))}" if directions else "at all"
-            raise UsageError(f"{self.source} holds instances {what}, expected those of one direction")
+            what = f"instances of {' and '.join(sorted(directions))}" if directions else "no instance"
+            todo = f"; name one, such as {min(directions)}" if directions else ""
+            raise UsageError(f"{self.source} holds {what}, expected those of one direction{todo}")
         return directions.pop()
 
     def checked_for(self, arch: str, api_level: str) -> tuple[tuple[Candidate, ...], tuple[Rejection, ...]]:

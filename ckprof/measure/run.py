@@ -25,7 +25,7 @@ from ckprof.measure.options import ReferencePlace, options_on, round_options
 from ckprof.measure.requests import NOTHING_BESIDE, Stages
 from ckprof.measure.run_outcomes import RunPace, RunRounds, run_groups
 from ckprof.measure.support import build_checked_library
-from ckprof.model.problem_case import ProblemCase
+from ckprof.model.problem_case import OtherOperationError, ProblemCase
 from ckprof.model.results import ListResult, ListVerdict, RunResults, status_counts
 from ckprof.problems.choose import GivenProblems, parse_problems, tell_of_skipped
 
@@ -386,6 +386,9 @@ class Batch:
                 errors.append(error)
         if not any(problems.values()):
             raise errors[0]
+        for wrong in errors:
+            if not isinstance(wrong, OtherOperationError):
+                self._session.tell(Message(str(wrong), Level.WARNING))
         if lenient:
             tell_of_skipped(self._session, skipped)
         return problems

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 
 from ckprof.errors import InputError, input_errors
-from ckprof.files import write_output
+from ckprof.files import content_of, write_output
 from ckprof.parity.side import Entry, StringSide, parse
 from ckprof.paths import conf_root
 from ckprof.version import __version__
@@ -115,10 +115,9 @@ def read_lock(path: Path) -> Lock:
 
     :raises InputError: there is none, it is no lock, or its strings are not those that were frozen.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as exc:
-        raise InputError(f"cannot read: {exc.strerror}; write one with --write {path}", path) from None
+    if not path.exists():
+        raise InputError(f"no such file; write one with --write {path}", path)
+    data = content_of(path)
     with input_errors(msgspec.DecodeError, "no lock file of this version of ckprof", path):
         lock = msgspec.json.decode(data, type=Lock)
     for expected in lock.expected:

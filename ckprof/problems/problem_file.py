@@ -90,11 +90,12 @@ def read_problem_file(
     problems: list[ProblemCase] = []
     skipped: Counter[str] = Counter()
     wrong: list[Diagnostic] = []
+    others: list[int | None] = []
     for line in _lines(path):
         try:
             problems.append(parse_problem(line, direction, operations))
         except OtherOperationError:
-            skipped[f"not for {direction.id}"] += 1
+            others.append(line.line)
         except InputError as error:
             wrong.append(
                 Diagnostic(
@@ -103,6 +104,8 @@ def read_problem_file(
             )
     if wrong and not lenient:
         raise ListError(wrong, problem_file_help(path))
+    if others:
+        skipped[f"not for {direction.id}, the first in {path}:{others[0]}"] = len(others)
     skipped.update(map(str, wrong))
     if not problems and not skipped:
         raise InputError("no problem in this file; expected one a line", path)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.problem_types import sizes
 from ckprof.option import limits_text
+from ckprof.plain_text import json_text
 from ckprof.report.figures import display_name
 from ckprof.report.table import Column, Table
 from ckprof.report.unserved import compared_unserved
@@ -138,7 +138,7 @@ def _key_record(key: ProblemKey) -> dict[str, str]:
 
 def render_json(comparison: Comparison) -> str:
     """Render everything."""
-    return json.dumps(as_json(comparison), indent=2) + "\n"
+    return json_text(as_json(comparison)) + "\n"
 
 
 def render_csv(comparison: Comparison) -> str:

@@ -147,11 +147,13 @@ def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
 
     :raises InputError: a line cannot be used; ``ckprof results merge`` goes on after such lines.
     """
-    del hints
     for line in read_lines(path):
         if isinstance(line, BadLine):
-            raise InputError(f"{line.reason}; 'ckprof results merge' uses the other lines", path, line.line)
-        if line.attempt is not None:
+            error = InputError(line.reason, path, line.line)
+            if hints.on_wrong is None:
+                raise error
+            hints.on_wrong(error)
+        elif line.attempt is not None:
             yield line.attempt
 
 

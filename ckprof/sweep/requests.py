@@ -10,6 +10,7 @@ from ckprof.events import StatusLine
 from ckprof.measure.options import RunOptions
 from ckprof.measure.requests import StoreOptions
 from ckprof.measure.rounds import RoundOptions
+from ckprof.model.problem import brief
 from ckprof.option import duration, same_option, settable
 from ckprof.wording import counted
 
@@ -108,7 +109,7 @@ class SweepProgress(StatusLine):
         if self.failures:
             parts.append(f"{self.failures} failed")
         if self.best is not None:
-            parts.append(f"best {self.best[1]:.4g} ms")
+            parts.append(f"best {self.best[1]:.4g} ms on {brief(self.last.key.problem)}")
         return "; ".join(parts)
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from pathlib import Path
@@ -13,7 +12,7 @@ from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.outputs import Outputs, add_outputs
 from ckprof.errors import ExitCode, InputError
 from ckprof.paths import checkout_path
-from ckprof.plain_text import one_line, plain
+from ckprof.plain_text import json_text, one_line, plain
 from ckprof.report.ci import JUnit
 from ckprof.report.document import Document, Part
 from ckprof.report.table import Column, Table
@@ -189,7 +188,7 @@ def render_json(report: AuditReport) -> str:
         "lists": report.lists,
         "files": [_file_values(file) for file in report.files],
     }
-    return json.dumps(values, indent=1) + "\n"
+    return json_text(values, 1) + "\n"
 
 
 def _file_values(file: FileAudit) -> dict[str, Any]:
@@ -235,7 +234,7 @@ def render_sarif(report: AuditReport) -> str:
     }
     results = [_sarif_result(file.path, finding) for file in report.files for finding in file.findings]
     run = {"tool": {"driver": driver}, "results": results}
-    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
+    return json_text({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, 1) + "\n"
 
 
 def _sarif_result(path: Path, finding: AuditFinding) -> dict[str, Any]:

@@ -273,6 +273,8 @@ class Identifier:
 
 #: names of kernels say operation, type, layout and tile: none is shorter
 _SHORTEST, _LONGEST = 24, 512
+#: a name with a folder or an ending, which no kernel and no line of a list is
+_PATH: Final = re.compile(r"[^\s<>=:]*/[^\s<>=:]*|[^\s<>=:/]+\.[a-z]\w{0,7}|\.\.?")
 _LONG_WORD: Final = re.compile(rf"\w{{{_SHORTEST}}}")
 
 
@@ -317,6 +319,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     for what in arguments.what:
         path = Path(what)
         is_file = len(what) < 4096 and "<" not in what and path.is_file()
+        if not is_file and _PATH.fullmatch(what):
+            raise InputError("is a folder, expected a file" if path.is_dir() else "no such file", what)
         texts = texts_of(path) if is_file else [(what, "", 1)]
         for text, where, count in texts:
             one = identifier.identify(text, where, count)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.cli import shared_options
@@ -11,6 +10,7 @@ from ckprof.cli.outputs import Outputs, add_outputs
 from ckprof.cli.run_options import add_problem_options, given_problems, parsed_problems
 from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode, UsageError
+from ckprof.plain_text import json_text
 from ckprof.report.ci import JUnit
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
@@ -208,7 +208,7 @@ def render_json(found: Upgrade) -> str:
         ],
         "rows": [one.values for one in found.of(UpgradePart.ROWS)],
     }
-    return json.dumps(values, indent=1) + "\n"
+    return json_text(values, 1) + "\n"
 
 
 def render_junit(found: Upgrade) -> str:

@@ -138,12 +138,13 @@ def _document(text: str, path: Path) -> Any:
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError) as exc:
+        with input_errors((msgspec.DecodeError, RecursionError), "is no JSON", path):
+            return msgspec.json.decode(text)
+    except InputError:
         # lines of logs begin with such brackets as well
-        if path.suffix != ".json":
-            return None
-        raise InputError(f"is no JSON: {exc}", path) from None
+        if path.suffix == ".json":
+            raise
+        return None
 
 
 def _events(document: Any) -> Iterator[str]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ckprof import hookimpl
+from ckprof.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
 
+    from ckprof.model.conversion import Conversion, ConversionRequest
     from ckprof.plugin.additions import Additions
 
 #: the commands that read lists or rule sets and build kernels of them, or write them
@@ -27,6 +29,19 @@ def ckprof_add_arguments(command: str, parser: argparse.ArgumentParser) -> None:
             SI_OPTION,
             choices=(SPLIT_IMAGE,),
             help="what _si in names of the tile engine means (default: nothing that can be built)",
+        )
+
+
+@hookimpl
+def ckprof_after_conversion(request: ConversionRequest, conversion: Conversion) -> None:
+    """Refuse the option for lists in which nothing has the word.
+
+    :raises UsageError: it was given for one.
+    """
+    if request.plugin_options.get("si_as") is not None and conversion.converter != "benchmark":
+        raise UsageError(
+            f"--si-as: {conversion.path} names no kernels as upstream's tables do; it goes with tables of "
+            "the tile engine's benchmark, exports of its instance builder, and --rule-set tile-engine"
         )
 
 

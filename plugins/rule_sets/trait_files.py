@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
@@ -125,6 +127,7 @@ class TraitFiles(Converter):
         except InputError as error:
             message = f"{error.message}; a trait file of convolutions has variant and trait_config"
             raise InputError(message, error.path, error.line, error.column) from None
+        json.loads(request.data.decode("utf-8-sig"), object_pairs_hook=partial(_once, request))
         if document.variant not in VARIANTS:
             message = unknown_name("variant", document.variant, VARIANTS)
             raise _error(request, "variant", f"variant: {message}")
@@ -152,6 +155,16 @@ class TraitFiles(Converter):
             lines=request.data.count(b"\n") + 1,
             defects=defects,
         )
+
+
+def _once(request: ConversionRequest, pairs: list[tuple[str, Any]]) -> None:
+    """Refuse an object that has a key twice, of which the first value would be lost.
+
+    :raises InputError: so it is.
+    """
+    name, count = next(iter(Counter(name for name, _ in pairs).most_common(1)), ("", 0))
+    if count > 1:
+        raise _error(request, name, f"{name} stands {count} times in one object: name it once")
 
 
 def _asked_for(request: ConversionRequest, dtype: str, ndim: int) -> bool:

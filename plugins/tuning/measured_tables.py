@@ -153,7 +153,10 @@ def _long(row: _Row) -> list[tuple[str, int, float]]:
     """
     _, cells = row
     name = cells["kernel"]
-    if cells.get("non_zero", "True").lower() in ("false", "0"):
+    said = cells.get("non_zero", "True").lower()
+    if said not in ("true", "false") and not said.isdecimal():
+        raise InputError(f"non_zero is {cells['non_zero']!r}, expected True, False or a count")
+    if said in ("false", "0"):
         raise InputError(f"{name} wrote nothing but zeros: a wrong result")
     time = _time(row, "latency_ms")
     if time is None:

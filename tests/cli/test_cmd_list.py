@@ -17,7 +17,7 @@ def from_cli(ckprof):
     """List one instance given by its tile; ``None`` leaves a key of it, or an option, out."""
 
     def call(*further, **changes):
-        given = {**HAND, "direction": "fwd", **changes}
+        given = {**HAND, "direction": "fwd", "arch": "gfx942", **changes}
         spec = [f"{key}={value}" for key, value in given.items() if key in KEYS and value is not None]
         flags = [
             part
@@ -26,7 +26,7 @@ def from_cli(ckprof):
             for part in (f"--{name.replace('_', '-')}", value)
         ]
         options = ("--instance-spec", ",".join(spec), *flags, *further)
-        return ckprof("list", "instances", "--arch", "gfx942", "--format", "names", *options)
+        return ckprof("list", "instances", "--format", "names", *options)
 
     return call
 

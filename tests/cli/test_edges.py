@@ -1,6 +1,7 @@
-"""What the system does to a command: closed and narrow streams, names that few files have, full disks.
+"""What the system does to a command: streams, names, full disks, small memory, processes that are killed.
 
-Each row of a table is a case: what is called, the exit code, and what is said.
+Each row of a table is a case: what is called, the exit code, and what is said. The last table has the cases
+that are tried where their parts are tested.
 """
 
 import json
@@ -15,6 +16,7 @@ import pytest
 from ckprof.cli.main import main
 from ckprof.store.shard import ShardWriter
 from ckprof.store.writer import StoreWriter
+from ckprof_plugins.directions._convolution.csv_problems import COLUMNS
 from tests.places import TESTS
 from tests.store.samples import make_attempt
 
@@ -228,3 +230,104 @@ def test_a_full_disk_leaves_what_can_be_read(folder, size, command, said, left):
     names = {line for line in done.stdout.split("\n") if line.startswith("x")} - {"x.db-shm", "x.db-wal"}
     assert {name for name in names if not name.endswith(".lock")} == {*filter(None, [left])}
     assert left != "x.db" or "disk/x.db: sound" in done.stdout
+
+
+#: what is refused, or read without a part of it: exit code, and what is said
+REFUSED = [
+    ("identify none.log", 3, "none.log: no such file"),
+    ("identify .", 3, ".: is a folder, expected a file"),
+    ("identify deep.json", 3, "deep.json: is no JSON: nested too deeply"),
+    ("problems convert list.json", 3, "list.json: not a list of problems: nested too deeply"),
+    ("list instances --conf list.conf -o -", 2, "'-' is no file: omit the option for standard output"),
+    ("list instances --conf list.conf --export-json -", 2, "'-' is no file"),
+    ("run fwd --conf list.conf --dry-run --json -", 2, "'-' is no file"),
+    ("results export results.db --format csv -o -", 2, "'-' is no file"),
+    (
+        "list instances --conf list.conf --dtype fp16 --dtype fp32",
+        2,
+        "--dtype is given twice, it takes one value",
+    ),
+    ("list instances --conf list.conf --si-as split_image", 2, "--si-as: list.conf names no kernels"),
+    ("list instances --conf traits.json", 3, "traits.json:1:19: pipeline stands 2 times in one object"),
+    ("results merge wrong.txt --store x.db", 3, "wrong.txt:1: this is not a shard"),
+    ("results merge . --store x.db", 0, "excluded 1 store: results.db; 'ckprof results export' makes"),
+    (
+        "results import bench.csv --store x.db --direction fwd",
+        1,
+        "bench.csv:2: the row cannot be used: non_zero: ",
+    ),
+    (
+        "results import bench.csv --store x.db --direction fwd",
+        1,
+        "bench.csv:4: the row cannot be used: 16 values",
+    ),
+]
+
+
+@pytest.mark.parametrize(("command", "code", "said"), REFUSED)
+def test_what_is_refused_is_said(folder, capsys, command, code, said):
+    (folder / "deep.json").write_text("[" * 200_000)
+    nested = f'{{"schema": "ckprof.problems", "version": 1, "problems": [{{"a": {"[" * 200_000}'
+    (folder / "list.json").write_text(nested)
+    (folder / "wrong.txt").write_text("no shard\n")
+    (folder / "traits.json").write_text(
+        '{"trait_config": {"pipeline": 1, "pipeline": 2}, "variant": "forward"}'
+    )
+    row = "x,0,1,8,8,1,8,8,3,3,1,1,1,1,0.5,0.1,"
+    (folder / "bench.csv").write_text(
+        "\n".join([",".join(COLUMNS), f"{row}maybe", f"{row}True", row[:-1], ""])
+    )
+    assert main(shlex.split(command)) == code
+    shown = capsys.readouterr()
+    assert said in shown.err and not shown.out.startswith("[")
+    assert not (folder / "-").exists() and (folder / "x.db").exists() == (code < 2)
+
+
+#: file of tests -> cases, and the tests that try them
+ELSEWHERE = {
+    "tests/kernels/test_fake_compiler.py": {
+        "a read-only cache in which all is built": "a_read_only_cache_still_serves"
+    },
+    "tests/cli/test_memory.py": {
+        "a small address space, with OpenBLAS's signals": "a_small_address_space_is_said"
+    },
+    "tests/kernels/test_cache.py": {"entries that are links, pipes, folders": "drops_damaged_entries"},
+    "tests/test_paths.py": {"a cache that is read-only": "builds_are_elsewhere_where_the_cache_is_read_only"},
+    "tests/e2e/test_interruption.py": {
+        "a killed build system": "a_killed_build_system_leaves_no_compiler",
+        "a killed build": "nothing_outlives_a_killed_build",
+    },
+    "tests/measure/worker/test_process.py": {
+        "a pause of all processes": "a_pause_of_all_processes_is_no_time_out"
+    },
+    "plugins/emulator/tests/device/test_code_objects.py": {
+        "mutated code objects": "mutated_code_objects_end_with_errors_or_results",
+        "10,000 of them below sanitizers": "ten_thousand_mutations_below_sanitizers",
+    },
+    "tests/measure/test_workers.py": {
+        "interleaved runs of one Profiler": "runs_of_one_thread_do_not_wait_for_each_other"
+    },
+    "tests/test_argument_types.py": {
+        "arguments of wrong types": "wrong_types_are_named",
+        "items and fields of wrong types, a closed store": "wrong_calls_are_named",
+        "pickling": "what_can_be_pickled",
+    },
+    "tests/plugin/test_boundary.py": {
+        "members of plugins that raise": "whatever_a_member_raises_is_reported"
+    },
+    "tests/plugin/test_manager.py": {"hooks that raise": "whatever_a_hook_raises_is_reported"},
+    "tests/plugin/test_hostile_commands.py": {"properties that raise": "a_property_that_raises_is_named"},
+    "plugins/consumers/tests/test_export.py": {
+        "exports name the option that is missing": "what_is_missing_is_said"
+    },
+}
+
+
+@pytest.mark.parametrize("file", ELSEWHERE)
+def test_cases_that_are_tried_elsewhere_are_there(file):
+    path = TESTS.parent / file
+    # a feature package may have been removed with its tests
+    if not path.exists() and file.startswith("plugins/"):
+        pytest.skip(f"{file} is not installed")
+    text = path.read_text()
+    assert [name for name in ELSEWHERE[file].values() if f"\ndef test_{name}(" not in text] == []

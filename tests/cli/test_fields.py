@@ -61,7 +61,7 @@ def test_without_options_the_defaults_hold():
 def test_every_kind_of_field_is_read():
     given = paint(
         *("--coats", "3", "--colour", "blue", "--gloss", "50%", "--dry", "1.5", "--no-primer"),
-        *("--walls", "1-2", "--walls", "4", "--doors", "1", "--doors", "2", "--tools", "a", "--tools", "b"),
+        *("--walls", "1-2", "--walls", "4", "--doors", "2", "--tools", "a", "--tools", "b"),
     )
     assert given == Paint(
         coats=3,

@@ -75,7 +75,7 @@ def test_lines_of_a_file_are_counted_by_reason(opened, tmp_path):
     query = ckprof.InstanceQuery(conf=BOTH[0])
     assert len(profiler.plan(query, files=[path]).problems) == 2
     assert told[:2] == [
-        "excluded 1 problem line: not for fwd",
+        f"excluded 1 problem line: not for fwd, the first in {path}:3",
         "excluded 1 problem line: the problem line says bf16, the list has fp16 instances",
     ]
     assert told[2] == "ignored arguments: -t (2 lines), -V, index_type, verify, init, log, time"
@@ -134,4 +134,4 @@ def test_the_direction_comes_from_the_list(tmp_path, capsys, monkeypatch):
     assert main(arguments) == ExitCode.OK
     seen = capsys.readouterr()
     assert "bwd_weight kernels" in seen.out and "and run them on 1 problem:" in seen.out
-    assert "excluded 1 problem line: not for bwd_weight" in seen.err
+    assert f"excluded 1 problem line: not for bwd_weight, the first in {path}:1" in seen.err

@@ -237,9 +237,10 @@ def test_an_export_is_read_up_to_its_first_bad_line(tmp_path):
     path.write_bytes(path.read_bytes().replace(b'"sequence":1,', b'"sequence":"x",'))
     found = FORMAT.read(path, ImportHints())
     assert next(found).sequence == 0
-    with pytest.raises(
-        InputError, match=r":3: .*Expected `int`.*'ckprof results merge' uses the other lines"
-    ):
+    with pytest.raises(InputError, match=r":3: .*Expected `int`"):
         next(found)
+    wrong = []
+    assert [one.sequence for one in FORMAT.read(path, ImportHints(on_wrong=wrong.append))] == [0]
+    assert [error.line for error in wrong] == [3]
     with pytest.raises(StoreError, match="cannot be read: No such file"):
         next(FORMAT.read(tmp_path / "absent", ImportHints()))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ckprof.errors import CkprofError
+    from ckprof.errors import CkprofError, InputError
     from ckprof.model.catalog import Catalog, CatalogRecord
     from ckprof.model.conversion import (
         CatalogFile,
@@ -256,6 +256,8 @@ class ImportHints:
     dtype: DataType | None = None
     layout: str = settable("", "import: layout of the tensors, e.g. nhwgc", metavar="NAME")
     device: str = settable("", "import: name of the device", flag="--device-name", metavar="NAME")
+    #: takes rows that cannot be used, so that the others are; ``None``: the first one is raised
+    on_wrong: Callable[[InputError], None] | None = None
     #: names for the session that the file becomes
     tags: tuple[str, ...] = settable(
         (), "only with this tag; import: the tag to give", flag="--tag", metavar="NAME"

@@ -195,6 +195,7 @@ COLUMNS: Final = (
 _FIRST: Final = ("kernel", "problem_idx", OPERATION_COLUMN, "dtype", "layout")
 _LAST: Final = ("split_k", "latency_ms", "tflops", "non_zero")
 _FALSE: Final = frozenset({"false", "0", "no", ""})
+_TRUE: Final = frozenset({"true", "yes"})
 
 
 def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
@@ -232,7 +233,10 @@ def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
             )
         except (InputError, UsageError, TypeError, ValueError) as exc:
             reason = exc.message if isinstance(exc, InputError) else str(exc)
-            raise InputError(f"the row cannot be used: {reason}", path, rows.line_num) from None
+            error = InputError(f"the row cannot be used: {reason}", path, rows.line_num)
+            if hints.on_wrong is None:
+                raise error from None
+            hints.on_wrong(error)
 
 
 def _own_attempt(row: dict[str, str], hints: ImportHints, session: Session, sequence: int) -> Attempt:
@@ -296,9 +300,11 @@ def _number(kind: type[_Number], row: dict[str, str], name: str, usual: _Number 
 def _status(latency_ms: float, non_zero: str) -> tuple[Status, str]:
     if not (math.isfinite(latency_ms) and latency_ms > 0):
         return Status.RUN_ERROR, f"the file has a latency of {latency_ms:g} ms"
-    if non_zero.strip().lower() in _FALSE:
-        return Status.WRONG_RESULT, "the result was all zeros"
-    return Status.OK, ""
+    said = non_zero.strip().lower()
+    # some write how many elements are not
+    if said not in {*_FALSE, *_TRUE} and not said.isdecimal():
+        raise InputError(f"non_zero: expected True, False or a count, got {non_zero!r}")
+    return (Status.WRONG_RESULT, "the result was all zeros") if said in _FALSE else (Status.OK, "")
 
 
 def _measurement(latency_ms: float) -> Measurement:
