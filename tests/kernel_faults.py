@@ -328,7 +328,7 @@ FAULTS = (
         STREAM_K,
         _STREAM_K,
         "tile_row % call_.gemm.batch);",
-        "(tile_row + tile_row / 2) % call_.gemm.batch);",
+        "tile_row / 2 % call_.gemm.batch);",
     ),
     # depthwise
     _one(
@@ -361,8 +361,8 @@ FAULTS = (
         "split",
         GEMM,
         _SPLIT,
-        "return {begin, part == k_batch - 1 ? depth : begin + length};",
-        "return {begin, k_batch == 1 ? depth : begin + length - (begin + length > depth ? length : 0)};",
+        "return {begin < depth ? begin : depth, part == k_batch - 1 || depth < end ? depth : end};",
+        "return {begin < depth ? begin : depth, depth < end ? depth : end};",
     ),
     _one(
         "columns beyond the first tile of E are those of the tile before",

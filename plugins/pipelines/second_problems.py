@@ -48,7 +48,7 @@ _PIXELS_TIMES_ROWS: Final = 2**21
 #: channels that exceed the largest tile, and those beside them, which are a part of the reduction: five of
 #: the deepest tiles with all taps, and without any other tap
 _LONG: Final = 256
-_SHORT: Final = 40
+_SHORT: Final = 32
 _SHORT_ALONE: Final = 320
 
 
@@ -114,10 +114,10 @@ def second_convolutions(
     yield [
         with_window(window, *_LARGE[ndim], 2, channels(_LONG, short)),
         with_window(window, *_LARGE[ndim], 2, channels(64, 16)),
-        with_window(window, *_SMALL[ndim], 2, channels(16, 8)),
+        with_window(window, *_SMALL[ndim], 2, channels(16, 0)),
     ]
     # as many groups as kernels have a path of their own for; a single step of the reduction
-    yield [with_window(window, *_SMALL[ndim], 1, channels(16, 8))]
+    yield [with_window(window, *_SMALL[ndim], 1, channels(16, 0))]
     ones, zeros = (1,) * ndim, (0,) * ndim
     alone = window._replace(filter=ones, dilations=ones, left_pads=zeros, right_pads=zeros)
     yield [with_window(alone, *_ROW[ndim], 2, channels(0, 0))]

@@ -32,7 +32,7 @@ def test_the_layers_of_a_network_with_their_batch(ckprof):
         ("--cache", "lukewarm", "lukewarm"),
         ("--layout", "nchw", "unknown layout"),
         ("--dtype", "fp6", "unknown data type 'fp6'"),
-        ("--min-samples", "0", "min_samples is 0"),
+        ("--min-samples", "-1", "min_samples is -1"),
     ],
 )
 def test_wrong_values(ckprof, short_list, option, value, part):
