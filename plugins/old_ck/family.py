@@ -285,7 +285,9 @@ class OldCkFamily(Pipeline):
                 f"{LEVELS[-1]} with --ck-root, such as the one that '{FETCH_COMMAND} {LEVELS[-1]}' fetches"
             )
         own = [one for one in instances if isinstance(one, OldCkInstance)]
-        others = len(own) < len(instances)
+        # of several in one code object nothing tells whose its functions are; the headers of CK Tile do not
+        # go together with these
+        alone = recipe.product is Product.CODE_OBJECTS or len(own) < len(instances)
         for instance in own:
             header = old_classes()[instance.old_class].header
             if not (root / header).is_file():
@@ -303,8 +305,7 @@ class OldCkFamily(Pipeline):
             prefix_header="",
             compile_memory_bytes=_COMPILE_MEMORY,
             further_memory_bytes=_FURTHER_MEMORY,
-            # of several in one file, nothing tells whose its device functions are
-            functions_per_unit=1 if recipe.product is Product.CODE_OBJECTS else _FUNCTIONS_PER_UNIT,
+            functions_per_unit=1 if alone else _FUNCTIONS_PER_UNIT,
             # lines of a class share most of what is instantiated
-            fields_without_cost=recipe.fields_without_cost if others else frozenset((*_SHOWN, "arguments")),
+            fields_without_cost=frozenset((*_SHOWN, "arguments")),
         )

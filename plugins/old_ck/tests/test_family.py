@@ -114,7 +114,8 @@ def test_what_sources_are_compiled_with(profiler, recipe):
     assert found.kernel_flags == ("-DCK_USE_XDL", "-DCK_USE_GFX94", "-DCK_USE_FNUZ_FP8", "-DCKPROF_OLD_HIP")
     assert root.parent / "library" / "include" in found.include_dirs
     assert {root / "ck", module.CONFIG_DIR, module.INCLUDE_DIR} < set(found.digested_dirs)
-    assert found.prefix_header == ""
+    assert (found.prefix_header, found.functions_per_unit) == ("", 1)
+    assert OldCkFamily().compilation([instance], recipe).functions_per_unit > 1
 
 
 def test_kernels_that_are_only_asked_have_a_device_of_their_own(recipe):
