@@ -152,8 +152,8 @@ def _masks(hunt: Hunt, pairs: Sequence[Pair]) -> dict[str, int]:
     for text in formulas()["conditions"]["texts"]:
         try:
             masks[text] = sum(1 << number for number, names in enumerate(known) if value_of(text, names))
-        except NameError:
-            continue
+        except (NameError, ZeroDivisionError):
+            continue  # a width of 0 follows from the tile
     return masks
 
 

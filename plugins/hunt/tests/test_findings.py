@@ -6,7 +6,10 @@ from math import prod
 
 import pytest
 
+import ckprof
 from ckprof_plugins.hunt.findings import explained, findings
+
+from .conftest import ScriptedHunt
 
 
 @pytest.mark.parametrize(
@@ -42,6 +45,15 @@ def test_what_no_formula_has_in_common_is_one_finding(hunted):
     groups = list(explained(hunt, key))
     assert sum(len(pairs) for _, pairs in groups) == sum(o.status.is_failure for o in hunt.outcomes.values())
     assert groups[-1][0] == ""
+
+
+def test_widths_that_follow_from_the_tile_are_in_no_condition():
+    profiler = ckprof.Profiler()
+    query = ckprof.InstanceQuery(conf="gemm/universal/rcr_fp16", indices=(0,))
+    candidates = profiler.instances(query).candidates
+    operation = profiler.registry.operation("gemm")
+    (found,) = findings(ScriptedHunt(operation, candidates, lambda problem, _: problem.stride_a > 0))
+    assert found.condition == "stride_a > 0" and (found.problem.m, found.problem.batch) == (1, 1)
 
 
 def test_right_kernels_have_no_findings(hunted):
