@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import threading
 import time
 from concurrent.futures import Future
@@ -76,7 +75,8 @@ class KernelBuild:
             self._thread.join(_END_S)
 
     def _in_thread(self) -> None:
-        session = copy.copy(self._session)
+        session = object.__new__(type(self._session))  # copy() pickles, which a Profiler refuses
+        vars(session).update(vars(self._session))
         session.tell = self._keep
         self._build(session)
 
