@@ -117,7 +117,7 @@ def test_the_usage_of_a_process_and_its_children():
         while (usage := compile_step.tree_usage(process.pid))[1] and time.monotonic() < deadline:
             time.sleep(0.01)
         psutil.Process(process.pid).children()[0].kill()
-    assert usage[0] >= 0.3 and not usage[1]
+    assert usage[0] >= 0.25 and not usage[1]  # of whole ticks
     assert compile_step.tree_usage(process.pid) == (0, False)
 
 

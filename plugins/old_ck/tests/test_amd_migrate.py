@@ -10,6 +10,7 @@ import pytest
 
 pytestmark = [
     pytest.mark.amd,
+    pytest.mark.slow,
     pytest.mark.compiler,
     pytest.mark.timeout(1800),
     pytest.mark.usefixtures("amd_toolchain"),
