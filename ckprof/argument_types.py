@@ -13,8 +13,12 @@ from ckprof.plugin.members import check_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: a name that is written -> what is checked; some stand for types that are distinguished where they are used
-_CHECKED: Final = {"float": "float | int", "SideInput": "object", "Listener": "object"}
+#: a name that is written -> what is checked; some stand for types that are distinguished where they are used,
+#: or for protocols, which objects of plugins have without naming them
+_CHECKED: Final = {
+    **{"float": "float | int", "SideInput": "object"},
+    **dict.fromkeys(("Listener", "Operation"), "object"),
+}
 _NAMES: Final = re.compile(rf"\b({'|'.join(_CHECKED)})\b")
 
 

@@ -183,6 +183,8 @@ class KernelBench:
         self._executor: Executor | None = None
         #: the problems that were started
         self._started: set[tuple[int, Problem]] = set()
+        #: asked before each second problem: whether it and those after it are skipped
+        self.should_stop: Callable[[], bool] = lambda: False
         #: content key of a kernel -> lines of its second problems; none where it supports none of them
         self.second: dict[str, dict[str, None]] = {}
         #: what became of those kernels that failed there
@@ -307,6 +309,8 @@ class KernelBench:
             second = replace(group, problem=problem, ranking=ranking, timing=(untimed,) * 2, beside=None)
             self._open(second, exact)
             for planned in ranking.visit():
+                if self.should_stop():
+                    return
                 outcome = self.measure(second, planned)
                 if outcome.status.is_failure and outcome.launched:
                     where = f"--problem '{self._line(problem)}' --split-k {planned.cell.split_k}"

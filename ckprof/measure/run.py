@@ -90,6 +90,8 @@ class Run:
         if unfused.problems:
             self.benches.append(new_bench(lock=None))
             bench = BesideBench(self.bench, self.benches[1])
+        for one in self.benches:
+            one.should_stop = should_stop
         passes = round_options(self.options).least_passes
         self._pace = RunPace(len(self.problems) * len(self.baselines.sources) * passes)
         #: knows what disturbed the times, and what was measured of kernels when the run was ended
