@@ -13,6 +13,7 @@ import mmap
 import os
 import random
 import re
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -288,6 +289,7 @@ _device: list[_Device] = []
 
 def open_library(library: str, arch: str, variables: Mapping[str, str]) -> str:
     """Load a library in this process; return why that cannot be done, empty if it was."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with the process that asked
     os.environ.update(variables)
     try:
         _device.append(_Device(library, arch))

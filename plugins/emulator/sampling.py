@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
@@ -38,7 +40,9 @@ class Sampler:
     def __enter__(self) -> Sampler:
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        if kind is not None:  # the kernel that runs is not waited for
+            os.kill(self._process, signal.SIGKILL)
         self._pool.shutdown(cancel_futures=True)
 
     def run(
@@ -61,4 +65,5 @@ class Sampler:
         if why := pool.submit(open_library, *self._opened).result():
             pool.shutdown()
             raise ToolchainError(f"{self._opened[0]}: its kernels cannot be sampled: {why}")
+        self._process = pool.submit(os.getpid).result()
         return pool

@@ -19,7 +19,7 @@ from ckprof_plugins.hunt.findings import findings
 from ckprof_plugins.hunt.hunt_report import HUNT_FORMATS, hunt_document
 from ckprof_plugins.hunt.hunting import LARGE, RANGE, Hunt, HuntOptions, hunt_run_options
 from ckprof_plugins.hunt.judging import range_findings
-from ckprof_plugins.hunt.large import large_findings
+from ckprof_plugins.hunt.large import large_findings, require_sampling
 
 if TYPE_CHECKING:
     import argparse
@@ -96,12 +96,15 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         store=chosen(arguments, StoreOptions) if arguments.store is not None else None,
         should_stop=lambda: session.signals.requested,
     )
+    run_options = chosen(arguments, RunOptions, defaults=hunt_run_options(session.settings.timeout))
+    if LARGE in options.kinds:
+        require_sampling(session.profiler, run_options.device_name)
     with Outputs(arguments, session, HUNT_FORMATS) as outputs:
         hunt = Hunt(
             session.profiler,
             selection.require(),
             shared_options.chosen_build_options(arguments),
-            chosen(arguments, RunOptions, defaults=hunt_run_options(session.settings.timeout)),
+            run_options,
             options,
         )
         report_rejections(hunt.rejected, session.console)

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
+from ckprof.errors import UsageError
 from ckprof.events import Progress, ProgressEnded
 from ckprof_plugins.hunt.judging import large_problems
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.model.problem import Problem
+    from ckprof.session import Session
     from ckprof_plugins.hunt.hunting import Hunt
 
 #: where integers of 32 bits end, with and without a sign
@@ -62,6 +64,20 @@ class LargeFinding:
     problem: Problem
 
 
+def require_sampling(session: Session, device: str) -> None:
+    """Reject a device that runs whole problems alone.
+
+    :param device: its name; empty for one of the machine's own.
+    :raises UsageError: it is one.
+    """
+    able = [one.id for one in session.registry.devices if isinstance(one, SamplingDevice)]
+    if device.partition(":")[0] not in able:
+        raise UsageError(
+            f"--boundary large: the device runs whole problems alone; name one that does not with --device: "
+            f"{', '.join(able) or 'no package brings any'}"
+        )
+
+
 def large_findings(hunt: Hunt) -> tuple[int, list[LargeFinding]]:
     """Return how many pairs of kernel and problem were tried, and what each kernel is wrong on.
 
@@ -69,7 +85,9 @@ def large_findings(hunt: Hunt) -> tuple[int, list[LargeFinding]]:
 
     Nothing is tried where the device cannot, or where the budget is spent.
 
-    :raises CkprofError: the kernels cannot be asked, or the library cannot be loaded.
+    What ends it is the hunt's error.
+
+    :raises CkprofError: the kernels cannot be asked.
     """
     device, library = hunt.device, hunt.library
     if not isinstance(device, SamplingDevice) or library is None or library.path is None:
@@ -78,19 +96,23 @@ def large_findings(hunt: Hunt) -> tuple[int, list[LargeFinding]]:
     found: dict[Problem, tuple[str, list[str]]] = {}
     explained: dict[str, list[frozenset[str]]] = {}
     tried = 0
-    with device.sampler(library.path, library.recipe.arch, hunt.device_name) as sampler:
-        for number, (key, problem) in enumerate(pairs):
-            if hunt.seconds_left() <= 0:
-                break
-            beyond = _beyond(hunt, key, problem)
-            if any(known <= beyond for known in explained.get(key, ())):
-                continue
-            hunt.tell(Progress(what="large tensors", done=number, total=len(pairs)))
-            run = sampler.run(key, problem)
-            tried += not run.unsupported
-            if run.found:
-                explained.setdefault(key, []).append(beyond)
-                found.setdefault(problem, (run.found, []))[1].append(key)
+    try:
+        with device.sampler(library.path, library.recipe.arch, hunt.device_name) as sampler:
+            for number, (key, problem) in enumerate(pairs):
+                if hunt.seconds_left() <= 0:
+                    break
+                beyond = _beyond(hunt, key, problem)
+                # small problems may be wrong as well, which explains nothing of large ones
+                if any(known <= beyond for known in explained.get(key, ()) if known or not beyond):
+                    continue
+                hunt.tell(Progress(what="large tensors", done=number, total=len(pairs)))
+                run = sampler.run(key, problem)
+                tried += not run.unsupported
+                if run.found:
+                    explained.setdefault(key, []).append(beyond)
+                    found.setdefault(problem, (run.found, []))[1].append(key)
+    except BaseException as error:  # whatever it is: what was found until then is shown
+        hunt.error = error
     hunt.tell(ProgressEnded())
     return tried, [
         LargeFinding(

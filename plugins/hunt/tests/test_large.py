@@ -58,6 +58,26 @@ def test_nothing_is_tried_by_others_or_when_time_is_over(hunt):
     assert large_findings(late) == (0, [])
 
 
+def test_what_was_found_before_an_interruption_is_shown(hunt, monkeypatch):
+    device = ScriptedDevice(wrong=63)
+    run, ended = device.run, hunt(device)
+
+    def until_there_is_one(key, problem):
+        if device.tried:
+            raise KeyboardInterrupt
+        run(key, problem)
+        return SimpleNamespace(unsupported=False, found="wrong")
+
+    monkeypatch.setattr(device, "run", until_there_is_one)
+    tried, found = large_findings(ended)
+    assert isinstance(ended.error, KeyboardInterrupt) and tried == len(found) == 1
+
+
+def test_a_device_that_runs_whole_problems_alone(ckprof):
+    called = ckprof("hunt", "fwd", "--rule-set", "tiny", "--boundary", "large")
+    assert called.code == 2 and "the device runs whole problems alone" in called.err
+
+
 def test_the_emulated_device_is_one(registry):
     emulated = [device for device in registry.devices if device.id == "emulated"]  # where its package is
     assert all(isinstance(device, SamplingDevice) for device in emulated)
