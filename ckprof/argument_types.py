@@ -36,17 +36,19 @@ def check_arguments(kind: type) -> None:
 
 
 def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
-    parameters = signature(method)
+    parameters = signature(method).parameters
     called = method.__qualname__.removesuffix(".__init__")
+    checks = {
+        name: check_of(_NAMES.sub(lambda found: _CHECKED[found[0]], one.annotation), method.__module__)
+        for name, one in parameters.items()
+        if one.annotation is not one.empty and one.kind is not one.VAR_KEYWORD
+    }
 
     @wraps(method)
     def call(*given: Any, **named: Any) -> Any:
-        for name, value in parameters.bind(*given, **named).arguments.items():
-            parameter = parameters.parameters[name]
-            written = parameter.annotation
-            if written is parameter.empty or parameter.kind is parameter.VAR_KEYWORD:
-                continue
-            if not check_of(_NAMES.sub(lambda found: _CHECKED[found[0]], written), method.__module__)(value):
+        for name, value in (*zip(parameters, given, strict=False), *named.items()):
+            if name in checks and not checks[name](value):
+                written = parameters[name].annotation
                 raise UsageError(f"{called}: {name} is {value!r:.80}, expected {written}")
         return method(*given, **named)
 

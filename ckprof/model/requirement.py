@@ -9,8 +9,6 @@ from typing import Final
 DEVICE_MEMORY: Final = "device-memory"
 #: and that memory is free which it has: what is not met now may be met later
 MEMORY_IN_USE: Final = "memory-in-use"
-#: what is not met where memory is lacking, of a device, of the host, or for a kernel's workspace
-MEMORY_RULES: Final = frozenset({DEVICE_MEMORY, MEMORY_IN_USE, "memory", "workspace"})
 #: what stands last where not all requirements were tested: the others that are named may not be all
 #: (``CKPROF_UNTESTED`` of kernel libraries)
 UNTESTED: Final = "untested"

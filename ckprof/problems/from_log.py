@@ -75,8 +75,6 @@ class LogProblems:
         #: lines that hold a command of a known program
         self.commands = 0
         self._others: Counter[str] = Counter()
-        #: lines without any command
-        self.other_lines = 0
         #: commands that cannot be understood
         self.errors: list[InputError] = []
         self._read(text.splitlines())
@@ -110,7 +108,6 @@ class LogProblems:
             word = bare.split(maxsplit=1)[0] if bare else ""
             if word in self._words or (self._bare and word and not word.startswith("#")):
                 return self._cases_of_command(_argument_text(bare), number)
-            self.other_lines += bool(bare)
             return ()
         program = call["program"]
         text = f"{program} {_argument_text(call['rest'])}"

@@ -9,6 +9,7 @@ import numpy as np
 
 from ckprof.measure.verify.exact import roundings_of
 from ckprof.measure.verify.storage import decode, encode, rounded
+from ckprof.measure.worker.check_work import drawing_steps
 from ckprof.model.computation import AffineIndex
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class SumsOfProducts:
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Return by which numbers stored elements of a tensor are drawn, and whether they lie in no gap."""
         indices, inside = indices_of(spec, offsets)
-        steps = _drawing_steps(spec)
+        steps = drawing_steps(spec)
         number = sum((indices[axis] * steps[axis] for axis in spec.axes), np.zeros_like(offsets))
         return np.where(inside, number, 0), inside
 
@@ -118,7 +119,7 @@ class SumsOfProducts:
         known = {letter: rows[:, at, None] for at, letter in enumerate(self._letters(spec))}
         known |= {letter: index[None, :] for letter, index in summed.items()}
         number, valid = np.zeros((1, 1), dtype=np.int64), np.ones((1, 1), dtype=bool)
-        steps = _drawing_steps(spec)
+        steps = drawing_steps(spec)
         for axis, length in zip(spec.axes, spec.shape, strict=True):
             index = self._index(spec, axis)
             value = sum(
@@ -142,13 +143,3 @@ def indices_of(
         indices[axis], rest = np.divmod(rest, stride)
         inside &= indices[axis] < length
     return indices, inside
-
-
-def _drawing_steps(spec: TensorSpec) -> dict[str, int]:
-    """Return by how much an element's number grows along each axis."""
-    lengths = dict(zip(spec.axes, spec.shape, strict=True))
-    steps, step = {}, 1
-    for axis in reversed(spec.drawing_order):
-        steps[axis] = step
-        step *= lengths[axis]
-    return steps

@@ -26,7 +26,6 @@ class Sampled(Protocol):
     """What chosen workgroups of a kernel did."""
 
     unsupported: bool
-    is_right: bool
 
     @property
     def found(self) -> str:

@@ -137,6 +137,12 @@ def element_number(dtype: DataType, *, ocp: bool) -> int:
     return _ELEMENTS[dtype] if number is None else number
 
 
+def drawing_steps(spec: TensorSpec) -> dict[str, int]:
+    """Return axis -> by how much the numbers of elements grow from index to index as they are drawn."""
+    lengths, order = dict(zip(spec.axes, spec.shape, strict=True)), spec.drawing_order
+    return {axis: math.prod(lengths[one] for one in order[at + 1 :]) for at, axis in enumerate(order)}
+
+
 def operand_fill(spec: TensorSpec, dtype: DataType, wanted: OperandValues, *, ocp: bool) -> COperand:
     """Return how an operand is filled with what ``make_operand`` of ``verify.operands`` returns.
 
@@ -147,12 +153,7 @@ def operand_fill(spec: TensorSpec, dtype: DataType, wanted: OperandValues, *, oc
         raise NotExpressibleError(f"{spec.name} has {len(spec.axes)} axes, at most {MAX_AXES} are filled")
     drawing = Drawing.of(spec, dtype, wanted)
     integers = drawing.integers
-    lengths = dict(zip(spec.axes, spec.shape, strict=True))
-    numbers: dict[str, int] = {}
-    step = 1
-    for axis in reversed(spec.drawing_order):
-        numbers[axis] = step
-        step *= lengths[axis]
+    numbers = drawing_steps(spec)
     return COperand(
         element=element_number(dtype, ocp=ocp),
         values=_VALUES[drawing.kind],
