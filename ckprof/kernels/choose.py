@@ -146,7 +146,7 @@ def choose_instances(session: Session, query: InstanceQuery) -> Selection:
 def chosen_architecture(session: Session, query: InstanceQuery) -> Architecture:
     """Return the architecture of the query, the settings, or the target's default.
 
-    :raises UsageError: there is none of that name.
+    :raises UsageError: no family has that name.
     """
     return find_architecture(query.arch or session.settings.arch or session.target(query.target).default_arch)
 
@@ -154,7 +154,7 @@ def chosen_architecture(session: Session, query: InstanceQuery) -> Architecture:
 def asked_families(session: Session, query: InstanceQuery) -> tuple[str, ...]:
     """Return the ids of the kernel families that a query names by themselves or by their library.
 
-    :raises UsageError: there is none of that name.
+    :raises UsageError: no family has that name.
     """
     known = session.registry.pipelines
     named = (

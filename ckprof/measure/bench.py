@@ -189,7 +189,7 @@ class KernelBench:
         self.second: dict[str, dict[str, None]] = {}
         #: what became of those kernels that failed there
         self.failed: dict[str, Outcome] = {}
-        #: beside which of them the device was lost
+        #: set if the device was lost on a second problem
         self._lost: DeviceLostError | None = None
         #: the group that was opened last, with its operands
         self._group: KernelGroup | None = None

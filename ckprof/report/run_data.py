@@ -254,7 +254,7 @@ def _ratio_column(baseline: str) -> Column[ResultRow]:
 
 
 def _of(part: str, *names: str) -> list[Column[ResultRow]]:
-    """Return columns of figures of a measurement or a verification; empty where there is none."""
+    """Return columns of figures of a measurement or a verification; empty where it is missing."""
     return [Column(name, partial(_figure, part, name)) for name in names]
 
 

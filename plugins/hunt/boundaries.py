@@ -198,7 +198,7 @@ class KernelBoundaries:
     ) -> Any:
         """Return a convolution with these sizes.
 
-        :raises InputError: there is none.
+        :raises InputError: no convolution has them.
         """
         ndim = self._usual.ndim
         values = {name: sizes.get(name) or self._drawn(draw, name) for name in _CHANNELS}
@@ -245,7 +245,7 @@ class KernelBoundaries:
     def _product(self, draw: random.Random, sizes: Mapping[str, int]) -> Any:
         """Return a product of matrices with these sizes; strides are gaps beyond the packed ones.
 
-        :raises InputError: there is none.
+        :raises InputError: no product has them.
         """
         values = {name: sizes.get(name) or self._drawn(draw, name) for name in ("m", "n", "k", "batch")}
         problem = replace(self._usual, **values)

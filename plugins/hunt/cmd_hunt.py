@@ -18,7 +18,7 @@ from ckprof.problems.problem_file import line_of
 from ckprof_plugins.hunt.findings import findings
 from ckprof_plugins.hunt.hunt_report import HUNT_FORMATS, hunt_document
 from ckprof_plugins.hunt.hunting import LARGE, RANGE, Hunt, HuntOptions, hunt_run_options
-from ckprof_plugins.hunt.judging import range_findings
+from ckprof_plugins.hunt.judging import large_answers, range_findings
 from ckprof_plugins.hunt.large import large_findings, require_sampling
 
 if TYPE_CHECKING:
@@ -109,10 +109,12 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         )
         report_rejections(hunt.rejected, session.console)
         hunt.run()
-        if hunt.tries(RANGE) and hunt.error is None:
-            hunt.answered, hunt.ranges = range_findings(hunt)
-        if hunt.tries(LARGE) and hunt.error is None:
-            hunt.sampled, hunt.large = large_findings(hunt)
+        if hunt.error is None and (hunt.tries(RANGE) or hunt.tries(LARGE)):
+            answers = large_answers(hunt)
+            if hunt.tries(RANGE):
+                hunt.answered, hunt.ranges = sum(map(len, answers.values())), range_findings(hunt, answers)
+            if hunt.tries(LARGE):
+                hunt.large = large_findings(hunt, answers)
         hunt.findings = [replace(one, command=_command(one, hunt, arguments)) for one in findings(hunt)]
         with session.signals.deferred():
             outputs.deliver(hunt, hunt_document)

@@ -243,7 +243,7 @@ def _smaller(problem: Problem, splits: int) -> Iterator[tuple[tuple[str, int, in
 def _changed(problem: Problem, splits: int, name: str, axis: int, value: int) -> tuple[Problem, int]:
     """Return a problem with another size.
 
-    :raises InputError: there is none.
+    :raises InputError: the problem cannot have it.
     """
     if name == _SPLITS:
         return problem, value

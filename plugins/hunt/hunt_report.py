@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = "ckprof.hunt"
 VERSION: Final = 1
-#: times the error of the fewest splits, from which on readers are told
+#: times the error of the fewest splits, from which on a note is printed
 _GROWTH: Final = 4
 
 
@@ -36,7 +36,7 @@ def verdict(hunt: Hunt) -> str:
     parts = [
         f"{len(hunt.outcomes)} of {counted(len(hunt.planned), 'pair')} of kernel and boundary problem run",
         *([f"{counted(hunt.answered, 'support answer')} judged"] if hunt.answered else []),
-        *([f"{counted(hunt.sampled, 'pair')} with large tensors sampled"] if hunt.sampled else []),
+        *([f"{counted(hunt.sampled, 'pair')} with large tensors sampled"] if hunt.samples else []),
         counted(len(hunt.all_findings), "finding"),
     ]
     end = "" if hunt.complete else "; incomplete: rerun the same command with --store to resume"

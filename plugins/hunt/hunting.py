@@ -26,6 +26,7 @@ from ckprof.sweep.recording import is_shard_folder
 from ckprof.sweep.requests import SweepOptions
 from ckprof.wording import counted
 from ckprof_plugins.hunt.boundaries import KernelBoundaries, formulas
+from ckprof_plugins.hunt.large import SamplingDevice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -135,7 +136,7 @@ class Hunt:
         self.operation = profiler.registry.operation(selection.direction)
         self.target = profiler.target(build.target)
         self.seed = run.seed
-        #: what runs the kernels, if it is none of the machine's own devices
+        #: what runs the kernels, if it is not one of the machine's own devices
         self.device_name = run.device_name
         self.device = profiler.named_device(self.device_name) if self.device_name else None
         #: ``None`` where nothing is run, because support tests alone are asked
@@ -158,8 +159,9 @@ class Hunt:
         #: answers of support tests that were judged, and what they are wrong about
         self.answered = 0
         self.ranges: list[RangeFinding] = []
-        #: pairs of kernel and problem of which a few workgroups were run, and what is wrong there
-        self.sampled = 0
+        #: pairs of kernel and large problem of which a few workgroups were run, those that are left, and what
+        #: is wrong there
+        self.sampled = self.unsampled = 0
         self.large: list[LargeFinding] = []
         #: what ended the hunt
         self.error: BaseException | None = None
@@ -167,12 +169,18 @@ class Hunt:
     @property
     def complete(self) -> bool:
         """Whether every pair has an outcome."""
-        return self.error is None and all(pair in self.outcomes for pair in self.planned)
+        is_done = all(pair in self.outcomes for pair in self.planned)
+        return self.error is None and is_done and not self.unsampled
 
     @property
     def all_findings(self) -> list[Finding | RangeFinding | LargeFinding]:
         """Everything that was found."""
         return [*self.findings, *self.ranges, *self.large]
+
+    @property
+    def samples(self) -> bool:
+        """Whether a few workgroups of large problems are run, where there are any."""
+        return self.tries(LARGE) and isinstance(self.device, SamplingDevice)
 
     def tries(self, kind: str) -> bool:
         """Say whether a boundary was asked for."""

@@ -6,14 +6,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from math import isqrt, prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ckprof.errors import InputError
 from ckprof_plugins.hunt.boundaries import formulas, value_of
 from ckprof_plugins.hunt.findings import pair_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ckprof.model.problem import Problem
     from ckprof_plugins.hunt.hunting import Hunt
@@ -39,21 +39,30 @@ class RangeFinding:
     problem: Problem
 
 
-def range_findings(hunt: Hunt) -> tuple[int, list[RangeFinding]]:
-    """Return how many answers were judged, and what they are wrong about.
+#: content key of a kernel -> problems around the bounds, the smallest first, and whether it supports them
+LargeAnswers: TypeAlias = "Mapping[str, list[tuple[Problem, bool]]]"
+
+
+def large_answers(hunt: Hunt) -> LargeAnswers:
+    """Return what kernels say of problems around the ends of 32-bit integers.
 
     :raises CkprofError: the kernels cannot be asked.
     """
     asked = {
-        key: list(dict.fromkeys((problem, 1) for problem in large_problems(hunt, key)))
+        key: sorted(dict.fromkeys(large_problems(hunt, key)), key=lambda problem: problem.flop)
         for key in hunt.candidates
     }
-    answers = hunt.answers(asked)
+    answers = hunt.answers({key: [(problem, 1) for problem in problems] for key, problems in asked.items()})
+    return {key: list(zip(asked[key], said, strict=True)) for key, said in answers.items()}
+
+
+def range_findings(hunt: Hunt, answers: LargeAnswers) -> list[RangeFinding]:
+    """Return what answers are wrong about."""
     bounds = [one for one in formulas()["bound"] if not (one.get("device") and hunt.target.embedded)]
     hits: dict[str, list[tuple[int, str, Problem]]] = {}
-    for key, problems in asked.items():
-        for (problem, splits), yes in zip(problems, answers.get(key, ()), strict=False):
-            names = {**pair_names(hunt, (key, problem, splits)), **_large_names(hunt, key, problem)}
+    for key, said in answers.items():
+        for problem, yes in said:
+            names = {**pair_names(hunt, (key, problem, 1)), **_large_names(hunt, key, problem)}
             for bound in bounds if yes else ():
                 with suppress(NameError):
                     if (value := value_of(bound["value"], names)) > bound["most"]:
@@ -68,7 +77,7 @@ def range_findings(hunt: Hunt) -> tuple[int, list[RangeFinding]]:
                     text=bound["text"], value=value, most=bound["most"], kernels=kernels, problem=problem
                 )
             )
-    return sum(map(len, answers.values())), found
+    return found
 
 
 def _large_names(hunt: Hunt, key: str, problem: Any) -> dict[str, Any]:

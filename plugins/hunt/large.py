@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from ckprof.errors import UsageError
 from ckprof.events import Progress, ProgressEnded
-from ckprof_plugins.hunt.judging import large_problems
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from ckprof.model.problem import Problem
     from ckprof.session import Session
     from ckprof_plugins.hunt.hunting import Hunt
+    from ckprof_plugins.hunt.judging import LargeAnswers
 
 #: where integers of 32 bits end, with and without a sign
 _POWERS: Final = (31, 32)
@@ -77,27 +76,22 @@ def require_sampling(session: Session, device: str) -> None:
         )
 
 
-def large_findings(hunt: Hunt) -> tuple[int, list[LargeFinding]]:
-    """Return how many pairs of kernel and problem were tried, and what each kernel is wrong on.
+def large_findings(hunt: Hunt, answers: LargeAnswers) -> list[LargeFinding]:
+    """Run problems that kernels support, count them in the hunt, and return what each kernel is wrong on.
 
     What is beyond the same ends as a smaller problem on which the kernel is wrong, or more, is not tried.
-
-    Nothing is tried where the device cannot, or where the budget is spent.
-
-    What ends it is the hunt's error.
-
-    :raises CkprofError: the kernels cannot be asked.
+    Nothing is where the device cannot. What ends it before all were tried is said by the hunt.
     """
     device, library = hunt.device, hunt.library
     if not isinstance(device, SamplingDevice) or library is None or library.path is None:
-        return 0, []
-    pairs = list(_supported(hunt))
+        return []
+    pairs = [(key, problem) for key, said in answers.items() for problem, yes in said if yes]
     found: dict[Problem, tuple[str, list[str]]] = {}
     explained: dict[str, list[frozenset[str]]] = {}
-    tried = 0
     try:
         with device.sampler(library.path, library.recipe.arch, hunt.device_name) as sampler:
             for number, (key, problem) in enumerate(pairs):
+                hunt.unsampled = len(pairs) - number
                 if hunt.seconds_left() <= 0:
                     break
                 beyond = _beyond(hunt, key, problem)
@@ -106,14 +100,16 @@ def large_findings(hunt: Hunt) -> tuple[int, list[LargeFinding]]:
                     continue
                 hunt.tell(Progress(what="large tensors", done=number, total=len(pairs)))
                 run = sampler.run(key, problem)
-                tried += not run.unsupported
+                hunt.sampled += not run.unsupported
                 if run.found:
                     explained.setdefault(key, []).append(beyond)
                     found.setdefault(problem, (run.found, []))[1].append(key)
+            else:
+                hunt.unsampled = 0
     except BaseException as error:  # whatever it is: what was found until then is shown
         hunt.error = error
     hunt.tell(ProgressEnded())
-    return tried, [
+    return [
         LargeFinding(
             text=text,
             beyond=", ".join(sorted(_beyond(hunt, kernels[0], problem))),
@@ -139,16 +135,3 @@ def _beyond(hunt: Hunt, key: str, problem: Problem) -> frozenset[str]:
             if count >= 2**power
         }
     return frozenset(found)
-
-
-def _supported(hunt: Hunt) -> Iterator[tuple[str, Problem]]:
-    """Yield the problems that each kernel supports, the smallest ones first."""
-    asked = {
-        key: sorted(dict.fromkeys(large_problems(hunt, key)), key=lambda problem: problem.flop)
-        for key in hunt.candidates
-    }
-    answers = hunt.answers({key: [(problem, 1) for problem in problems] for key, problems in asked.items()})
-    for key, problems in asked.items():
-        for problem, yes in zip(problems, answers.get(key, ()), strict=False):
-            if yes:
-                yield key, problem

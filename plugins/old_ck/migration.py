@@ -93,7 +93,7 @@ _ONCE: Final[Mapping[str, Any]] = {
     "min_samples": 1,
     "max_time_s": 0.001,
 }
-#: one of so many random problems is asked about with splits that the kernel chooses, too
+#: every n-th random problem is asked about with splits that the kernel chooses, too
 _AUTOMATIC: Final = 10
 
 
@@ -351,7 +351,7 @@ class _Kernels:
                     self._times[asked] = kernel.time.time_us, kernel.time.limit
 
     def side(self, kernel: Candidate | str, queries: Sequence[SupportQuery]) -> PairSide:
-        """Return what is known of a kernel of a pair, or of why there is none."""
+        """Return what is known of a kernel of a pair, or of why it is missing."""
         key = "" if isinstance(kernel, str) else kernel.instance.key
         candidate = None if isinstance(kernel, str) else kernel
         answers = self._answers.get(key)

@@ -82,7 +82,7 @@ class PairSide:
 
     @property
     def key(self) -> str:
-        """Content key of the kernel; empty where there is none."""
+        """Content key of the kernel; empty where it is missing."""
         return self.candidate.instance.key if self.candidate is not None else ""
 
 

@@ -62,7 +62,7 @@ class Pipeline(Protocol):
     def library(self) -> str:
         """What users type with ``--family`` for all families of a library together; empty for none.
 
-        Converters are told, where one of the families is asked for.
+        Converters get it in their request where one of the families is asked for.
         """
         return ""
 

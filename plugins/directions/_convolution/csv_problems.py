@@ -286,7 +286,7 @@ def _number(kind: type[_Number], row: dict[str, str], name: str, usual: _Number 
     """Return the number in a cell.
 
     :param usual: what an empty cell means; ``None`` if it means nothing.
-    :raises InputError: it is none.
+    :raises InputError: the cell is not such a number.
     """
     if usual is not None and not row[name]:
         return usual

@@ -18,7 +18,7 @@ class ScriptedHunt:
         self.operation, self.target = operation, SimpleNamespace(embedded=False, id="scripted")
         self.candidates = {one.instance.key: one for one in candidates}
         self.arch, self.seed, self.fails = find_architecture("gfx942"), 0, fails
-        self.planned, self.outcomes = {}, {}
+        self.planned, self.outcomes, self.sampled, self.unsampled = {}, {}, 0, 0
         for key in self.candidates:
             for place in KernelBoundaries(
                 self.candidates[key].instance, self.usual(key), self.arch, 0

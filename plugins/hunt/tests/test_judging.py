@@ -6,7 +6,7 @@ from math import prod
 
 import pytest
 
-from ckprof_plugins.hunt.judging import range_findings
+from ckprof_plugins.hunt.judging import large_answers, range_findings
 
 
 def too_large(problem, _):
@@ -24,8 +24,10 @@ def too_large(problem, _):
 
 @pytest.mark.parametrize("direction", ["fwd", "bwd_data", "bwd_weight"])
 def test_who_says_yes_to_everything_is_named(hunted, direction):
-    asked, found = range_findings(hunted(direction))
-    assert asked > 50
+    hunt = hunted(direction)
+    answers = large_answers(hunt)
+    assert sum(map(len, answers.values())) > 50
+    found = range_findings(hunt, answers)
     texts = " ".join(one.text for one in found)
     assert (
         "weight are addressed" in texts and "workgroups along y" in texts and "bytes of the result" in texts
@@ -34,10 +36,11 @@ def test_who_says_yes_to_everything_is_named(hunted, direction):
 
 
 def test_who_says_no_to_what_is_too_large_is_not(hunted):
-    assert range_findings(hunted("bwd_weight", too_large))[1] == []
+    hunt = hunted("bwd_weight", too_large)
+    assert range_findings(hunt, large_answers(hunt)) == []
 
 
 def test_the_model_counts_in_64_bits(hunted):
     hunt = hunted("bwd_weight")
     hunt.target.embedded = True
-    assert not any("launch" in one.text for one in range_findings(hunt)[1])
+    assert not any("launch" in one.text for one in range_findings(hunt, large_answers(hunt)))

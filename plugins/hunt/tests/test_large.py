@@ -8,6 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from ckprof_plugins.hunt.hunting import Hunt
+from ckprof_plugins.hunt.judging import large_answers
 from ckprof_plugins.hunt.large import SamplingDevice, large_findings
 
 
@@ -28,6 +30,10 @@ class ScriptedDevice:
         return SimpleNamespace(unsupported=unsupported, found="wrong" if wrong and not unsupported else "")
 
 
+def found_by(hunt):
+    return large_findings(hunt, large_answers(hunt))
+
+
 @pytest.fixture
 def hunt(hunted):
     def make(device):
@@ -41,21 +47,22 @@ def hunt(hunted):
 
 def test_the_smallest_problem_on_which_a_kernel_is_wrong(hunt):
     device = ScriptedDevice(wrong=100, unsupported=2)
-    tried, (found,) = large_findings(hunt(device))
+    hunt = hunt(device)
+    (found,) = found_by(hunt)
     assert found.problem.batch == 127 and found.text == "wrong" and len(found.kernels) == 1
     batches = {problem.batch for problem in device.tried}
     assert {1, 63, 65, 127} <= batches and 64 not in batches  # it is not supported
     # what is beyond more ends is not tried any more
     assert 131 not in batches and "2^31 bytes of input or more" in found.beyond
-    assert tried == sum(problem.batch > 2 for problem in device.tried)
+    assert hunt.sampled == sum(problem.batch > 2 for problem in device.tried)
     assert [problem.flop for problem in device.tried] == sorted(problem.flop for problem in device.tried)
 
 
 def test_nothing_is_tried_by_others_or_when_time_is_over(hunt):
-    assert large_findings(hunt(None)) == (0, [])
+    assert found_by(hunt(None)) == []
     late = hunt(ScriptedDevice(wrong=1))
     late.seconds_left = lambda: 0.0
-    assert large_findings(late) == (0, [])
+    assert found_by(late) == [] and late.unsampled > 10 and not Hunt.complete.fget(late)
 
 
 def test_what_was_found_before_an_interruption_is_shown(hunt, monkeypatch):
@@ -69,8 +76,8 @@ def test_what_was_found_before_an_interruption_is_shown(hunt, monkeypatch):
         return SimpleNamespace(unsupported=False, found="wrong")
 
     monkeypatch.setattr(device, "run", until_there_is_one)
-    tried, found = large_findings(ended)
-    assert isinstance(ended.error, KeyboardInterrupt) and tried == len(found) == 1
+    assert len(found_by(ended)) == ended.sampled == 1
+    assert isinstance(ended.error, KeyboardInterrupt) and ended.unsampled > 10
 
 
 def test_a_device_that_runs_whole_problems_alone(ckprof):

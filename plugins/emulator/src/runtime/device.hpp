@@ -59,7 +59,7 @@ public:
 
     std::optional<Variable> find_variable(const void* host_variable);
 
-    // How many workgroups of so many work-items a compute unit holds at once.
+    // How many workgroups of n work-items a compute unit holds at once.
     unsigned resident(const void* host_function, unsigned threads, unsigned lds_bytes);
 
     // Executes the kernel. Throws DeviceError for what ends a kernel on a device as well, and
@@ -102,7 +102,7 @@ private:
     };
 
     CodeObject& loaded(Module& module);
-    // Throws std::runtime_error where there is none.
+    // Throws std::runtime_error where it is missing.
     std::pair<Module&, const Kernel*> kernel(const void* host_function);
     void omit(CodeObject& code, const Kernel& kernel);
     Executor& executor();
