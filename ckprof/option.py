@@ -102,8 +102,8 @@ def positive(text: str) -> int:
     return value
 
 
-def seconds(text: str) -> float:
-    """Read a number of seconds, more than 0."""
+def above_zero(text: str) -> float:
+    """Read a number that is more than 0."""
     value = float(text)
     if not 0 < value < float("inf"):
         raise ValueError(text)
@@ -131,7 +131,7 @@ def device_choice(text: str) -> int | str:
 
 # argparse names the function in "invalid ... value"
 positive.__name__ = "positive integer"
-seconds.__name__ = "number of seconds"
+above_zero.__name__ = "number above 0"
 
 
 def duration(text: str) -> float:

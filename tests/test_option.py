@@ -5,6 +5,7 @@ import pytest
 from ckprof.compare.options import ChangePolicy, FailOn
 from ckprof.errors import UsageError
 from ckprof.option import (
+    above_zero,
     command,
     duration,
     least_of,
@@ -14,7 +15,6 @@ from ckprof.option import (
     numbers,
     percent,
     positive,
-    seconds,
     share,
 )
 
@@ -23,7 +23,7 @@ from ckprof.option import (
     ("read", "text", "value"),
     [
         (positive, "3", 3),
-        (seconds, "0.5", 0.5),
+        (above_zero, "0.5", 0.5),
         (duration, "90", 90),
         (duration, "1h30m", 5400),
         (duration, "2min", 120),
@@ -46,7 +46,7 @@ def test_what_is_not_positive_is_refused(text):
 @pytest.mark.parametrize("text", ["0", "-1", "inf", "nan"])
 def test_what_is_no_time_limit_is_refused(text):
     with pytest.raises(ValueError):
-        seconds(text)
+        above_zero(text)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from ckprof.errors import ExitCode, UsageError
 from ckprof.measure.options import RunOptions
 from ckprof.measure.requests import RunPlanOptions, StoreOptions
 from ckprof.model.results import BatchResults, ListResult, ListVerdict
-from ckprof.option import positive
+from ckprof.option import above_zero, positive
 
 if TYPE_CHECKING:
     import argparse
@@ -131,7 +131,7 @@ def _add_output_options(parser: argparse.ArgumentParser, session: Session) -> No
     )
     group.add_argument(
         "--max-error-ulp",
-        type=float,
+        type=above_zero,
         metavar="X",
         help="with --best or --top, only kernels whose largest error is at most so many units in the last "
         "place of the largest result",

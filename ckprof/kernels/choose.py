@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from itertools import chain, product
+from itertools import product
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from ckprof.errors import InputError, NothingLeftError, UsageError
@@ -22,7 +22,7 @@ from ckprof.model.architecture import LATEST_API_LEVEL, find_architecture
 from ckprof.model.instance import Instance
 from ckprof.model.types import DataType
 from ckprof.paths import conf_root
-from ckprof.plain_text import encodable
+from ckprof.plain_text import encodable, unknown_name
 from ckprof.plugin.protocols import RuleSetEntry, RuleSetRequest
 from ckprof.wording import counted
 
@@ -156,12 +156,14 @@ def asked_families(session: Session, query: InstanceQuery) -> tuple[str, ...]:
 
     :raises UsageError: no family has that name.
     """
-    known = session.registry.pipelines
-    named = (
-        [one.id for one in known if one.library == name] or [known.find(name).id]
-        for name in as_tuple(query.pipelines)
-    )
-    return tuple(chain.from_iterable(named))
+    named: dict[str, dict[str, None]] = {}
+    for one in session.registry.pipelines:
+        for name in filter(None, (one.library, one.id)):
+            named.setdefault(name, {})[one.id] = None
+    for name in as_tuple(query.pipelines):
+        if name not in named:
+            raise UsageError(unknown_name("family", name, named))
+    return tuple(id_ for name in as_tuple(query.pipelines) for id_ in named[name])
 
 
 def read_lists(session: Session, query: InstanceQuery, direction: str | None) -> list[Conversion]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import UsageError
 from ckprof.model.architecture import API_LEVELS
 from ckprof.model.conversion import ListReading
-from ckprof.option import numbers, positive, seconds, settable
+from ckprof.option import above_zero, numbers, positive, settable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -162,7 +162,7 @@ class BuildOptions:
         "seconds for one kernel's compilation, without waiting for a CPU (default: {compile_timeout})",
         flag="--compile-timeout",
         metavar="S",
-        parse=seconds,
+        parse=above_zero,
     )
     build_dir: Path | None = settable(
         None, "generate and build in this folder, and leave everything there", metavar="DIR"

@@ -155,6 +155,8 @@ def test_plans_are_printed_without_being_carried_out(ckprof, tree):
         (("--best", "--top", "3"), "not allowed with"),
         (("--best", "--tree", "conf"), "do not go with --tree"),
         (("--max-error-ulp", "2"), "it requires --best or --top"),
+        (("--best", "--max-error-ulp", "nan"), "invalid number above 0 value: 'nan'"),
+        (("--family", "ck_tile"), "unknown family 'ck_tile'; did you mean 'ck-tile'?"),
         (("--tree", "conf", "--baseline", "torch"), "--baseline and --tree do not go together"),
         (("--tree", "conf", "--epilogue-cost"), "--epilogue-cost and --tree do not go together"),
         (("--tree", "conf", "--store", "a.db"), "--store and --tree do not go together"),
