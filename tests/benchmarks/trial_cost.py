@@ -44,7 +44,8 @@ class Meter:
         begun = time.perf_counter()
         outcome = self._measure(*given, **named)
         spent_s = time.perf_counter() - begun
-        if outcome.status is Status.OK:
+        # second problems are not timed
+        if outcome.status is Status.OK and outcome.measurement is not None:
             brief = "sample_again" in self._messages
             self.trials.append((begun, spent_s, brief, dict(self._messages), self._sampling))
         return outcome
