@@ -11,6 +11,7 @@
 #include <hip/hip_runtime_api.h>
 #pragma GCC visibility pop
 
+#include <functional>
 #include <string>
 
 namespace ckprof::emulator {
@@ -23,6 +24,9 @@ hipError_t remember(hipError_t error, const std::string& message = {});
 
 // An error after which the device answers nothing else; its message goes to stderr, too.
 hipError_t device_lost(hipError_t error, const std::string& message);
+
+// Launches a kernel; what it throws becomes the error that HIP's functions return.
+hipError_t launched(const std::function<void()>& launch);
 
 } // namespace ckprof::emulator
 

@@ -139,14 +139,11 @@ __hipPopCallConfiguration(dim3* grid, dim3* block, size_t* lds_bytes, hipStream_
     return hipSuccess;
 }
 
-hipError_t hipLaunchKernel(
-    const void* function, dim3 grid, dim3 block, void** arguments, size_t lds_bytes, hipStream_t)
+hipError_t ckprof::emulator::launched(const std::function<void()>& launch)
 {
-    CKPROF_ENTER();
     try
     {
-        device().launch(
-            function, {sizes(grid), sizes(block), static_cast<uint32_t>(lds_bytes)}, arguments);
+        launch();
         return hipSuccess;
     }
     catch(const DeviceError& error)
@@ -174,4 +171,14 @@ hipError_t hipLaunchKernel(
     {
         return remember(hipErrorNoBinaryForGpu, error.what());
     }
+}
+
+hipError_t hipLaunchKernel(
+    const void* function, dim3 grid, dim3 block, void** arguments, size_t lds_bytes, hipStream_t)
+{
+    CKPROF_ENTER();
+    return launched([&] {
+        device().launch(
+            function, {sizes(grid), sizes(block), static_cast<uint32_t>(lds_bytes)}, arguments);
+    });
 }

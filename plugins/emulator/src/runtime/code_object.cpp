@@ -160,10 +160,16 @@ CodeObject::CodeObject(Architecture architecture,
     read_kernels(elf);
     // kernels read code, constants and variables; what lies between segments is no one's
     for(const Elf64_Phdr& segment : loadable(elf))
-        memory_.add(reinterpret_cast<uint64_t>(image_.get()) + segment.p_vaddr, segment.p_memsz);
+    {
+        segments_.push_back(reinterpret_cast<uint64_t>(image_.get()) + segment.p_vaddr);
+        memory_.add(segments_.back(), segment.p_memsz);
+    }
 }
 
-CodeObject::~CodeObject() = default;
+CodeObject::~CodeObject()
+{
+    for(const uint64_t segment : segments_) memory_.remove(segment);
+}
 
 void CodeObject::load(std::span<const std::byte> elf)
 {

@@ -79,6 +79,7 @@ private:
     DeviceMemory& memory_;
     std::unique_ptr<std::byte, Freed> image_;
     size_t image_bytes_ = 0;
+    std::vector<uint64_t> segments_; // addresses that kernels may read
     std::map<std::string, Variable> symbols_;
     std::unique_ptr<Program> program_;
     uint64_t code_address_ = 0;

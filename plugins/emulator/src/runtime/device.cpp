@@ -99,6 +99,76 @@ const DeviceModel& find_model(const std::string& arch)
 
 Device::Device() : options_(Options::from_environment()) {}
 
+Module* Device::load_module(const void* image, size_t bytes)
+{
+    auto module                      = std::make_unique<Module>();
+    std::vector<BundleEntry> entries = read_image(image, bytes);
+    const std::lock_guard lock(mutex_);
+    const bool fixed =
+        std::ranges::any_of(modules_, [](const auto& known) { return !known->arch.empty(); });
+    const auto base = [](const std::string& name) { return name.substr(0, name.find(':')); };
+    const auto fits = std::ranges::find_if(entries, [&](const BundleEntry& entry) {
+        return find_architecture(entry.arch) && (!fixed || base(entry.arch) == base(arch()));
+    });
+    if(fits == entries.end())
+    {
+        std::string found;
+        for(const BundleEntry& entry : entries) found += (found.empty() ? "" : ", ") + entry.arch;
+        throw WrongArchitecture(
+            "the image has code for " + (found.empty() ? "nothing" : found) +
+            (fixed ? "; the device is a " + base(arch()) : ", which is not emulated"));
+    }
+    module->arch = fits->arch;
+    module->elf  = std::move(fits->code_object);
+    (void)loaded(*module);
+    modules_.push_back(std::move(module));
+    return modules_.back().get();
+}
+
+bool Device::is_loaded(const Module* module)
+{
+    const std::lock_guard lock(mutex_);
+    return std::ranges::any_of(modules_, [&](const auto& known) { return known.get() == module; });
+}
+
+bool Device::is_loaded(const Function* function)
+{
+    const std::lock_guard lock(mutex_);
+    const auto found = kernels_.find(function);
+    if(found == kernels_.end()) return false;
+    const auto& functions = found->second.module->functions;
+    return std::ranges::any_of(functions,
+                               [&](const auto& known) { return &known.second == function; });
+}
+
+Function* Device::find_function(Module* module, const std::string& name)
+{
+    const std::lock_guard lock(mutex_);
+    if(loaded(*module).find(name) == nullptr) return nullptr;
+    Function* function = &module->functions[name];
+    kernels_[function] = {module, name};
+    return function;
+}
+
+void Device::set_dynamic_lds(const void* function, int64_t bytes)
+{
+    const std::lock_guard lock(mutex_);
+    const auto [module, kernel] = this->kernel(function);
+    const int64_t most = int64_t{find_model(module.arch).lds_bytes} - int64_t{kernel->lds_bytes};
+    if(bytes < 0 || bytes > most)
+        throw std::invalid_argument(std::to_string(bytes) + " bytes of dynamic LDS; " +
+                                    shortened(kernel->name) + " can have up to " +
+                                    std::to_string(most) + " on " + module.arch);
+    for(auto& [name, known] : module.functions)
+        if(&known == function) known.dynamic_lds_most = static_cast<uint32_t>(bytes);
+}
+
+std::optional<uint32_t> Device::dynamic_lds_most(const Function* function)
+{
+    const std::lock_guard lock(mutex_);
+    return function->dynamic_lds_most;
+}
+
 Module* Device::add_module(const void* bundle)
 {
     auto module = std::make_unique<Module>();
@@ -125,6 +195,10 @@ Module* Device::add_module(const void* bundle)
 void Device::remove_module(Module* module)
 {
     const std::lock_guard lock(mutex_);
+    // another kernel may get the address of one that is gone
+    std::erase_if(omitted_, [&](const Kernel* kernel) {
+        return module->code != nullptr && module->code->find(kernel->name) == kernel;
+    });
     std::erase_if(kernels_, [&](const auto& entry) { return entry.second.module == module; });
     std::erase_if(variables_, [&](const auto& entry) { return entry.second.module == module; });
     std::erase_if(modules_, [&](const auto& known) { return known.get() == module; });
@@ -186,36 +260,69 @@ void Device::launch(const void* host_function, const LaunchShape& shape, void** 
 {
     const std::lock_guard lock(mutex_);
     const auto [module, kernel] = this->kernel(host_function);
-    CodeObject& code            = *module.code;
-    const uint64_t threads      = uint64_t{shape.block[0]} * shape.block[1] * shape.block[2];
-    const uint64_t groups       = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
-    if(threads == 0 || groups == 0 || threads > kernel->threads_most)
+    launch_locked(module, *kernel, shape, arguments);
+}
+
+void Device::launch(const void* host_function,
+                    const LaunchShape& shape,
+                    std::span<const std::byte> packed)
+{
+    const std::lock_guard lock(mutex_);
+    const auto [module, kernel] = this->kernel(host_function);
+    std::vector<void*> arguments;
+    uint64_t needed = 0;
+    for(const KernelArgument& argument : kernel->arguments)
+    {
+        if(argument.hidden()) continue;
+        needed = uint64_t{argument.offset} + argument.bytes;
+        // launches read it alone
+        if(needed <= packed.size())
+            arguments.push_back(const_cast<std::byte*>(packed.data() + argument.offset));
+    }
+    if(packed.size() < needed || packed.size() > kernel->argument_bytes)
+        throw std::invalid_argument("a launch with " + std::to_string(packed.size()) +
+                                    " bytes of packed arguments; those of kernel " +
+                                    shortened(kernel->name) + " take " + std::to_string(needed) +
+                                    ", its block of arguments has " +
+                                    std::to_string(kernel->argument_bytes));
+    launch_locked(module, *kernel, shape, arguments.data());
+}
+
+void Device::launch_locked(Module& module,
+                           const Kernel& kernel,
+                           const LaunchShape& shape,
+                           void** arguments)
+{
+    CodeObject& code       = *module.code;
+    const uint64_t threads = uint64_t{shape.block[0]} * shape.block[1] * shape.block[2];
+    const uint64_t groups  = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
+    if(threads == 0 || groups == 0 || threads > kernel.threads_most)
         throw std::invalid_argument(
             "a launch of " + std::to_string(groups) + " workgroups of " + std::to_string(threads) +
-            " work-items; the kernel takes up to " + std::to_string(kernel->threads_most));
-    const uint64_t lds = uint64_t{kernel->lds_bytes} + shape.dynamic_lds_bytes;
+            " work-items; the kernel takes up to " + std::to_string(kernel.threads_most));
+    const uint64_t lds = uint64_t{kernel.lds_bytes} + shape.dynamic_lds_bytes;
     if(lds > find_model(module.arch).lds_bytes)
         throw std::invalid_argument("a launch with " + std::to_string(lds) + " bytes of LDS; " +
                                     module.arch + " has " +
                                     std::to_string(find_model(module.arch).lds_bytes));
-    if(!options_.omitted.empty()) omit(code, *kernel);
+    if(!options_.omitted.empty()) omit(code, kernel);
     Launch launch;
-    launch.kernel             = shortened(kernel->name);
+    launch.kernel             = shortened(kernel.name);
     launch.program            = &code.program();
     launch.memory             = &memory_;
     launch.code_object        = module.elf;
     launch.code_address       = code.code_address();
-    launch.kernel_offset      = kernel->offset;
+    launch.kernel_offset      = kernel.offset;
     launch.grid               = shape.grid;
     launch.block              = shape.block;
     launch.instruction_budget = options_.instruction_budget;
     launch.seed               = options_.seed;
     const Dispatch dispatch(
-        *kernel, shape, arguments, code.program().architecture(), memory_, options_.undefined());
+        kernel, shape, arguments, code.program().architecture(), memory_, options_.undefined());
     if(timing_)
     {
         timings_.push_back(
-            json_of(time_launch(*timing_, dispatch, launch, *kernel, static_cast<uint32_t>(lds))));
+            json_of(time_launch(*timing_, dispatch, launch, kernel, static_cast<uint32_t>(lds))));
         return;
     }
     if(options_.checks.empty()) return executor().run(dispatch, launch, {});

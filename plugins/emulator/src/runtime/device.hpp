@@ -33,17 +33,30 @@ struct DeviceModel
 
 const DeviceModel& find_model(const std::string& arch);
 
-// Device code that a library has brought along. It is decoded when the first of its kernels runs.
+// A kernel that a program has asked a module for; its address stands for it.
+struct Function
+{
+    // The most dynamic LDS of a launch, if the program has set it.
+    std::optional<uint32_t> dynamic_lds_most;
+};
+
+// Device code that a library has brought along, which is decoded when the first of its kernels
+// runs, or that a program has loaded.
 struct Module
 {
     std::string arch; // with features
     std::vector<std::byte> elf;
     std::string unreadable; // why there is no code
     std::unique_ptr<CodeObject> code;
+    std::map<std::string, Function> functions;
 };
 
 // Checkers have found something in a kernel that has come to its end.
 class CheckFailure : public std::runtime_error
+{ using std::runtime_error::runtime_error; };
+
+// A code object is for another architecture than the device's.
+class WrongArchitecture : public std::runtime_error
 { using std::runtime_error::runtime_error; };
 
 class Device
@@ -57,6 +70,21 @@ public:
     void add_kernel(Module* module, const void* host_function, std::string name);
     void add_variable(Module* module, const void* host_variable, std::string name);
 
+    // Loads and decodes the one of a bundle's code objects, or the code object, that is for the
+    // device; a device without kernels becomes what it is for. The image has at most `bytes`.
+    // Throws WrongArchitecture, and std::runtime_error for what cannot be read.
+    Module* load_module(const void* image, size_t bytes);
+    // What stands for a kernel of a module that is loaded; null if it has no such kernel.
+    Function* find_function(Module* module, const std::string& name);
+    bool is_loaded(const Module* module);
+    // Of a module that is loaded.
+    bool is_loaded(const Function* function);
+    // What launches of a kernel, of a module or of host code, may ask for. Throws
+    // std::invalid_argument for more than the device has, std::runtime_error for no kernel.
+    void set_dynamic_lds(const void* function, int64_t bytes);
+    // As it was set.
+    std::optional<uint32_t> dynamic_lds_most(const Function* function);
+
     std::optional<Variable> find_variable(const void* host_variable);
 
     // How many workgroups of n work-items a compute unit holds at once.
@@ -65,6 +93,11 @@ public:
     // Executes the kernel. Throws DeviceError for what ends a kernel on a device as well, and
     // CheckFailure.
     void launch(const void* host_function, const LaunchShape& shape, void** arguments);
+    // The same with arguments that lie one behind the other as the kernel's metadata say. Throws
+    // std::invalid_argument if they are fewer bytes than its arguments take, or more than its block
+    // of arguments.
+    void
+    launch(const void* host_function, const LaunchShape& shape, std::span<const std::byte> packed);
 
     const Options& options() const { return options_; }
     const DeviceModel& model() const;
@@ -101,6 +134,8 @@ private:
         std::string name;
     };
 
+    void
+    launch_locked(Module& module, const Kernel& kernel, const LaunchShape& shape, void** arguments);
     CodeObject& loaded(Module& module);
     // Throws std::runtime_error where it is missing.
     std::pair<Module&, const Kernel*> kernel(const void* host_function);

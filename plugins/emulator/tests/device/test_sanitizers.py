@@ -32,6 +32,7 @@ THREADS = (
     "test_whole_kernel.py",
     "test_runtime_state.py",
     "test_runtime_faults.py",
+    "test_modules.py",
     "test_global_definedness.py",
 )
 
