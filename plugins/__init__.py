@@ -12,6 +12,7 @@ from typing import Final
 
 FEATURE_PACKAGES: Final = (
     "cluster",
+    "code_objects",
     "consumers",
     "cuda",
     "dispatcher",

@@ -7,12 +7,13 @@ kept, by the digest of the file.
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from ckprof.errors import InputError, ToolchainError, input_errors, system_errors
-from ckprof.files import write_atomically
+from ckprof.files import scratch_folder, write_atomically
 from ckprof.kernels.keys import digest_file, digest_parts
 from ckprof.model.architecture import find_architecture
 from ckprof.model.device import DeviceKernel, Occupancy
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: raised whenever what is read or how it is counted changes
-_SCHEMA: Final = 2
+_SCHEMA: Final = 3
 _OWNER: Final = "AMDGPU"
 _METADATA: Final = 32
+#: of code objects that lie in another one, which loads them when it runs
+EMBEDDED_SECTION: Final = ".ckprof.code_object"
 
 
 def read_kernels(path: Path, arch: str) -> tuple[DeviceKernel, ...]:
@@ -41,17 +44,30 @@ def read_kernels(path: Path, arch: str) -> tuple[DeviceKernel, ...]:
         return msgspec.json.decode(memo.read_bytes(), type=tuple[DeviceKernel, ...])
     except (OSError, msgspec.DecodeError):
         pass  # not read yet
-    records, code_bytes = read_metadata(path)
-    counts = count_instructions(path, code_bytes)
-    kernels = tuple(
-        _kernel(record, code_bytes, counts.get(str(record[".name"])) or InstructionCounts(), arch)
-        for record in records
-    )
+    kernels = _kernels(path, arch)
     try:
         write_atomically(memo, msgspec.json.encode(kernels).decode())
     except OSError:
         pass  # only costs time
     return kernels
+
+
+def _kernels(path: Path, arch: str) -> tuple[DeviceKernel, ...]:
+    """Return the kernels of a code object, and those of code objects that lie in it."""
+    with system_errors(InputError, "cannot read", path):
+        data = path.read_bytes()
+    records, code_bytes, embedded = _read(data, path)
+    counts = count_instructions(path, code_bytes) if records else {}
+    kernels = [
+        _kernel(record, code_bytes, counts.get(str(record[".name"])) or InstructionCounts(), arch)
+        for record in records
+    ]
+    for one in embedded:
+        with scratch_folder() as folder:
+            inner = folder / "embedded.co"
+            inner.write_bytes(one)
+            kernels += _kernels(inner, arch)
+    return tuple(kernels)
 
 
 def read_metadata(path: Path) -> tuple[tuple[dict[str, Any], ...], dict[str, int]]:
@@ -60,6 +76,24 @@ def read_metadata(path: Path) -> tuple[tuple[dict[str, Any], ...], dict[str, int
     :raises InputError: it is no code object.
     :raises ToolchainError: pyelftools is missing.
     """
+    with system_errors(InputError, "cannot read", path):
+        return _read(path.read_bytes(), path)[:2]
+
+
+def metadata_of(data: bytes, where: str) -> tuple[tuple[dict[str, Any], ...], dict[str, int]]:
+    """Return what :func:`read_metadata` returns, of a code object in memory.
+
+    :param where: what it is, for messages.
+    :raises InputError: it is no code object.
+    :raises ToolchainError: pyelftools is missing.
+    """
+    return _read(data, where)[:2]
+
+
+def _read(
+    data: bytes, where: Path | str
+) -> tuple[tuple[dict[str, Any], ...], dict[str, int], tuple[bytes, ...]]:
+    """Return records, bytes of code per function, and the code objects that lie in this one."""
     try:
         from elftools.common.exceptions import ELFError
         from elftools.elf.elffile import ELFFile
@@ -69,26 +103,24 @@ def read_metadata(path: Path) -> tuple[tuple[dict[str, Any], ...], dict[str, int
             "reading code objects needs the package pyelftools; "
             "install it with \"pip install 'ckprof[inspect]'\""
         ) from None
-    with input_errors((OSError, ELFError), "not a code object", path):
-        with path.open("rb") as stream:
-            elf = ELFFile(stream)
-            notes = [
-                note
-                for section in elf.iter_sections()
-                if isinstance(section, NoteSection)
-                for note in section.iter_notes()
-            ]
-            sizes = {
-                symbol.name: int(symbol["st_size"])
-                for section in elf.iter_sections()
-                if isinstance(section, SymbolTableSection)
-                for symbol in section.iter_symbols()
-                if symbol["st_info"]["type"] == "STT_FUNC"
-            }
+    with input_errors((OSError, ELFError), "not a code object", where):
+        elf = ELFFile(BytesIO(data))
+        sections = list(elf.iter_sections())
+        notes = [
+            note for section in sections if isinstance(section, NoteSection) for note in section.iter_notes()
+        ]
+        sizes = {
+            symbol.name: int(symbol["st_size"])
+            for section in sections
+            if isinstance(section, SymbolTableSection)
+            for symbol in section.iter_symbols()
+            if symbol["st_info"]["type"] == "STT_FUNC"
+        }
+        embedded = tuple(section.data() for section in sections if section.name == EMBEDDED_SECTION)
     for note in notes:
         if note["n_name"] == _OWNER and _note_type(note) == _METADATA:
-            return _records(note["n_descdata"], path), sizes
-    raise InputError("not a code object of an AMD GPU: it has no metadata note", path)
+            return _records(note["n_descdata"], where), sizes, embedded
+    raise InputError("not a code object of an AMD GPU: it has no metadata note", where)
 
 
 def _note_type(note: Any) -> int:
@@ -96,12 +128,12 @@ def _note_type(note: Any) -> int:
     return kind if isinstance(kind, int) else _METADATA if "METADATA" in str(kind) else -1
 
 
-def _records(data: bytes | str, path: Path) -> tuple[dict[str, Any], ...]:
+def _records(data: bytes | str, where: Path | str) -> tuple[dict[str, Any], ...]:
     raw = data.encode("latin-1") if isinstance(data, str) else data
     try:
         return tuple(msgspec.msgpack.decode(raw)["amdhsa.kernels"])
     except (msgspec.DecodeError, KeyError, TypeError) as exc:
-        raise InputError(f"its metadata cannot be read: {exc!r}", path) from None
+        raise InputError(f"its metadata cannot be read: {exc!r}", where) from None
 
 
 def _kernel(
