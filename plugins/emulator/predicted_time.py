@@ -37,6 +37,11 @@ class PredictedTime:
     busy: Mapping[str, float] = field(default_factory=dict)
     #: what waves wait for -> share of their time
     stalls: Mapping[str, float] = field(default_factory=dict)
+    #: of the busiest compute unit, all launches together
+    cycles: float = 0.0
+    #: vgprs, agprs, sgprs, vgpr_spills, sgpr_spills, lds_bytes and scratch_bytes, each the largest of all
+    #: launches
+    needs: Mapping[str, int] = field(default_factory=dict)
     #: of the launch that takes most time, if it was asked for
     profile: KernelProfile | None = None
 
@@ -70,6 +75,8 @@ class Launch(msgspec.Struct, frozen=True):
     limited_by: str = ""
     queue: int = 0
     iterations: int = 0
+    #: what the code object says that the function needs
+    needs: dict[str, int] = {}
     time: UnitTime | None = None
     alone: UnitTime | None = None
     edge: UnitTime | None = None
@@ -126,18 +133,24 @@ def compose(
         parts=parts,
         busy=busy,
         stalls=stalls,
+        cycles=sum(_unit_cycles(launch) for launch in kernels),
+        needs={name: max(launch.needs.get(name, 0) for launch in kernels) for name in first.needs},
         profile=profile_of(first),
     )
 
 
 def _unit_us(launch: Launch, model: DeviceModel) -> float:
+    return _unit_cycles(launch) / model.clock_mhz
+
+
+def _unit_cycles(launch: Launch) -> float:
     if launch.time is None:
         return 0.0
     cycles = launch.time.cycles
     if launch.edge is not None and launch.alone is not None:
         # the compute unit that gets the last workgroup has one of these in place of a usual one
         cycles += max(0.0, launch.edge.cycles - launch.alone.cycles)
-    return cycles / model.clock_mhz
+    return cycles
 
 
 def _units(launch: Launch, model: DeviceModel) -> float:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.cli import shared_options
-from ckprof.cli.fields import add_fields, add_format, chosen
+from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.instance_report import report_rejections
+from ckprof.cli.outputs import add_outputs, check_report
 from ckprof.cli.run_options import add_problem_options, parsed_problems
-from ckprof.errors import ExitCode
+from ckprof.errors import ExitCode, UsageError
 from ckprof.model.problem_types import sizes
 from ckprof.report.document import Document, Part
 from ckprof.report.table import Column, Table
 from ckprof.wording import counted
+from ckprof_plugins.tuning.gate.comparison import GateOptions
 from ckprof_plugins.tuning.options import PredictOptions
 from ckprof_plugins.tuning.predicted_times import SCHEMA, VERSION
 
@@ -30,21 +33,52 @@ examples:
       --problem "conv -n 32 -c 128 -H 56 -W 56 -k 128 -y 3 -x 3 -p 1 -q 1 -F 1"
   ckprof predict fwd --rule-set default --target hip --arch gfx950 --gpu MI355X --problems p.txt
   ckprof predict fwd --conf legacy.conf --instance 3 --target hip --arch gfx942 --problem "..." --hot 20
+  ckprof predict fwd --conf legacy.conf --target hip --arch gfx942 --problems p.txt --write baseline.json
+  ckprof predict fwd --conf legacy.conf --target hip --diff baseline.json /opt/rocm/include
+  ckprof predict fwd --conf legacy.conf --target hip --arch gfx942 --problems p.txt \\
+      --diff clang++-19 clang++-22 --fail-on slower=3%,spills,occupancy -o junit=gate.xml
 
 No device is needed and nothing is measured: times are predicted from what the machine code does, and neither
 stored nor compared with measured ones. Kernels that are not compiled yet are compiled first. Exit code 1 when
-a kernel does not compile or cannot be predicted, or none supports a problem.
+a kernel does not compile or cannot be predicted, or none supports a problem; with --diff, by --fail-on. A
+side of --diff is a baseline of --write, a folder of headers, FOLDER@REVISION of one in Git, or a compiler;
+sides that different time models have predicted are refused with exit code 3.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof predict``."""
     parser.epilog = _EPILOG
-    shared_options.add_instances(parser)
+    shared_options.add_instances(parser, optional=True)
     add_problem_options(parser)
     add_fields(parser.add_argument_group("prediction"), PredictOptions, "gpu", "measured", "hot")
+    group = parser.add_argument_group("comparison")
+    group.add_argument(
+        "--diff",
+        nargs=2,
+        metavar=("BEFORE", "AFTER"),
+        help="compare the predicted times of two sides, kernel by kernel, and say why they differ",
+    )
+    add_fields(group, GateOptions)
+    group.add_argument(
+        "--write",
+        type=Path,
+        metavar="FILE",
+        help="write the figures as a baseline, which --diff compares with; of --diff, those of AFTER",
+    )
     shared_options.add_build_options(parser)
-    add_format(parser.add_argument_group("output"))
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--format",
+        choices=(*_FORMATS, *_FORMATS_OF_DIFF),
+        default="table",
+        help=f"format of the result (default: table); with --diff also {', '.join(_FORMATS_OF_DIFF)}",
+    )
+    add_outputs(group)
+
+
+_FORMATS: Final = ("table", "json")
+_FORMATS_OF_DIFF: Final = ("md", "junit", "github")
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
@@ -52,20 +86,22 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, a problem, an option or the toolchain is wrong.
     """
+    if arguments.diff:
+        from ckprof_plugins.tuning.gate.command import run_diff
+
+        return run_diff(arguments, session)
+    _require_plain(arguments)
+    check_report(arguments.write)
     selection = shared_options.chosen_selection(arguments, session, arguments.direction)
     operation = session.registry.operation(selection.direction)
-    from ckprof_plugins.tuning.prediction import predict
-
-    predictions = predict(
-        session.profiler,
-        chosen(
-            arguments,
-            PredictOptions,
-            selection=selection,
-            problems=tuple(parsed_problems(arguments, session, operation)),
-            build=shared_options.chosen_build_options(arguments),
-        ),
+    options = chosen(
+        arguments,
+        PredictOptions,
+        selection=selection,
+        problems=tuple(parsed_problems(arguments, session, operation)),
+        build=shared_options.chosen_build_options(arguments),
     )
+    predictions = _predicted(arguments, session, options)
     report_rejections(predictions.library.rejected, session.console)
     if arguments.measured and not predictions.calibration.pairs:
         session.console.warning("no measured time is of these kernels: predicted times are not corrected")
@@ -73,6 +109,37 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     session.console.result_in(arguments.format, _content(predictions, hot), _document(predictions, hot))
     none = any(not any(kernel.time for kernel in kernels) for _, kernels in predictions.problems)
     return ExitCode.FAILED if predictions.failed or none else ExitCode.OK
+
+
+def _require_plain(arguments: argparse.Namespace) -> None:
+    """Refuse what is about comparisons alone.
+
+    :raises UsageError: there is some of it, or no direction.
+    """
+    if arguments.direction is None:
+        raise UsageError("no DIRECTION given: see 'ckprof list directions'")
+    further = [form for _, form in arguments.outputs or () if form]
+    for form in (arguments.format, *further):
+        if form in _FORMATS_OF_DIFF:
+            raise UsageError(f"--format {form} shows a comparison: give --diff, too")
+    if further:
+        raise UsageError(f"-o {further[0]}=FILE goes with --diff: name the format with --format")
+    if arguments.fail_on is not None:
+        raise UsageError("--fail-on says what fails a comparison: give --diff, too")
+
+
+def _predicted(arguments: argparse.Namespace, session: Session, options: PredictOptions) -> Predictions:
+    if arguments.write is None:
+        from ckprof_plugins.tuning.prediction import predict
+
+        return predict(session.profiler, options)
+    from ckprof_plugins.tuning.gate.baseline import write_baseline
+    from ckprof_plugins.tuning.gate.gate import predict_figures
+
+    predictions, figures = predict_figures(session.profiler, options)
+    write_baseline(figures, arguments.write)
+    session.console.info(f"wrote {arguments.write}: a baseline of the predicted figures")
+    return predictions
 
 
 def _content(predictions: Predictions, hot: int) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.model_use import KernelKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from ckprof.kernels.candidates import Candidate
@@ -190,9 +190,14 @@ class Predictions:
         )
 
 
-def predict(session: Session, options: PredictOptions) -> Predictions:
+def predict(
+    session: Session,
+    options: PredictOptions,
+    seen: Callable[[ProblemCase, KernelPrediction], KernelPrediction] = lambda _, found: found,
+) -> Predictions:
     """Build the kernels and predict their times.
 
+    :param seen: called with each kernel as soon as it is predicted; returns what is kept of it.
     :raises UsageError: no times are predicted of the target, or there is no such product, or no problem.
     :raises PluginError: the emulated device is not installed.
     :raises NothingLeftError: no kernel compiles.
@@ -240,7 +245,7 @@ def predict(session: Session, options: PredictOptions) -> Predictions:
     )
     try:
         # what is learned from comes first, so that each problem is corrected as soon as it is predicted
-        rows = _answered(session, cases, answers)
+        rows = _answered(session, cases, answers, seen)
         known = {
             (case.problem, row.kernel.instance.key, row.split_k): row.time.time_us
             for case, found in islice(rows, len(to_learn))
@@ -267,6 +272,7 @@ def _answered(
     session: Session,
     cases: Sequence[tuple[ProblemCase, Sequence[tuple[Candidate, int]]]],
     answers: Iterator[tuple[PredictedTime | None, Answer]],
+    seen: Callable[[ProblemCase, KernelPrediction], KernelPrediction],
 ) -> Iterator[tuple[ProblemCase, list[KernelPrediction]]]:
     """Yield each problem with its kernels as soon as all of them are predicted; say how far it is."""
     done, total = 0, sum(len(asked) for _, asked in cases)
@@ -276,7 +282,7 @@ def _answered(
         for (kernel, split), (time, answer) in zip(asked, answers, strict=False):
             done += 1
             session.tell(Progress(what="predict", done=done, total=total, name=kernel.shown))
-            found.append(KernelPrediction(kernel=kernel, split_k=split, time=time, answer=answer))
+            found.append(seen(case, KernelPrediction(kernel=kernel, split_k=split, time=time, answer=answer)))
         yield case, found
 
 

@@ -20,7 +20,14 @@ CALL = re.compile(r"\bckprof ((?:[a-z]+-)*[a-z]+)\b([^'`|;\n]*)")
 #: options of other programs; ``--extractor`` is there where plugins offer several
 FOREIGN = {
     *("--build", "--parallel", "--install", "--prefix"),  # cmake
-    *("--porcelain", "--untracked-files"),  # git
+    *(
+        "--porcelain",
+        "--untracked-files",
+        "--show-prefix",
+        "--show-toplevel",
+        "--end-of-options",
+        "--verify",
+    ),  # git
     *("--force-reinstall", "--benchmark-only", "--gpus-per-node"),  # pip, pytest, sbatch
     *("--text", "--query-gpu", "--raw-invocation"),  # a CSS variable, nvidia-smi, ckProfiler
     *("--expt-relaxed-constexpr", "--rocm-device-lib-path", "--offload-arch", "--rocm-path"),  # compilers

@@ -2,13 +2,16 @@
 
 #: option -> command -> why
 OWN_WORDS = {
+    "--diff": {"predict": "of times; inspect compares machine code"},
     "--direction": {
         "train": "a table does not say it",
     },
     "--dtype": {
         "train": "a table does not say it",
     },
+    "--fail-on": {"predict": "changes of predictions, of --diff alone"},
     "--force": {"generate": "types are not asked about"},
+    "--format": {"predict": "two results: of --diff there are formats for CI as well"},
     "--layout": {
         "train": "only recorded",
     },
@@ -17,6 +20,7 @@ OWN_WORDS = {
         "tune": "where the search begins",
     },
     "--output": {
+        "predict": "in several formats at once, of --diff",
         "train": "a file is what the command is for: which one, and what is written by default",
     },
     "--store": {
@@ -31,4 +35,5 @@ OWN_WORDS = {
     "--top": {
         "validate": "the best of how many predicted ones",
     },
+    "--write": {"predict": "a baseline, whatever the comparison says"},
 }

@@ -280,6 +280,9 @@ void CodeObject::read_kernels(std::span<const std::byte> elf)
             limited(entry[".vgpr_count"].number, registers_most, "vector registers", kernel.name);
         kernel.scalar_registers =
             limited(entry[".sgpr_count"].number, registers_most, "scalar registers", kernel.name);
+        kernel.accumulators  = static_cast<uint32_t>(entry[".agpr_count"].number);
+        kernel.vector_spills = static_cast<uint32_t>(entry[".vgpr_spill_count"].number);
+        kernel.scalar_spills = static_cast<uint32_t>(entry[".sgpr_spill_count"].number);
         read_arguments(kernel, entry[".args"]);
         const auto code  = symbols_.find(kernel.name);
         const bool named = code != symbols_.end() && program_->at(code->second.address) != nullptr;

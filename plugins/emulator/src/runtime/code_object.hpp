@@ -40,6 +40,9 @@ struct Kernel
     uint32_t threads_most = 1024; // of a workgroup
     // that a wave has; vector ones with those for accumulation
     uint32_t vector_registers = 0, scalar_registers = 0;
+    // of the vector registers, those for accumulation; registers that the compiler has moved to
+    // memory
+    uint32_t accumulators = 0, vector_spills = 0, scalar_spills = 0;
 };
 
 struct PackedValue;

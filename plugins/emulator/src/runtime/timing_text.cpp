@@ -90,6 +90,14 @@ std::string profile_of(const LaunchTiming& timing)
            ",\"spans\":" + listed(profile.spans, span) + "}";
 }
 
+std::string needs_of(const LaunchTiming& timing)
+{
+    std::string all;
+    for(const auto& [name, number] : timing.needs)
+        all += (all.empty() ? "{\"" : ",\"") + std::string(name) + "\":" + std::to_string(number);
+    return all + "}";
+}
+
 } // namespace
 
 std::string json_of(const UnitTime& time)
@@ -109,6 +117,7 @@ std::string json_of(const LaunchTiming& timing)
            ",\"resident\":" + std::to_string(timing.occupancy.workgroups) + ",\"limited_by\":\"" +
            timing.occupancy.limit + "\",\"queue\":" + std::to_string(timing.queue) +
            ",\"iterations\":" + std::to_string(timing.iterations) +
+           ",\"needs\":" + needs_of(timing) +
            ",\"group_steps\":" + std::to_string(timing.group_steps) +
            ",\"lines_read\":" + std::to_string(timing.lines_read) +
            ",\"lines_written\":" + std::to_string(timing.lines_written) +

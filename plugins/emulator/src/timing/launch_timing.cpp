@@ -194,6 +194,13 @@ LaunchTiming time_launch(const TimingOptions& options,
     const unsigned threads = launch.block[0] * launch.block[1] * launch.block[2];
     const unsigned waves   = (threads + lane_count - 1) / lane_count;
     result.occupancy       = occupancy(options.machine, kernel, waves, lds_bytes);
+    result.needs           = {{"vgprs", kernel.vector_registers},
+                              {"agprs", kernel.accumulators},
+                              {"sgprs", kernel.scalar_registers},
+                              {"vgpr_spills", kernel.vector_spills},
+                              {"sgpr_spills", kernel.scalar_spills},
+                              {"lds_bytes", lds_bytes},
+                              {"scratch_bytes", kernel.scratch_lane_bytes}};
     const uint64_t per_unit =
         (result.workgroups + options.compute_units - 1) / options.compute_units;
     const auto slots = static_cast<unsigned>(

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "runtime/dispatch.hpp"
 #include "timing/compute_unit.hpp"
@@ -41,6 +43,8 @@ struct LaunchTiming
     UnitTime alone;     // of one
     UnitTime edge;      // of the last one of the launch, alone
     uint64_t lines_read = 0, lines_written = 0, group_steps = 0, iterations = 0;
+    // What the code object says that the function needs, LDS with what the launch adds.
+    std::vector<std::pair<const char*, uint64_t>> needs;
     // With a profile: each instruction that was executed, by its address.
     struct Executed
     {

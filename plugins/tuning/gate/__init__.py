@@ -1,0 +1,1 @@
+"""A performance gate without a device: predicted times of two states of headers or compilers, compared."""

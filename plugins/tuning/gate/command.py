@@ -1,0 +1,73 @@
+"""What ``ckprof predict`` does with --write and --diff."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ckprof.cli import shared_options
+from ckprof.cli.fields import chosen
+from ckprof.cli.outputs import Outputs, check_report
+from ckprof.cli.run_options import parsed_problems
+from ckprof.errors import ExitCode, UsageError
+from ckprof_plugins.tuning.gate.baseline import write_baseline
+from ckprof_plugins.tuning.gate.comparison import GateOptions
+from ckprof_plugins.tuning.gate.gate import diff_predictions, problems_of
+from ckprof_plugins.tuning.gate.report import DIFF_FORMATS, diff_document
+from ckprof_plugins.tuning.gate.sides import GateSide
+from ckprof_plugins.tuning.options import PredictOptions
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ckprof.cli.session import Session
+
+#: options of kernels and problems, which mean nothing where both sides are files
+_OF_KERNELS = ("direction", "conf", "rule_set", "problem", "problems", "problem_set")
+
+
+def run_diff(arguments: argparse.Namespace, session: Session) -> ExitCode:
+    """Compare two sides of predictions.
+
+    :raises CkprofError: a side, a list, a problem, an option or the toolchain is wrong, or the sides are not
+        comparable.
+    """
+    if arguments.hot:
+        raise UsageError("--hot lists instructions of one side: omit it with --diff, which says what differs")
+    with Outputs(arguments, session, DIFF_FORMATS) as outputs:
+        check_report(arguments.write)
+        before, after = (GateSide.of(name) for name in arguments.diff)
+        options = None
+        if before.baseline is None or after.baseline is None:
+            options = _options(arguments, session, (before, after))
+        elif given := [name for name in _OF_KERNELS if getattr(arguments, name)]:
+            raise UsageError(f"{given[0]}: both sides are files, which say that themselves: omit it")
+        gate = chosen(arguments, GateOptions)
+        found = diff_predictions(session.profiler, (before, after), options, gate.fail_on)
+        if arguments.write:
+            write_baseline(found.new, arguments.write)
+            session.console.info(f"wrote {arguments.write}: figures of {found.after}")
+        outputs.deliver(found, diff_document)
+    return ExitCode.FAILED if found.failures else ExitCode.OK
+
+
+def _options(
+    arguments: argparse.Namespace, session: Session, sides: tuple[GateSide, GateSide]
+) -> PredictOptions:
+    """Return what is predicted; what is not typed is as a side that is a baseline says."""
+    said = next((side.baseline for side in sides if side.baseline is not None), None)
+    if said is not None:
+        arguments.direction = arguments.direction or said.direction
+        arguments.arch = arguments.arch or said.arch
+        arguments.gpu = arguments.gpu or said.gpu
+    if arguments.direction is None:
+        raise UsageError("no DIRECTION given: it stands before the options, e.g. 'ckprof predict fwd --diff'")
+    selection = shared_options.chosen_selection(arguments, session, arguments.direction)
+    operation = session.registry.operation(selection.direction)
+    problems = tuple(parsed_problems(arguments, session, operation)) or problems_of(sides)
+    return chosen(
+        arguments,
+        PredictOptions,
+        selection=selection,
+        problems=problems,
+        build=shared_options.chosen_build_options(arguments),
+    )

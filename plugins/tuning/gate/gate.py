@@ -1,0 +1,116 @@
+"""Predicts the figures of a side, and compares two."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ckprof.errors import InputError, UsageError
+from ckprof.model.problem_case import ProblemCase
+from ckprof_plugins.tuning.gate.baseline import FiguresCollector
+from ckprof_plugins.tuning.gate.comparison import compare_figures
+from ckprof_plugins.tuning.gate.sides import GateSide
+from ckprof_plugins.tuning.prediction import predict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.option import Limits
+    from ckprof.session import Session
+    from ckprof_plugins.tuning.gate.baseline import PredictionBaseline
+    from ckprof_plugins.tuning.gate.comparison import PredictionDiff, Regression
+    from ckprof_plugins.tuning.options import PredictOptions
+    from ckprof_plugins.tuning.prediction import KernelPrediction, Predictions
+
+
+def predict_figures(session: Session, options: PredictOptions) -> tuple[Predictions, PredictionBaseline]:
+    """Predict times as :func:`ckprof_plugins.tuning.predict` does; return them, and their figures.
+
+    :raises UsageError: measured times correct the predicted ones, which makes them another model's.
+    :raises CkprofError: as :func:`~ckprof_plugins.tuning.predict` says.
+    """
+    if options.measured:
+        raise UsageError(
+            "--measured corrects predicted times by measured ones, which differ from machine to machine: "
+            "a comparison of predictions takes none"
+        )
+    collector = FiguresCollector()
+
+    def seen(case: ProblemCase, kernel: KernelPrediction) -> KernelPrediction:
+        collector.take(case, kernel)
+        if kernel.time is None or options.hot:
+            return kernel
+        return replace(kernel, time=replace(kernel.time, profile=None))
+
+    predictions = predict(session, replace(options, profile=True), seen)
+    from ckprof_plugins.emulator.model_digest import model_digest
+
+    digest = model_digest(predictions.arch.partition(":")[0], predictions.device)
+    return predictions, collector.baseline(predictions, digest)
+
+
+def figures_of(session: Session, side: GateSide, options: PredictOptions) -> PredictionBaseline:
+    """Return the figures of a side: those of its file, or of what is built for it.
+
+    :raises CkprofError: as :func:`predict_figures` says, or the side does not exist.
+    """
+    if side.baseline is not None:
+        return side.baseline
+    build = side.build_options(options.build)
+    _, figures = predict_figures(session, replace(options, build=build))
+    return figures
+
+
+def problems_of(sides: Sequence[GateSide]) -> tuple[ProblemCase, ...]:
+    """Return the problems of the first side that is a baseline, each with its splits.
+
+    :raises UsageError: none is.
+    :raises InputError: they are those of no operation.
+    """
+    for side in sides:
+        if side.baseline is None:
+            continue
+        try:
+            return tuple(
+                ProblemCase(
+                    problem=one.parsed,
+                    splits=tuple(dict.fromkeys(kernel.split_k for kernel in one.kernels)),
+                )
+                for one in side.baseline.problems
+            )
+        except (ValueError, TypeError) as exc:
+            raise InputError(f"its problems cannot be read: {exc}", side.name) from None
+    raise UsageError("no problem to predict times for: give --problem, --problems or --problem-set")
+
+
+def diff_predictions(
+    session: Session,
+    sides: tuple[GateSide, GateSide],
+    options: PredictOptions | None,
+    fail_on: Limits[Regression],
+) -> PredictionDiff:
+    """Compare two sides; what a side does not say itself is that of the options.
+
+    :param options: ``None`` if both sides are baselines.
+    :raises UsageError: the options say what a side says already.
+    :raises InputError: the sides are not comparable.
+    :raises CkprofError: a side cannot be predicted.
+    """
+    if options is not None:
+        for side in sides:
+            if side.compiler is not None and options.build.compiler:
+                raise UsageError(f"--compiler names another compiler than the side {side.name}")
+            if side.headers is not None and options.build.ck_root is not None:
+                raise UsageError(f"--ck-root names other headers than the side {side.name}")
+    figures = []
+    for number, side in enumerate(sides):
+        if side.baseline is not None:
+            figures.append(side.baseline)
+            continue
+        assert options is not None  # noqa: S101 - a side is built
+        apart = options.build.build_dir / ("before", "after")[number] if options.build.build_dir else None
+        figures.append(
+            figures_of(session, side, replace(options, build=replace(options.build, build_dir=apart)))
+        )
+    names = (sides[0].name, sides[1].name)
+    return compare_figures(names, figures[0], figures[1], fail_on)

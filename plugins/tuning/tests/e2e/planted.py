@@ -1,0 +1,200 @@
+"""Edits of CK Tile's headers of November 2025: some make kernels slower, others change nothing."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ckprof_plugins.tuning.gate.causes import Cause
+
+PIPELINES = "ops/gemm/pipeline/gemm_pipeline"
+V1 = f"{PIPELINES}_agmem_bgmem_creg_v1.hpp"
+V3 = f"{PIPELINES}_ag_bg_cr_comp_v3.hpp"
+V4 = f"{PIPELINES}_ag_bg_cr_comp_v4.hpp"
+MEM = f"{PIPELINES}_ag_bg_cr_mem.hpp"
+POLICY = "ops/gemm/pipeline/gemm_universal_pipeline_ag_bg_cr_policy.hpp"
+LAUNCH = "host/kernel_launch.hpp"
+ARCHITECTURE = "core/arch/arch.hpp"
+EPILOGUE = "ops/epilogue/cshuffle_epilogue.hpp"
+FORWARD = "ops/grouped_convolution/kernel/grouped_convolution_forward_kernel.hpp"
+TO_GEMM = "ops/grouped_convolution/utils/transform_conv_fwd_to_gemm.hpp"
+
+_LARGE = {"tile_m": 128, "tile_n": 128}
+COMPV1 = {"pipeline": "compv1"}
+COMPV3 = {"pipeline": "compv3", **_LARGE}
+COMPV4 = {"pipeline": "compv4", "double_smem_buffer": True, **_LARGE}
+MEMORY = {"pipeline": "mem"}
+
+
+class Edit(NamedTuple):
+    """Texts of a header and what takes their place, and what has to be said of it."""
+
+    kernel: dict[str, object]
+    header: str
+    #: text -> which of its places, from 0; ``None`` for all, and what takes its place
+    changes: tuple[tuple[str, int | None, str], ...]
+    #: any of these names the place; empty for an edit that changes nothing
+    causes: tuple[Cause, ...] = ()
+
+
+def edited(text: str, edit: Edit) -> str:
+    """Return a header with the edit."""
+    for right, place, wrong in edit.changes:
+        parts = text.split(right)
+        assert len(parts) > (place or 0) + 1, f"{edit.header} has no such place: {right}"
+        if place is None:
+            text = wrong.join(parts)
+        else:
+            text = right.join(parts[: place + 1]) + wrong + right.join(parts[place + 1 :])
+    return text
+
+
+def _after(kernel, header, text, place, added, *causes):
+    return Edit(kernel, header, ((text, place, f"{text} {added}"),), causes)
+
+
+def _moved(kernel, header, block, before, *causes):
+    """Move a block, which stands in the header once, in front of a text that does so as well."""
+    return Edit(kernel, header, ((block, 0, ""), (before, 0, block + before)), causes)
+
+
+SYNC = "block_sync_lds();"
+_BARRIER = (Cause.BARRIER,)
+_WAIT = (Cause.WAIT, Cause.PREFETCH)
+_ANY_ORDER = (Cause.PREFETCH, Cause.WAIT, Cause.ORDER)
+_ALL_LOADED = 'asm volatile("s_waitcnt vmcnt(0)" ::: "memory");'
+_ALL_READ = 'asm volatile("s_waitcnt lgkmcnt(0)" ::: "memory");'
+_LOADS_OF_V3 = """\
+                    elementwise_As_res =
+                        load_tile_with_elementwise(a_copy_dram_window, a_element_func);
+                    move_tile_window(a_copy_dram_window, a_dram_tile_window_step);
+
+                    elementwise_Bs_res =
+                        load_tile_with_elementwise(b_copy_dram_window, b_element_func);
+                    move_tile_window(b_copy_dram_window, b_dram_tile_window_step);
+"""
+_LOADS_OF_V1 = """\
+            elementwise_As_res = load_tile_with_elementwise(as_copy_dram_window, a_element_func);
+            elementwise_Bs_res = load_tile_with_elementwise(bs_copy_dram_window, b_element_func);
+
+            block_sync_lds();
+"""
+_LOOP_OF_V3 = """\
+                do
+                {
+                    block_sync_lds();
+"""
+_READS_OF_V3 = """\
+                    block_sync_lds();
+
+                    block_gemm.LocalPrefetch(
+                        a_lds_gemm_window, b_lds_gemm_window, is_a_load_tr_v, is_b_load_tr_v);
+                    HotLoopScheduler();
+"""
+_PRODUCT_OF_V3 = """\
+                    block_gemm(c_block_tile, a_lds_gemm_window, b_lds_gemm_window);
+
+"""
+
+
+def _entry(kernel, attribute):
+    return Edit(
+        kernel,
+        LAUNCH,
+        (("    __global__ void kentry(Args", None, f"    {attribute} __global__ void kentry(Args"),),
+        (Cause.SPILL, Cause.OCCUPANCY),
+    )
+
+
+def _half_vector(operand, kernel):
+    chosen = f"Problem::FixedVectorSize ? Problem::VectorSize{operand} :"
+    return Edit(kernel, POLICY, ((chosen, 0, chosen.replace(" :", " / 2 :")),), (Cause.NARROWER, Cause.MORE))
+
+
+def _layers(operand, kernel):
+    return Edit(
+        kernel,
+        POLICY,
+        ((f"constexpr auto {operand}LdsLayer =\n                max(1UL,", 0,
+          f"constexpr auto {operand}LdsLayer =\n                min(1UL,"),),
+        (Cause.CONFLICTS,),
+    )  # fmt: skip
+
+
+def _no_xor(operand, kernel):
+    rows = f"number<{operand}PerBlock / {operand}LdsLayer>{{}}"
+    columns = {"M": "number<KPerBlock / KPack * MLdsLayer>{}", "N": "BK0 * number<NLdsLayer>{}"}[operand]
+    permuted = f"""\
+make_tuple(make_xor_transform(make_tuple({rows},
+                                                         {columns})),
+                           make_pass_through_transform(number<KPack>{{}})),
+                make_tuple(sequence<1, 0>{{}}, sequence<2>{{}}),
+                make_tuple(sequence<1, 0>{{}}, sequence<2>{{}}));"""
+    plain = f"""\
+make_tuple(make_pass_through_transform({rows}),
+                           make_pass_through_transform({columns}),
+                           make_pass_through_transform(number<KPack>{{}})),
+                make_tuple(sequence<1>{{}}, sequence<0>{{}}, sequence<2>{{}}),
+                make_tuple(sequence<1>{{}}, sequence<0>{{}}, sequence<2>{{}}));"""
+    return Edit(kernel, POLICY, ((permuted, 0, plain),), (Cause.CONFLICTS,))
+
+
+SLOWDOWNS = {
+    "compv1-barrier-before-product": _after(COMPV1, V1, SYNC, 0, SYNC, *_BARRIER),
+    "compv1-barrier-after-product": _after(COMPV1, V1, SYNC, 1, SYNC, *_BARRIER),
+    "compv3-barrier-before-write": _after(COMPV3, V3, SYNC, 1, SYNC, *_BARRIER),
+    "compv3-barrier-after-product": _after(COMPV3, V3, SYNC, 2, SYNC, *_BARRIER),
+    "mem-barrier-before-read": _after(MEMORY, MEM, SYNC, 0, SYNC, *_BARRIER),
+    "mem-barrier-before-write": _after(MEMORY, MEM, SYNC, 1, SYNC, *_BARRIER),
+    "compv4-barrier-ping": _after(COMPV4, V4, SYNC, 1, SYNC, *_BARRIER),
+    "compv4-barrier-pong": _after(COMPV4, V4, SYNC, 2, SYNC, *_BARRIER),
+    "compv1-wait-for-loads": _after(
+        COMPV1, V1, "load_tile_with_elementwise(bs_copy_dram_window, b_element_func);", 1, _ALL_LOADED, *_WAIT
+    ),
+    "compv3-wait-for-loads": Edit(
+        COMPV3, V3, ((_LOADS_OF_V3, 0, _LOADS_OF_V3 + _ALL_LOADED),), _WAIT
+    ),
+    "compv3-wait-for-reads": Edit(
+        COMPV3, V3, (("HotLoopScheduler();\n                    __builtin", 0,
+                      f"{_ALL_READ} HotLoopScheduler();\n                    __builtin"),), _WAIT
+    ),
+    "mem-wait-for-loads": _after(
+        MEMORY, MEM, "load_tile_with_elementwise(b_copy_dram_window, b_element_func);", 2, _ALL_LOADED, *_WAIT
+    ),
+    "compv4-wait-for-loads": _after(
+        COMPV4, V4, "load_tile_with_elementwise(b_tile_windows, b_element_func);", 3, _ALL_LOADED, *_WAIT
+    ),
+    "compv1-loads-after-product": Edit(
+        COMPV1, V1, ((_LOADS_OF_V1, 0, "            block_sync_lds();\n"),
+                     ("            // move to i + 2", 0,
+                      _LOADS_OF_V1.replace("block_sync_lds();", "") + "            // move to i + 2")),
+        _ANY_ORDER,
+    ),
+    "compv3-loads-before-write": Edit(
+        COMPV3, V3, ((_LOADS_OF_V3, 0, ""), (_LOOP_OF_V3, 0, _LOOP_OF_V3 + _LOADS_OF_V3)), _ANY_ORDER
+    ),
+    "compv3-reads-before-product": Edit(
+        COMPV3, V3, ((_READS_OF_V3, 0, ""), (_PRODUCT_OF_V3, 0, _READS_OF_V3 + _PRODUCT_OF_V3)), _ANY_ORDER
+    ),
+    "compv3-not-scheduled": Edit(
+        COMPV3, V3, (("HotLoopScheduler();\n                    __builtin", 0, "__builtin"),), _ANY_ORDER
+    ),
+    "compv4-not-scheduled": Edit(
+        COMPV4, V4, (("HotLoopScheduler();\n", None, "\n"),), _ANY_ORDER
+    ),
+    "compv3-spills": _entry(COMPV3, "__attribute__((amdgpu_waves_per_eu(8, 8)))"),
+    "compv4-spills": _entry(COMPV4, "__attribute__((amdgpu_waves_per_eu(8, 8)))"),
+    "compv3-few-spills": _entry(COMPV3, "__attribute__((amdgpu_waves_per_eu(5, 5)))"),
+    "mem-spills": _entry({**MEMORY, **_LARGE}, "__attribute__((amdgpu_waves_per_eu(8, 8)))"),
+    "compv3-half-vectors-of-a": _half_vector("A", COMPV3),
+    "compv3-half-vectors-of-b": _half_vector("B", COMPV3),
+    "compv4-half-vectors-of-a": _half_vector("A", COMPV4),
+    "mem-half-vectors-of-b": _half_vector("B", MEMORY),
+    "compv3-layers-of-a": _layers("M", COMPV3),
+    "compv3-layers-of-b": _layers("N", COMPV3),
+    "compv3-not-permuted-a": _no_xor("M", COMPV3),
+    "compv3-not-permuted-b": _no_xor("N", COMPV3),
+    "mem-not-permuted-b": _no_xor("N", MEMORY),
+}  # fmt: skip
+
+
+NEUTRAL: dict[str, Edit] = {}
