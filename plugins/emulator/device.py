@@ -46,7 +46,7 @@ _WORDS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = MappingProxyType(
 _CHECKS: Final = "CKPROF_EMULATED_CHECKS"
 _CHECK_SETTING: Final = "check"
 #: what can be checked
-CHECKS: Final = ("races", "uninitialised", "waits", "bounds", "barriers")
+CHECKS: Final = ("races", "uninitialised", "waits", "async", "bounds", "barriers")
 _ALL: Final = "all"
 
 

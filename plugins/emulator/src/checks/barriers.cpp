@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
+#include <bit>
 #include <string>
+#include <unordered_map>
+#include <vector>
 
 #include "checks/checkers.hpp"
 #include "core/errors.hpp"
@@ -9,54 +11,55 @@
 namespace ckprof::emulator {
 namespace {
 
+// A barrier counts the waves that arrive, wherever in the code: that waves meet at different ones
+// is no fault, and how kernels keep waves a step apart.
 class BarrierChecker : public Observer
 {
 public:
     explicit BarrierChecker(const CheckContext& context) : context_(context) {}
 
     void workgroup_begins(Workgroup& group) override
-    { arrived_.assign(group.waves.size(), nullptr); }
+    {
+        auto& lanes = lanes_[&group];
+        lanes.clear();
+        for(const Wave& wave : group.waves) lanes.push_back(wave.exec());
+    }
 
     void arrives_at_barrier(Wave& wave, const Instruction& barrier) override
     {
-        const Workgroup& group = *wave.group;
-        arrived_[wave.number]  = &barrier;
-        for(const Wave& other : group.waves)
-            if(other.state == WaveState::ended)
-                return context_.log.add("barriers",
-                                        "a barrier that wave " + std::to_string(other.number) +
-                                            ", which has ended, never reaches",
-                                        wave,
-                                        barrier);
+        const LaneMask all = lanes_[wave.group][wave.number];
+        if(wave.exec() == all) return;
+        context_.log.add("barriers",
+                         "a barrier with " + std::to_string(std::popcount(wave.exec())) +
+                             " of the wave's " + std::to_string(std::popcount(all)) +
+                             " lanes: it counts waves, so that the others, at the next barrier "
+                             "that they reach, count as one more",
+                         wave,
+                         barrier);
     }
 
+    // Waves that have ended are not waited for, on the device either; their barriers are missing.
     void passes_barrier(Workgroup& group) override
     {
-        // waves that have ended count as arrived; those that wait elsewhere end up in different
-        // parts
-        const Instruction* first = nullptr;
+        const Wave *ended = nullptr, *waits = nullptr;
         for(const Wave& wave : group.waves)
-        {
-            const Instruction* barrier = arrived_[wave.number];
-            if(barrier == nullptr) continue;
-            if(first == nullptr) first = barrier;
-            if(barrier != first)
-            {
-                context_.log.add(
-                    "barriers",
-                    "waves of a workgroup meet at different barriers, another one at " +
-                        offset_text(offset_in_kernel(wave, *first)),
-                    wave,
-                    *barrier);
-                break;
-            }
-        }
-        std::fill(arrived_.begin(), arrived_.end(), nullptr);
+            if(const Wave*& first = wave.state == WaveState::ended ? ended : waits;
+               first == nullptr)
+                first = &wave;
+        if(ended == nullptr || waits == nullptr) return;
+        const Instruction& end = *(ended->pc - 1);
+        context_.log.add("barriers",
+                         "a barrier that wave " + std::to_string(ended->number) +
+                             " never reaches: it has ended (" + instruction_at(*ended, end) + ")",
+                         *waits,
+                         *(waits->pc - 1),
+                         &end);
     }
 
 private:
     CheckContext context_;
-    std::vector<const Instruction*> arrived_;
+    // that waves begin with
+    std::unordered_map<const Workgroup*, std::vector<LaneMask>> lanes_;
 };
 
 } // namespace

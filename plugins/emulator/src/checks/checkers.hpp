@@ -14,6 +14,7 @@ namespace ckprof::emulator {
 // What the checkers of all threads of a launch share.
 struct CheckContext
 {
+    const Program& program;
     const RegisterUses& uses;
     FindingLog& log;
     GlobalShadow& shadow;
@@ -28,7 +29,10 @@ std::unique_ptr<Observer> make_race_checker(const CheckContext& context);
 std::unique_ptr<Observer> make_definedness_checker(const CheckContext& context);
 // Bytes outside of allocations and LDS.
 std::unique_ptr<Observer> make_bounds_checker(const CheckContext& context);
-// Waves of a workgroup that wait at different barriers.
+// Accesses to bytes of LDS that a load of global memory, of another wave as a rule, is on its way
+// to.
+std::unique_ptr<Observer> make_async_checker(const CheckContext& context);
+// Waves of a workgroup that do not arrive at barriers equally often, or with a part of their lanes.
 std::unique_ptr<Observer> make_barrier_checker(const CheckContext& context);
 
 } // namespace ckprof::emulator

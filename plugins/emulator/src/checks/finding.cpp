@@ -9,7 +9,8 @@ namespace ckprof::emulator {
 void FindingLog::add(const char* check,
                      const std::string& what,
                      const Wave& wave,
-                     const Instruction& instruction)
+                     const Instruction& instruction,
+                     const Instruction* other)
 {
     const std::lock_guard lock(mutex_);
     Finding& finding = found_[{check, instruction.address}];
@@ -17,6 +18,9 @@ void FindingLog::add(const char* check,
     finding.check   = check;
     finding.address = instruction.address;
     finding.message = what + ": " + place_of(wave, instruction);
+    if(other == nullptr) return;
+    finding.other        = other->address;
+    finding.other_offset = offset_in_kernel(wave, *other);
 }
 
 std::vector<Finding> FindingLog::findings() const

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,21 +17,25 @@ struct Instruction;
 
 struct Finding
 {
-    std::string check;    // "races", "uninitialised", "waits", "bounds", "barriers"
+    std::string check;    // "races", "uninitialised", "waits", "async", "bounds", "barriers"
     std::string message;  // what happened first, with instruction, kernel, workgroup and wave
     uint32_t address = 0; // of the instruction in its code
-    uint64_t count   = 0;
+    // of another one that is a part of it, and from the kernel's symbol, as the message has it
+    std::optional<uint32_t> other;
+    int64_t other_offset = 0;
+    uint64_t count       = 0;
 };
 
 // Thread-safe.
 class FindingLog
 {
 public:
-    // `what` completes "v_add_u32 v0, v1, v2 at 0x10 of kernel NAME, ...: "
+    // `other` is an instruction that the text names as well, of the same code.
     void add(const char* check,
              const std::string& what,
              const Wave& wave,
-             const Instruction& instruction);
+             const Instruction& instruction,
+             const Instruction* other = nullptr);
     // In the order of checks and addresses.
     std::vector<Finding> findings() const;
 

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "checks/source_line.hpp"
+#include "core/errors.hpp"
 #include "core/workgroup.hpp"
 
 namespace ckprof::emulator {
@@ -20,6 +21,7 @@ constexpr NamedChecker checkers[] = {
     {"races", &make_race_checker},
     {"uninitialised", &make_definedness_checker},
     {"waits", &make_wait_checker},
+    {"async", &make_async_checker},
     {"bounds", &make_bounds_checker},
     {"barriers", &make_barrier_checker},
 };
@@ -76,7 +78,9 @@ std::vector<std::string> check_names()
     return names;
 }
 
-CheckSession::CheckSession(std::string_view checks, const Program& program) : uses_(program)
+CheckSession::CheckSession(std::string_view checks, const Program& program)
+    : program_(program),
+      uses_(program)
 {
     const std::vector<std::string> known = check_names();
     while(!checks.empty())
@@ -99,16 +103,24 @@ std::vector<Finding> CheckSession::findings(const Launch& launch) const
     std::vector<Finding> all = log_.findings();
     if(launch.code_object.empty()) return all;
     std::vector<uint64_t> addresses;
-    for(const Finding& finding : all) addresses.push_back(launch.code_address + finding.address);
+    for(const Finding& finding : all)
+        for(const uint32_t address : {finding.address, finding.other.value_or(finding.address)})
+            addresses.push_back(launch.code_address + address);
     const std::vector<std::string> lines = source_lines(launch.code_object, addresses);
-    for(size_t n = 0; n < lines.size(); ++n)
-        if(!lines[n].empty()) all[n].message += "\n  " + lines[n];
+    for(size_t n = 0; n < lines.size(); n += 2)
+    {
+        Finding& finding = all[n / 2];
+        if(!lines[n].empty()) finding.message += "\n  " + lines[n];
+        if(finding.other && !lines[n + 1].empty())
+            finding.message +=
+                "\n  " + lines[n + 1] + " (" + offset_text(finding.other_offset) + ")";
+    }
     return all;
 }
 
 std::unique_ptr<Observer> CheckSession::observer()
 {
-    const CheckContext context{uses_, log_, shadow_};
+    const CheckContext context{program_, uses_, log_, shadow_};
     std::vector<std::unique_ptr<Observer>> all;
     for(const NamedChecker& checker : checkers)
         if(std::find(checks_.begin(), checks_.end(), checker.name) != checks_.end())

@@ -29,6 +29,7 @@ public:
 
 private:
     std::vector<std::string> checks_;
+    const Program& program_;
     RegisterUses uses_;
     GlobalShadow shadow_;
     FindingLog log_;

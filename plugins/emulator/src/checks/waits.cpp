@@ -25,11 +25,11 @@ public:
     explicit WaitChecker(const CheckContext& context) : context_(context) {}
 
     void workgroup_begins(Workgroup& group) override
-    { waves_.assign(group.waves.size(), Awaited{}); }
+    { groups_[&group].assign(group.waves.size(), Awaited{}); }
 
     void before(Wave& wave, const Instruction& instruction) override
     {
-        Awaited& awaited = waves_[wave.number];
+        Awaited& awaited = of(wave);
         for(const RegisterUse& use : context_.uses.of(instruction))
             for(unsigned dword = 0; dword < use.dwords; ++dword)
             {
@@ -40,20 +40,20 @@ public:
                 if(load == nullptr || load == &instruction) continue;
                 // results of one queue arrive in the order of their loads
                 if(!use.read && in_order(*load, instruction)) continue;
-                context_.log.add("waits",
-                                 name(use.scalar, number) +
-                                     (use.read ? " is read" : " is overwritten") +
-                                     " before s_waitcnt covers its load (" + load->info->name +
-                                     " at " + offset_text(offset_in_kernel(wave, *load)) + ")",
-                                 wave,
-                                 instruction);
+                context_.log.add(
+                    "waits",
+                    name(use.scalar, number) + (use.read ? " is read" : " is overwritten") +
+                        " before s_waitcnt covers its load (" + instruction_at(wave, *load) + ")",
+                    wave,
+                    instruction,
+                    load);
                 break;
             }
     }
 
     void after(Wave& wave, const Instruction&) override
     {
-        Awaited& awaited = waves_[wave.number];
+        Awaited& awaited = of(wave);
         if(awaited.seen == wave.issued) return;
         for(PendingQueue* queue : {&wave.vector_memory, &wave.local_memory, &wave.scalar_memory})
             for(size_t n = queue->operations().size(); n-- > queue->next();)
@@ -67,13 +67,15 @@ public:
 
     void delivers(Wave& wave, const PendingOperation& operation) override
     {
-        Awaited& awaited = waves_[wave.number];
+        Awaited& awaited = of(wave);
         for(PendingQueue* queue : {&wave.vector_memory, &wave.local_memory, &wave.scalar_memory})
             if(queue->size() != 0 && &queue->oldest() == &operation)
                 mark(*queue, operation, awaited, nullptr);
     }
 
 private:
+    Awaited& of(const Wave& wave) { return groups_[wave.group][wave.number]; }
+
     static void mark(PendingQueue& queue,
                      const PendingOperation& operation,
                      Awaited& awaited,
@@ -114,7 +116,8 @@ private:
     }
 
     CheckContext context_;
-    std::vector<Awaited> waves_;
+    // of the waves of workgroups whose storage this thread uses: several take turns while they wait
+    std::unordered_map<const Workgroup*, std::vector<Awaited>> groups_;
 };
 
 } // namespace

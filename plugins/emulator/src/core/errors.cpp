@@ -35,11 +35,16 @@ int64_t offset_in_kernel(const Wave& wave, const Instruction& instruction)
 std::string offset_text(int64_t offset)
 { return (offset < 0 ? "-" : "") + hexadecimal(static_cast<uint64_t>(std::abs(offset))); }
 
-std::string place_of(const Wave& wave, const Instruction& instruction)
+std::string instruction_at(const Wave& wave, const Instruction& instruction)
 {
     const int64_t offset = offset_in_kernel(wave, instruction);
-    std::string text = text_of(instruction, static_cast<uint32_t>(instruction.address - offset)) +
-                       " at " + offset_text(offset);
+    return text_of(instruction, static_cast<uint32_t>(instruction.address - offset)) + " at " +
+           offset_text(offset);
+}
+
+std::string place_of(const Wave& wave, const Instruction& instruction)
+{
+    const std::string text = instruction_at(wave, instruction);
     if(wave.group == nullptr || wave.group->launch == nullptr) return text;
     const auto& id = wave.group->id;
     return text + " of kernel " + wave.group->launch->kernel + ", workgroup (" +

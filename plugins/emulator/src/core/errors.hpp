@@ -65,6 +65,8 @@ int64_t offset_in_kernel(const Wave& wave, const Instruction& instruction);
 // "0x1c", "-0x1c"
 std::string offset_text(int64_t offset);
 
+// "v_add_f32 v0, v1, v2 at 0x1234"
+std::string instruction_at(const Wave& wave, const Instruction& instruction);
 // "v_add_f32 v0, v1, v2 at 0x1234 of kernel NAME, workgroup (0, 0, 0), wave 1"
 std::string place_of(const Wave& wave, const Instruction& instruction);
 

@@ -52,8 +52,8 @@ public:
 
     size_t size() const { return operations_.size() - next_; }
     const PendingOperation& oldest() const { return operations_[next_]; }
-    std::vector<PendingOperation>& operations()
-    { return operations_; } // those from next() on are pending
+    // Those from next() on are pending.
+    const std::vector<PendingOperation>& operations() const { return operations_; }
     size_t next() const { return next_; }
 
     // Writes results until at most `remaining` operations are left.

@@ -12,6 +12,16 @@ namespace {
 // Instructions after which a wave lets others go on: it may wait for what they write.
 constexpr uint64_t slice = 1 << 20;
 
+// What others of its workgroup wait at while a wave does not end.
+std::string waiting_for(const Wave& wave)
+{
+    for(const Wave& other : wave.group->waves)
+        if(other.state == WaveState::at_barrier)
+            return ", for which wave " + std::to_string(other.number) + " waits at a barrier (" +
+                   instruction_at(other, *(other.pc - 1)) + ")";
+    return "";
+}
+
 template <bool observed>
 void execute(Wave& wave)
 {
@@ -30,7 +40,7 @@ void execute(Wave& wave)
     if(budget != 0 && wave.executed > budget && wave.state != WaveState::ended)
         throw DeviceError(Fault::hang,
                           "no end after " + std::to_string(wave.executed) +
-                              " instructions of a wave",
+                              " instructions of a wave" + waiting_for(wave),
                           wave,
                           *wave.pc);
 }

@@ -40,6 +40,8 @@ public:
                    ? &instructions_[static_cast<size_t>(by_word_[word])]
                    : nullptr;
     }
+    // The instruction that begins so many bytes after the first word: Instruction::address.
+    const Instruction& from(uint32_t address) const { return *at(base_ + address); }
     uint64_t address_of(const Instruction& instruction) const
     { return base_ + instruction.address; }
 

@@ -7,7 +7,7 @@ import pytest
 
 from plugins.emulator.tests.device import hip as runtime
 from plugins.emulator.tests.device.hip import Hip, HipError, bundle, code_object
-from plugins.emulator.tests.device.wave import State, execute_group
+from plugins.emulator.tests.device.wave import DeviceFault, State, execute_group
 
 pytestmark = [pytest.mark.amd]
 COPY = "KERNEL k(u32* out) { out[GROUP * 64 + LANE] = GROUP * 64 + LANE; }"
@@ -301,10 +301,14 @@ def test_waves_that_store_to_the_same_bytes_race():
     assert "written by wave 0" in findings[0]
 
 
-def test_different_barriers():
+def test_waves_at_different_barriers_meet():
     text = (
         "v_readfirstlane_b32 s0, v0\ns_cmp_eq_u32 s0, 0\ns_cbranch_scc1 2\ns_barrier\ns_branch 1\ns_barrier"
     )
-    findings = found(text, "barriers")
-    assert len(findings) == 1
-    assert "different barriers" in findings[0]
+    assert found(text, "barriers") == []
+
+
+def test_who_waits_for_a_wave_that_hangs_is_said():
+    spin = "v_readfirstlane_b32 s0, v0\ns_cmp_eq_u32 s0, 0\ns_cbranch_scc1 1\ns_branch 65535\ns_barrier"
+    with pytest.raises(DeviceFault, match=r"for which wave 0 waits at a barrier \(s_barrier at 0x10\)"):
+        found(spin, "barriers")
