@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -10,7 +11,9 @@ import msgspec
 from ckprof.errors import ToolchainError
 from ckprof.model.architecture import find_architecture
 from ckprof.python_child import python_command
+from ckprof_plugins.emulator.answers import AnswerCache
 from ckprof_plugins.emulator.child import Answer, Question, Setup
+from ckprof_plugins.emulator.model_digest import model_digest
 from ckprof_plugins.emulator.predicted_time import Launch, PredictedTime, compose
 from ckprof_plugins.emulator.tables import property_of, unit_table
 
@@ -97,7 +100,13 @@ _RATES: Final = {"fp64": "f64", "fp32": "f32", "fp16": "f16", "bf16": "bf16", "i
 
 
 def predict(
-    library: Path, arch: str, model: DeviceModel, questions: Sequence[Question], *, profile: bool = False
+    library: Path,
+    arch: str,
+    model: DeviceModel,
+    questions: Sequence[Question],
+    *,
+    profile: bool = False,
+    machine_code: Sequence[str] = (),
 ) -> Iterator[tuple[PredictedTime | None, Answer]]:
     """Yield how long kernels of a library take, in the order of the questions, or why there is no time.
 
@@ -105,6 +114,8 @@ def predict(
     :param arch: what it was built for, with features.
     :param model: the product whose times are predicted.
     :param profile: what the waves of each kernel do is wanted, too.
+    :param machine_code: digest of the object of each question's kernel, by which answers are kept and found
+        again; empty where nothing is kept.
     :raises ToolchainError: the library is not linked with the emulated device.
     """
     base = arch.partition(":")[0]
@@ -116,9 +127,16 @@ def predict(
         most_steps=MOST_STEPS,
         profile=profile,
     )
+    cache = AnswerCache(model_digest(base, model), arch, profile=profile) if any(machine_code) else None
     with LaunchTimer(setup) as times:
-        for question in questions:
-            yield _timed(question, times.ask(question), base, model)
+        for question, code in zip_longest(questions, machine_code, fillvalue=""):
+            assert isinstance(question, Question)  # noqa: S101 - there are not more digests than questions
+            answer = cache.find(question, code) if cache and code else None
+            if answer is None:
+                answer = times.ask(question)
+                if cache and code:
+                    cache.keep(question, code, answer)
+            yield _timed(question, answer, base, model)
 
 
 def _timed(

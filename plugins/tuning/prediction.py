@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from itertools import islice
@@ -11,11 +12,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ckprof.errors import NothingLeftError, PluginError, UsageError
 from ckprof.events import Message, Progress, ProgressEnded
+from ckprof.kernels.cache import ObjectCache
+from ckprof.kernels.keys import digest_file, digest_parts
 from ckprof.kernels.library import build_library
 from ckprof.model.problem import traffic_of
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.recipe import Purpose
 from ckprof.model.types import types_on
+from ckprof.paths import object_cache_dir
 from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.model_use import KernelKind
 
@@ -236,12 +240,14 @@ def predict(
         for case in (*to_learn, *options.problems)
     ]
     arch = library.recipe.arch
+    code = {key: _digest_of(digest) for key, digest in library.object_keys.items()}
     answers = predicted(
         library.path,
         arch,
         device,
         [_question(library.direction, case, *one, arch) for case, asked in cases for one in asked],
         profile=options.profile or options.hot > 0,
+        machine_code=[code[kernel.instance.key] for _, asked in cases for kernel, _ in asked],
     )
     try:
         # what is learned from comes first, so that each problem is corrected as soon as it is predicted
@@ -266,6 +272,19 @@ def predict(
         problems=tuple(problems),
         calibration=calibration,
     )
+
+
+def _digest_of(key: str) -> str:
+    """Return the digest of an object by its content; empty where it lies no longer in the cache.
+
+    The content decides, not the key: an edit of a header that changes no machine code changes no time.
+    """
+    cache = ObjectCache(object_cache_dir())
+    paths = [cache.object_path(one) for one in (key, cache.group_of(key)[0]) if one]
+    with suppress(OSError):
+        if found := [digest_file(path) for path in paths if path.is_file()]:
+            return digest_parts(*found)
+    return ""
 
 
 def _answered(

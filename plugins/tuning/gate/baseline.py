@@ -25,6 +25,7 @@ VERSION: Final = 1
 PREDICTED: Final = "predicted"
 #: units whose instructions are counted by mnemonic: widths, matrix shapes and scratch accesses stand there
 _BY_MNEMONIC: Final = ("matrix", "lds", "memory")
+_BRANCH: Final = "branch"
 #: instructions of other units that are counted by mnemonic as well
 _SYNCHRONISING: Final = ("s_barrier", "s_waitcnt")
 
@@ -221,7 +222,12 @@ def _executed(instructions: tuple[ExecutedInstruction, ...]) -> dict[str, int]:
 def _noted(profile: KernelProfile, loops: dict[str, tuple[LoopInstruction, ...]]) -> str:
     """Add the loop to those that are known; return its digest."""
     loop = tuple(
-        LoopInstruction(text=one.text, unit=one.unit, conflict_cycles=round(one.conflict_cycles, 2))
+        LoopInstruction(
+            # targets of branches are addresses, which depend on what else lies in the code object
+            text=mnemonic_of(one.text) if one.unit == _BRANCH else one.text,
+            unit=one.unit,
+            conflict_cycles=round(one.conflict_cycles, 2),
+        )
         for one in profile.loop
     )
     if not loop:
