@@ -37,6 +37,8 @@ examples:
   ckprof predict fwd --conf legacy.conf --target hip --diff baseline.json /opt/rocm/include
   ckprof predict fwd --conf legacy.conf --target hip --arch gfx942 --problems p.txt \\
       --diff clang++-19 clang++-22 --fail-on slower=3%,spills,occupancy -o junit=gate.xml
+  ckprof predict fwd --conf legacy.conf --target hip --arch gfx942 --problem "..." --kernel 25 \\
+      --bisect ck@v1.0 ck@develop
 
 No device is needed and nothing is measured: times are predicted from what the machine code does, and neither
 stored nor compared with measured ones. Kernels that are not compiled yet are compiled first. Exit code 1 when
@@ -58,6 +60,18 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         nargs=2,
         metavar=("BEFORE", "AFTER"),
         help="compare the predicted times of two sides, kernel by kernel, and say why they differ",
+    )
+    group.add_argument(
+        "--bisect",
+        nargs="+",
+        metavar="STATE",
+        help="which state made kernels slower: the good one first, the bad one last; of two revisions of one "
+        "folder, as FOLDER@REVISION, the commits between them",
+    )
+    group.add_argument(
+        "--kernel",
+        metavar="LINE",
+        help="only the kernels of this line of the list: its number, or FILE:NUMBER (of --diff and --bisect)",
     )
     add_fields(group, GateOptions)
     group.add_argument(
@@ -86,6 +100,10 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
     :raises CkprofError: a list, a problem, an option or the toolchain is wrong.
     """
+    if arguments.bisect:
+        from ckprof_plugins.tuning.gate.command import run_bisect
+
+        return run_bisect(arguments, session)
     if arguments.diff:
         from ckprof_plugins.tuning.gate.command import run_diff
 
@@ -126,6 +144,10 @@ def _require_plain(arguments: argparse.Namespace) -> None:
         raise UsageError(f"-o {further[0]}=FILE goes with --diff: name the format with --format")
     if arguments.fail_on is not None:
         raise UsageError("--fail-on says what fails a comparison: give --diff, too")
+    if arguments.kernel:
+        raise UsageError(
+            "--kernel goes with --diff and --bisect: choose instances with --instance or --filter"
+        )
 
 
 def _predicted(arguments: argparse.Namespace, session: Session, options: PredictOptions) -> Predictions:

@@ -24,6 +24,8 @@ FOREIGN = {
         "--porcelain",
         "--untracked-files",
         "--show-prefix",
+        "--first-parent",
+        "--reverse",
         "--show-toplevel",
         "--end-of-options",
         "--verify",

@@ -1,4 +1,4 @@
-"""What ``ckprof predict`` does with --write and --diff."""
+"""What ``ckprof predict`` does with --diff and --bisect."""
 
 from __future__ import annotations
 
@@ -9,10 +9,17 @@ from ckprof.cli.fields import chosen
 from ckprof.cli.outputs import Outputs, check_report
 from ckprof.cli.run_options import parsed_problems
 from ckprof.errors import ExitCode, UsageError
+from ckprof.plain_text import json_text
 from ckprof_plugins.tuning.gate.baseline import write_baseline
+from ckprof_plugins.tuning.gate.bisection import bisect_predictions, states_of
 from ckprof_plugins.tuning.gate.comparison import GateOptions
-from ckprof_plugins.tuning.gate.gate import diff_predictions, problems_of
-from ckprof_plugins.tuning.gate.report import DIFF_FORMATS, diff_document
+from ckprof_plugins.tuning.gate.gate import diff_predictions, of_line, problems_of
+from ckprof_plugins.tuning.gate.report import (
+    DIFF_FORMATS,
+    bisection_document,
+    bisection_values,
+    diff_document,
+)
 from ckprof_plugins.tuning.gate.sides import GateSide
 from ckprof_plugins.tuning.options import PredictOptions
 
@@ -38,7 +45,7 @@ def run_diff(arguments: argparse.Namespace, session: Session) -> ExitCode:
         before, after = (GateSide.of(name) for name in arguments.diff)
         options = None
         if before.baseline is None or after.baseline is None:
-            options = _options(arguments, session, (before, after))
+            options = _options(arguments, session, before, after)
         elif given := [name for name in _OF_KERNELS if getattr(arguments, name)]:
             raise UsageError(f"{given[0]}: both sides are files, which say that themselves: omit it")
         gate = chosen(arguments, GateOptions)
@@ -50,9 +57,34 @@ def run_diff(arguments: argparse.Namespace, session: Session) -> ExitCode:
     return ExitCode.FAILED if found.failures else ExitCode.OK
 
 
-def _options(
-    arguments: argparse.Namespace, session: Session, sides: tuple[GateSide, GateSide]
-) -> PredictOptions:
+def run_bisect(arguments: argparse.Namespace, session: Session) -> ExitCode:
+    """Look for the state that made kernels slower.
+
+    :raises CkprofError: a state, a list, a problem, an option or the toolchain is wrong, or the first or the
+        last state cannot be predicted.
+    """
+    further = [form for _, form in arguments.outputs or () if form]
+    if further or arguments.format in ("junit", "github"):
+        raise UsageError(
+            "--bisect has the formats table, md and json, in one file: name it with --format and -o"
+        )
+    for option in ("write", "hot", "diff"):
+        if getattr(arguments, option):
+            raise UsageError(
+                f"--{option} is about two sides, --bisect about all states between them: omit one"
+            )
+    states = states_of(arguments.bisect)
+    options = _options(arguments, session, *states)
+    found = bisect_predictions(session.profiler, states, options, chosen(arguments, GateOptions).fail_on)
+    if arguments.format == "json":
+        session.console.result(json_text(bisection_values(found), 1))
+    else:
+        document = bisection_document(found)
+        session.console.result(document.markdown() if arguments.format == "md" else document)
+    return ExitCode.FAILED if found.diff is not None else ExitCode.OK
+
+
+def _options(arguments: argparse.Namespace, session: Session, *sides: GateSide) -> PredictOptions:
     """Return what is predicted; what is not typed is as a side that is a baseline says."""
     said = next((side.baseline for side in sides if side.baseline is not None), None)
     if said is not None:
@@ -61,7 +93,14 @@ def _options(
         arguments.gpu = arguments.gpu or said.gpu
     if arguments.direction is None:
         raise UsageError("no DIRECTION given: it stands before the options, e.g. 'ckprof predict fwd --diff'")
+    for side in sides:
+        if side.compiler is not None and arguments.compiler:
+            raise UsageError(f"--compiler names another compiler than {side.name}")
+        if side.headers is not None and arguments.ck_root is not None:
+            raise UsageError(f"--ck-root names other headers than {side.name}")
     selection = shared_options.chosen_selection(arguments, session, arguments.direction)
+    if arguments.kernel:
+        selection = of_line(selection, arguments.kernel)
     operation = session.registry.operation(selection.direction)
     problems = tuple(parsed_problems(arguments, session, operation)) or problems_of(sides)
     return chosen(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, UsageError
 from ckprof.model.problem_case import ProblemCase
@@ -15,12 +16,16 @@ from ckprof_plugins.tuning.prediction import predict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ckprof.kernels.choose import Selection
     from ckprof.option import Limits
     from ckprof.session import Session
     from ckprof_plugins.tuning.gate.baseline import PredictionBaseline
     from ckprof_plugins.tuning.gate.comparison import PredictionDiff, Regression
     from ckprof_plugins.tuning.options import PredictOptions
     from ckprof_plugins.tuning.prediction import KernelPrediction, Predictions
+
+#: lines that a message names
+_NAMED: Final = 5
 
 
 def predict_figures(session: Session, options: PredictOptions) -> tuple[Predictions, PredictionBaseline]:
@@ -61,6 +66,25 @@ def figures_of(session: Session, side: GateSide, options: PredictOptions) -> Pre
     return figures
 
 
+def of_line(selection: Selection, line: str) -> Selection:
+    """Return the kernels of a line of a list.
+
+    :param line: its number, or ``file:line`` with the name of the file or more of its path.
+    :raises UsageError: no kernel is of that line.
+    """
+    path, _, number = line.rpartition(":")
+    kept = tuple(
+        one
+        for one in selection.candidates
+        if one.source.rpartition(":")[2] == number
+        and Path("/", one.source.rpartition(":")[0]).as_posix().endswith(f"/{path}" if path else "")
+    )
+    if not kept:
+        lines = ", ".join(dict.fromkeys(one.source for one in selection.candidates[:_NAMED]))
+        raise UsageError(f"--kernel {line}: no kernel is of that line; some that there are: {lines}")
+    return replace(selection, candidates=kept)
+
+
 def problems_of(sides: Sequence[GateSide]) -> tuple[ProblemCase, ...]:
     """Return the problems of the first side that is a baseline, each with its splits.
 
@@ -92,16 +116,9 @@ def diff_predictions(
     """Compare two sides; what a side does not say itself is that of the options.
 
     :param options: ``None`` if both sides are baselines.
-    :raises UsageError: the options say what a side says already.
     :raises InputError: the sides are not comparable.
     :raises CkprofError: a side cannot be predicted.
     """
-    if options is not None:
-        for side in sides:
-            if side.compiler is not None and options.build.compiler:
-                raise UsageError(f"--compiler names another compiler than the side {side.name}")
-            if side.headers is not None and options.build.ck_root is not None:
-                raise UsageError(f"--ck-root names other headers than the side {side.name}")
     figures = []
     for number, side in enumerate(sides):
         if side.baseline is not None:

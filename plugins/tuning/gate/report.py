@@ -32,11 +32,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ckprof_plugins.tuning.gate.baseline import KernelFigures
+    from ckprof_plugins.tuning.gate.bisection import Bisection, Tried
     from ckprof_plugins.tuning.gate.causes import Reason
     from ckprof_plugins.tuning.gate.comparison import KernelChange, PredictionDiff
 
 SCHEMA: Final = "ckprof.predict-diff"
 VERSION: Final = 1
+BISECT_SCHEMA: Final = "ckprof.predict-bisect"
+BISECT_VERSION: Final = 1
 #: said wherever a time of a comparison is shown
 _NOT_MEASURED: Final = "times are predicted from machine code, not measured"
 #: rows whose reasons are listed
@@ -170,7 +173,11 @@ def _place(reason: Reason) -> list[str]:
 
 
 def _render_json(found: PredictionDiff) -> str:
-    values: dict[str, Any] = {
+    return json_text(_values(found), 1) + "\n"
+
+
+def _values(found: PredictionDiff) -> dict[str, Any]:
+    return {
         "schema": SCHEMA,
         "version": VERSION,
         "predicted": True,
@@ -186,7 +193,6 @@ def _render_json(found: PredictionDiff) -> str:
         "counts": {kind.value: count for kind, count in found.counts.items()},
         "rows": [_row(row, found) for row in found.rows],
     }
-    return json_text(values, 1) + "\n"
 
 
 def _side(found: PredictionDiff, name: str, side: str) -> dict[str, str]:
@@ -264,6 +270,55 @@ _RENDERERS: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
     "md": ("tables in Markdown", lambda found: diff_document(found).markdown()),
     "table": ("tables for a terminal", lambda found: diff_document(found).text()),
 }
+
+
+def bisection_document(found: Bisection) -> Document:
+    """Return a row for each state that was looked at; the last good and the first bad one, compared."""
+    first = found.tried[0].diff
+    columns: list[Column[Tried]] = [
+        Column("state", lambda row: row.index, align="right"),
+        Column("name", lambda row: row.name),
+        Column("verdict", lambda row: row.verdict),
+        number_column("time", lambda row: row.diff.ratio if row.diff else None, change),
+        Column(
+            "why",
+            lambda row: row.reason or ", ".join(row.diff.failures if row.diff else ()),
+            whole_below=True,
+        ),
+    ]
+    about = f"{counted(len(found.states), 'state')}, {len(found.tried)} of them looked at; {_NOT_MEASURED}"
+    document = Document([about, Table(columns, found.tried)])
+    if found.diff is None:
+        asked = ",".join(limits_text(first.fail_on if first else ())) or "none"
+        document.add(f"nothing became worse (--fail-on {asked})")
+        return document
+    document.add(*diff_document(found.diff).parts, f"first bad state: {' or '.join(found.suspects)}")
+    return document
+
+
+def bisection_values(found: Bisection) -> dict[str, Any]:
+    """Return everything, as JSON has it."""
+    return {
+        "schema": BISECT_SCHEMA,
+        "version": BISECT_VERSION,
+        "predicted": True,
+        "states": list(found.states),
+        "tried": [
+            {
+                "index": one.index,
+                "name": one.name,
+                "verdict": one.verdict,
+                "ratio": one.diff.ratio if one.diff else None,
+                "failures": one.diff.failures if one.diff else [],
+                "reason": one.reason,
+            }
+            for one in found.tried
+        ],
+        "suspects": list(found.suspects),
+        "diff": _values(found.diff) if found.diff else None,
+    }
+
+
 _FAILURES: Final = {"github": failure_annotations, "junit": failure_junit, "md": failure_markdown}
 #: every format
 DIFF_FORMATS: Final = RegistryEntries(

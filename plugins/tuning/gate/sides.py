@@ -53,7 +53,7 @@ class GateSide:
         if path.is_file() and not os.access(path, os.X_OK):
             return cls(name=name, baseline=read_baseline(path))
         folder, at, revision = name.rpartition(_AT)
-        if at and revision and Path(folder).is_dir():
+        if at and revision and not revision.startswith("-") and Path(folder).is_dir():
             return cls(name=name, headers=Path(folder), revision=revision)
         words = name.split()
         if words and (shutil.which(words[0]) or os.access(words[0], os.X_OK)):
