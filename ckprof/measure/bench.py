@@ -357,10 +357,10 @@ class KernelBench:
         needed = sum(file.size_bytes for file in kept)
         room = min(_MOST_KEPT_BYTES, _MOST_KEPT_SHARE * (shutil.disk_usage(self._folder).free + needed))
         fits = needed <= room and len(kept) <= _MOST_KEPT_FILES
-        if left is not None and left.ranking.ending is None and fits:
-            return
-        self._operands.stack.close()
-        self._kept = {key: one for key, one in self._kept.items() if one is not self._operands}
+        if left is None or left.ranking.ending is not None or not fits:
+            self._operands.stack.close()
+            self._kept = {key: one for key, one in self._kept.items() if one is not self._operands}
+        # the next group may have none: it must not give these back
         self._operands = _Operands()
 
     def _close(self) -> None:

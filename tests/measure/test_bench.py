@@ -87,6 +87,16 @@ def test_a_problem_of_other_dimensions_is_unsupported(run):
     assert direction.references == 2
 
 
+def test_later_passes_have_the_operands_of_the_first_one(run):
+    kernels = ["ok", "prints", make_instance("ok", layout="ndhwgc")]
+    problems = [make_problem(8), make_problem(5)]
+    outcomes, seen, direction = run(kernels, problems, options=replace(QUICK, rounds=3))
+    assert Counter(outcome.status for outcome in outcomes) == {Status.OK: 4, Status.UNSUPPORTED: 2}
+    # the kernel of other dimensions has no operands, and takes away none
+    assert direction.references == 2 * 2
+    assert len(texts(seen, "problem ")) == 2
+
+
 def test_without_verification(run):
     options = RunOptions(rounds=1, verify=False, max_time_s=0.02, cache=CacheMode.WARM)
     outcomes, _, direction = run(["ok", "wrong", "writes_after", "changes_input"], options=options)
