@@ -45,14 +45,8 @@ def problems_for(
         return [as_case(problem) for problem in problems]
     fitting = Fitting(candidates, strict_layout=strict_layout)
     runs = [fitting.require(case) for case in given.named]
-    skipped = Counter(given.skipped)
-    for case in given.listed:
-        misfit = fitting.misfit_of(case)
-        if misfit:
-            skipped[misfit] += 1
-        else:
-            runs.append(fitting.run_of(case))
-    tell_of_skipped(session, skipped)
+    runs += [fitting.run_of(case) for case in given.listed if not fitting.misfit_of(case)]
+    tell_of_skipped(session, given.skipped + Counter(filter(None, map(fitting.misfit_of, given.listed))))
     tell_first(session, fitting.notes(given.all))
     if not runs:
         raise InputError("no problem is left: none fits the instances, see the reasons above")
@@ -147,6 +141,16 @@ class Fitting:
         if parsed.layout is None or parsed.layout in layouts or len(layouts) != 1 or self._strict:
             return ""
         return next(iter(layouts))
+
+
+def needed_for(cases: Sequence[ProblemCase], candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    """Return the candidates that any of the problems may run on: others need not be built."""
+    kernels = ((candidate, candidate.selected()) for candidate in candidates)
+    return tuple(
+        candidate
+        for candidate, kernel in kernels
+        if any(case.takes(kernel) and not case.problem.unmet_by(candidate.instance.layout) for case in cases)
+    )
 
 
 def default_problems(direction: Operation, candidates: Sequence[Candidate]) -> list[Problem]:

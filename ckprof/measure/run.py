@@ -14,7 +14,7 @@ from ckprof.errors import CkprofError, ExitCode, InputError, PluginError, UsageE
 from ckprof.events import Level, Message, Progress, ProgressEnded
 from ckprof.kernels.candidates import same_kernels, substitutions
 from ckprof.kernels.choose import choose_from_lists, read_lists
-from ckprof.kernels.fitting import Fitting, default_problems
+from ckprof.kernels.fitting import Fitting, default_problems, needed_for
 from ckprof.lists.list_files import find_lists, find_tree
 from ckprof.measure.baselines import Baselines, BesideBench, baseline_sources
 from ckprof.measure.bench import BenchLibrary, KernelBench
@@ -25,7 +25,7 @@ from ckprof.measure.options import ReferencePlace, options_on, round_options
 from ckprof.measure.requests import NOTHING_BESIDE, Stages
 from ckprof.measure.run_outcomes import RunPace, RunRounds, run_groups
 from ckprof.measure.support import build_checked_library
-from ckprof.model.problem_case import OtherOperationError, ProblemCase
+from ckprof.model.problem_case import OtherOperationError, as_case
 from ckprof.model.results import ListResult, ListVerdict, RunResults, status_counts
 from ckprof.problems.choose import GivenProblems, parse_problems, tell_of_skipped
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ckprof.measure.requests import RunPlanOptions, RunRequest, Unfused
     from ckprof.measure.run_outcomes import Recorder
     from ckprof.model.outcome import BaselineOutcome, Outcome
+    from ckprof.model.problem_case import ProblemCase
     from ckprof.plugin.protocols import Operation
     from ckprof.session import Session
 
@@ -157,17 +158,15 @@ def run_to_its_end(
             f"--reference device: the target {target.id} has no device; use --reference host or auto"
         )
     # Who lacks a library that is compared need not build for hours.
-    sources = baseline_sources(session, request.baselines, request.build.target)
-    library = build_checked_library(session, selection, request.build)
+    baselines = Baselines(baseline_sources(session, request.baselines, request.build.target))
+    needed = selection.candidates
+    if request.build.build_dir is None:  # else the user wants to have all of them there
+        needed = needed_for(request.problems, needed) or needed
+    library = build_checked_library(session, replace(selection, candidates=needed), request.build)
+    library = replace(library, candidates=selection.candidates)
     stages.done("build")
     run = Run(
-        session,
-        library,
-        request.problems,
-        request.options,
-        Baselines(sources),
-        request.should_stop,
-        request.unfused,
+        session, library, request.problems, request.options, baselines, request.should_stop, request.unfused
     )
     outcomes: list[Outcome] = []
     error: BaseException | None = None
@@ -350,9 +349,7 @@ class Batch:
     def _fitting(self, selection: Selection, direction: Operation) -> list[ProblemCase]:
         """Return the problems that can be meant for a list, or the default ones if none was given."""
         if self._problems is None:
-            return [
-                ProblemCase(problem=problem) for problem in default_problems(direction, selection.candidates)
-            ]
+            return [as_case(problem) for problem in default_problems(direction, selection.candidates)]
         fitting = Fitting(selection.candidates, strict_layout=self._options.strict_layout)
         runs = [
             fitting.run_of(problem)

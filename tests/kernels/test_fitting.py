@@ -1,11 +1,13 @@
 """Types and layouts that problem lines name choose the instances; what does not fit is counted."""
 
+from collections import Counter
+
 import pytest
 
 import ckprof
 from ckprof.errors import ExitCode, InputError
 from ckprof.events import Level, Message
-from ckprof.kernels.fitting import Fitting
+from ckprof.kernels.fitting import Fitting, needed_for
 from ckprof.model.conversion import ListReading
 from ckprof_plugins.directions._convolution.miopen import FORM
 
@@ -36,6 +38,26 @@ def test_a_type_selects_instances(opened):
     assert told == [
         "1 problem line names no type, which means fp32 to MIOpen: all instances (bf16, fp16) are run"
     ]
+
+
+def test_kernels_that_no_problem_may_run_on_need_not_be_built(opened):
+    profiler, _ = opened
+    lists = (*BOTH, "forward/tests/ndhwgc_fp16")
+    candidates = profiler.instances(ckprof.InstanceQuery(conf=lists)).candidates
+
+    def needed(*lines):
+        problems = profiler.plan(ckprof.InstanceQuery(conf=lists), lines).problems
+        found = needed_for(problems, candidates)
+        assert [one for one in candidates if one in found] == list(found)
+        return Counter((one.instance.dtype.value, one.instance.ndim) for one in found)
+
+    every = Counter((one.instance.dtype.value, one.instance.ndim) for one in candidates)
+    assert len(every) == 3
+    bf16, fp16, fp16_3d = ("bf16", 2), ("fp16", 2), ("fp16", 3)
+    assert needed(f"convbfp16 {MIOPEN}") == {bf16: every[bf16]}
+    assert needed(f"conv {MIOPEN}") == {bf16: every[bf16], fp16: every[fp16]}
+    three = f"convfp16 {MIOPEN} --spatial_dim 3 --in_d 4 --fil_d 1"
+    assert needed(f"convbfp16 {MIOPEN}", three) == {bf16: every[bf16], fp16_3d: every[fp16_3d]}
 
 
 def test_a_layout_that_no_instance_has(opened):
