@@ -52,11 +52,13 @@ class Meter:
 
     def lines(self):
         """Yield what there is to say."""
-        periods = [after[0] - before[0] for before, after in zip(self.trials, self.trials[1:], strict=False)]
-        if periods:
-            each = statistics.median(periods) * 1e3
-            yield f"{len(self.trials)} trials, one per {each:.2f} ms (median): {1e3 / each:.0f}/s"
+        pairs = list(zip(self.trials, self.trials[1:], strict=False))
         for wanted, name in ((False, "whole"), (True, "brief")):
+            # until the next one began, whatever was done between them
+            periods = [after[0] - before[0] for before, after in pairs if before[2] is wanted]
+            if periods:
+                each = statistics.median(periods) * 1e3
+                yield f"{name}: one trial per {each:.2f} ms (median): {1e3 / each:.0f}/s"
             chosen = [trial for trial in self.trials if trial[2] is wanted]
             if not chosen:
                 continue
