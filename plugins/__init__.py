@@ -19,6 +19,7 @@ FEATURE_PACKAGES: Final = (
     "emulator",
     "extract",
     "hunt",
+    "judge",
     "old_ck",
     "pages",
     "tuning",

@@ -67,7 +67,7 @@ def findings(hunt: Hunt) -> list[Finding]:
 
 def _finding(hunt: Hunt, what: tuple[str, Status], pairs: Sequence[Pair], *, minimised: bool) -> Finding:
     condition, status = what
-    first = min(pairs, key=lambda pair: _weight(*pair[1:]))
+    first = min(pairs, key=lambda pair: weight_of(*pair[1:]))
     key, problem, splits = _minimised(hunt, first, status) if minimised else first
     kernels = dict.fromkeys((key, *(pair[0] for pair in pairs)))
     kinds = dict.fromkeys(kind for pair in pairs for kind, _ in hunt.planned[pair])
@@ -202,7 +202,7 @@ def _minimised(hunt: Hunt, pair: Pair, status: Status) -> Pair:
     for _ in range(_MOST_ROUNDS):
         if hunt.seconds_left() <= 0 or hunt.error is not None:
             break
-        changes = {changed: change for change, changed in _smaller(problem, splits)}
+        changes = {changed: change for change, changed in smaller_problems(problem, splits)}
         alone = failing(changes)
         if not alone:
             break
@@ -215,16 +215,22 @@ def _minimised(hunt: Hunt, pair: Pair, status: Status) -> Pair:
         for (name, axis), value in least.items():
             with suppress(InputError):
                 together = _changed(*together, name, axis, value)
-        problem, splits = min([*alone, *failing([together])], key=lambda one: _weight(*one))
+        problem, splits = min([*alone, *failing([together])], key=lambda one: weight_of(*one))
     return key, problem, splits
 
 
-def _weight(problem: Problem, splits: int) -> float:
+def weight_of(problem: Problem, splits: int) -> float:
+    """Return how large a problem is: what is made smaller has less of it."""
     return sum(math.log2(1 + abs(value)) for value in (*problem.values(), splits))
 
 
-def _smaller(problem: Problem, splits: int) -> Iterator[tuple[tuple[str, int, int], tuple[Problem, int]]]:
-    """Yield what is changed, as name, axis and value, and the problem with one size smaller."""
+def smaller_problems(
+    problem: Problem, splits: int, moduli: Sequence[int] = ()
+) -> Iterator[tuple[tuple[str, int, int], tuple[Problem, int]]]:
+    """Yield what is changed, as name, axis and value, and the problem with one size smaller.
+
+    :param moduli: a size is made as small as it has the same remainder, too.
+    """
     sizes = {
         field.name: value if isinstance(value, tuple) else (value,)
         for field in fields(problem)  # type: ignore[arg-type]
@@ -232,8 +238,9 @@ def _smaller(problem: Problem, splits: int) -> Iterator[tuple[tuple[str, int, in
     }
     for name, values in (*sizes.items(), (_SPLITS, (splits,))):
         for axis, size in enumerate(values):
+            alike = (size % modulus + modulus for modulus in moduli)
             for wanted in dict.fromkeys(
-                (0, 1, size // 2, 1 << (max(2, size) - 1).bit_length() - 1, size - 1)
+                (0, 1, size // 2, 1 << (max(2, size) - 1).bit_length() - 1, size - 1, *alike)
             ):
                 if wanted < size and (name != _SPLITS or wanted > 0):
                     with suppress(InputError):

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ckprof.python_child import module_folders
+
+_PROGRAM = """
+import os, sys
+from ckprof_plugins.judge.confine import confine
+print(confine([sys.argv[1]]))
+for what in (
+    lambda: open(sys.argv[1] + "/inside", "w"),
+    lambda: open(sys.argv[2] + "/outside", "w"),
+    lambda: open(sys.argv[2] + "/known").read(),
+    lambda: open(f"/proc/{os.getppid()}/mem", "rb"),
+    lambda: os.readlink(f"/proc/{os.getppid()}/fd/0"),
+    lambda: os.kill(os.getppid(), 18),
+):
+    try:
+        what()
+        print("yes")
+    except OSError as exc:
+        print("no")
+"""
+
+
+def test_it_writes_into_its_own_folder_alone_and_sees_no_other_process(tmp_path):
+    inside, outside = tmp_path / "a", tmp_path / "b"
+    inside.mkdir()
+    outside.mkdir()
+    (outside / "known").write_text("")
+    ended = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, str(inside), str(outside)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(module_folders())},
+    )
+    isolation, *answers = ended.stdout.splitlines()
+    if not isolation:
+        pytest.skip("this kernel has no Landlock")
+    assert answers[:5] == ["yes", "no", "yes", "no", "no"]
+    if int(isolation.split()[1]) >= 6:
+        assert answers[5] == "no"

@@ -1,0 +1,38 @@
+"""No candidate is refused that is right: slow, noisy, large ones, those with state, threads and processes."""
+
+from __future__ import annotations
+
+import pytest
+
+from ckprof_plugins.judge.tests.honest import HONEST
+from ckprof_plugins.judge.tests.test_hostile import judged
+
+SAMPLE = ("plans-by-shape",)
+
+
+def _check(ckprof, tmp_path, name, budget):
+    dtype = HONEST[name][3]
+    code, said = judged(ckprof, tmp_path, name, HONEST, "--budget", budget, dtype=dtype)
+    assert (code, said["verdict"], said["finding"]) == (0, "right", None)
+    (time,) = said["times"]
+    assert 0 < time["low_ms"] <= time["time_ms"] <= time["high_ms"]
+    assert time["checked"] > 0
+    assert bool(said["refused"]) == name.startswith(("refuses", "rejects"))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", SAMPLE)
+def test_a_sample_is_right(ckprof, tmp_path, name):
+    _check(ckprof, tmp_path, name, "3s")
+
+
+@pytest.mark.slow
+@pytest.mark.compiler
+@pytest.mark.parametrize("name", [*HONEST])
+def test_all_are_right(ckprof, tmp_path, name):
+    _check(ckprof, tmp_path, name, "20s")
+
+
+def test_there_are_forty():
+    assert len(HONEST) >= 40
+    assert {*SAMPLE} <= {*HONEST}
