@@ -388,7 +388,8 @@ void* Device::allocate(size_t bytes, bool host_writes)
     std::byte* memory = map_pages(bytes, sparse_);
     if(memory == nullptr) return nullptr;
     if(!untouched) fill_undefined(memory, padded(bytes), options_.undefined());
-    if(host_writes || !options_.notes_undefined())
+    // operands of samples are drawn into memory as they are read
+    if(host_writes || sparse_ || !options_.notes_undefined())
         memory_.add(reinterpret_cast<uint64_t>(memory), bytes);
     else
         try

@@ -31,5 +31,8 @@ def test_problems_larger_than_memory(ckprof, catalog):
         assert len(wrapped.silent) == 12 and not wrapped.is_right
         other = sampler.run(key, Problem.parse(PROBLEM), split_k=2)
         assert other.unsupported and "a forward kernel does not split" in other.reason
+    # what is drawn into memory counts as written
+    with Sampler(library, "gfx942", {"CKPROF_EMULATED_CHECKS": "all"}) as sampler:
+        assert sampler.run(key, Problem.parse(PROBLEM)).is_right
     with pytest.raises(ToolchainError, match="its kernels cannot be sampled"):
         Sampler(Path(__file__), "gfx942")

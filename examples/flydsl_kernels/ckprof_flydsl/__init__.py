@@ -1,0 +1,1 @@
+"""Kernels written in FlyDSL, as a family of ckprof."""

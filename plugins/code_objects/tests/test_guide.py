@@ -1,0 +1,34 @@
+"""The guide shows what the example has, word by word."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+GUIDE = (
+    (ROOT / "docs" / "plugin-guides.md")
+    .read_text()
+    .partition("## A family without C++\n")[2]
+    .partition("\n## ")[0]
+)
+EXAMPLE = ROOT / "examples" / "flydsl_kernels"
+#: the file that a block says that it is of, and its text
+BLOCKS = re.findall(r"<!-- not run: a part of (\S+) -->\n```python\n(.*?)```", GUIDE, re.DOTALL)
+
+
+@pytest.mark.parametrize(("file", "text"), BLOCKS)
+def test_blocks_are_the_examples(file, text):
+    assert text in (ROOT / file).read_text()
+
+
+def test_lines_and_files_that_it_names_are_there():
+    assert len(BLOCKS) == GUIDE.count("```python") == 6
+    (entry,) = re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL)
+    assert entry in (EXAMPLE / "pyproject.toml").read_text()
+    for name in set(re.findall(r"`(\w+\.py)`", GUIDE)):
+        assert (EXAMPLE / "ckprof_flydsl" / name).is_file(), name
+    for line in re.findall(r"`(FlyDsl\w+<[^>]*>)`", GUIDE):
+        assert any(line in path.read_text() for path in EXAMPLE.glob("*.conf")), line
+    for conf in re.findall(r"--conf (\S+)", GUIDE):
+        assert (EXAMPLE / conf).is_file(), conf
