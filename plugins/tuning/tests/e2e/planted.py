@@ -197,4 +197,54 @@ SLOWDOWNS = {
 }  # fmt: skip
 
 
-NEUTRAL: dict[str, Edit] = {}
+_START = "namespace ck_tile {"
+_BODY = "            // main body"
+
+
+def _same(header, right, wrong, place=None):
+    return Edit(COMPV3, header, ((right, place, wrong),))
+
+
+#: edits of style, which change no instruction
+NEUTRAL = {
+    "comment-in-pipeline": _same(V3, _BODY, f"// a comment\n{_BODY}"),
+    "comment-on-top": _same(V1, _START, "// a comment\n// of two lines\n" + _START, 0),
+    "comment-removed": _same(V1, "            // GEMM i\n", ""),
+    "comment-in-mem": _same(MEM, _START, "/* a comment */\n" + _START, 0),
+    "blank-lines": _same(V3, SYNC, f"\n\n{SYNC}\n\n"),
+    "counter-compared": _same(V1, "while(iCounter > 0)", "while(0 < iCounter)"),
+    "decrement": _same(V1, "iCounter--;", "iCounter -= 1;"),
+    "increment": _same(V3, "i += 1;", "++i;"),
+    "condition": _same(V3, "while(i < (num_loop - 1));", "while((num_loop - 1) > i);"),
+    "braces": _same(V1, "            block_gemm(c_block_tile, a_lds_gemm_window, b_lds_gemm_window);",
+                    "            { block_gemm(c_block_tile, a_lds_gemm_window, b_lds_gemm_window); }"),
+    "parameter-renamed": _same(V3, "num_loop", "loop_count"),
+    "member-renamed": _same(V3, "HotLoopScheduler", "ScheduleHotLoop"),
+    "assertion": _same(V3, _BODY, f"static_assert(MPerBlock > 0 && NPerBlock > 0);\n{_BODY}"),
+    "assertion-on-top": _same(POLICY, _START, _START + "\nstatic_assert(sizeof(index_t) == 4);", 0),
+    "function-that-nobody-calls": _same(
+        ARCHITECTURE, _START, _START +
+        "\nCK_TILE_DEVICE void nobody_calls() { __builtin_amdgcn_s_barrier(); }", 0
+    ),
+    "constant-that-nobody-reads": _same(
+        POLICY, _START, _START + "\ninline constexpr int nobody_reads = 7;", 0
+    ),
+    "type-that-nobody-uses": _same(EPILOGUE, _START, _START + "\nstruct nobody_uses { int a; };", 0),
+    "alias": _same(V3, _BODY, "using Counter = index_t; [[maybe_unused]] Counter unread = 0;"),
+    "include": _same(POLICY, "#pragma once", "#pragma once\n#include <cstdint>", 0),
+    "include-twice": _same(TO_GEMM, "#pragma once", "#pragma once\n#include <type_traits>", 0),
+    "wait-in-parentheses": _same(
+        ARCHITECTURE, "waitcnt_arg::kMaxExpCnt, lgkmcnt>();", "waitcnt_arg::kMaxExpCnt, (lgkmcnt)>();", 0
+    ),
+    "product-of-two": _same(FORWARD, "const index_t hw        = h_size * w_size;",
+                            "const index_t hw        = w_size * h_size;"),
+    "loop-of-host": _same(TO_GEMM, "for(index_t i = num_dims - 2; i >= 0; i--)",
+                          "for(index_t i = num_dims - 2; i > -1; --i)"),
+    "comment-in-epilogue": _same(EPILOGUE, "#pragma once", "#pragma once\n// a comment", 0),
+    "comment-in-launch": _same(LAUNCH, "#pragma once", "#pragma once\n// a comment", 0),
+    "comment-in-forward": _same(FORWARD, "#pragma once", "#pragma once\n\n\n// a comment\n", 0),
+    "other-pipeline": _same(V4, "HotLoopScheduler();", "/* not scheduled */"),
+    "other-pipeline-barrier": _same(V4, SYNC, SYNC + SYNC),
+    "counter-renamed": _same(V1, "iCounter", "steps_left"),
+    "namespace-comment": _same(V1, "} // namespace ck_tile", "} // of ck_tile"),
+}  # fmt: skip
