@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +18,7 @@ from ckprof.report.table import Column, Table
 from ckprof.wording import counted
 from ckprof_plugins.tuning.gate.comparison import GateOptions
 from ckprof_plugins.tuning.options import PredictOptions
-from ckprof_plugins.tuning.predicted_times import SCHEMA, VERSION
+from ckprof_plugins.tuning.predicted_times import SCHEMA, USUAL_HALF, VERSION
 
 if TYPE_CHECKING:
     import argparse
@@ -92,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
 
 
 _FORMATS: Final = ("table", "json")
-_FORMATS_OF_DIFF: Final = ("md", "junit", "github")
+_FORMATS_OF_DIFF: Final = ("md", "html", "junit", "github")
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
@@ -214,6 +215,7 @@ def _kernel(kernel: KernelPrediction, hot: int) -> dict[str, Any]:
     return {
         **named,
         "predicted_us": time.time_us,
+        "interval_us": [time.time_us * exp(-USUAL_HALF), time.time_us * exp(USUAL_HALF)],
         "extrapolation_us": time.extrapolation_us,
         "limit": time.limit,
         "roof_share": time.roof_share,
@@ -234,7 +236,8 @@ def _document(predictions: Predictions, hot: int) -> Document:
     pairs = predictions.calibration.pairs
     corrected = f"corrected by {counted(pairs, 'measured time')}" if pairs else "nothing was measured"
     parts: list[Part] = [
-        f"predicted for {predictions.device.name} ({predictions.arch}) from machine code; {corrected}"
+        f"predicted for {predictions.device.name} ({predictions.arch}) from machine code; {corrected}; "
+        f"95 % of published times are within a factor of {exp(USUAL_HALF):.1f}"
     ]
     for number, (case, kernels) in enumerate(predictions.problems):
         parts.append(f"Problem {number}: {case.problem.describe()}")

@@ -64,7 +64,7 @@ def run_bisect(arguments: argparse.Namespace, session: Session) -> ExitCode:
         last state cannot be predicted.
     """
     further = [form for _, form in arguments.outputs or () if form]
-    if further or arguments.format in ("junit", "github"):
+    if further or arguments.format in ("html", "junit", "github"):
         raise UsageError(
             "--bisect has the formats table, md and json, in one file: name it with --format and -o"
         )

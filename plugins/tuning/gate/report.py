@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from ckprof.errors import PluginError
 from ckprof.option import limits_text
 from ckprof.plain_text import json_text
 from ckprof.plugin.additions import RegistryEntries
@@ -263,8 +265,17 @@ def _render_github(found: PredictionDiff) -> str:
     return render(remarks, f"{found.before} and {found.after}, predicted, not measured: {verdict}")
 
 
+def _render_html(found: PredictionDiff) -> str:
+    if find_spec("ckprof_plugins.pages") is None:
+        raise PluginError("--format html needs the pages package, which is not installed")
+    from ckprof_plugins.pages.page import render_document
+
+    return render_document("ckprof predict --diff", diff_document(found))
+
+
 _RENDERERS: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {
     "github": ("remarks for GitHub Actions", _render_github),
+    "html": ("one page", _render_html),
     "json": ("everything, with schema and version", _render_json),
     "junit": ("one test case per problem and kernel, for CI", _render_junit),
     "md": ("tables in Markdown", lambda found: diff_document(found).markdown()),

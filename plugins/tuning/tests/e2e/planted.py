@@ -83,24 +83,15 @@ _LOOP_OF_V3 = """\
                 {
                     block_sync_lds();
 """
-_READS_OF_V3 = """\
-                    block_sync_lds();
-
-                    block_gemm.LocalPrefetch(
-                        a_lds_gemm_window, b_lds_gemm_window, is_a_load_tr_v, is_b_load_tr_v);
-                    HotLoopScheduler();
-"""
-_PRODUCT_OF_V3 = """\
-                    block_gemm(c_block_tile, a_lds_gemm_window, b_lds_gemm_window);
-
-"""
 
 
-def _entry(kernel, attribute):
+def _entry(kernel, waves):
+    """Ask for so many waves on a SIMD, whose registers then have to do."""
+    bounds = "__launch_bounds__(Kernel::kBlockSize, "
     return Edit(
         kernel,
         LAUNCH,
-        (("    __global__ void kentry(Args", None, f"    {attribute} __global__ void kentry(Args"),),
+        ((f"{bounds}MinBlockPerCu)", None, f"{bounds}{waves})"),),
         (Cause.SPILL, Cause.OCCUPANCY),
     )
 
@@ -142,7 +133,6 @@ SLOWDOWNS = {
     "compv1-barrier-before-product": _after(COMPV1, V1, SYNC, 0, SYNC, *_BARRIER),
     "compv1-barrier-after-product": _after(COMPV1, V1, SYNC, 1, SYNC, *_BARRIER),
     "compv3-barrier-before-write": _after(COMPV3, V3, SYNC, 1, SYNC, *_BARRIER),
-    "compv3-barrier-after-product": _after(COMPV3, V3, SYNC, 2, SYNC, *_BARRIER),
     "mem-barrier-before-read": _after(MEMORY, MEM, SYNC, 0, SYNC, *_BARRIER),
     "mem-barrier-before-write": _after(MEMORY, MEM, SYNC, 1, SYNC, *_BARRIER),
     "compv4-barrier-ping": _after(COMPV4, V4, SYNC, 1, SYNC, *_BARRIER),
@@ -172,27 +162,22 @@ SLOWDOWNS = {
     "compv3-loads-before-write": Edit(
         COMPV3, V3, ((_LOADS_OF_V3, 0, ""), (_LOOP_OF_V3, 0, _LOOP_OF_V3 + _LOADS_OF_V3)), _ANY_ORDER
     ),
-    "compv3-reads-before-product": Edit(
-        COMPV3, V3, ((_READS_OF_V3, 0, ""), (_PRODUCT_OF_V3, 0, _READS_OF_V3 + _PRODUCT_OF_V3)), _ANY_ORDER
-    ),
-    "compv3-not-scheduled": Edit(
-        COMPV3, V3, (("HotLoopScheduler();\n                    __builtin", 0, "__builtin"),), _ANY_ORDER
-    ),
-    "compv4-not-scheduled": Edit(
-        COMPV4, V4, (("HotLoopScheduler();\n", None, "\n"),), _ANY_ORDER
-    ),
-    "compv3-spills": _entry(COMPV3, "__attribute__((amdgpu_waves_per_eu(8, 8)))"),
-    "compv4-spills": _entry(COMPV4, "__attribute__((amdgpu_waves_per_eu(8, 8)))"),
-    "compv3-few-spills": _entry(COMPV3, "__attribute__((amdgpu_waves_per_eu(5, 5)))"),
-    "mem-spills": _entry({**MEMORY, **_LARGE}, "__attribute__((amdgpu_waves_per_eu(8, 8)))"),
+    "compv3-spills": _entry(COMPV3, 8),
+    "compv4-spills": _entry(COMPV4, 8),
+    "compv3-few-spills": _entry(COMPV3, 5),
+    "mem-spills": _entry({**MEMORY, **_LARGE}, 8),
     "compv3-half-vectors-of-a": _half_vector("A", COMPV3),
     "compv3-half-vectors-of-b": _half_vector("B", COMPV3),
     "compv4-half-vectors-of-a": _half_vector("A", COMPV4),
     "mem-half-vectors-of-b": _half_vector("B", MEMORY),
+    "mem-half-vectors-of-a": _half_vector("A", MEMORY),
+    "compv4-half-vectors-of-b": _half_vector("B", COMPV4),
     "compv3-layers-of-a": _layers("M", COMPV3),
     "compv3-layers-of-b": _layers("N", COMPV3),
     "compv3-not-permuted-a": _no_xor("M", COMPV3),
     "compv3-not-permuted-b": _no_xor("N", COMPV3),
+    "mem-not-permuted-a": _no_xor("M", MEMORY),
+    "compv4-not-permuted-b": _no_xor("N", COMPV4),
     "mem-not-permuted-b": _no_xor("N", MEMORY),
 }  # fmt: skip
 

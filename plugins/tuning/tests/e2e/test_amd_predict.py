@@ -1,9 +1,11 @@
 """``ckprof predict`` with kernels from real CK Tile headers."""
 
 import json
+from math import exp
 
 import pytest
 
+from ckprof_plugins.tuning.predicted_times import USUAL_HALF
 from tests.e2e.catalogs import write_catalog
 
 pytest.importorskip("ckprof_plugins.emulator")
@@ -42,6 +44,9 @@ def test_kernels_are_ranked_by_predicted_times(ckprof, catalog, tmp_path):
         assert times == sorted(times)
         for kernel in kernels:
             assert 0 < kernel["roof_share"] < 1
+            low, high = kernel["interval_us"]
+            assert low * high == pytest.approx(kernel["predicted_us"] ** 2)
+            assert high / low == pytest.approx(exp(2 * USUAL_HALF))
             assert kernel["limit"]
             assert all(0 <= share <= 1 for share in kernel["busy"].values())
     by_key = {kernel["key"]: kernel["predicted_us"] for kernel in small}

@@ -53,6 +53,16 @@ def test_every_format_says_what_the_exit_code_says(sides, capsys, tmp_path):
     assert (same["ratio"], same["reasons"]) == (1.0, [])
 
 
+def test_the_page_has_the_same(sides, capsys):
+    pytest.importorskip("ckprof_plugins.pages")
+    assert main([*sides, "--format", "html"]) == ExitCode.FAILED
+    shown = capsys.readouterr().out
+    assert shown.startswith("<!DOCTYPE html>")
+    assert all(
+        text in shown for text in ("kernel_64x64", "+10.0", "s_barrier", "not measured", "failed: 1 slower")
+    )
+
+
 def test_a_side_with_itself_has_no_difference(sides, capsys):
     assert main(["predict", "--diff", "after.json", "after.json"]) == ExitCode.OK
     assert "2 predictions, 0 of them differ" in capsys.readouterr().out
