@@ -45,8 +45,10 @@ class Candidate:
     digests: dict[str, str]
     #: compiler and flags that have made it; empty if nothing was compiled
     built_by: str = ""
-    #: environment variables of its process
+    #: environment variables of its process; ``{scratch}`` stands for the folder that it may write
     variables: dict[str, str] = field(default_factory=dict)
+    #: what it was compiled from; ``None`` if it was not
+    request: OpenRequest | None = None
 
     @property
     def native(self) -> bool:
@@ -193,6 +195,7 @@ def compiled(request: OpenRequest, name: str, flags: Sequence[str]) -> Candidate
         path=request.path,
         function=request.function or C_ENTRY,
         kind="source",
+        request=request,
         loaded=library,
         digests={str(request.path): digest, str(library): digest_of(library)},
         built_by=f"{compiler.description}: {' '.join(given)}",

@@ -47,9 +47,12 @@ if TYPE_CHECKING:
 ENTRY: Final = f"{__name__}:make_engine"
 #: names the folder in which parent and engine leave each other files
 VARIABLE: Final = "CKPROF_JUDGE"
+#: how files begin, in the folder that a candidate may write, in which sanitizers report
+REPORTS: Final = "sanitizer"
 CANDIDATE_FILE, WORK_FILE, SEEN_FILE = "candidate.json", "work.json", "seen.json"
 
 _PROGRAM: Final = "ckprof_plugins.judge.served"
+_SUMMARY: Final = "SUMMARY: "
 #: packets are small; a candidate cannot make the worker read more
 _PACKET: Final = 1 << 16
 #: launches of nothing, before the candidate is loaded, by which the hand-over is timed
@@ -74,7 +77,7 @@ class Dishonest(Exception):
     """The candidate did what only a candidate does that wants to seem better; the message is the evidence."""
 
 
-class CandidateError(Exception):
+class Failed(Exception):
     """The candidate failed; the message is the reason."""
 
 
@@ -149,10 +152,11 @@ class CandidateEngine:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # processes that outlive their parents become children of this one
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-        scratch = self._folder / f"scratch-{chance.getrandbits(64):x}"
+        self._scratch = scratch = self._folder / f"scratch-{chance.getrandbits(64):x}"
         scratch.mkdir()
         config = {**self._config, "writable": [str(scratch), "/dev/shm", "/dev/null"]}  # noqa: S108
-        variables = {**os.environ, **self._config["variables"], "TMPDIR": str(scratch), "HOME": str(scratch)}
+        own = {name: text.format(scratch=scratch) for name, text in self._config["variables"].items()}
+        variables = {**os.environ, **own, "TMPDIR": str(scratch), "HOME": str(scratch)}
         for name in (VARIABLE, *(name for name in variables if name.startswith("CKPROF_JUDGE"))):
             variables.pop(name, None)
         if cpu_threads:
@@ -238,7 +242,7 @@ class CandidateEngine:
         """Launch it once, with operands that no launch before had.
 
         :raises BaselineRejection: it does not support the problem.
-        :raises CandidateError: it failed, or its process has ended.
+        :raises Failed: it failed, or its process has ended.
         :raises Dishonest: it was caught.
         """
         told = self._work
@@ -302,7 +306,7 @@ class CandidateEngine:
         said = self._asked(b"t" + body, descriptors)
         self._stop()
         if "error" in said:
-            raise CandidateError(str(said["error"]))
+            raise Failed(str(said["error"]))
         self._loaded = work
 
     def _stored_bytes(self, name: str, work: Computation, item: int) -> int:
@@ -343,7 +347,7 @@ class CandidateEngine:
         if status == AbiStatus.REJECTED:
             raise BaselineRejection(reason or "it gave no reason")
         if status != AbiStatus.OK:
-            raise CandidateError(reason or "it failed without a reason")
+            raise Failed(reason or "it failed without a reason")
         return taken_s
 
     def _wait_for_late_writes(self, result: NDArray[Any], taken_s: float) -> None:
@@ -407,7 +411,7 @@ class CandidateEngine:
     def _reply(self) -> dict[str, Any]:
         """Return the next answer.
 
-        :raises CandidateError: the process has ended, or answers something else.
+        :raises Failed: the process has ended, or answers something else.
         """
         try:
             packet = self._line.recv(_PACKET)
@@ -420,16 +424,18 @@ class CandidateEngine:
         except ValueError:
             said = None
         if not isinstance(said, dict):
-            raise CandidateError("its process answers with what is no message")
+            raise Failed("its process answers with what is no message")
         return said
 
-    def _ended(self) -> CandidateError:
+    def _ended(self) -> Failed:
         code = self._process.wait()
         how = f"exited with status {code}"
         if code < 0:
             with suppress(ValueError):
                 how = f"was killed by {signal.Signals(-code).name}"
-        return CandidateError(f"its process {how}")
+        said = [line for path in self._scratch.glob(f"{REPORTS}*") for line in _lines(path)]
+        summary = next((line for line in said if line.startswith(_SUMMARY)), "")
+        return Failed(summary.removeprefix(_SUMMARY) or f"its process {how}")
 
     def _continue(self) -> None:
         for pid in self._helpers:
@@ -441,7 +447,7 @@ class CandidateEngine:
     def _stop(self) -> None:
         """Stop the candidate's process and its group, and wait until it is stopped.
 
-        :raises CandidateError: it has ended.
+        :raises Failed: it has ended.
         """
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGSTOP)
@@ -452,7 +458,7 @@ class CandidateEngine:
     def _stop_helpers(self) -> None:
         """Stop what it has started and what has left its group.
 
-        :raises CandidateError: it starts more of them all the time.
+        :raises Failed: it starts more of them all the time.
         """
         for _ in range(_MOST_SCANS):
             running = []
@@ -464,7 +470,13 @@ class CandidateEngine:
             self._helpers |= {one.pid for one in running}
             if not running:
                 return
-        raise CandidateError("it starts processes that cannot be stopped")
+        raise Failed("it starts processes that cannot be stopped")
+
+
+def _lines(path: Path) -> list[str]:
+    with suppress(OSError):
+        return path.read_text("utf-8", errors="replace").splitlines()
+    return []
 
 
 def _negate(words: NDArray[Any], length: int, step: int, indices: NDArray[np.intp]) -> None:

@@ -34,7 +34,7 @@ def judge_document(judge: Judge) -> Document:
     if judge.finding is not None:
         document.add(*_finding(judge, judge.finding))
     else:
-        document.add(Items((_tried(judge), *_refusals(judge), *map(_time, judge.times))))
+        document.add(Items((_tried(judge), *_sanitized(judge), *_refusals(judge), *map(_time, judge.times))))
         for one in judge.comparisons:
             document.add(_comparison(one))
     if judge.shortcomings:
@@ -79,6 +79,10 @@ def _tried(judge: Judge) -> str:
     all_of = f"{tried} of {counted(len(judge.planned), 'further problem')}"
     end = "" if judge.complete else ", then the budget was spent"
     return f"{counted(judge.launches, 'launch', 'launches')} verified one by one; {all_of} tried{end}"
+
+
+def _sanitized(judge: Judge) -> list[str]:
+    return [f"no report of sanitizers: {', '.join(judge.sanitizers)}"] if judge.sanitizers else []
 
 
 def _refusals(judge: Judge) -> list[str]:
@@ -149,6 +153,7 @@ def values(judge: Judge) -> dict[str, Any]:
             "found_on": _place(judge, finding.found_on),
             "command": command(judge, finding),
         },
+        "sanitizers": judge.sanitizers,
         "launches": judge.launches,
         "planned": len(judge.planned),
         "right": Counter(one.kind for one in judge.right),

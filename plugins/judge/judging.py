@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -12,8 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from ckprof.errors import InputError
 from ckprof.events import Message
 from ckprof.measure.prepare import InsufficientMemoryError
+from ckprof.measure.worker.process import WorkerFailure
 from ckprof.model.outcome import Outcome, Status
 from ckprof.option import Limits, limits, same_option, settable
 from ckprof.settings import Settings
@@ -21,6 +24,7 @@ from ckprof.sweep.requests import SweepOptions
 from ckprof.wording import counted
 from ckprof_plugins.judge.bench import Bench, Operands, Place, Task, outcome_of, prepared, untimed
 from ckprof_plugins.judge.places import Reached, reached, smaller
+from ckprof_plugins.judge.sanitizers import sanitized
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,6 +40,9 @@ if TYPE_CHECKING:
 #: shares of the budget after which no further problem is begun, and after which none is made smaller
 _LOOKING_SHARE: Final = 0.6
 _SMALLER_SHARE: Final = 0.9
+#: problems that sanitizers see, and operations of each, at most
+_SANITIZED: Final = 12
+_SMALL_FLOP: Final = 2e6
 #: launches on one problem, and seconds that they may take, by which what changes with their number is found
 _MOST_LAUNCHES: Final = 40
 _LAUNCHES_S: Final = 4.0
@@ -161,6 +168,8 @@ class Judge:
         self.hand_over_ms = 0.0
         self.times: list[Time] = []
         self.comparisons: list[Comparison] = []
+        #: names of the sanitizers that it was tried with
+        self.sanitizers: list[str] = []
 
     # --- what is known ------------------------------------------------------------------------------------
 
@@ -218,14 +227,44 @@ class Judge:
                 if one.place not in self.asked
             ]
             self.tell(f"{counted(len(self.planned), 'further problem')} at boundaries")
-            for one in self.planned:
-                if self.seconds_left(_LOOKING_SHARE) <= 0:
-                    break
-                outcome = self._looked_at(bench, one.place, one.kind, (True, False))
-                if self.finding is not None:
-                    return
+            small = [one for one in self.planned if one.place.problem.flop <= _SMALL_FLOP][:_SANITIZED]
+            self._look_at(bench, small)
+            self._sanitize()
+            self._look_at(bench, [one for one in self.planned if one not in small])
+
+    def _look_at(self, bench: Bench, places: Sequence[Reached]) -> None:
+        """Look at problems, until something is wrong or the time for them is over."""
+        for one in places:
+            if self.finding is not None or self.seconds_left(_LOOKING_SHARE) <= 0:
+                return
+            outcome = self._looked_at(bench, one.place, one.kind, (True, False))
+            if self.finding is None:
                 supported = outcome.status is not Status.UNSUPPORTED
                 (self.right if supported else self.refused).append(one)
+
+    def _sanitize(self) -> None:
+        """Launch a source that is right on small problems on these again, as sanitizers see it."""
+        places = [Reached(self.asked[0], "asked", ""), *self.right]
+        if self.finding is not None or self.seconds_left(_LOOKING_SHARE) <= 0:
+            return
+        for name, candidate in sanitized(self.candidate):
+            with Bench(candidate, self.task.operation.id, self.folder, self.run_options) as bench:
+                try:
+                    bench.open()
+                except (InputError, WorkerFailure) as failure:
+                    self.tell(f"not tried with the {name} sanitizer: {failure}")
+                    continue
+                self.sanitizers.append(name)
+                for one in places:
+                    if self.seconds_left(_LOOKING_SHARE) <= 0:
+                        return
+                    operands = self._operands(exact=False)
+                    outcome = self._trial(bench, one.place, operands)
+                    # it is slower there
+                    if outcome.status.is_failure and outcome.status is not Status.RUN_TIMEOUT:
+                        evidence = f"with the {name} sanitizer: {outcome.reason}"
+                        self.note(Verdict.WRONG, evidence, one.place, operands, outcome, one.kind)
+                        return
 
     def bench(self, variables: dict[str, str] | None = None) -> Bench:
         """Return a bench of the candidate."""

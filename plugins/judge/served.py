@@ -140,7 +140,7 @@ class _PythonCandidate:
         offered = {*self._views, "problem", "split_k"}
         unknown = self._required & self._names - offered
         if unknown:
-            raise TypeError(f"its parameter {sorted(unknown)[0]!r} is none of {', '.join(sorted(offered))}")
+            raise TypeError(f"its parameter {sorted(unknown)[0]!r} is not among {', '.join(sorted(offered))}")
 
     def run(self) -> tuple[int, str]:
         """Call it once, and put what it returns to where the result belongs."""

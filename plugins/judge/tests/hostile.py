@@ -494,6 +494,35 @@ def candidate(a, b, e):
     p.all();
     p.e[p.batch * p.m * p.le + 3] = 0;
 """),
+    "uninitialised-local-of-c": _cpp("""
+    p.all();
+    float values[2];
+    volatile int one = 1;
+    if(p.m < 0)
+        values[1] = 0;
+    if(values[one] < -1e30f)
+        p.e[0] = 3;
+"""),
+    "reads-behind-its-memory": _cpp("""
+    p.all();
+    std::vector<float> values(8);
+    volatile float read = values.data()[8 + (p.m > 0)];
+    (void)read;
+"""),
+    "race-that-is-right": _cpp("""
+    static long count = 0;
+    std::vector<std::thread> threads;
+    for(int t = 0; t < 3; ++t)
+        threads.emplace_back([&p, t] {
+            ++count;
+            for(std::int64_t one = 0; one < p.batch; ++one)
+                for(std::int64_t i = t; i < p.m; i += 3)
+                    for(std::int64_t j = 0; j < p.n; ++j)
+                        p.at(one, i, j) = p.sum(one, i, j, 0, p.k);
+        });
+    for(auto& one : threads)
+        one.join();
+"""),
     # --- precision
     "sums-in-fp16": _py("""
 def candidate(a, b):

@@ -76,7 +76,9 @@ def judge(registry, monkeypatch, tmp_path, everywhere):
         task, usual = task_of(registry, "gemm")
         profiler = SimpleNamespace(tell=lambda event: None)
         options = JudgeOptions(budget_s=budget_s, seed=1)
-        made = Judge(profiler, SimpleNamespace(title="c"), task, [Place(usual)], options, tmp_path)
+        made = Judge(
+            profiler, SimpleNamespace(title="c", request=None), task, [Place(usual)], options, tmp_path
+        )
         made.run()
         return made
 
