@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.recipe import BuildRequest
     from ckprof.plugin.protocols import Target
+    from ckprof_plugins.emulator.orders import Orders
     from ckprof_plugins.emulator.sampling import Sampler
 
 #: what ``--device`` calls it
@@ -41,7 +42,10 @@ _NUMBERS: Final[Mapping[str, str]] = MappingProxyType(
 )
 #: settings that are words -> variable, and the words
 _WORDS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = MappingProxyType(
-    {"faults": ("CKPROF_EMULATED_FAULTS", ("error", "abort"))}
+    {
+        "faults": ("CKPROF_EMULATED_FAULTS", ("error", "abort")),
+        "order": ("CKPROF_EMULATED_ORDER", ("forward", "reverse")),
+    }
 )
 _CHECKS: Final = "CKPROF_EMULATED_CHECKS"
 _CHECK_SETTING: Final = "check"
@@ -135,6 +139,17 @@ class EmulatedDevice(NamedDevice):
         from ckprof_plugins.emulator.sampling import Sampler
 
         return Sampler(library, arch, self.variables(device))
+
+    def orders(self, library: Path, arch: str, device: str) -> Orders:
+        """Return what runs kernels in several orders of their workgroups and waves, on one thread.
+
+        :param library: built for this device, and for ``arch``.
+        :raises ToolchainError: it cannot be loaded.
+        :raises UsageError: a setting is wrong.
+        """
+        from ckprof_plugins.emulator.orders import Orders
+
+        return Orders(library, arch, {**self.variables(device), _NUMBERS["threads"]: "1"})
 
     def findings(self) -> Sequence[Finding]:
         """Return what it needs and whether that is there. Never raises."""

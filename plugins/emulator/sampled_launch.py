@@ -13,28 +13,23 @@ import mmap
 import os
 import random
 import re
-import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ckprof.errors import CkprofError
-from ckprof.measure.kernel_library import library_kernels
 from ckprof.measure.verify.exact import ExactKind
 from ckprof.measure.verify.operands import Drawing
 from ckprof.measure.verify.storage import decode, encode, storage_type
-from ckprof.measure.worker.abi import CBuffers, CProblem, Library, LibraryError
+from ckprof.measure.worker.abi import CBuffers, CProblem
 from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.measure.worker.messages import AbiStatus
 from ckprof.model.types import types_on
-from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Operation
-from ckprof.plugin.registry import Registry
+from ckprof_plugins.emulator.emulated_library import opened
 from ckprof_plugins.emulator.sums import SumsOfProducts
-from ckprof_plugins.targets.hip.rocm import RUNTIME_LIBRARY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,6 +40,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.model.tensor import TensorSpec
     from ckprof.model.types import DataType
+    from ckprof_plugins.emulator.emulated_library import OpenedLibrary
 
 #: products of a sum that are executed and computed in reasonable time
 _LONGEST_SUM: Final = 2**17
@@ -134,27 +130,13 @@ class _Tensor:
         self.values.view(np.uint8).reshape(-1, self.values.itemsize)[offsets] = POISON_BYTE
 
 
-class _Device:
-    """The library and the device that it is linked with."""
+class _Sampling:
+    """Chosen workgroups of a library's kernels."""
 
-    def __init__(self, library: str, arch: str) -> None:
-        self.library = Library.load(Path(library))
-        info = self.library.info
-        if info is None:
-            raise LibraryError("not a kernel library of ckprof: it does not say what it holds")
-        manager = PluginManager()
-        manager.load_all()
-        self.operation: Operation = Registry(manager).operation(info.direction)
-        self.kernels = {kernel.key: kernel for kernel in library_kernels(self.operation, info)}
-        self.arch = arch
-        self._sample: Any = ctypes.CDLL(RUNTIME_LIBRARY).ckprof_emulator_sample
-        self._sample.restype = ctypes.c_uint64
-        self.choose(0.0)
-        self.library.target.select_device(arch, 0)
-
-    def choose(self, *places: float) -> bool:
-        """Have launches execute the workgroups at these places; say whether memory was set before."""
-        return bool(self._sample((ctypes.c_double * len(places))(*places), ctypes.c_size_t(len(places))))
+    def __init__(self, opened: OpenedLibrary) -> None:
+        self.library, self.operation = opened.library, opened.operation
+        self.kernels, self.arch, self.choose = opened.kernels, opened.arch, opened.choose
+        self.choose(0.0)  # memory that is allocated from now on takes what is touched of it
 
     def run(self, key: str, problem: Problem, split_k: int, workgroups: int, seed: int) -> SampledRun:
         kernel = self.kernels[key]
@@ -209,7 +191,7 @@ class _Device:
 class _Trial:
     """One kernel on one problem."""
 
-    def __init__(self, device: _Device, key: str, problem: CProblem, tensors: Sequence[_Tensor]) -> None:
+    def __init__(self, device: _Sampling, key: str, problem: CProblem, tensors: Sequence[_Tensor]) -> None:
         self._device, self._problem = device, problem
         self._kernel = device.library.kernels[key]
         *self._operands, self._result = tensors
@@ -283,21 +265,6 @@ def _places(tensors: Sequence[_Tensor], count: int, seed: int) -> list[float]:
     return [min(place, 1.0) for place in dict.fromkeys(places)][:count]
 
 
-#: of this process
-_device: list[_Device] = []
-
-
-def open_library(library: str, arch: str, variables: Mapping[str, str]) -> str:
-    """Load a library in this process; return why that cannot be done, empty if it was."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with the process that asked
-    os.environ.update(variables)
-    try:
-        _device.append(_Device(library, arch))
-    except (CkprofError, LibraryError, OSError, AttributeError) as error:
-        return str(error) or "the library cannot be loaded"
-    return ""
-
-
 def run_places(key: str, problem: Problem, split_k: int, workgroups: int, seed: int) -> SampledRun:
     """Run a kernel of the library, see :meth:`ckprof_plugins.emulator.sampling.Sampler.run`."""
-    return _device[0].run(key, problem, split_k, workgroups, seed)
+    return _Sampling(opened()).run(key, problem, split_k, workgroups, seed)

@@ -17,9 +17,10 @@ from ckprof.model.problem_case import ProblemCase
 from ckprof.problems.problem_file import line_of
 from ckprof_plugins.hunt.findings import findings
 from ckprof_plugins.hunt.hunt_report import HUNT_FORMATS, hunt_document
-from ckprof_plugins.hunt.hunting import LARGE, RANGE, Hunt, HuntOptions, hunt_run_options
+from ckprof_plugins.hunt.hunting import LARGE, ORDERS, RANGE, Hunt, HuntOptions, hunt_run_options
 from ckprof_plugins.hunt.judging import large_answers, range_findings
 from ckprof_plugins.hunt.large import large_findings, require_sampling
+from ckprof_plugins.hunt.orders import order_findings, require_ordering
 
 if TYPE_CHECKING:
     import argparse
@@ -99,6 +100,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     run_options = chosen(arguments, RunOptions, defaults=hunt_run_options(session.settings.timeout))
     if LARGE in options.kinds:
         require_sampling(session.profiler, run_options.device_name)
+    if ORDERS in options.kinds:
+        require_ordering(session.profiler, run_options.device_name)
     with Outputs(arguments, session, HUNT_FORMATS) as outputs:
         hunt = Hunt(
             session.profiler,
@@ -109,6 +112,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         )
         report_rejections(hunt.rejected, session.console)
         hunt.run()
+        if hunt.error is None and hunt.tries(ORDERS):
+            hunt.orders = order_findings(hunt)
         if hunt.error is None and (hunt.tries(RANGE) or hunt.tries(LARGE)):
             answers = large_answers(hunt)
             if hunt.tries(RANGE):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ckprof_plugins.hunt.hunting import Hunt
     from ckprof_plugins.hunt.judging import RangeFinding
     from ckprof_plugins.hunt.large import LargeFinding
+    from ckprof_plugins.hunt.orders import OrderFinding
 
 SCHEMA: Final = "ckprof.hunt"
 VERSION: Final = 1
@@ -37,6 +38,7 @@ def verdict(hunt: Hunt) -> str:
         f"{len(hunt.outcomes)} of {counted(len(hunt.planned), 'pair')} of kernel and boundary problem run",
         *([f"{counted(hunt.answered, 'support answer')} judged"] if hunt.answered else []),
         *([f"{counted(hunt.sampled, 'pair')} with large tensors sampled"] if hunt.samples else []),
+        *([f"{counted(hunt.ordered, 'pair')} in other orders"] if hunt.reorders else []),
         counted(len(hunt.all_findings), "finding"),
     ]
     end = "" if hunt.complete else "; incomplete: rerun the same command with --store to resume"
@@ -81,6 +83,12 @@ def hunt_document(hunt: Hunt) -> Document:
             Heading(f"large tensors: {hunt.candidates[wrong.kernels[0]].name}"),
             f"{wrong.problem.describe()}: {wrong.text}",
             Items((f"where: {wrong.beyond}", *_names(hunt, wrong.kernels))),
+        )
+    for other in hunt.orders:
+        document.add(
+            Heading(f"order: {hunt.candidates[other.kernels[0]].name}"),
+            f"{other.problem.describe()}, split_k {other.split_k}: {other.text}",
+            Items((f"boundary: {', '.join(other.boundaries)}", *_names(hunt, other.kernels))),
         )
     for key, problem, errors in split_errors(hunt):
         if max(errors.values()) > _GROWTH * errors[min(errors)] > 0:
@@ -133,10 +141,12 @@ def _values(hunt: Hunt) -> dict[str, Any]:
         ],
         "sampled": hunt.sampled,
         "large_findings": [_plain(hunt, one) for one in hunt.large],
+        "ordered": hunt.ordered,
+        "order_findings": [_plain(hunt, one) for one in hunt.orders],
     }
 
 
-def _plain(hunt: Hunt, one: Finding | RangeFinding | LargeFinding) -> dict[str, Any]:
+def _plain(hunt: Hunt, one: Finding | RangeFinding | LargeFinding | OrderFinding) -> dict[str, Any]:
     values: dict[str, Any] = msgspec.to_builtins(one)
     return {**values, "kernels": [_kernel(hunt, key) for key in one.kernels]}
 
@@ -159,6 +169,10 @@ def render_junit(hunt: Hunt) -> str:
         for wrong in hunt.large:
             if key in wrong.kernels:
                 failures.setdefault("large", []).append(f"{wrong.problem.describe()}: {wrong.text}")
+        for other in hunt.orders:
+            if key in other.kernels:
+                text = f"{other.problem.describe()} split_k {other.split_k}: {other.text}"
+                failures.setdefault("orders", []).append(text)
         for pair, outcome in hunt.outcomes.items():
             for kind in {kind for kind, _ in hunt.planned[pair]} if pair[0] == key else ():
                 text = f"{pair[1].describe()} split_k {pair[2]}: {outcome.reason}"

@@ -27,6 +27,7 @@ from ckprof.sweep.requests import SweepOptions
 from ckprof.wording import counted
 from ckprof_plugins.hunt.boundaries import KernelBoundaries, formulas
 from ckprof_plugins.hunt.large import SamplingDevice
+from ckprof_plugins.hunt.orders import OrderingDevice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from ckprof_plugins.hunt.findings import Finding
     from ckprof_plugins.hunt.judging import RangeFinding
     from ckprof_plugins.hunt.large import LargeFinding
+    from ckprof_plugins.hunt.orders import OrderFinding
 
 #: a kernel's key, a problem and splits of its reduction
 Pair = tuple[str, "Problem", int]
@@ -50,6 +52,8 @@ Pair = tuple[str, "Problem", int]
 RANGE: Final = "range"
 #: the one at which chosen workgroups are run, where the device can
 LARGE: Final = "large"
+#: what is right is run again there, in other orders, where the device can
+ORDERS: Final = "orders"
 #: seconds for all queries to one kernel
 _ASK_S: Final = 600.0
 #: share of the time after which findings are made smaller
@@ -163,6 +167,9 @@ class Hunt:
         #: is wrong there
         self.sampled = self.unsampled = 0
         self.large: list[LargeFinding] = []
+        #: pairs that were run in several orders, those that are left, and what is wrong there
+        self.ordered = self.unordered = 0
+        self.orders: list[OrderFinding] = []
         #: what ended the hunt
         self.error: BaseException | None = None
 
@@ -170,17 +177,22 @@ class Hunt:
     def complete(self) -> bool:
         """Whether every pair has an outcome."""
         is_done = all(pair in self.outcomes for pair in self.planned)
-        return self.error is None and is_done and not self.unsampled
+        return self.error is None and is_done and not self.unsampled and not self.unordered
 
     @property
-    def all_findings(self) -> list[Finding | RangeFinding | LargeFinding]:
+    def all_findings(self) -> list[Finding | RangeFinding | LargeFinding | OrderFinding]:
         """Everything that was found."""
-        return [*self.findings, *self.ranges, *self.large]
+        return [*self.findings, *self.ranges, *self.large, *self.orders]
 
     @property
     def samples(self) -> bool:
         """Whether a few workgroups of large problems are run, where there are any."""
         return self.tries(LARGE) and isinstance(self.device, SamplingDevice)
+
+    @property
+    def reorders(self) -> bool:
+        """Whether what is right is run in other orders."""
+        return self.tries(ORDERS) and isinstance(self.device, OrderingDevice)
 
     def tries(self, kind: str) -> bool:
         """Say whether a boundary was asked for."""
@@ -220,12 +232,18 @@ class Hunt:
         left = [pair for pair in self.planned if pair not in self.outcomes]
         self.outcomes |= self.results(left, store=True, share=_SEARCH_SHARE)
 
+    def _run_kinds(self) -> tuple[str, ...]:
+        """Return the boundaries at which kernels are run: all for ``orders``, which takes what is right."""
+        kinds = self._options.kinds
+        run = tuple(kind for kind in kinds if kind not in (RANGE, LARGE, ORDERS))
+        return run if run or ORDERS not in kinds else ()
+
     def _plan(self) -> None:
         """Choose problems at the boundaries of each kernel that its own support test accepts."""
         places = {
             key: list(
                 KernelBoundaries(candidate.instance, self.usual(key), self.arch, self.seed).places(
-                    self._options.kinds
+                    self._run_kinds()
                 )
             )
             for key, candidate in self.candidates.items()

@@ -51,7 +51,7 @@ def test_draws_are_the_same_for_a_seed_and_differ_in_what_is_open(hunted):
 
 
 def test_every_row_has_a_kind_and_every_kind_a_row():
-    kinds = {row["kind"] for row in formulas()["row"]} | {"range", "large"}
+    kinds = {row["kind"] for row in formulas()["row"]} | {"range", "large", "orders"}
     assert kinds == {*formulas()["kinds"]}
     assert ATTEMPTS > 2
 

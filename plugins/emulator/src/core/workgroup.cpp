@@ -60,6 +60,7 @@ Progress execute(Workgroup& group, uint64_t& order)
 {
     std::vector<size_t> turns(group.waves.size());
     std::iota(turns.begin(), turns.end(), size_t{0});
+    if(group.launch->reverse) std::ranges::reverse(turns);
     for(Wave& wave : group.waves)
         if(wave.state == WaveState::yielded) wave.state = WaveState::running;
     for(;;)

@@ -27,7 +27,8 @@ struct Launch
     std::array<uint32_t, 3> grid{1, 1, 1};   // in workgroups
     std::array<uint32_t, 3> block{64, 1, 1}; // in work-items
     uint64_t instruction_budget = 0;         // of a wave; 0: without end
-    uint64_t seed = 0; // of the order of waves and workgroups; 0: as they are numbered
+    uint64_t seed = 0;     // of the order of waves and workgroups; 0: as they are numbered ...
+    bool reverse  = false; // ... or, the last one first, the other way round
 };
 
 struct Workgroup

@@ -316,7 +316,8 @@ void Device::launch_locked(Module& module,
     launch.grid               = shape.grid;
     launch.block              = shape.block;
     launch.instruction_budget = options_.instruction_budget;
-    launch.seed               = options_.seed;
+    launch.seed               = options_.order_seed;
+    launch.reverse            = options_.reverse;
     const Dispatch dispatch(
         kernel, shape, arguments, code.program().architecture(), memory_, options_.undefined());
     if(timing_)
@@ -452,6 +453,13 @@ uint64_t Device::sample(std::vector<double> places)
     executor().choose(std::move(places));
     sparse_ = true;
     return std::exchange(sets_, 0);
+}
+
+void Device::order(bool reverse, uint64_t seed)
+{
+    const std::lock_guard lock(mutex_);
+    options_.reverse    = reverse;
+    options_.order_seed = seed;
 }
 
 bool Device::holds(const void* memory, size_t bytes) const

@@ -120,6 +120,8 @@ public:
     // for the last one, and memory is zeros that take none of the host's until they are touched.
     // Returns how often memory was set since the call before.
     uint64_t sample(std::vector<double> places);
+    // Workgroups and waves of launches from now on: as Launch has it.
+    void order(bool reverse, uint64_t seed);
 
     // Whether all bytes are in one allocation of the program or in one variable.
     bool holds(const void* memory, size_t bytes) const;

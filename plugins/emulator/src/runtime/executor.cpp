@@ -39,14 +39,17 @@ void Executor::run(const Dispatch& dispatch,
     observers_      = &observers;
     order_          = chosen(dispatch.workgroups());
     const bool part = !order_.empty();
-    if(launch.seed != 0)
+    if(launch.seed != 0 || launch.reverse)
     {
         if(!part)
         {
             order_.resize(dispatch.workgroups());
             std::iota(order_.begin(), order_.end(), uint64_t{0});
         }
-        std::shuffle(order_.begin(), order_.end(), std::mt19937_64(launch.seed));
+        if(launch.reverse)
+            std::ranges::reverse(order_);
+        else
+            std::shuffle(order_.begin(), order_.end(), std::mt19937_64(launch.seed));
     }
     count_   = part ? order_.size() : dispatch.workgroups();
     next_    = 0;

@@ -53,6 +53,12 @@ Options Options::from_environment()
     if(options.threads == 0 || options.threads > 1024)
         throw std::invalid_argument(std::string(threads_variable) + " must be from 1 to 1024");
     read("CKPROF_EMULATED_SEED", options.seed);
+    const std::string_view order = variable("CKPROF_EMULATED_ORDER");
+    if(!order.empty() && order != "forward" && order != "reverse")
+        throw std::invalid_argument("CKPROF_EMULATED_ORDER is " + std::string(order) +
+                                    ", expected forward or reverse");
+    options.order_seed = order.empty() ? options.seed : 0;
+    options.reverse    = order == "reverse";
     read("CKPROF_EMULATED_BUDGET", options.instruction_budget);
     read("CKPROF_EMULATED_MEMORY", options.memory_bytes);
     const std::string_view faults = variable("CKPROF_EMULATED_FAULTS");

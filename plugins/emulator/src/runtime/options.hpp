@@ -10,9 +10,10 @@ namespace ckprof::emulator {
 struct Options
 {
     unsigned threads = 1;
-    // of the order of workgroups and waves and of what registers hold that nothing has set; 0: as
-    // they are numbered
-    uint64_t seed               = 0;
+    uint64_t seed    = 0; // of what registers, LDS and memory hold that nothing has set
+    // of the order of workgroups and waves; 0: as they are numbered, or the other way round
+    uint64_t order_seed         = 0;
+    bool reverse                = false;
     uint64_t instruction_budget = uint64_t{1} << 32; // of a wave; 0: none
     uint64_t memory_bytes       = 0;                 // 0: as much as the architecture's device has
     bool faults_abort = false; // the process, as ROCm's runtime does; else they are errors

@@ -36,6 +36,7 @@ def test_settings_become_variables():
         ("emulated:threads=0", "threads is '0'"),
         ("emulated:check=race", "unknown check 'race'"),
         ("emulated:faults=stick", "faults is 'stick', expected error or abort"),
+        ("emulated:order=random", "order is 'random', expected forward or reverse"),
     ],
 )
 def test_wrong_settings_are_named(text, message):
@@ -45,7 +46,7 @@ def test_wrong_settings_are_named(text, message):
 
 def test_the_emulator_reads_the_variables_and_has_the_checks():
     options = (library.SOURCE_DIR / "runtime" / "options.cpp").read_text()
-    every = variables("emulated:seed=1,threads=1,budget=1,memory=1,faults=abort,check=all")
+    every = variables("emulated:seed=1,threads=1,budget=1,memory=1,faults=abort,order=reverse,check=all")
     assert set(re.findall(r'"(CKPROF_EMULATED_\w+)"', options)) == {
         *every,
         "CKPROF_EMULATED_FAIL",

@@ -176,6 +176,25 @@ def test_a_seed_draws_the_order(monkeypatch):
     assert all(sorted(order) == orders[0] for order in orders)
 
 
+def test_an_order_of_workgroups_and_waves_that_is_asked_for(monkeypatch):
+    source = """
+    KERNEL k(u32* out, u32* next) {
+      if (LANE % 64 == 0) out[__atomic_fetch_add(next, 1u, __ATOMIC_RELAXED)] = GROUP * 4 + LANE / 64;
+    }"""
+    monkeypatch.setenv("CKPROF_EMULATED_THREADS", "1")
+    monkeypatch.setenv("CKPROF_EMULATED_SEED", "7")
+    orders = {}
+    for order in ("forward", "reverse"):
+        monkeypatch.setenv("CKPROF_EMULATED_ORDER", order)
+        hip = Hip()
+        count = hip.upload(np.zeros(1, np.uint32))
+        orders[order] = hip.run(source, 40, count, grid=(10,), block=(256,)).tolist()
+    assert orders == {"forward": list(range(40)), "reverse": list(range(40))[::-1]}
+    monkeypatch.setenv("CKPROF_EMULATED_ORDER", "random")
+    with pytest.raises(HipError, match="CKPROF_EMULATED_ORDER is random, expected forward or reverse"):
+        Hip().malloc(4)
+
+
 #: what registers hold that nothing has set
 UNDEFINED = 0xFBA5E11D
 
