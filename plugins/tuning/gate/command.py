@@ -90,7 +90,8 @@ def _options(arguments: argparse.Namespace, session: Session, *sides: GateSide) 
     if said is not None:
         arguments.direction = arguments.direction or said.direction
         arguments.arch = arguments.arch or said.arch
-        arguments.gpu = arguments.gpu or said.gpu
+        if arguments.arch == said.arch:
+            arguments.gpu = arguments.gpu or said.gpu
     if arguments.direction is None:
         raise UsageError("no DIRECTION given: it stands before the options, e.g. 'ckprof predict fwd --diff'")
     for side in sides:

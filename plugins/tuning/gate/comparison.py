@@ -170,6 +170,23 @@ _SHARED = {
 }
 
 
+def require_comparable(names: tuple[str, str], figures: PredictionBaseline, other: Mapping[str, str]) -> None:
+    """Check that figures were predicted as those of another side are, or will be.
+
+    :param names: of the side that the figures are of, and of the other one.
+    :param other: field -> its value on the other side; fields that are missing are not compared.
+    :raises InputError: they were predicted otherwise.
+    """
+    for field, what in _SHARED.items():
+        was, now = getattr(figures, field), other.get(field)
+        if now is not None and was != now:
+            raise InputError(
+                f"it was predicted {what} ({was}) than {names[1]} ({now}): predictions of both are not "
+                "comparable; predict it again, with 'ckprof predict --write'",
+                names[0],
+            )
+
+
 def compare_figures(
     names: tuple[str, str], old: PredictionBaseline, new: PredictionBaseline, fail_on: Limits[Regression]
 ) -> PredictionDiff:
@@ -178,14 +195,7 @@ def compare_figures(
     :param names: of the sides, as the user named them.
     :raises InputError: the sides are not comparable.
     """
-    for field, what in _SHARED.items():
-        was, now = getattr(old, field), getattr(new, field)
-        if was != now:
-            raise InputError(
-                f"it was predicted {what} ({was}) than {names[1]} ({now}): predictions of both are not "
-                "comparable; predict it again, with 'ckprof predict --write'",
-                names[0],
-            )
+    require_comparable(names, old, {field: getattr(new, field) for field in _SHARED})
     sides = [
         {(problem.problem, one.key, one.split_k): one for problem in side.problems for one in problem.kernels}
         for side in (old, new)

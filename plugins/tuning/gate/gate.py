@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, UsageError
 from ckprof.model.problem_case import ProblemCase
 from ckprof_plugins.tuning.gate.baseline import FiguresCollector
-from ckprof_plugins.tuning.gate.comparison import compare_figures
+from ckprof_plugins.tuning.gate.comparison import compare_figures, require_comparable
 from ckprof_plugins.tuning.gate.sides import GateSide
 from ckprof_plugins.tuning.prediction import predict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ckprof.kernels.choose import Selection
     from ckprof.option import Limits
@@ -107,6 +108,25 @@ def problems_of(sides: Sequence[GateSide]) -> tuple[ProblemCase, ...]:
     raise UsageError("no problem to predict times for: give --problem, --problems or --problem-set")
 
 
+def _shared_fields(options: PredictOptions) -> Mapping[str, str]:
+    """Return what the figures will say that both sides have to share, as far as the options say it.
+
+    :raises UsageError: there is no such product.
+    """
+    arch = (options.build.arch or "").partition(":")[0]
+    if not arch or find_spec("ckprof_plugins.emulator") is None:
+        return {}  # it is said when kernels are built
+    from ckprof_plugins.emulator.model_digest import model_digest
+    from ckprof_plugins.emulator.tables import find_model
+
+    device = find_model(arch, options.gpu)
+    return {
+        "direction": options.selection.direction,
+        "gpu": device.name,
+        "model": model_digest(arch, device),
+    }
+
+
 def diff_predictions(
     session: Session,
     sides: tuple[GateSide, GateSide],
@@ -119,6 +139,11 @@ def diff_predictions(
     :raises InputError: the sides are not comparable.
     :raises CkprofError: a side cannot be predicted.
     """
+    if options is not None:
+        for side, other in (sides, sides[::-1]):
+            if side.baseline is not None:
+                # before anything is built
+                require_comparable((side.name, other.name), side.baseline, _shared_fields(options))
     figures = []
     for number, side in enumerate(sides):
         if side.baseline is not None:

@@ -95,7 +95,7 @@ def git(folder: Path, *words: str) -> bytes:
     except subprocess.TimeoutExpired:
         raise InputError(f"'git {words[0]}' takes longer than {_GIT_S:.0f} s", folder) from None
     if done.returncode:
-        said = one_line(done.stderr.decode(errors="replace")).removeprefix("fatal: ")
+        said = one_line(done.stderr.decode(errors="replace").strip()).removeprefix("fatal: ")
         raise InputError(f"'git {' '.join(words)}' fails: {said}", folder)
     return done.stdout
 

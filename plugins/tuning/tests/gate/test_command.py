@@ -73,6 +73,7 @@ def test_the_side_after_becomes_the_baseline(sides, capsys, tmp_path):
     assert (tmp_path / "new.json").read_bytes() == (tmp_path / "after.json").read_bytes()
 
 
+CONF = "forward/tests/nhwgc_fp16"
 #: what is typed -> exit code, part of the message
 WRONG = {
     ("predict", "--diff", "before.json", "missing.json"): (3, "missing.json: is neither a baseline"),
@@ -82,6 +83,35 @@ WRONG = {
     ("predict", "--diff", "before.json", "after.json", "--fail-on", "slow"): (2, "slower[=N%]"),
     ("predict", "--diff", "before.json", "after.json", "--hot", "3"): (2, "--hot"),
     ("predict", "--diff", "before.json", "sh"): (2, "no instances"),
+    # before anything is built
+    ("predict", "fwd", "--conf", CONF, "--target", "hip", "--diff", "before.json", "sh"): (
+        3,
+        "before.json: it was predicted by another time model (0123456789abcdef) than sh",
+    ),
+    ("predict", "fwd", "--conf", CONF, "--target", "hip", "--diff", "before.json", "sh", "--gpu", "MI308X"): (
+        3,
+        "for another product (MI300X) than sh (MI308X)",
+    ),
+    (
+        "predict",
+        "fwd",
+        "--conf",
+        CONF,
+        "--target",
+        "hip",
+        "--diff",
+        "before.json",
+        "sh",
+        "--arch",
+        "gfx90a",
+    ): (
+        3,
+        "for another product (MI300X) than sh (MI250X)",
+    ),
+    ("predict", "fwd", "--conf", CONF, "--diff", "before.json", "sh", "--kernel", "9999"): (
+        2,
+        "no kernel is of that line; some that there are: ",
+    ),
     ("predict", "fwd", "--conf", "legacy.conf", "--fail-on", "slower"): (2, "give --diff"),
     ("predict", "fwd", "--conf", "legacy.conf", "--format", "junit"): (2, "give --diff"),
     ("predict", "fwd", "--conf", "legacy.conf", "-o", "junit=a.xml"): (2, "give --diff"),
