@@ -55,7 +55,7 @@ class Reason:
 
 _REGISTER: Final = re.compile(r"\b([vsa])(?:\d+\b|\[\d+:\d+\])")
 _COUNT: Final = re.compile(r"(vmcnt|lgkmcnt)\((\d+)\)")
-_WIDTH: Final = re.compile(r"(?:dwordx(\d)|_b(\d+)$|(dword)$|_(u?short|[us]byte)$)")
+_WIDTH: Final = re.compile(r"(?:dwordx(\d)|_b(\d+)$|(dword)$|_([us]?short|[us]byte)(?:_d16(?:_hi)?)?$)")
 #: instructions that a place shows at most, of each side, and those around it
 _SHOWN: Final = 4
 _AROUND: Final = 1
@@ -88,9 +88,9 @@ def reasons(old: KernelFigures, new: KernelFigures, before: Loop, after: Loop) -
 # --- places -------------------------------------------------------------------------------------------------
 
 
-def _same(one: LoopInstruction) -> str:
-    """Return an instruction without the numbers of its registers."""
-    return _REGISTER.sub(r"\1", one.text)
+def without_registers(text: str) -> str:
+    """Return the text of an instruction without the numbers of its registers."""
+    return _REGISTER.sub(r"\1", text)
 
 
 def first_difference(
@@ -102,9 +102,8 @@ def first_difference(
     :returns: ``None`` where both are the same but for registers.
     """
     first = None
-    for tag, i1, i2, j1, j2 in SequenceMatcher(
-        None, [*map(_same, before)], [*map(_same, after)], autojunk=False
-    ).get_opcodes():
+    old, new = ([without_registers(one.text) for one in loop] for loop in (before, after))
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag == "equal":
             continue
         place = (i1, i2, j1, j2)
@@ -131,11 +130,11 @@ def _narrowed(
 def _texts(
     before: Loop, after: Loop, place: tuple[int, int, int, int]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def texts(loop: Loop, begin: int, end: int) -> tuple[str, ...]:
+        return tuple(one.text for one in loop[max(0, begin - _AROUND) : min(end, begin + _SHOWN) + _AROUND])
+
     i1, i2, j1, j2 = place
-    return tuple(
-        tuple(one.text for one in loop[max(0, begin - _AROUND) : min(end, begin + _SHOWN) + _AROUND])
-        for loop, begin, end in ((before, i1, i2), (after, j1, j2))
-    )  # type: ignore[return-value]
+    return texts(before, i1, i2), texts(after, j1, j2)
 
 
 def _at(
@@ -256,10 +255,6 @@ def _conflicts(old: KernelFigures, new: KernelFigures, before: Loop, after: Loop
         f"bank conflicts cost a workgroup {old.conflict_cycles:,.0f} -> {new.conflict_cycles:,.0f} cycles, "
         f"{per_access[0]:.1f} -> {per_access[1]:.1f} of each access to LDS"
     )
-    worst = max((*before, *after), key=lambda one: one.conflict_cycles, default=None)
-    if worst is None or not worst.conflict_cycles:
-        yield Reason(Cause.CONFLICTS, text)
-        return
     first = [next((one for one in loop if one.conflict_cycles), None) for loop in (before, after)]
     yield Reason(
         Cause.CONFLICTS,

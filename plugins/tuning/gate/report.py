@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import SequenceMatcher
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
@@ -28,6 +29,7 @@ from ckprof.report.document import Block, Document, Heading
 from ckprof.report.figures import number_column
 from ckprof.report.table import Column, Table
 from ckprof.wording import change, counted
+from ckprof_plugins.tuning.gate.causes import without_registers
 from ckprof_plugins.tuning.gate.comparison import Regression
 
 if TYPE_CHECKING:
@@ -146,10 +148,13 @@ def _why(row: KernelChange) -> Iterator[str | Block]:
     old, new = row.predicted or (row.either, row.either)
     if waits := _stalls(old, new):
         yield waits
+    shown: list[tuple[str, ...]] = []
     for reason in row.reasons:
         yield reason.text
-        if place := _place(reason):
-            yield Block(tuple(place))
+        place = tuple(_place(reason))
+        if place and place not in shown:
+            shown.append(place)
+            yield Block(place)
 
 
 #: share of the waves' time by which waits have to differ to be named
@@ -166,12 +171,15 @@ def _stalls(old: KernelFigures, new: KernelFigures) -> str:
     return f"share of the waves' time that they wait for: {', '.join(changed)}" if changed else ""
 
 
-def _place(reason: Reason) -> list[str]:
-    if not reason.before and not reason.after:
-        return []
-    lines = [f"- {text}" for text in reason.before if text not in reason.after]
-    lines += [f"{'+' if text not in reason.before else ' '} {text}" for text in reason.after]
-    return lines
+def _place(reason: Reason) -> Iterator[str]:
+    """Yield the instructions of both sides as differences are usually shown; registers make none."""
+    old, new = ([*map(without_registers, texts)] for texts in (reason.before, reason.after))
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            yield from (f"  {text}" for text in reason.after[j1:j2])
+        else:
+            yield from (f"- {text}" for text in reason.before[i1:i2])
+            yield from (f"+ {text}" for text in reason.after[j1:j2])
 
 
 def _render_json(found: PredictionDiff) -> str:
