@@ -65,6 +65,7 @@ def records_of(texts, dtype, depthwise):
 
 def split(text):
     """Split at commas outside parentheses; two tensors of an operand count as one of their type."""
+    text = re.sub(r"\s*,\s*|(?<=\()\s+|\s+(?=\))", lambda found: found[0].strip(), text)
     text = re.sub(r"Tuple\((\w+),\1\),Tuple\((\w+),\2\)", r"\1,\2", text)
     parts, depth, part = [], 0, ""
     for char in text:
