@@ -60,6 +60,8 @@ class Task:
     operation: Operation
     types: TypeSet
     layout: Layout
+    #: how partial sums of splits meet, which results may be off by
+    split_sum: SplitSum = SplitSum.RESULT_TYPE
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ def prepared(task: Task, place: Place, operands: Operands, options: RunOptions) 
     roundings = task.operation.roundings(place.problem)
     exact = None
     if operands.exact:
-        exact = ExactKind.of(place.split_k, SplitSum.RESULT_TYPE, roundings)
+        exact = ExactKind.of(place.split_k, task.split_sum, roundings)
     with TemporaryDirectory(prefix="ckprof-judge-") as folder:
         made = prepare_problem(
             task.operation,
@@ -131,7 +133,7 @@ class Bench:
     A context manager: leaving it ends the worker.
 
     :param source: the candidate, or what makes the engine of a baseline.
-    :param operation: id.
+    :param task: what it is judged by.
     :param folder: where files for workers lie; must exist.
     :param options: how it is run and timed.
     :param variables: further environment variables of the candidate.
@@ -140,13 +142,13 @@ class Bench:
     def __init__(
         self,
         source: Candidate | BaselineSource,
-        operation: str,
+        task: Task,
         folder: Path,
         options: RunOptions,
         variables: Mapping[str, str] | None = None,
     ) -> None:
         self._folder = Path(mkdtemp(prefix="bench-", dir=folder))
-        self._options = options
+        self._options, self._split_sum = options, task.split_sum
         self.key, environment, engine = KEY, {}, source
         if isinstance(source, BaselineSource):
             self.key = source.id
@@ -154,9 +156,11 @@ class Bench:
             config = {
                 "file": str(source.loaded),
                 "function": source.function,
-                "native": source.native,
+                "kind": source.kind,
+                "arch": source.arch,
+                "key": source.key,
                 "title": source.title,
-                "operation": operation,
+                "operation": task.operation.id,
                 "variables": {**source.variables, **(variables or {})},
             }
             (self._folder / CANDIDATE_FILE).write_bytes(msgspec.json.encode(config))
@@ -230,7 +234,7 @@ class Bench:
         request = KernelRequest(
             key=self.key,
             split_k=split_k,
-            split_sum=SplitSum.RESULT_TYPE,
+            split_sum=self._split_sum,
             timing=timing or timing_settings(self._options),
             own_limit_s=_OWN_S,
             # every launch is looked at, as far as there is time

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 #: the C function of a source or library, and the Python function, where the user names none
 C_ENTRY: Final = "ckprof_candidate"
 PYTHON_ENTRY: Final = "candidate"
+#: what libraries of generated kernels export
+_LIBRARY_ENTRY: Final = b"ckprof_get_library"
 INCLUDE_DIR: Final = Path(__file__).parent / "include"
 #: seconds that a compiler gets
 _COMPILE_S: Final = 600.0
@@ -38,7 +40,7 @@ class Candidate:
 
     path: Path
     function: str
-    #: ``python``, ``source`` or ``library``
+    #: ``python``, ``source``, ``library``, or ``kernels``: a library that 'ckprof build' made
     kind: str
     loaded: Path
     #: file -> SHA-256 of its content: what the user named, and what was made of it
@@ -47,13 +49,11 @@ class Candidate:
     built_by: str = ""
     #: environment variables of its process; ``{scratch}`` stands for the folder that it may write
     variables: dict[str, str] = field(default_factory=dict)
+    #: of a library with kernels: architecture, and content key of the one that is judged
+    arch: str = ""
+    key: str = ""
     #: what it was compiled from; ``None`` if it was not
     request: OpenRequest | None = None
-
-    @property
-    def native(self) -> bool:
-        """Whether it is machine code."""
-        return self.kind != "python"
 
     @property
     def title(self) -> str:
@@ -144,10 +144,12 @@ def _python(request: OpenRequest) -> Candidate:
 
 
 def _library(request: OpenRequest) -> Candidate:
+    content = request.path.read_bytes()
+    is_built = _LIBRARY_ENTRY in content and C_ENTRY.encode() not in content
     return Candidate(
         path=request.path,
-        function=request.function or C_ENTRY,
-        kind="library",
+        function=request.function or ("" if is_built else C_ENTRY),
+        kind="kernels" if is_built else "library",
         loaded=request.path.resolve(),
         digests={str(request.path): digest_of(request.path)},
     )

@@ -18,6 +18,7 @@ from ckprof_plugins.judge.bench import Place, Task
 from ckprof_plugins.judge.candidate import OpenRequest, open_candidate, split_name
 from ckprof_plugins.judge.judge_report import JUDGE_FORMATS, judge_document
 from ckprof_plugins.judge.judging import Judge, JudgeOptions, Verdict
+from ckprof_plugins.judge.library_kernel import chosen_kernel
 from ckprof_plugins.judge.new import write_template
 from ckprof_plugins.judge.timing import time_candidate
 
@@ -107,6 +108,10 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
                 cxx_flags=build.cxx_flags,
             )
         )
+        if candidate.kind == "kernels":
+            candidate, task = chosen_kernel(
+                candidate, task, is_chosen=bool(arguments.dtype or arguments.layout)
+            )
         places = [Place(case.problem, case.split_k or 1) for case in cases]
         judge = Judge(session.profiler, candidate, task, places, options, folder)
         judge.run()

@@ -248,7 +248,7 @@ class Judge:
         if self.finding is not None or self.seconds_left(_LOOKING_SHARE) <= 0:
             return
         for name, candidate in sanitized(self.candidate):
-            with Bench(candidate, self.task.operation.id, self.folder, self.run_options) as bench:
+            with Bench(candidate, self.task, self.folder, self.run_options) as bench:
                 try:
                     bench.open()
                 except (InputError, WorkerFailure) as failure:
@@ -268,7 +268,7 @@ class Judge:
 
     def bench(self, variables: dict[str, str] | None = None) -> Bench:
         """Return a bench of the candidate."""
-        return Bench(self.candidate, self.task.operation.id, self.folder, self.run_options, variables)
+        return Bench(self.candidate, self.task, self.folder, self.run_options, variables)
 
     def _asked(self, bench: Bench, place: Place) -> bool:
         """Look at a problem that is asked for; say whether it is right there."""

@@ -236,6 +236,47 @@ class _NativeCandidate:
         return f"it defines {self._own_clock}, a clock of the system" if self._own_clock else ""
 
 
+class _LibraryKernel:
+    """A kernel of a library that ckprof has built."""
+
+    splits = True
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        from ckprof.measure.worker.abi import Library
+
+        library = Library.load(Path(config["file"]))
+        library.target.select_device(config["arch"], 0)
+        self._kernel = library.kernels[config["key"]]
+
+    def set_work(self, work: dict[str, Any], memory: list[mmap.mmap]) -> None:
+        """Take the tensors of a problem."""
+        from ckprof.measure.worker.abi import CBuffers, CProblem
+
+        self._problem = CProblem.from_values(work["ndim"], work["values"], work["split_k"])
+        self._memory = memory
+        addresses = dict.fromkeys(range(len(memory)), 0)
+        for tensor, block in zip(work["tensors"], memory, strict=True):
+            addresses[tensor["position"]] = (
+                ctypes.addressof(ctypes.c_char.from_buffer(block)) + tensor["offset"]
+            )
+        self._buffers = CBuffers.of(*addresses.values())
+        self._support = self._kernel.is_supported(self._problem)
+
+    def run(self) -> tuple[int, str]:
+        """Launch it once, if it supports the problem."""
+        if not self._support.supported:
+            return int(self._support.status), self._support.reason
+        status, reason, _ = self._kernel.run(self._problem, self._buffers)
+        return int(status), reason
+
+    def evidence(self) -> str:
+        """Return nothing: its sources are ckprof's own."""
+        return ""
+
+
+_KINDS = {"python": _PythonCandidate, "kernels": _LibraryKernel}
+
+
 def _address(library: ctypes.CDLL, name: str) -> int:
     try:
         return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
@@ -282,7 +323,7 @@ def _rounded(values: Any, said: dict[str, Any]) -> Any:
 
 def _loaded(config: dict[str, Any]) -> dict[str, Any]:
     try:
-        return {"candidate": (_NativeCandidate if config["native"] else _PythonCandidate)(config)}
+        return {"candidate": _KINDS.get(config["kind"], _NativeCandidate)(config)}
     except BaseException as exc:  # whatever a file does when it is loaded
         where = traceback.extract_tb(exc.__traceback__)[-1]
         place = f" ({where.filename}:{where.lineno})" if where.filename == config["file"] else ""

@@ -11,7 +11,7 @@ from ckprof.measure.baselines import baseline_sources
 from ckprof.measure.options import CacheMode, timing_settings
 from ckprof.measure.worker.process import WorkerFailure
 from ckprof.model.outcome import Status
-from ckprof.model.ranking import interval_of
+from ckprof.model.ranking import TIE, interval_of, middle_of
 from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
 from ckprof_plugins.judge.bench import Bench, Operands, outcome_of, prepared
@@ -65,15 +65,15 @@ class Comparison:
     paired: bool
 
     def is_slower(self, least: float) -> bool:
-        """Say whether the candidate is slower for certain, by more than a share."""
-        return self.low > 1 + least
+        """Say whether the candidate is significantly slower, by more than a share; 0: than what is tied."""
+        return self.low > 1 + (least or TIE)
 
     @property
     def relation(self) -> str:
-        """What can be said for certain."""
-        if self.low > 1:
+        """What is significant, and no tie."""
+        if self.low > 1 + TIE:
             return "slower"
-        return "faster" if self.high < 1 else "tied"
+        return "faster" if self.high < 1 / (1 + TIE) else "tied"
 
 
 def time_candidate(judge: Judge, baselines: Sequence[str], store: Path | None) -> None:
@@ -91,9 +91,7 @@ def time_candidate(judge: Judge, baselines: Sequence[str], store: Path | None) -
         if judge.finding is not None:
             return
         judge.tell(f"timing {place.problem.describe()}")
-        benches = [
-            Bench(source, judge.task.operation.id, judge.folder, judge.run_options) for source in sources
-        ]
+        benches = [Bench(source, judge.task, judge.folder, judge.run_options) for source in sources]
         with judge.bench() as own:
             try:
                 names = [f"baseline {source.id}" for source in sources]
@@ -151,7 +149,7 @@ def _time_on(judge: Judge, place: Place, own: Bench, others: Sequence[tuple[Benc
     judge.times.append(
         Time(
             place=place,
-            time_ms=_middle(own_ms),
+            time_ms=middle_of(own_ms),
             low_ms=low_ms,
             high_ms=high_ms,
             launches=launches,
@@ -167,19 +165,13 @@ def _time_on(judge: Judge, place: Place, own: Bench, others: Sequence[tuple[Benc
                     place=place,
                     name=name,
                     what=what,
-                    time_ms=_middle(theirs),
-                    ratio=_middle(ratios),
+                    time_ms=middle_of(theirs),
+                    ratio=middle_of(ratios),
                     low=low,
                     high=high,
                     paired=True,
                 )
             )
-
-
-def _middle(values: Sequence[float]) -> float:
-    ordered = sorted(values)
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def _judge_timed(judge: Judge, place: Place, operands: Operands, outcome: Outcome, own: Bench) -> None:

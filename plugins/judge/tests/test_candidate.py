@@ -73,5 +73,5 @@ def test_sources_are_compiled_or_say_where_they_do_not(tmp_path):
         "const ckprof_buffers*, char*, size_t) { return CKPROF_OK; }\n"
     )
     candidate = _opened(path, tmp_path)
-    assert candidate.native and candidate.loaded.is_file() and "-O3" in candidate.built_by
+    assert candidate.kind == "source" and candidate.loaded.is_file() and "-O3" in candidate.built_by
     assert {*candidate.digests} == {str(path), str(candidate.loaded)}
