@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.errors import CkprofError, UsageError
 from ckprof.kernels.c_interface import string_literal
 from ckprof.kernels.jinja import render
+from ckprof.kernels.units import available_cpus
 from ckprof.model.recipe import MachinePart, Product
 from ckprof.plugin.protocols import KernelSource, Pipeline
+from ckprof.testing.contract import CannotTry
 from ckprof.version import __version__
 from ckprof_plugins.code_objects.description import SCALARS, Placed, Scalar, check
 from ckprof_plugins.code_objects.formula import formula
@@ -42,6 +45,10 @@ _LDS_MOST: Final = 2**31 - 1
 
 class CodeObjectError(CkprofError):
     """A kernel does not compile: the build continues without it, and its row says why."""
+
+
+class OtherTargetError(UsageError, CannotTry):
+    """Kernels are asked for on a target that has none of them; plugins cannot be checked there."""
 
 
 class CodeObjectFamily(Pipeline):
@@ -100,7 +107,7 @@ class CodeObjectFamily(Pipeline):
     def _header(self, instance: Any, name: str, arch: str) -> str:
         common = {"version": __version__, "name": name, "key": instance.key}
         try:
-            code = self.code_object(instance, arch.partition(":")[0])
+            code = self._code(instance, arch.partition(":")[0])
         except CodeObjectError as exc:
             lines = [line.replace("\\", "/") for line in str(exc).splitlines() if line.strip()][:_LINES]
             return render(__package__, "failed.hpp.j2", lines=lines, **common)
@@ -127,7 +134,7 @@ class CodeObjectFamily(Pipeline):
         :raises UsageError: the target does not load code objects.
         """
         if recipe.target != _TARGET:
-            raise UsageError(
+            raise OtherTargetError(
                 f"kernels of {self.id} are code objects for AMD GPUs: they need --target {_TARGET}, not "
                 f"{recipe.target}"
             )
@@ -154,7 +161,7 @@ class CodeObjectFamily(Pipeline):
         def make(jobs: int | None, on_progress: Callable[[int, int, str], None]) -> None:
             from concurrent.futures import ThreadPoolExecutor, as_completed
 
-            with ThreadPoolExecutor(jobs) as pool:
+            with ThreadPoolExecutor(jobs or available_cpus()) as pool:
                 started = {pool.submit(self._prepare, one, arch): one for one in missing}
                 try:
                     for done, future in enumerate(as_completed(started), 1):
@@ -179,11 +186,23 @@ class CodeObjectFamily(Pipeline):
         return cache_dir() / "code_objects"
 
     def _prepare(self, instance: Any, arch: str) -> None:
-        """Compile a kernel; one that fails is met again, and reported, when its source is generated."""
-        from contextlib import suppress
-
+        """Compile a kernel; one that fails is reported when its source is generated."""
         with suppress(CodeObjectError):
-            self.code_object(instance, arch)
+            self._code(instance, arch)
+
+    def _code(self, instance: Any, arch: str) -> bytes:
+        """Return the code object; what has failed is not tried again by this process.
+
+        :raises CodeObjectError: it does not compile.
+        """
+        failures: dict[tuple[str, str], CodeObjectError] = self.__dict__.setdefault("_failures", {})
+        if (failed := failures.get((instance.key, arch))) is not None:
+            raise failed
+        try:
+            return self.code_object(instance, arch)
+        except CodeObjectError as exc:
+            failures[instance.key, arch] = exc
+            raise
 
 
 def _others(recipe: BuildRecipe, own: Sequence[Any], instances: Sequence[Any]) -> tuple[int, ...]:

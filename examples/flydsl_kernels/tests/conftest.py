@@ -14,10 +14,6 @@ from ckprof.model.recipe import BuildRequest, Purpose
 from ckprof_plugins.targets.hip.target import HipTarget
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: takes minutes")
-
-
 def missing():
     """Return what is not there; empty if the kernels can be compiled and run."""
     if shutil.which("ckprof", path=Path(sys.executable).parent) is None:
