@@ -44,8 +44,8 @@ examples:
 No device is needed and nothing is measured: times are predicted from what the machine code does, and neither
 stored nor compared with measured ones. Kernels that are not compiled yet are compiled first. Exit code 1 when
 a kernel does not compile or cannot be predicted, or none supports a problem; with --diff, by --fail-on. A
-side of --diff is a baseline of --write, a folder of headers, FOLDER@REVISION of one in Git, or a compiler;
-sides that different time models have predicted are refused with exit code 3.
+side of --diff is a baseline of --write, a folder of headers, FOLDER@REVISION of one in Git, a list (.conf),
+or a compiler; sides that different time models have predicted are refused with exit code 3.
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ckprof.cli.session import Session
+    from ckprof.kernels.choose import Selection
 
 #: options of kernels and problems, which mean nothing where both sides are files
 _OF_KERNELS = ("direction", "conf", "rule_set", "problem", "problems", "problem_set")
@@ -46,6 +48,7 @@ def run_diff(arguments: argparse.Namespace, session: Session) -> ExitCode:
         options = None
         if before.baseline is None or after.baseline is None:
             options = _options(arguments, session, before, after)
+            before, after = (_chosen(side, arguments, session) for side in (before, after))
         elif given := [name for name in _OF_KERNELS if getattr(arguments, name)]:
             raise UsageError(f"{given[0]}: both sides are files, which say that themselves: omit it")
         gate = chosen(arguments, GateOptions)
@@ -75,6 +78,7 @@ def run_bisect(arguments: argparse.Namespace, session: Session) -> ExitCode:
             )
     states = states_of(arguments.bisect)
     options = _options(arguments, session, *states)
+    states = [_chosen(state, arguments, session) for state in states]
     found = bisect_predictions(session.profiler, states, options, chosen(arguments, GateOptions).fail_on)
     if arguments.format == "json":
         session.console.result(json_text(bisection_values(found), 1))
@@ -99,9 +103,11 @@ def _options(arguments: argparse.Namespace, session: Session, *sides: GateSide) 
             raise UsageError(f"--compiler names another compiler than {side.name}")
         if side.headers is not None and arguments.ck_root is not None:
             raise UsageError(f"--ck-root names other headers than {side.name}")
-    selection = shared_options.chosen_selection(arguments, session, arguments.direction)
-    if arguments.kernel:
-        selection = of_line(selection, arguments.kernel)
+    lists = [str(side.conf) for side in sides if side.conf is not None]
+    if lists and (arguments.conf or arguments.rule_set):
+        raise UsageError(f"--conf and --rule-set name other instances than {lists[0]}")
+    arguments.conf = arguments.conf or lists[:1]
+    selection = _selection(arguments, session)
     operation = session.registry.operation(selection.direction)
     problems = tuple(parsed_problems(arguments, session, operation)) or problems_of(sides)
     return chosen(
@@ -111,3 +117,16 @@ def _options(arguments: argparse.Namespace, session: Session, *sides: GateSide) 
         problems=problems,
         build=shared_options.chosen_build_options(arguments),
     )
+
+
+def _selection(arguments: argparse.Namespace, session: Session) -> Selection:
+    selection = shared_options.chosen_selection(arguments, session, arguments.direction)
+    return of_line(selection, arguments.kernel) if arguments.kernel else selection
+
+
+def _chosen(side: GateSide, arguments: argparse.Namespace, session: Session) -> GateSide:
+    """Return a side with the instances of its list that the options choose, if it is one."""
+    if side.conf is None:
+        return side
+    arguments.conf = [str(side.conf)]
+    return replace(side, selection=_selection(arguments, session))

@@ -7,7 +7,7 @@ from enum import Enum
 from functools import cached_property, partial
 from math import exp, log
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ckprof.errors import InputError
 from ckprof.option import Limits, least_of, limits, limits_text, settable
@@ -15,7 +15,7 @@ from ckprof_plugins.tuning.gate.baseline import PREDICTED
 from ckprof_plugins.tuning.gate.causes import reasons
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ckprof_plugins.tuning.gate.baseline import KernelFigures, LoopInstruction, PredictionBaseline
     from ckprof_plugins.tuning.gate.causes import Reason
@@ -190,22 +190,17 @@ def require_comparable(names: tuple[str, str], figures: PredictionBaseline, othe
 def compare_figures(
     names: tuple[str, str], old: PredictionBaseline, new: PredictionBaseline, fail_on: Limits[Regression]
 ) -> PredictionDiff:
-    """Compare two sides: kernels by the content of their lines, problems by their sizes.
+    """Compare two sides: kernels by the content of their lines or else by where these stand.
 
     :param names: of the sides, as the user named them.
     :raises InputError: the sides are not comparable.
     """
     require_comparable(names, old, {field: getattr(new, field) for field in _SHARED})
-    sides = [
-        {(problem.problem, one.key, one.split_k): one for problem in side.problems for one in problem.kernels}
-        for side in (old, new)
-    ]
     rows = []
-    for at in dict.fromkeys((*sides[0], *sides[1])):
-        was, now = (side.get(at) for side in sides)
+    for problem, was, now in _matched(old, new):
         rows.append(
             KernelChange(
-                problem=at[0],
+                problem=problem,
                 old=was,
                 new=now,
                 before=old.loops.get(was.loop, ()) if was else (),
@@ -216,6 +211,39 @@ def compare_figures(
     return PredictionDiff(
         before=names[0], after=names[1], old=old, new=new, rows=tuple(rows), fail_on=fail_on
     )
+
+
+_Pair: TypeAlias = "tuple[str, KernelFigures | None, KernelFigures | None]"
+
+
+def _matched(old: PredictionBaseline, new: PredictionBaseline) -> Iterator[_Pair]:
+    """Yield problems and the kernels of both sides that belong together.
+
+    The same instance is the same kernel, wherever its line stands. Of those that are left, kernels belong
+    together whose lines have the same number: the line was changed.
+    """
+    sides = [
+        {(problem.problem, one.key, one.split_k): one for problem in side.problems for one in problem.kernels}
+        for side in (old, new)
+    ]
+    for at in [at for at in sides[0] if at in sides[1]]:
+        yield at[0], sides[0].pop(at), sides[1].pop(at)
+    by_line = {
+        (problem, _number(one.line), split): (problem, key, split)
+        for (problem, key, split), one in sides[1].items()
+        if _number(one.line)
+    }
+    for (problem, _, split), was in sides[0].items():
+        place = by_line.pop((problem, _number(was.line), split), None)
+        yield problem, was, sides[1].pop(place) if place else None
+    for (problem, _, _), now in sides[1].items():
+        yield problem, None, now
+
+
+def _number(line: str) -> str:
+    """Return the number of a line; empty for a catalog, whose lines say nothing."""
+    number = line.rpartition(":")[2]
+    return number if number.isdecimal() else ""
 
 
 def _order(row: KernelChange) -> tuple[bool, float]:

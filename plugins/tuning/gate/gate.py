@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, UsageError
+from ckprof.kernels.choose import choose_instances
+from ckprof.kernels.requests import InstanceQuery
 from ckprof.model.problem_case import ProblemCase
 from ckprof_plugins.tuning.gate.baseline import FiguresCollector
 from ckprof_plugins.tuning.gate.comparison import compare_figures, require_comparable
@@ -62,9 +64,13 @@ def figures_of(session: Session, side: GateSide, options: PredictOptions) -> Pre
     """
     if side.baseline is not None:
         return side.baseline
+    selection = side.selection
+    if selection is None and side.conf is not None:
+        query = InstanceQuery(conf=side.conf, target=options.build.target, arch=options.build.arch)
+        selection = choose_instances(session, query).require()
     build = side.build_options(options.build)
-    _, figures = predict_figures(session, replace(options, build=build))
-    return figures
+    chosen = replace(options, build=build, selection=selection or options.selection)
+    return predict_figures(session, chosen)[1]
 
 
 def of_line(selection: Selection, line: str) -> Selection:

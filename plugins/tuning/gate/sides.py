@@ -1,4 +1,4 @@
-"""What is compared: a baseline, a tree of headers, a revision of one in Git, or a compiler."""
+"""What is compared: a baseline, a tree of headers, a revision of one in Git, a compiler, or a list."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ from ckprof.plain_text import one_line
 from ckprof_plugins.tuning.gate.baseline import read_baseline
 
 if TYPE_CHECKING:
+    from ckprof.kernels.choose import Selection
     from ckprof.kernels.requests import BuildOptions
     from ckprof_plugins.tuning.gate.baseline import PredictionBaseline
 
+#: ending of lists
+_LIST: Final = ".conf"
 #: separates a tree from its revision
 _AT: Final = "@"
 #: seconds that Git gets to list or pack a tree
@@ -40,6 +43,9 @@ class GateSide:
     revision: str = ""
     #: ``None`` for that of both sides
     compiler: str | None = None
+    #: list of instances, ``None`` for that of both sides, and what is chosen of it
+    conf: Path | None = None
+    selection: Selection | None = None
 
     @classmethod
     def of(cls, name: str) -> GateSide:
@@ -50,6 +56,8 @@ class GateSide:
         path = Path(name)
         if name and path.is_dir():
             return cls(name=name, headers=path)
+        if path.suffix == _LIST and path.is_file():
+            return cls(name=name, conf=path)
         if path.is_file() and not os.access(path, os.X_OK):
             return cls(name=name, baseline=read_baseline(path))
         folder, at, revision = name.rpartition(_AT)
@@ -60,7 +68,7 @@ class GateSide:
             return cls(name=name, compiler=name)
         raise InputError(
             "is neither a baseline of 'ckprof predict --write', nor a folder of headers, nor "
-            "FOLDER@REVISION, nor a compiler that can be called",
+            "FOLDER@REVISION, nor a list (.conf), nor a compiler that can be called",
             name or "''",
         )
 

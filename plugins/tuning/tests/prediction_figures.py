@@ -10,6 +10,7 @@ import csv
 import os
 import sys
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.kernel_name import traits_of_name
 from ckprof_plugins.tuning import PredictOptions, predict
 from ckprof_plugins.tuning.measured_tables import read_csv
-from ckprof_plugins.tuning.predicted_times import with_predicted
+from ckprof_plugins.tuning.predicted_times import USUAL_HALF, with_predicted
 from ckprof_plugins.tuning.prediction import calibration_of
 from ckprof_plugins.tuning.search.prior import physical_model
 from plugins.tuning.tests.sizes import forward_with_runs
@@ -223,6 +224,39 @@ def row(label, judged_by, found):
     )
 
 
+#: pairs of kernels count whose measured times differ by this share or more
+APART = (0.05, 0.1, 0.2)
+
+
+def print_signs(times, judged, columns):
+    """Print how often predictions say which of two kernels is faster, and the interval around them.
+
+    Of each problem all pairs of kernels count, the columns of which are those that were built.
+    """
+    index = {problem: number for number, problem in enumerate(judged.table.problems)}
+    right, all_pairs, errors = dict.fromkeys(APART, 0), dict.fromkeys(APART, 0), []
+    for problem in dict.fromkeys(problem for problem, _ in times):
+        known = [
+            (np.log(times[problem, column]), np.log(judged.table.times[index[problem], column, 1]))
+            for column in columns
+            if (problem, column) in times and (index[problem], column, 1) in judged.table.times
+        ]
+        errors += [measured - guessed for guessed, measured in known]
+        for (guess_a, a), (guess_b, b) in combinations(known, 2):
+            for apart in APART:
+                if abs(a - b) > np.log(1 + apart):
+                    all_pairs[apart] += 1
+                    right[apart] += (guess_a - guess_b) * (a - b) > 0
+    for apart in APART:
+        share = f"{right[apart] / max(1, all_pairs[apart]):.1%} of {all_pairs[apart]} pairs"
+        print(f"{judged.name}: sign right in {share} more than {apart:.0%} apart")
+    sizes = np.abs(errors)
+    for share in (0.9, 0.95):
+        factor = np.exp(np.quantile(sizes, share))
+        print(f"{judged.name}: {share:.0%} of {len(errors)} times are within a factor of {factor:.2f}")
+    print(f"{judged.name}: within the interval of predictions: {np.mean(sizes <= USUAL_HALF):.1%}")
+
+
 def main():
     """Print the tables."""
     half = sys.argv[1] if len(sys.argv) > 1 else "1"
@@ -233,6 +267,8 @@ def main():
     print("| predicted by | judged by | problems | mean | P10 | rank correlation | error | constant |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     own = [column for column in judged[0].table.kernels if kernel_of(column) == column]
+    for one in judged:
+        print_signs(by_column(times, one), one, own)
     for one, other, label in ((judged[0], judged[1], TABLES[0]), (judged[1], judged[0], TABLES[1])):
         machine = by_column(times, one)
         supported = [problem for problem in one.problems if any(key[0] == problem for key in machine)]

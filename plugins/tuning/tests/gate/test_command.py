@@ -77,7 +77,11 @@ CONF = "forward/tests/nhwgc_fp16"
 #: what is typed -> exit code, part of the message
 WRONG = {
     ("predict", "--diff", "before.json", "missing.json"): (3, "missing.json: is neither a baseline"),
-    ("predict", "--diff", "before.json", "legacy.conf"): (3, "legacy.conf: not a baseline"),
+    ("predict", "--diff", "before.json", "legacy.conf"): (3, "legacy.conf:1:1: expected Name<argument"),
+    ("predict", "fwd", "--conf", "a.conf", "--diff", "before.json", "legacy.conf"): (
+        2,
+        "other instances than",
+    ),
     ("predict", "--diff", "before.json", "other.json"): (3, "by another time model (0123456789abcdef)"),
     ("predict", "fwd", "--diff", "before.json", "after.json"): (2, "both sides are files"),
     ("predict", "--diff", "before.json", "after.json", "--fail-on", "slow"): (2, "slower[=N%]"),

@@ -64,6 +64,29 @@ def test_rows_stand_by_what_is_lost():
     assert found.ratio == pytest.approx((1.1 * 1.2) ** (1 / 3))
 
 
+def test_kernels_are_matched_by_instance_and_then_by_line():
+    keys = {letter: letter * 32 for letter in "abcde"}
+    old = [
+        figures(key=keys["a"], line="l.conf:1", time_us=10.0),
+        figures(key=keys["b"], line="l.conf:2", time_us=20.0),
+        figures(key=keys["c"], line="l.conf:3", time_us=30.0),
+        figures(key=keys["d"], line="catalog.json", time_us=40.0),
+    ]
+    new = [
+        # the lines of a and b have changed places, that of c is another instance, catalogs have no lines
+        figures(key=keys["b"], line="m.conf:1", time_us=20.0),
+        figures(key=keys["a"], line="m.conf:2", time_us=11.0),
+        figures(key=keys["e"], line="m.conf:3", time_us=33.0),
+        figures(key="f" * 32, line="catalog.json", time_us=40.0),
+    ]
+    found = {
+        (row.old.key[0] if row.old else "", row.new.key[0] if row.new else ""): row.ratio
+        for row in _compared(old, new).rows
+    }
+    ratios = {("a", "a"): pytest.approx(1.1), ("b", "b"): 1.0, ("c", "e"): pytest.approx(1.1)}
+    assert found == {**ratios, ("d", ""): None, ("", "f"): None}
+
+
 @pytest.mark.parametrize("field", ["model", "gpu", "arch", "direction"])
 def test_nothing_is_compared_that_another_model_predicted(field):
     with pytest.raises(InputError, match=r"a: it was predicted .* than b .*not comparable") as caught:
