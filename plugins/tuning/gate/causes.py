@@ -182,7 +182,13 @@ def _barriers(old: KernelFigures, new: KernelFigures, before: Loop, after: Loop)
         place = _at(before, after, lambda one: one.mnemonic == "s_barrier")
         yield Reason(Cause.BARRIER, f"barriers in the loop: {had} -> {has}", *place)
     elif (was := old.executed.get("s_barrier", 0)) != (now := new.executed.get("s_barrier", 0)):
-        yield Reason(Cause.BARRIER, f"barriers that waves execute: {was} -> {now}, outside of the loop")
+        where = _outside(old, new)
+        yield Reason(Cause.BARRIER, f"barriers that the waves of a workgroup execute{where}: {was} -> {now}")
+
+
+def _outside(old: KernelFigures, new: KernelFigures) -> str:
+    """Say where something differs that does not differ in the loop, if the loop is executed as often."""
+    return " outside of the loop" if old.iterations == new.iterations else ""
 
 
 def _bits(mnemonic: str) -> int:
@@ -351,7 +357,7 @@ def _counts(old: KernelFigures, new: KernelFigures, before: Loop, after: Loop) -
     texts = [f"{name} {changes[name][0]} -> {changes[name][1]}" for name in most]
     more = f" and {counted(len(changes) - len(most), 'further kind')}" if len(changes) > len(most) else ""
     place = _at(before, after, lambda one: one.mnemonic in changes or one.unit in changes)
-    where = "" if any(place) else ", outside of the loop"
+    where = "" if any(place) else _outside(old, new)
     yield Reason(
         Cause.MATRIX if matrix else Cause.MORE,
         f"instructions of a workgroup{where}: {', '.join(texts)}{more}",

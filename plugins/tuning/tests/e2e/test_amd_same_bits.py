@@ -27,7 +27,7 @@ BUILDS = [*product(("g++", "clang++-19"), ("-O2", "-O3"))]
 
 def lines(count):
     """Return so many problems, each of other sizes."""
-    sizes = product((1, 2, 4), (7, 8, 14), (64, 72, 96, 128), (64, 128, 192), (1, 3), (1, 2))
+    sizes = product((1, 2, 4), (7, 8, 10, 14), (64, 72, 96, 128), (64, 128, 192), (1, 3), (1, 2))
     made = [
         f"convfp16 -n {n} -c {c} -H {image} -W {image} -k {k} -y {y} -x {y} -p {y // 2} -q {y // 2} "
         f"-u {stride} -v {stride} -F 1"
