@@ -152,6 +152,8 @@ class MeasuredRow:
     #: launches, and those of them whose results were found right; 0 where that is not known
     launches: int = 0
     checked: int = 0
+    #: largest error of all verifications, as :attr:`Verification.error_ulp`; ``None`` where that is not known
+    error_ulp: float | None = None
     #: measurements with another device, toolchain or method that stood back for the latest one
     superseded: int = 0
 
@@ -358,6 +360,7 @@ def _row(key: RowKey, measured: list[list[Attempt]]) -> MeasuredRow:
         devices_lost=sum(one.lost_device for one in attempts) if unknown else 0,
         launches=sum(check.launches for check in checks),
         checked=sum(check.checked for check in checks),
+        error_ulp=max((ulp for one in checks if (ulp := one.error_ulp) is not None), default=None),
         superseded=len(measured) - 1,
     )
 

@@ -50,6 +50,8 @@ _COLUMNS: Final[list[Column[ComparedRow]]] = [
     Column("new_passes", lambda row: len(row.new.trials)),
     Column("old_rounds", lambda row: len(row.old.rounds)),
     Column("new_rounds", lambda row: len(row.new.rounds)),
+    Column("old_error_ulp", lambda row: row.old.error_ulp),
+    Column("new_error_ulp", lambda row: row.new.error_ulp),
     Column("old_status", lambda row: row.old.status.value),
     Column("new_status", lambda row: row.new.status.value),
     Column("reason", lambda row: " ".join(row.new.reason.split())),

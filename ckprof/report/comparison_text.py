@@ -243,14 +243,8 @@ def compared_columns(names: ShortNames = WHOLE_NAMES) -> list[Column[ComparedRow
         problem_column(lambda row: row.key.problem.problem),
         name_column("instance", lambda row: display_name(row.old), names),
         Column("verdict", _verdict, style=_verdict_style),
-        number_column(
-            "old ms",
-            lambda row: row.old.time_ms if row.change else None,
-        ),
-        number_column(
-            "new ms",
-            lambda row: row.new.time_ms if row.change else None,
-        ),
+        number_column("old ms", lambda row: row.old.time_ms if row.change else None),
+        number_column("new ms", lambda row: row.new.time_ms if row.change else None),
         number_column("change", lambda row: row.change.ratio if row.change else None, change),
         Column(
             "interval",
@@ -267,7 +261,13 @@ def compared_columns(names: ShortNames = WHOLE_NAMES) -> list[Column[ComparedRow
             text=_needed,
             priority=2,
         ),
+        Column("error [ulp]", lambda row: row.new.error_ulp, align="right", text=_errors, priority=5),
     ]
+
+
+def _errors(row: ComparedRow) -> str:
+    old, new = ("" if one is None else f"{one:.3g}" for one in (row.old.error_ulp, row.new.error_ulp))
+    return new if old in ("", new) else f"{old} \N{RIGHTWARDS ARROW} {new or '?'}"
 
 
 def _verdict(row: ComparedRow) -> str:

@@ -64,6 +64,7 @@ class Reason(Enum):
         Severity.NOTE,
     )
     AUTOMATIC_SPLIT = ("automatic_split", "the number of splits depends on occupancy", Severity.NOTE)
+    LOSES_DIGITS = ("loses_digits", "results are less exact than those of other rows could be", Severity.NOTE)
     DOUBTFUL_TIME = ("doubtful_time", "a time that orders the row before all others", Severity.NOTE)
     OTHER_VERSION = (
         "other_version",

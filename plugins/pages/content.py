@@ -52,6 +52,8 @@ class BestRow:
     rows: int
     #: of the device and the element type
     roofs: tuple[Roof, ...] = ()
+    #: error of the best / the least one of the same kernel with other splits; ``None`` where neither is known
+    error_growth: float | None = None
 
     @property
     def traffic_bytes(self) -> int | None:
@@ -107,9 +109,20 @@ def best_rows(side: Side, options: ReportOptions) -> list[BestRow]:
                 ranked=len(ranked),
                 rows=len(rows),
                 roofs=roofs[where],
+                error_growth=_error_growth(ranked[0][0], rows),
             )
         )
     return best
+
+
+def _error_growth(best: MeasuredRow, rows: Iterable[MeasuredRow]) -> float | None:
+    """Return how many times the error of a kernel is that which it has with other splits."""
+    others = [
+        row.error_ulp
+        for row in rows
+        if row.key.instance == best.key.instance and row.key.split_k != best.key.split_k and row.error_ulp
+    ]
+    return best.error_ulp / min(others) if best.error_ulp and others else None
 
 
 def _roofs(side: Side, given: Sequence[Roof], device: DeviceKey, dtype: str) -> tuple[Roof, ...]:

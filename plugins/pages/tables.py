@@ -112,6 +112,9 @@ def best_columns(content: ReportContent, names: ShortNames) -> list[Column[Any]]
     layer: Column[BestRow] = Column("layer", lambda row: _layer(content, row).name)
     count: Column[BestRow] = Column("times", lambda row: _layer(content, row).count, align="right")
     device: Column[BestRow] = Column("device", lambda row: row.key.device)
+    error: Column[BestRow] = Column(
+        "error [ulp]", lambda row: row.best.error_ulp, align="right", text=_error, hint=_error_hint
+    )
     columns: list[Column[BestRow]] = [
         Column("#", lambda row: row.number, align="right", text=lambda row: f"P{row.number}"),
         *([kind] if len(kinds) > 1 else []),
@@ -125,6 +128,7 @@ def best_columns(content: ReportContent, names: ShortNames) -> list[Column[Any]]
         number_column("GFLOP/s", lambda row: row.gflops),
         number_column("GB/s", lambda row: row.gbytes_per_s),
         number_column("of ceiling", lambda row: row.of_roof, percent),
+        *([error] if any(row.best.error_ulp is not None for row in content.best) else []),
         number_column("runner-up", _lead, change, _lead_hint),
         Column(
             "order",
@@ -169,6 +173,23 @@ def kernel_details(kernel: KernelRef) -> list[tuple[str, str]]:
         ("instance string", kernel.instance_string),
         ("pipeline", kernel.pipeline),
     ]
+
+
+#: times the error of the same kernel with other splits, from which on digits are lost
+_GROWTH: Final = 4.0
+
+
+def _error(row: BestRow) -> str:
+    if row.best.error_ulp is None:
+        return ""
+    lost = row.error_growth is not None and row.error_growth >= _GROWTH
+    return f"{row.best.error_ulp:.3g}" + (f" ({row.error_growth:.0f} times)" if lost else "")
+
+
+def _error_hint(row: BestRow) -> str:
+    if row.error_growth is None:
+        return ""
+    return f"{row.error_growth:.3g} times the error of the same kernel with other splits"
 
 
 def _lead(row: BestRow) -> float | None:

@@ -158,3 +158,13 @@ def test_canaries_can_be_compared_where_object_and_device_are_equal():
     assert len(digests(first, None, same)) == 1
     assert digests(first) == digests(same)
     assert len(digests(first, {**first, "object": "2" * 40}, {**first, "device": {"model": "b"}})) == 3
+
+
+def test_the_error_of_a_row_is_the_largest_that_is_known():
+    (first,) = attempts(ONE)
+    seen = [replace(first.verification, max_error=error, spacing=0.5) for error in (1.0, 3.0, 2.0)]
+    verified = [replace(first, verification=one) for one in (*seen, replace(seen[0], spacing=0.0))]
+    (row,) = side_of("x", verified).rows.values()
+    assert row.error_ulp == 6.0
+    (unknown,) = side_of("x", [first]).rows.values()
+    assert unknown.error_ulp is None

@@ -7,7 +7,8 @@ from ckprof.compare.change import Verdict
 from ckprof.compare.compare import compare
 from ckprof.compare.options import FailOn
 from ckprof.compare.side import side_of, with_rounds
-from ckprof.report.comparison_text import MOST_ROWS, comparison_document
+from ckprof.report.comparison_data import as_json
+from ckprof.report.comparison_text import MOST_ROWS, compared_columns, comparison_document
 from ckprof.report.table import Terminal
 from ckprof.store.attempt import Mark
 from tests.compare.test_compare import failing_on
@@ -80,3 +81,29 @@ def test_a_time_against_its_verdict_is_explained(comparison):
     faster = with_rounds(row.new, [replace(one, time_ms=one.time_ms / 9) for one in row.new.rounds])
     rows = [replace(one, new=faster) if one is row else one for one in comparison.rows]
     assert "say the opposite" in comparison_document(replace(comparison, rows=tuple(rows))).text()
+
+
+def test_errors_are_shown_where_they_differ():
+    def with_error(made, ulp):
+        for one in attempts(made):
+            seen = one.verification
+            yield replace(one, verification=seen and replace(seen, max_error=ulp / 4, spacing=0.25))
+
+    old, same = (side_of(name, with_error(made, 0.5)) for name, made in (("old.db", OLD), ("same.db", NEW)))
+    worse = side_of("new.db", with_error(NEW, 8.0))
+    unknown = side_of("new.db", attempts(NEW))
+    for new, cell in (
+        (worse, "0.5 \N{RIGHTWARDS ARROW} 8"),
+        (same, "0.5"),
+        (unknown, "0.5 \N{RIGHTWARDS ARROW} ?"),
+    ):
+        compared = compare(old, new)
+        row = next(row for row in compared.rows if row.change)
+        column = next(column for column in compared_columns() if column.name == "error [ulp]")
+        assert column.shown(row) == cell
+    (data,) = {
+        (row["old_error_ulp"], row["new_error_ulp"])
+        for row in as_json(compare(old, worse))["rows"]
+        if row["ratio"]
+    }
+    assert data == (0.5, 8.0)

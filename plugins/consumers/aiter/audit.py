@@ -207,6 +207,11 @@ class TableJudge:
         if share is not None and share > MOST_WRONG:
             message = f"{share:.1%} of the elements were wrong; the tuner accepts {MOST_WRONG:.0%}"
             return Reason.WRONG_RESULT, message
+        if share and doubtful is None:
+            message = (
+                f"{share:.1%} of the elements were off by more than the tuner's tolerance, which accepts it"
+            )
+            return Reason.LOSES_DIGITS, message
         return doubtful
 
     def _kernels_remark(self, cells: Mapping[str, str]) -> Remark:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from math import prod
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof_plugins.consumers._old_ck.kernels import AUTOMATIC, SIZES, index_of
 from ckprof_plugins.consumers._old_ck.support import support, why_none
 from ckprof_plugins.consumers.audit import CLEAN_SUFFIX, digest_of
+from ckprof_plugins.consumers.lost_digits import lost_digits
 from ckprof_plugins.consumers.miopen.databases import (
     SolverEntry,
     base_name,
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from ckprof_plugins.consumers._old_ck.kernels import Family
+    from ckprof_plugins.consumers._old_ck.kernels import Family, OldKernel
     from ckprof_plugins.consumers.miopen.databases import DatabaseName, TextRow
     from ckprof_plugins.consumers.miopen.solvers import GroupedSolver
     from ckprof_plugins.consumers.records import AuditRequest
@@ -71,6 +73,8 @@ _SPLITS: Final = re.compile(r"-?\d{1,9}")
 _RDNA: Final = ("gfx11", "gfx12")
 #: kernels that refuse splits there
 _ONE_SPLIT: Final = re.compile(r"DeviceGroupedConvBwdDataMultipleD_Wmma_CShuffleV3\b")
+#: template parameters with the type of the result of gradients
+_RESULT: Final = ("WeiDataType", "EDataType")
 #: rows of several databases ask the same
 _support: Final = lru_cache(maxsize=1 << 14)(support)
 #: a finding without its place; without a reason, what could be judged
@@ -385,6 +389,8 @@ class _DatabaseJudge:
             others = ", ".join(other.source for other in kernels[1:3])
             message = f"{len(kernels)} kernels have this name; {kernel.source} runs, not {others}"
             yield Reason.AMBIGUOUS_KERNEL, message
+        if lost := _lost_digits(kernel, key, problem, splits):
+            yield Reason.LOSES_DIGITS, lost
         if splits == AUTOMATIC:
             message = "the number of splits follows from occupancy: another compiler or driver can change it"
             yield Reason.AUTOMATIC_SPLIT, message
@@ -404,3 +410,12 @@ class _DatabaseJudge:
             return f"{shown} is written differently: {spaced}"
         difference = self._index.difference(family, name)
         return f"no list has {shown}" + (f"; {difference}" if difference else "")
+
+
+def _lost_digits(kernel: OldKernel, key: MiopenKey, problem: ConvProblem, splits: int) -> str:
+    """Return what splits cost that meet in the type of the result; those of two stages meet in fp32."""
+    if "TwoStage" in kernel.kind:
+        return ""
+    dtype = next((kernel.values[name] for name in _RESULT if name in kernel.values), key.dtype)
+    taps = problem.out_channels * prod(problem.filter)
+    return lost_digits(dtype, splits, problem.batch * prod(problem.output) if key.letter == "W" else taps)

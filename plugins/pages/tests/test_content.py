@@ -12,6 +12,7 @@ from ckprof.errors import UsageError
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import Order
 from ckprof.model.roof import Roof, RoofKind
+from ckprof.report.short_names import WHOLE_NAMES
 from ckprof.store.attempt import Mark
 from ckprof_plugins.pages.content import best_rows, coverage, report_content
 from ckprof_plugins.pages.devices import device_rows
@@ -19,6 +20,7 @@ from ckprof_plugins.pages.heat import heat_map
 from ckprof_plugins.pages.markdown import render_markdown
 from ckprof_plugins.pages.options import ReportOptions
 from ckprof_plugins.pages.page import render_html
+from ckprof_plugins.pages.tables import best_table
 from tests.measured import Made, attempts, later
 
 OPTIONS = ReportOptions()
@@ -260,3 +262,33 @@ def test_cards_are_shown_beside_each_other():
     uids = {one.place[0] for row in found.rows.values() for one in row.rounds if one.place is not None}
     assert uids == {"a" * 32, "b" * 32}
     assert "Cards" not in render_markdown(report_content(side_of("x", attempts(MADE)), OPTIONS))
+
+
+def test_errors_of_the_best_against_other_splits():
+    """A kernel whose error grows with its splits is marked; without errors there is no column."""
+    one = Made(problems=1, instances=1)
+    (first, *_) = attempts(one)
+
+    def verified(splits, ulp):
+        seen = replace(first.verification, max_error=ulp, spacing=1.0)
+        time = replace(first.measurement, time_ms=first.measurement.time_ms / splits)
+        return replace(
+            first,
+            key=replace(first.key, split_k=splits),
+            verification=seen,
+            measurement=time,
+            sequence=splits,
+        )
+
+    def cells(*errors):
+        content = report_content(side_of("x", [verified(*one) for one in errors]), OPTIONS)
+        table = best_table(content, WHOLE_NAMES)
+        columns = [column for column in table.columns if column.name == "error [ulp]"]
+        return [(column.shown(row), column.hint(row)) for column in columns for row in table.rows]
+
+    said = "times the error of the same kernel with other splits"
+    assert cells((1, 0.5), (16, 10.0)) == [("10 (20 times)", f"20 {said}")]
+    assert cells((1, 0.5), (16, 1.0)) == [("1", f"2 {said}")]
+    assert cells((1, 0.5)) == [("0.5", "")]
+    table = best_table(report_content(side_of("x", attempts(one)), OPTIONS), WHOLE_NAMES)
+    assert "error [ulp]" not in [column.name for column in table.columns]

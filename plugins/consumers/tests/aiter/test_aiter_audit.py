@@ -108,6 +108,7 @@ FAULTS = {
     "before it began": (Reason.WRONG_TIME, lambda m: row(m, us=-1)),
     "no time": (Reason.MALFORMED_VALUE, lambda m: row(m, us="fast")),
     "wrong elements": (Reason.WRONG_RESULT, lambda m: row(m, errRatio=0.2)),
+    "elements that were off": (Reason.LOSES_DIGITS, lambda m: row(m, errRatio=0.01)),
     "a cell more": (Reason.MALFORMED_ROW, lambda m: row(m) + ",1"),
     "cells without a kernel": (Reason.MALFORMED_VALUE, lambda m: ",".join(row(m).split(",")[:7])),
     "no length": (Reason.MALFORMED_KEY, lambda m: row(m, K="")),

@@ -373,3 +373,23 @@ def tuned_often(draw):
     if number not in _KEPT:
         _KEPT[number] = tuned(random.Random(number))
     return _KEPT[number]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "two_stages", "lost"),
+    [("bf16", False, True), ("fp16", False, True), ("fp32", False, False), ("bf16", True, False)],
+)
+def test_splits_that_lose_digits_are_noted(tmp_path, dtype, two_stages, lost):
+    """64 of them, added up in 16 bits; two stages add them up in fp32."""
+    draw = random.Random(5)
+    one = next(
+        one
+        for one in iter(lambda: tuned(draw, "W"), None)
+        if (one.dtype, "TwoStage" in one.kernel.kind) == (dtype, two_stages)
+        and not support(one.kernel, one.problem, dtype, 64, "gfx942").unmet
+    )
+    path = tmp_path / PERF
+    path.write_text(one.perf_row().rpartition("+")[0] + "+64\n")
+    notes = [finding.message for finding in audited(path).findings if finding.reason is Reason.LOSES_DIGITS]
+    assert len(notes) == lost
+    assert all(f"64 splits are added up in {dtype}: results may be off by " in note for note in notes)
