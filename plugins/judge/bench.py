@@ -27,10 +27,13 @@ from ckprof.measure.worker.guards import read_tensor
 from ckprof.measure.worker.messages import BaselineSource, DeviceChoice, Fault
 from ckprof.measure.worker.process import WorkerFailure, WorkerTimeout
 from ckprof.measure.worker.remote import CallFailed
+from ckprof.measure.worker.sampling import SignedAxis
 from ckprof.measure.workers import ReplacedWorker, WorkerState
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import NOT_ASKED, UnmetRequirement
 from ckprof.model.types import SplitSum
+from ckprof.plugin.members import offers
+from ckprof.plugin.protocols import Operation
 from ckprof.session import ignore
 from ckprof_plugins.judge.engine import CANDIDATE_FILE, ENTRY, SEEN_FILE, VARIABLE, WORK_FILE, Seen, Work
 
@@ -44,7 +47,6 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.model.tensor import Layout
     from ckprof.model.types import TypeSet
-    from ckprof.plugin.protocols import Operation
     from ckprof_plugins.judge.candidate import Candidate
 
 #: of the candidate among the keys of kernels
@@ -60,6 +62,8 @@ class Task:
     operation: Operation
     types: TypeSet
     layout: Layout
+    #: names of operands and result
+    names: tuple[str, ...] = ()
     #: how partial sums of splits meet, which results may be off by
     split_sum: SplitSum = SplitSum.RESULT_TYPE
 
@@ -148,26 +152,36 @@ class Bench:
         variables: Mapping[str, str] | None = None,
     ) -> None:
         self._folder = Path(mkdtemp(prefix="bench-", dir=folder))
-        self._options, self._split_sum = options, task.split_sum
-        self.key, environment, engine = KEY, {}, source
+        self._options, self._task = options, task
+        self.key, environment = KEY, dict(variables or {})
+        engine: BaselineSource | Path
+        self._path: Path | None = None
+        arch = ""
         if isinstance(source, BaselineSource):
-            self.key = source.id
+            self.key, engine = source.id, source
+        elif source.on_device:
+            # memory of a device is that of the process which launches
+            self.key, engine, arch = source.key, source.loaded, source.arch
+            environment = {**source.variables}
         else:
             config = {
                 "file": str(source.loaded),
                 "function": source.function,
                 "kind": source.kind,
                 "arch": source.arch,
+                "host": source.host,
                 "key": source.key,
+                "names": task.names,
                 "title": source.title,
                 "operation": task.operation.id,
                 "variables": {**source.variables, **(variables or {})},
             }
+            self._path = source.path
             (self._folder / CANDIDATE_FILE).write_bytes(msgspec.json.encode(config))
             engine = BaselineSource(id=KEY, entry=ENTRY, on_host=True)
             environment = {VARIABLE: str(self._folder)}
-        device = DeviceChoice(index=options.device_index, cpu_threads=options.cpu_threads)
-        self._worker = ReplacedWorker(engine, device, self._folder, ignore, environment, ())  # type: ignore[arg-type]
+        device = DeviceChoice(arch=arch, index=options.device_index, cpu_threads=options.cpu_threads)
+        self._worker = ReplacedWorker(engine, device, self._folder, ignore, environment, ())
         self._held: PreparedProblem | None = None
         #: launches in the running process
         self.launches = 0
@@ -188,7 +202,7 @@ class Bench:
             return self._worker.start().device
         except CallFailed as failure:
             if failure.fault is Fault.LIBRARY:
-                raise InputError(f"the candidate cannot be loaded: {failure}") from failure
+                raise InputError(f"cannot be loaded: {failure}", self._path) from failure
             raise
 
     def new_process(self) -> None:
@@ -199,6 +213,8 @@ class Bench:
     @property
     def seen(self) -> Seen:
         """What the engine tells of the candidate."""
+        if self._path is None:
+            return Seen(isolation="the worker's process", splits=True)
         with suppress(OSError, msgspec.DecodeError):
             return msgspec.json.decode((self._folder / SEEN_FILE).read_bytes(), type=Seen)
         return Seen()
@@ -234,7 +250,7 @@ class Bench:
         request = KernelRequest(
             key=self.key,
             split_k=split_k,
-            split_sum=self._split_sum,
+            split_sum=self._task.split_sum,
             timing=timing or timing_settings(self._options),
             own_limit_s=_OWN_S,
             # every launch is looked at, as far as there is time
@@ -245,6 +261,7 @@ class Bench:
             values=given.problem.values(),
             split_k=split_k,
             signs=given.request.signs,
+            exchanges=() if given.request.signs else exchanges(self._task, given.problem),
         )
         (self._folder / WORK_FILE).write_bytes(msgspec.json.encode(work))
         measurement = None
@@ -272,6 +289,32 @@ class Bench:
         else:
             self.launches += 1
         return outcome
+
+
+def exchanges(task: Task, problem: Problem) -> tuple[SignedAxis, ...]:
+    """Return an axis of each operand whose indices may be exchanged, and those of the result with them.
+
+    That is one that the result has, and no other operand: its index decides about nothing else.
+    """
+    operation = task.operation
+    if not offers(operation, Operation.contraction):
+        return ()
+    sums = operation.contraction(problem)
+    *operands, result = (problem.tensor(name, task.layout) for name in operation.tensors_of(problem))
+    if sums.is_changed or not all(spec.is_packed for spec in (*operands, result)):
+        return ()
+    steps, found = dict(zip(result.axes, result.strides, strict=True)), []
+    for spec in operands:
+        indices = sums.indices.get(spec.name, {})
+        used = {letter for index in indices.values() for letter, _ in index.terms}
+        taken = {*indices, *used, *(axis for other in operands if other is not spec for axis in other.axes)}
+        axes = [
+            SignedAxis(operand=spec.name, length=length, operand_step=step, result_step=steps[letter])
+            for letter, length, step in zip(spec.axes, spec.shape, spec.strides, strict=True)
+            if letter in steps and letter not in taken
+        ]
+        found += [max(axes, key=lambda axis: axis.length)] if axes else []
+    return tuple(found)
 
 
 def outcome_of(

@@ -52,6 +52,10 @@ class Candidate:
     #: of a library with kernels: architecture, and content key of the one that is judged
     arch: str = ""
     key: str = ""
+    #: id of the target whose kernels run in memory of the host
+    host: str = ""
+    #: its kernels run on a device, in the process that has the device's memory
+    on_device: bool = False
     #: what it was compiled from; ``None`` if it was not
     request: OpenRequest | None = None
 

@@ -109,9 +109,10 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
             )
         )
         if candidate.kind == "kernels":
-            candidate, task = chosen_kernel(
-                candidate, task, is_chosen=bool(arguments.dtype or arguments.layout)
-            )
+            named = bool(arguments.dtype or arguments.layout)
+            candidate, task = chosen_kernel(session.profiler, candidate, task, options, is_chosen=named)
+        elif options.device is not None:
+            raise UsageError("--device is for libraries that 'ckprof build' made for a device")
         places = [Place(case.problem, case.split_k or 1) for case in cases]
         judge = Judge(session.profiler, candidate, task, places, options, folder)
         judge.run()
@@ -148,7 +149,8 @@ def _task(
         known = ", ".join(layout.name for layout in operation.layouts if layout.ndim == first.ndim)
         raise UsageError(f"--layout {wanted}: expected {known} for such problems")
     types = types_on(operation.types(dtype), "")
-    task = Task(operation=operation, types=types, layout=layouts[0])
+    names = tuple(operation.tensors_of(first))
+    task = Task(operation=operation, types=types, layout=layouts[0], names=names)
     for case in cases:
         unmet = case.problem.unmet_by(task.layout)
         if unmet is not None:

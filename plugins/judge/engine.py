@@ -3,7 +3,8 @@
 The worker has the clock, fills and poisons memory, and never runs a line of the candidate. Operands and
 result are memory that both processes map. Between launches every process of the candidate is stopped by a
 signal, so that nothing is computed, or written, in time that is not measured. In each launch random slices of
-an operand are negated along an axis that the result has too: no launch has the operands of another one.
+an operand are negated along an axis that the result has too, or exchanged where signs do not do that: no
+launch has the operands of another one.
 """
 
 from __future__ import annotations
@@ -12,11 +13,9 @@ import ctypes
 import json
 import mmap
 import os
-import signal
-import socket
-import subprocess
-import sys
+import statistics
 import time
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
 from random import SystemRandom
@@ -32,7 +31,7 @@ from ckprof.measure.worker.baseline_session import BaselineRejection, BaselineUn
 from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.measure.worker.messages import AbiStatus
 from ckprof.measure.worker.sampling import SignedAxis
-from ckprof.python_child import python_command
+from ckprof_plugins.judge.stopped_process import Failed, StoppedProcess
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,16 +46,12 @@ if TYPE_CHECKING:
 ENTRY: Final = f"{__name__}:make_engine"
 #: names the folder in which parent and engine leave each other files
 VARIABLE: Final = "CKPROF_JUDGE"
-#: how files begin, in the folder that a candidate may write, in which sanitizers report
-REPORTS: Final = "sanitizer"
 CANDIDATE_FILE, WORK_FILE, SEEN_FILE = "candidate.json", "work.json", "seen.json"
 
-_PROGRAM: Final = "ckprof_plugins.judge.served"
-_SUMMARY: Final = "SUMMARY: "
-#: packets are small; a candidate cannot make the worker read more
-_PACKET: Final = 1 << 16
-#: launches of nothing, before the candidate is loaded, by which the hand-over is timed
-_EMPTY_LAUNCHES: Final = 25
+#: latest launches of nothing, the shortest of which is taken off the time of a launch, and seconds that are
+#: left at least
+_EMPTY_LAUNCHES: Final = 15
+_LEAST_S: Final = 1e-7
 #: elements of an operand that are negated for a launch, at most, unless one index has more
 _NEGATED: Final = 1 << 18
 #: launches after which late writes are looked for: the first one, and this share of the others
@@ -65,20 +60,11 @@ _LEAST_WAIT_S, _MOST_WAIT_S = 5e-4, 5e-3
 #: seconds that the clocks of two processes may differ by, and the time of day
 _CLOCK_S: Final = 1e-3
 _DAY_S: Final = 0.5
-#: scans of the candidate's processes until all are stopped
-_MOST_SCANS: Final = 50
-_AT_REST: Final = (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
-_SUBREAPER: Final = 36
-
 chance = SystemRandom()
 
 
 class Dishonest(Exception):
     """The candidate did what only a candidate does that wants to seem better; the message is the evidence."""
-
-
-class Failed(Exception):
-    """The candidate failed; the message is the reason."""
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,6 +75,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     values: tuple[int, ...]
     split_k: int
     signs: tuple[SignedAxis, ...] = ()
+    #: where indices of operands may be exchanged, and those of the result with them
+    exchanges: tuple[SignedAxis, ...] = ()
 
 
 class Seen(msgspec.Struct, kw_only=True):
@@ -98,8 +86,10 @@ class Seen(msgspec.Struct, kw_only=True):
     isolation: str = ""
     #: whether the candidate takes a number of splits
     splits: bool = False
-    #: milliseconds of a launch of nothing that are taken off every time, the least of many
+    #: milliseconds of the shortest launch of nothing lately, which is taken off every time, and what the
+    #: median one takes longer: a time may be that much shorter
     hand_over_ms: float = 0.0
+    hand_over_spread_ms: float = 0.0
     #: what it did to seem better
     evidence: str = ""
 
@@ -130,51 +120,24 @@ class CandidateEngine:
         self._views: dict[str, NDArray[Any]] = {}
         #: nothing has been launched yet
         self._is_new = True
-        #: processes that the candidate has started, as far as they were seen
-        self._helpers: set[int] = set()
-        self._process, self._line = self._start(cpu_threads)
-        self._stop()
-        taken = sorted(self._launch_of_nothing() for _ in range(_EMPTY_LAUNCHES))
-        self._hand_over_s = taken[0]
-        self._seen.hand_over_ms = 1e3 * taken[0]
-        self._continue()
-        said = self._asked(b"l")
+        variables: dict[str, str] = {**self._config.pop("variables"), VARIABLE: ""}
+        if cpu_threads:
+            names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+            variables |= dict.fromkeys(names, str(cpu_threads))
+        self._own = StoppedProcess(self._config, folder, variables)
+        #: loads no candidate: what it takes is what a launch takes besides the candidate's own work
+        self._empty = StoppedProcess(self._config, folder, {})
+        said = self._own.asked(b"l")
         if "error" in said:
             raise BaselineUnusable(str(said["error"]))
         self._seen.isolation = str(said.get("isolation", ""))
         self._seen.splits = bool(said.get("splits"))
-        self._stop()
+        self._hand_overs = deque(
+            (self._empty.launch_of_nothing() for _ in range(_EMPTY_LAUNCHES)), _EMPTY_LAUNCHES
+        )
         with suppress(Dishonest):  # the judge reads it
             self._look_for_evidence()
         self._tell()
-
-    def _start(self, cpu_threads: int) -> tuple[subprocess.Popen[bytes], socket.socket]:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        # processes that outlive their parents become children of this one
-        ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-        self._scratch = scratch = self._folder / f"scratch-{chance.getrandbits(64):x}"
-        scratch.mkdir()
-        config = {**self._config, "writable": [str(scratch), "/dev/shm", "/dev/null"]}  # noqa: S108
-        own = {name: text.format(scratch=scratch) for name, text in self._config["variables"].items()}
-        variables = {**os.environ, **own, "TMPDIR": str(scratch), "HOME": str(scratch)}
-        for name in (VARIABLE, *(name for name in variables if name.startswith("CKPROF_JUDGE"))):
-            variables.pop(name, None)
-        if cpu_threads:
-            variables |= dict.fromkeys(
-                ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(cpu_threads)
-            )
-        process = subprocess.Popen(
-            python_command(_PROGRAM, str(theirs.fileno()), json.dumps(config)),
-            stdin=subprocess.DEVNULL,
-            # what it prints is no message of the worker
-            stdout=sys.stderr.fileno(),
-            cwd=scratch,
-            env=variables,
-            pass_fds=(theirs.fileno(),),
-            start_new_session=True,
-        )
-        theirs.close()
-        return process, ours
 
     # --- memory -------------------------------------------------------------------------------------------
 
@@ -253,15 +216,19 @@ class CandidateEngine:
         result = self._views[work.tensors[-1].name]
         result.view(np.uint8)[...] = POISON_BYTE
         negated = [(axis, self._drawn(axis)) for axis in told.signs]
-        for axis, indices in negated:
-            _negate(self._views[axis.operand], axis.length, axis.operand_step, indices)
+        exchanged = [(axis, self._drawn(axis)) for axis in told.exchanges]
+        for change, drawn in ((_negate, negated), (_exchange, exchanged)):
+            for axis, indices in drawn:
+                change(self._views[axis.operand], axis.length, axis.operand_step, indices)
         try:
             taken_s = self._launched(result)
         finally:
-            for axis, indices in negated:
-                _negate(self._views[axis.operand], axis.length, axis.operand_step, indices)
-                _negate(result, axis.length, axis.result_step, indices)
-        return 1e3 * max(taken_s - self._hand_over_s, 1e-7)
+            # each of them undoes itself
+            for change, drawn in ((_negate, negated), (_exchange, exchanged)):
+                for axis, indices in drawn:
+                    change(self._views[axis.operand], axis.length, axis.operand_step, indices)
+                    change(result, axis.length, axis.result_step, indices)
+        return 1e3 * max(taken_s - min(self._hand_overs), _LEAST_S)
 
     def _load(self, work: Computation, told: Work, addresses: Mapping[str, int]) -> None:
         tensors: list[dict[str, Any]] = []
@@ -302,9 +269,7 @@ class CandidateEngine:
                 "tensors": tensors,
             }
         ).encode()
-        self._continue()
-        said = self._asked(b"t" + body, descriptors)
-        self._stop()
+        said = self._own.asked(b"t" + body, descriptors)
         if "error" in said:
             raise Failed(str(said["error"]))
         self._loaded = work
@@ -328,20 +293,22 @@ class CandidateEngine:
         """Return the seconds of a launch, by this process's clock, until the candidate is stopped again."""
         first, self._is_new = self._is_new, False
         looks = first or chance.random() < _LATE_SHARE
+        self._hand_overs.append(self._empty.launch_of_nothing())
         day, start = time.time(), time.perf_counter()
-        self._line.send(b"g")
-        self._continue()
-        said = self._reply()
+        self._own.send(b"g")
+        self._own.resume()
+        said = self._own.reply()
         done = time.perf_counter()
         if looks:
             self._wait_for_late_writes(result, done - start)
-        self._stop()
+        self._own.stop()
         taken_s = (done if looks else time.perf_counter()) - start
-        if looks or self._helpers:
-            self._stop_helpers()
+        if looks or self._own.has_helpers:
+            self._own.stop_helpers()
         self._check_clocks(said, (start, done), day)
         if looks:
             self._look_for_evidence()
+            self._tell()
         status = said.get("status")
         reason = str(said.get("reason", ""))
         if status == AbiStatus.REJECTED:
@@ -378,105 +345,29 @@ class CandidateEngine:
             self._caught("the clock time.time of its process is not the judge's")
 
     def _look_for_evidence(self) -> None:
-        self._continue()
-        said = self._asked(b"e")
-        self._stop()
+        said = self._own.asked(b"e")
         if said.get("evidence"):
             self._caught(str(said["evidence"]))
 
     def _caught(self, evidence: str) -> None:
-        self._stop()
+        self._own.stop()
         self._seen.evidence = self._seen.evidence or evidence
         self._tell()
         raise Dishonest(evidence)
 
     def _tell(self) -> None:
+        least = min(self._hand_overs)
+        self._seen.hand_over_ms = 1e3 * least
+        self._seen.hand_over_spread_ms = 1e3 * (statistics.median(self._hand_overs) - least)
         path = self._folder / SEEN_FILE
         path.with_suffix(".new").write_bytes(msgspec.json.encode(self._seen))
         path.with_suffix(".new").replace(path)
 
-    def _launch_of_nothing(self) -> float:
-        start = time.perf_counter()
-        self._line.send(b"n")
-        self._continue()
-        self._reply()
-        self._stop()
-        return time.perf_counter() - start
 
-    def _asked(self, packet: bytes, descriptors: list[int] | None = None) -> dict[str, Any]:
-        with suppress(BrokenPipeError, ConnectionResetError):
-            socket.send_fds(self._line, [packet], descriptors or [])
-        return self._reply()
-
-    def _reply(self) -> dict[str, Any]:
-        """Return the next answer.
-
-        :raises Failed: the process has ended, or answers something else.
-        """
-        try:
-            packet = self._line.recv(_PACKET)
-        except ConnectionResetError:
-            packet = b""
-        if not packet:
-            raise self._ended()
-        try:
-            said = json.loads(packet)
-        except ValueError:
-            said = None
-        if not isinstance(said, dict):
-            raise Failed("its process answers with what is no message")
-        return said
-
-    def _ended(self) -> Failed:
-        code = self._process.wait()
-        how = f"exited with status {code}"
-        if code < 0:
-            with suppress(ValueError):
-                how = f"was killed by {signal.Signals(-code).name}"
-        said = [line for path in self._scratch.glob(f"{REPORTS}*") for line in _lines(path)]
-        summary = next((line for line in said if line.startswith(_SUMMARY)), "")
-        return Failed(summary.removeprefix(_SUMMARY) or f"its process {how}")
-
-    def _continue(self) -> None:
-        for pid in self._helpers:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGCONT)
-
-    def _stop(self) -> None:
-        """Stop the candidate's process and its group, and wait until it is stopped.
-
-        :raises Failed: it has ended.
-        """
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGSTOP)
-        state = os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-        if state is not None and state.si_code != os.CLD_STOPPED:
-            raise self._ended()
-
-    def _stop_helpers(self) -> None:
-        """Stop what it has started and what has left its group.
-
-        :raises Failed: it starts more of them all the time.
-        """
-        for _ in range(_MOST_SCANS):
-            running = []
-            for one in psutil.Process().children(recursive=True):
-                with suppress(psutil.Error):
-                    if one.pid != self._process.pid and one.status() not in _AT_REST:
-                        running.append(one)
-                        one.suspend()
-            self._helpers |= {one.pid for one in running}
-            if not running:
-                return
-        raise Failed("it starts processes that cannot be stopped")
-
-
-def _lines(path: Path) -> list[str]:
-    with suppress(OSError):
-        return path.read_text("utf-8", errors="replace").splitlines()
-    return []
+def _exchange(words: NDArray[Any], length: int, step: int, indices: NDArray[np.intp]) -> None:
+    """Exchange indices of an axis in memory, the first with the last one and so on."""
+    part = by_index(words, length, step)
+    part[:, indices] = part[:, indices[::-1]]
 
 
 def _negate(words: NDArray[Any], length: int, step: int, indices: NDArray[np.intp]) -> None:

@@ -34,7 +34,17 @@ def judge_document(judge: Judge) -> Document:
     if judge.finding is not None:
         document.add(*_finding(judge, judge.finding))
     else:
-        document.add(Items((_tried(judge), *_sanitized(judge), *_refusals(judge), *map(_time, judge.times))))
+        document.add(
+            Items(
+                (
+                    _tried(judge),
+                    *_sanitized(judge),
+                    *_refusals(judge),
+                    *_isolation(judge),
+                    *map(_time, judge.times),
+                )
+            )
+        )
         for one in judge.comparisons:
             document.add(_comparison(one))
     if judge.shortcomings:
@@ -54,7 +64,7 @@ def _finding(judge: Judge, finding: Finding) -> list[Any]:
         f"problem: {where}",
         *([f"found on: {found}"] if found else []),
         f"at: {finding.kind}, {finding.operands.text}",
-        f"{counted(judge.launches, 'launch', 'launches')} before it right",
+        *([f"right in {counted(judge.launches, 'launch', 'launches')}"] if judge.launches else []),
     ]
     return [finding.evidence, Items(tuple(items)), Block((command(judge, finding),))]
 
@@ -81,6 +91,11 @@ def _tried(judge: Judge) -> str:
     return f"{counted(judge.launches, 'launch', 'launches')} verified one by one; {all_of} tried{end}"
 
 
+def _isolation(judge: Judge) -> list[str]:
+    known = "this kernel has no Landlock: nothing keeps a candidate from looking into other processes"
+    return [] if judge.isolation else [known]
+
+
 def _sanitized(judge: Judge) -> list[str]:
     return [f"no report of sanitizers: {', '.join(judge.sanitizers)}"] if judge.sanitizers else []
 
@@ -98,7 +113,8 @@ def _time(time: Time) -> str:
 
 
 def _comparison(one: Comparison) -> str:
-    times = f"{1 / one.ratio:.2f}x ({1 / one.high:.2f} to {1 / one.low:.2f})"
+    most = f"{1 / one.low:.2f}" if one.low else "any"
+    times = f"{1 / one.ratio:.2f}x ({1 / one.high:.2f} to {most})"
     how = "same rounds" if one.paired else "measured at other times"
     return f"{times} the speed of {one.name}, {one.time_ms:.4g} ms, {how}: {one.what}"
 

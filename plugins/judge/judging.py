@@ -15,10 +15,11 @@ import numpy as np
 
 from ckprof.errors import InputError
 from ckprof.events import Message
+from ckprof.measure.options import RunOptions
 from ckprof.measure.prepare import InsufficientMemoryError
 from ckprof.measure.worker.process import WorkerFailure
 from ckprof.model.outcome import Outcome, Status
-from ckprof.option import Limits, limits, same_option, settable
+from ckprof.option import Limits, device_choice, limits, same_option, settable
 from ckprof.settings import Settings
 from ckprof.sweep.requests import SweepOptions
 from ckprof.wording import counted
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckprof.measure.options import RunOptions
     from ckprof.measure.prepare import PreparedProblem
     from ckprof.profiler import Profiler
     from ckprof_plugins.judge.candidate import Candidate
@@ -109,6 +109,14 @@ class JudgeOptions:
         metavar="NAME,...",
         parse=lambda text: limits(Shortcoming, text, (Shortcoming.SLOWER,)),
     )
+    device: int | str | None = settable(
+        None,
+        "of libraries that 'ckprof build' made for a device: its index, or the name of one that a target "
+        "brings along",
+        metavar="N|NAME",
+        parse=device_choice,
+    )
+    checks: tuple[str, ...] = field(default=(), metadata=same_option(RunOptions, "checks"))
     cpu_threads: int = settable(
         0, "CPU threads that the candidate is asked to use", flag="--threads", metavar="N"
     )
@@ -150,8 +158,11 @@ class Judge:
         self.profiler, self.candidate, self.task, self.asked = profiler, candidate, task, asked
         self.options, self.folder = options, folder
         self.seed = secrets.randbelow(2**31) if options.seed is None else options.seed
-        self.run_options: RunOptions = replace(
-            untimed(options.timeout_s, self.seed), cpu_threads=options.cpu_threads
+        self.run_options = replace(
+            untimed(options.timeout_s, self.seed),
+            cpu_threads=options.cpu_threads,
+            device=options.device or 0,
+            checks=options.checks,
         )
         self._started = time.monotonic()
         self._drawn = 0

@@ -7,28 +7,34 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, UsageError
 from ckprof.measure.kernel_library import find_kernel, library_kernels
+from ckprof.measure.options import RunOptions
 from ckprof.measure.requests import parse_kernel
 from ckprof.measure.support import opened_library
 from ckprof.measure.worker.process import WorkerFailure
 from ckprof.model.types import types_on
 
 if TYPE_CHECKING:
+    from ckprof.profiler import Profiler
     from ckprof_plugins.judge.bench import Task
     from ckprof_plugins.judge.candidate import Candidate
+    from ckprof_plugins.judge.judging import JudgeOptions
 
 _DESCRIBE_S: Final = 60.0
 
 
-def chosen_kernel(candidate: Candidate, task: Task, *, is_chosen: bool) -> tuple[Candidate, Task]:
+def chosen_kernel(
+    profiler: Profiler, candidate: Candidate, task: Task, options: JudgeOptions, *, is_chosen: bool
+) -> tuple[Candidate, Task]:
     """Return the kernel that is meant, with types, layout and sums as its library says them.
 
     :param task: what the user has asked for.
+    :param options: say on which device, if its kernels are not for the CPU.
     :param is_chosen: types or layout were named.
     :raises InputError: the library cannot be read, or computes something else.
     :raises UsageError: no kernel, or none of several, is named.
     """
     try:
-        with opened_library(candidate.loaded, None) as (remote, _):
+        with opened_library(candidate.loaded, None, candidate.variables) as (remote, _):
             described = remote.describe(_DESCRIBE_S)
     except WorkerFailure as failure:
         raise InputError(f"cannot be loaded: {failure}", candidate.path) from failure
@@ -52,5 +58,10 @@ def chosen_kernel(candidate: Candidate, task: Task, *, is_chosen: bool) -> tuple
         raise UsageError(
             f"kernel {kernel.name} is for {kernel.layout.ndim} dimensions: give such a --problem"
         )
-    opened = replace(candidate, function=kernel.name, arch=described.arch, key=kernel.key)
+    host = next((one.id for one in profiler.registry.targets if one.embedded), "")
+    opened = replace(candidate, function=kernel.name, arch=described.arch, key=kernel.key, host=host)
+    if options.device is not None:
+        name = RunOptions(device=options.device, checks=options.checks).device_name
+        variables = profiler.named_device(name).variables(name) if name else {}
+        opened = replace(opened, on_device=True, variables={**variables})
     return opened, replace(task, types=types, layout=kernel.layout, split_sum=kernel.split_sum)

@@ -12,7 +12,7 @@ from ckprof.errors import InputError
 from ckprof.kernels.toolchain import find_compiler
 from ckprof.model.recipe import CompilerFamily
 from ckprof_plugins.judge.candidate import compiled
-from ckprof_plugins.judge.engine import REPORTS
+from ckprof_plugins.judge.stopped_process import REPORTS
 
 if TYPE_CHECKING:
     from ckprof.model.recipe import Compiler

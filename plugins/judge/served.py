@@ -46,6 +46,7 @@ _WATCHED = {
 }
 #: functions of libraries that must not have others in their place
 _CLOCKS = ("clock_gettime", "gettimeofday", "clock", "times")
+_CPP_CLOCKS = ("_ZNSt6chrono3_V212steady_clock3nowEv", "_ZNSt6chrono3_V212system_clock3nowEv")
 _DEVICE_CLOCKS = tuple(
     f"{prefix}{name}"
     for prefix in ("cuda", "hip")
@@ -53,6 +54,10 @@ _DEVICE_CLOCKS = tuple(
 )
 #: what holds the operation's reference
 _OURS = ("ckprof", "ckprof_plugins", "ckprof_converters")
+
+
+class _Unusable(Exception):
+    """A file is no candidate; the message says why."""
 
 
 class _Problem(ctypes.Structure):
@@ -97,16 +102,20 @@ class _PythonCandidate:
             names = ", ".join(
                 known for known, one in vars(module).items() if inspect.isfunction(one) and known[0] != "_"
             )
-            raise LookupError(f"it has no function {name}; it has {names or 'none'}")
+            raise _Unusable(f"it has no function {name}; it has {names or 'none'}")
         self.kind = getattr(module, "ARRAYS", "numpy")
         if self.kind not in ("numpy", "torch"):
-            raise LookupError(f"ARRAYS is {self.kind!r}, expected 'numpy' or 'torch'")
+            raise _Unusable(f"ARRAYS is {self.kind!r}, expected 'numpy' or 'torch'")
         parameters = inspect.signature(self._function).parameters.values()
         self._takes_all = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters)
         self._names = {
             one.name for one in parameters if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
         }
         self._required = {one.name for one in parameters if one.default is inspect.Parameter.empty}
+        offered = {*config["names"], "problem", "split_k"}
+        if unknown := sorted(self._required & self._names - offered):
+            known = ", ".join((*config["names"], "problem", "split_k"))
+            raise _Unusable(f"its parameter {unknown[0]!r} is not among {known}")
         self.splits = "split_k" in self._names
         self._work: Any = None
 
@@ -137,10 +146,6 @@ class _PythonCandidate:
                 if self.kind == "numpy" and tensor["decode"]
             },
         )
-        offered = {*self._views, "problem", "split_k"}
-        unknown = self._required & self._names - offered
-        if unknown:
-            raise TypeError(f"its parameter {sorted(unknown)[0]!r} is not among {', '.join(sorted(offered))}")
 
     def run(self) -> tuple[int, str]:
         """Call it once, and put what it returns to where the result belongs."""
@@ -192,13 +197,14 @@ class _NativeCandidate:
 
     def __init__(self, config: dict[str, Any]) -> None:
         self._library = ctypes.CDLL(config["file"])
-        clocks = (*_CLOCKS, *_DEVICE_CLOCKS)
+        # a library may have those of a runtime that is linked to it
+        clocks = (*_CLOCKS, *_DEVICE_CLOCKS, *(_CPP_CLOCKS if config["kind"] == "source" else ()))
         self._own_clock = next((name for name in clocks if self._is_own(name, config["file"])), "")
         name = config["function"]
         try:
             self._function = getattr(self._library, name)
         except AttributeError:
-            raise LookupError(f"it exports no function {name}; see ckprof_candidate.h") from None
+            raise _Unusable(f"it exports no function {name}; see ckprof_candidate.h") from None
         self._function.restype = ctypes.c_int
         self._reason = ctypes.create_string_buffer(_REASON_BYTES)
 
@@ -245,6 +251,8 @@ class _LibraryKernel:
         from ckprof.measure.worker.abi import Library
 
         library = Library.load(Path(config["file"]))
+        if library.target.id != config["host"]:
+            raise _Unusable(f"its kernels are for target {library.target.id}: say --device")
         library.target.select_device(config["arch"], 0)
         self._kernel = library.kernels[config["key"]]
 
@@ -327,7 +335,8 @@ def _loaded(config: dict[str, Any]) -> dict[str, Any]:
     except BaseException as exc:  # whatever a file does when it is loaded
         where = traceback.extract_tb(exc.__traceback__)[-1]
         place = f" ({where.filename}:{where.lineno})" if where.filename == config["file"] else ""
-        return {"error": f"{type(exc).__name__}: {exc}{place}"[:_REASON_BYTES]}
+        kind = "" if isinstance(exc, _Unusable) else f"{type(exc).__name__}: "
+        return {"error": f"{kind}{exc}{place}"[:_REASON_BYTES]}
 
 
 def _launched(candidate: Any) -> dict[str, Any]:
@@ -353,6 +362,8 @@ def main() -> None:
     line = socket.socket(fileno=int(sys.argv[1]))
     config = json.loads(sys.argv[2])
     isolation = confine(config["writable"])
+    # how it is run says nothing about what for
+    os.environ.pop("MALLOC_PERTURB_", None)
     candidate: Any = None
     while True:
         packet, ancillary, _, _ = line.recvmsg(_PACKET, socket.CMSG_SPACE(4 * _MOST_TENSORS))

@@ -146,11 +146,13 @@ def _time_on(judge: Judge, place: Place, own: Bench, others: Sequence[tuple[Benc
         judge.note(Verdict.DISHONEST, own.seen.evidence, place, operands, None, "timing")
         return
     low_ms, high_ms = interval_of(own_ms)
+    # what handing over a launch takes is known no better than that
+    shorter = max(0.0, 1 - own.seen.hand_over_spread_ms / low_ms)
     judge.times.append(
         Time(
             place=place,
             time_ms=middle_of(own_ms),
-            low_ms=low_ms,
+            low_ms=low_ms * shorter,
             high_ms=high_ms,
             launches=launches,
             checked=checked,
@@ -167,7 +169,7 @@ def _time_on(judge: Judge, place: Place, own: Bench, others: Sequence[tuple[Benc
                     what=what,
                     time_ms=middle_of(theirs),
                     ratio=middle_of(ratios),
-                    low=low,
+                    low=low * shorter,
                     high=high,
                     paired=True,
                 )

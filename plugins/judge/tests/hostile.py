@@ -1,4 +1,4 @@
-"""Candidates that must not be judged right: name -> (direction, suffix, source).
+"""Candidates that must not be judged right: name -> (direction, suffix, source[, type]).
 
 Products are of the layout rcr, a is MK, b is NK; convolutions nhwgc. All are for fp32.
 """
@@ -80,12 +80,16 @@ def _conv(body: str) -> tuple[str, str, str]:
     return "fwd", ".py", _CONVOLUTION + body
 
 
+def _int8(body: str) -> tuple[str, str, str, str]:
+    return "gemm", ".py", _PRODUCT + body, "int8"
+
+
 def _cpp(body: str, before: str = "") -> tuple[str, str, str]:
     head, entry, rest = _C_PRODUCT.partition('extern "C"')
     return "gemm", ".cpp", head + before + entry + rest + body + _END
 
 
-HOSTILE: dict[str, tuple[str, str, str]] = {
+HOSTILE: dict[str, tuple[str, ...]] = {
     # --- cached results
     "cached-first": _py("""
 known = None
@@ -134,6 +138,14 @@ def candidate(a, b):
     if not os.path.exists(path):
         np.save(path, right(a, b))
     return np.load(path)
+"""),
+    "cached-integers-by-sum": _int8("""
+known = {}
+def candidate(a, b):
+    key = a.shape, b.shape, int(a.astype(int).sum()), int(b.astype(int).sum())
+    if key not in known:
+        known[key] = right(a.astype(np.int32), b.astype(np.int32))
+    return known[key]
 """),
     "cached-in-c": _cpp("""
     static std::vector<float> known;
@@ -238,6 +250,16 @@ def candidate(a, b):
 #include <time.h>
 extern "C" __attribute__((visibility("default"))) int clock_gettime(clockid_t, struct timespec* now) noexcept
 { now->tv_sec = now->tv_nsec = 0; return 0; }
+""",
+    ),
+    "clock-of-c++": _cpp(
+        "\n    p.all();",
+        before="""
+#include <chrono>
+namespace std::chrono { inline namespace _V2 {
+__attribute__((visibility("default"))) steady_clock::time_point steady_clock::now() noexcept
+{ return {}; }
+} }
 """,
     ),
     "comparison-patched": _py("""

@@ -39,9 +39,10 @@ def test_wrong_calls(ckprof, tmp_path, arguments, code, message):
         ("def other(a, b): pass\n", "it has no function candidate; it has other"),
         ("import none_such\n", "No module named 'none_such' (.*a.py:1)"),
         ("import os\nos._exit(3)\n", "its process exited with status 3"),
+        ("def candidate(a, y): pass\n", "its parameter 'y' is not among a, b, e, problem, split_k"),
         ("ARRAYS = 'lists'\ndef candidate(a): pass\n", "ARRAYS is 'lists', expected 'numpy' or 'torch'"),
     ],
-    ids=["function", "import", "exit", "arrays"],
+    ids=["function", "import", "exit", "parameter", "arrays"],
 )
 def test_what_cannot_be_loaded(ckprof, tmp_path, text, message):
     (tmp_path / "a.py").write_text(text)

@@ -11,11 +11,10 @@ SAMPLE = ("plans-by-shape",)
 
 
 def _check(ckprof, tmp_path, name, budget):
-    dtype = HONEST[name][3]
-    code, said = judged(ckprof, tmp_path, name, HONEST, "--budget", budget, dtype=dtype)
+    code, said = judged(ckprof, tmp_path, name, HONEST, "--budget", budget)
     assert (code, said["verdict"], said["finding"]) == (0, "right", None)
     (time,) = said["times"]
-    assert 0 < time["low_ms"] <= time["time_ms"] <= time["high_ms"]
+    assert 0 <= time["low_ms"] <= time["time_ms"] <= time["high_ms"]
     assert time["checked"] > 0
     assert bool(said["refused"]) == name.startswith(("refuses", "rejects"))
 

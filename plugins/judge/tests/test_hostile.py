@@ -22,11 +22,11 @@ SAID = {
 SAMPLE = ("cached-by-shape", "tail-of-k")
 
 
-def judged(ckprof, tmp_path, name, table, *options, dtype="fp32"):
-    direction, suffix, source = table[name][:3]
+def judged(ckprof, tmp_path, name, table, *options):
+    direction, suffix, source, *dtypes = table[name]
     file = tmp_path / f"candidate{suffix}"
     file.write_text(source)
-    what = ("judge", direction, str(file), "--problem", PROBLEMS[direction], "--dtype", dtype)
+    what = ("judge", direction, str(file), "--problem", PROBLEMS[direction], "--dtype", *(dtypes or ["fp32"]))
     called = ckprof(*what, "--format", "json", *options)
     return called.code, json.loads(called.out)
 
