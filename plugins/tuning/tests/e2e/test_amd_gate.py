@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 
 import pytest
 
@@ -65,3 +66,41 @@ def test_a_barrier_is_found_and_a_comment_is_none(ckprof, catalog, copied, tmp_p
     assert row["fails"] == ["slower"]
     assert row["reasons"][0]["cause"] == "barrier"
     assert any("s_barrier" in line for line in row["reasons"][0]["after"])
+
+
+@pytest.mark.slow
+def test_the_commit_that_made_a_kernel_slower_is_found(ckprof, catalog, tmp_path):
+    """Of five commits two change comments, one a loop, and one nothing of the folder."""
+    include = tmp_path / "ck" / "include"
+    shutil.copytree(find_headers().root / "ck_tile", include / "ck_tile")
+    path = include / PIPELINE
+    text = path.read_text()
+    waiting = text.replace(
+        "block_sync_lds();", 'asm volatile("s_waitcnt vmcnt(0)" ::: "memory"); block_sync_lds();'
+    )
+
+    def git(*words):
+        identity = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(["git", *identity, *words], cwd=tmp_path / "ck", check=True, capture_output=True)
+
+    git("init", "-q")
+    for number, content in enumerate((text, f"// one\n{text}", waiting, None, f"// two\n{waiting}")):
+        if content is None:
+            (tmp_path / "ck" / "README").write_text("what lies outside of the folder")
+        else:
+            path.write_text(content)
+        git("add", ".")
+        git("commit", "-qm", f"change {number}")
+    command = ("predict", "fwd", "--conf", catalog, *TARGET, "--problem", PROBLEM, "--format", "json")
+    found = ckprof(*command, "--bisect", f"{include}@HEAD~4", f"{include}@HEAD", timeout=1200)
+    assert found.code == ExitCode.FAILED, found.err
+    result = json.loads(found.out)
+    (suspect,) = result["suspects"]
+    assert suspect.endswith("change 2")
+    assert [name.partition(" ")[2] for name in result["states"][1:]] == ["change 1", "change 2", "change 4"]
+    (row,) = result["diff"]["rows"]
+    assert row["ratio"] > 1.03
+    assert row["reasons"][0]["cause"] in ("prefetch", "wait")
+    # comments change no machine code, so that nothing is executed again
+    none = ckprof(*command, "--bisect", f"{include}@HEAD~4", f"{include}@HEAD~3", timeout=1200)
+    assert (none.code, json.loads(none.out)["diff"]) == (ExitCode.OK, None)
