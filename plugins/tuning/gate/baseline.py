@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -66,6 +67,8 @@ class KernelFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     #: workgroups that share a compute unit, and what allows no more
     resident: int = 0
     limited_by: str = ""
+    #: work-items of a workgroup
+    lanes: int = 0
     #: vgprs, agprs, sgprs, vgpr_spills, sgpr_spills, lds_bytes, scratch_bytes
     needs: dict[str, int] = {}
     #: mnemonic or unit -> instructions that the waves of a workgroup execute
@@ -192,6 +195,7 @@ def _figures(kernel: KernelPrediction, loops: dict[str, tuple[LoopInstruction, .
         stalls=_shares(time.stalls),
         resident=time.resident,
         limited_by=profile.limited_by,
+        lanes=prod(profile.block),
         needs=dict(time.needs),
         executed=_executed(profile.instructions),
         conflict_cycles=round(sum(one.conflict_cycles * one.executions for one in profile.instructions), 1),

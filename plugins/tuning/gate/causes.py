@@ -187,8 +187,9 @@ def _barriers(old: KernelFigures, new: KernelFigures, before: Loop, after: Loop)
 
 
 def _outside(old: KernelFigures, new: KernelFigures) -> str:
-    """Say where something differs that does not differ in the loop, if the loop is executed as often."""
-    return " outside of the loop" if old.iterations == new.iterations else ""
+    """Say where something differs that does not differ in the loop, if as many waves execute it as often."""
+    same = (old.iterations, old.lanes) == (new.iterations, new.lanes)
+    return " outside of the loop" if same else ""
 
 
 def _bits(mnemonic: str) -> int:

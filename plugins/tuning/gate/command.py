@@ -47,8 +47,7 @@ def run_diff(arguments: argparse.Namespace, session: Session) -> ExitCode:
         before, after = (GateSide.of(name) for name in arguments.diff)
         options = None
         if before.baseline is None or after.baseline is None:
-            options = _options(arguments, session, before, after)
-            before, after = (_chosen(side, arguments, session) for side in (before, after))
+            options, (before, after) = _options(arguments, session, before, after)
         elif given := [name for name in _OF_KERNELS if getattr(arguments, name)]:
             raise UsageError(f"{given[0]}: both sides are files, which say that themselves: omit it")
         gate = chosen(arguments, GateOptions)
@@ -77,8 +76,7 @@ def run_bisect(arguments: argparse.Namespace, session: Session) -> ExitCode:
                 f"--{option} is about two sides, --bisect about all states between them: omit one"
             )
     states = states_of(arguments.bisect)
-    options = _options(arguments, session, *states)
-    states = [_chosen(state, arguments, session) for state in states]
+    options, states = _options(arguments, session, *states)
     found = bisect_predictions(session.profiler, states, options, chosen(arguments, GateOptions).fail_on)
     if arguments.format == "json":
         session.console.result(json_text(bisection_values(found), 1))
@@ -88,8 +86,13 @@ def run_bisect(arguments: argparse.Namespace, session: Session) -> ExitCode:
     return ExitCode.FAILED if found.diff is not None else ExitCode.OK
 
 
-def _options(arguments: argparse.Namespace, session: Session, *sides: GateSide) -> PredictOptions:
-    """Return what is predicted; what is not typed is as a side that is a baseline says."""
+def _options(
+    arguments: argparse.Namespace, session: Session, *sides: GateSide
+) -> tuple[PredictOptions, list[GateSide]]:
+    """Return what is predicted, and the sides with what is chosen of their lists.
+
+    What is not typed is as a side that is a baseline says.
+    """
     said = next((side.baseline for side in sides if side.baseline is not None), None)
     if said is not None:
         arguments.direction = arguments.direction or said.direction
@@ -103,30 +106,28 @@ def _options(arguments: argparse.Namespace, session: Session, *sides: GateSide) 
             raise UsageError(f"--compiler names another compiler than {side.name}")
         if side.headers is not None and arguments.ck_root is not None:
             raise UsageError(f"--ck-root names other headers than {side.name}")
-    lists = [str(side.conf) for side in sides if side.conf is not None]
-    if lists and (arguments.conf or arguments.rule_set):
-        raise UsageError(f"--conf and --rule-set name other instances than {lists[0]}")
-    arguments.conf = arguments.conf or lists[:1]
-    selection = _selection(arguments, session)
+        if side.conf is not None and (arguments.conf or arguments.rule_set):
+            raise UsageError(f"--conf and --rule-set name other instances than {side.name}")
+    chosen_sides = []
+    for side in sides:
+        if side.conf is not None:
+            arguments.conf = [str(side.conf)]
+            chosen_sides.append(replace(side, selection=_selection(arguments, session)))
+        else:
+            chosen_sides.append(side)
+    selection = next((side.selection for side in chosen_sides if side.selection is not None), None)
+    selection = selection or _selection(arguments, session)
     operation = session.registry.operation(selection.direction)
-    problems = tuple(parsed_problems(arguments, session, operation)) or problems_of(sides)
-    return chosen(
+    options = chosen(
         arguments,
         PredictOptions,
         selection=selection,
-        problems=problems,
+        problems=tuple(parsed_problems(arguments, session, operation)) or problems_of(sides),
         build=shared_options.chosen_build_options(arguments),
     )
+    return options, chosen_sides
 
 
 def _selection(arguments: argparse.Namespace, session: Session) -> Selection:
     selection = shared_options.chosen_selection(arguments, session, arguments.direction)
     return of_line(selection, arguments.kernel) if arguments.kernel else selection
-
-
-def _chosen(side: GateSide, arguments: argparse.Namespace, session: Session) -> GateSide:
-    """Return a side with the instances of its list that the options choose, if it is one."""
-    if side.conf is None:
-        return side
-    arguments.conf = [str(side.conf)]
-    return replace(side, selection=_selection(arguments, session))

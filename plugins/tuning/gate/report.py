@@ -28,7 +28,7 @@ from ckprof.report.comparison_text import verdict_line
 from ckprof.report.document import Block, Document, Heading
 from ckprof.report.figures import number_column
 from ckprof.report.table import Column, Table
-from ckprof.wording import change, counted
+from ckprof.wording import agreeing, change, counted
 from ckprof_plugins.tuning.gate.causes import without_registers
 from ckprof_plugins.tuning.gate.comparison import Regression
 
@@ -71,8 +71,8 @@ def _about(found: PredictionDiff, differing: int) -> str:
     lines = [
         f"before: {found.before} ({found.old.compiler})",
         f"after: {found.after} ({found.new.compiler})",
-        f"{found.new.direction} on {found.new.gpu} ({found.new.arch}): {rows}, {differing} of them differ; "
-        + _NOT_MEASURED,
+        f"{found.new.direction} on {found.new.gpu} ({found.new.arch}): {rows}, {differing} of them "
+        f"{agreeing(differing, 'differs', 'differ')}; " + _NOT_MEASURED,
     ]
     if found.ratio is not None and differing:
         lines.append(f"geometric mean of all times: {change(found.ratio)}")
