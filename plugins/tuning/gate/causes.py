@@ -51,6 +51,8 @@ class Reason:
     #: what stands there before and after, the first place alone; empty for what has no place
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    #: whether it makes a kernel slower by itself; ``None`` if that is not known
+    slows: bool | None = None
 
 
 _REGISTER: Final = re.compile(r"\b([vsa])(?:\d+\b|\[\d+:\d+\])")
@@ -65,6 +67,8 @@ _NOTABLE: Final = 0.1
 
 def reasons(old: KernelFigures, new: KernelFigures, before: Loop, after: Loop) -> list[Reason]:
     """Return what differs between two predictions of a kernel, what explains most first.
+
+    What makes a kernel slower explains nothing of one that became faster, and stands last.
 
     :param old: the figures before, ``new`` those after.
     :param before: the loop, empty without one.
@@ -82,7 +86,10 @@ def reasons(old: KernelFigures, new: KernelFigures, before: Loop, after: Loop) -
     ]
     if not found and (place := first_difference(before, after)) is not None:
         found.append(Reason(Cause.ORDER, "the same instructions stand in another order", *place))
-    return found
+    if old.time_us == new.time_us:
+        return found
+    slower = new.time_us > old.time_us
+    return sorted(found, key=lambda one: 1 if one.slows is None else 0 if one.slows is slower else 2)
 
 
 # --- places -------------------------------------------------------------------------------------------------
@@ -167,9 +174,9 @@ def _spills(old: KernelFigures, new: KernelFigures, before: Loop, after: Loop) -
         text += f", scratch {_scratch(old)} -> {_scratch(new)} bytes"
     if had != has:
         text += f"; scratch accesses in the loop: {had} -> {has}"
-        yield Reason(Cause.SPILL, text, *_at(before, after, _is_scratch))
-    else:
-        yield Reason(Cause.SPILL, text)
+    more = (new.spills, _scratch(new), has) > (old.spills, _scratch(old), had)
+    place = _at(before, after, _is_scratch) if had != has else ((), ())
+    yield Reason(Cause.SPILL, text, *place, slows=more)
 
 
 def _scratch(one: KernelFigures) -> int:
@@ -180,10 +187,11 @@ def _barriers(old: KernelFigures, new: KernelFigures, before: Loop, after: Loop)
     had, has = (sum(one.mnemonic == "s_barrier" for one in loop) for loop in (before, after))
     if had != has:
         place = _at(before, after, lambda one: one.mnemonic == "s_barrier")
-        yield Reason(Cause.BARRIER, f"barriers in the loop: {had} -> {has}", *place)
+        yield Reason(Cause.BARRIER, f"barriers in the loop: {had} -> {has}", *place, slows=has > had)
     elif (was := old.executed.get("s_barrier", 0)) != (now := new.executed.get("s_barrier", 0)):
         where = _outside(old, new)
-        yield Reason(Cause.BARRIER, f"barriers that the waves of a workgroup execute{where}: {was} -> {now}")
+        text = f"barriers that the waves of a workgroup execute{where}: {was} -> {now}"
+        yield Reason(Cause.BARRIER, text, slows=now > was)
 
 
 def _outside(old: KernelFigures, new: KernelFigures) -> str:
@@ -226,7 +234,8 @@ def _accesses(old: KernelFigures, new: KernelFigures, before: Loop, after: Loop)
             for counts in widths
         ]
         place = _at(before, after, partial(_begins, begins))
-        yield Reason(Cause.NARROWER, f"{what} are {change}: a workgroup has {texts[0]} -> {texts[1]}", *place)
+        text = f"{what} are {change}: a workgroup has {texts[0]} -> {texts[1]}"
+        yield Reason(Cause.NARROWER, text, *place, slows=means[1] < means[0])
 
 
 def _widths(side: KernelFigures, begins: tuple[str, ...]) -> dict[int, int]:
@@ -262,23 +271,26 @@ def _conflicts(old: KernelFigures, new: KernelFigures, before: Loop, after: Loop
         f"bank conflicts cost a workgroup {old.conflict_cycles:,.0f} -> {new.conflict_cycles:,.0f} cycles, "
         f"{per_access[0]:.1f} -> {per_access[1]:.1f} of each access to LDS"
     )
-    first = [next((one for one in loop if one.conflict_cycles), None) for loop in (before, after)]
-    yield Reason(
-        Cause.CONFLICTS,
-        text,
-        *((f"{one.text}  ({one.conflict_cycles:g} cycles of conflicts)",) if one else () for one in first),
+    first = (next((one for one in loop if one.conflict_cycles), None) for loop in (before, after))
+    old_place, new_place = (
+        (f"{one.text}  ({one.conflict_cycles:g} cycles of conflicts)",) if one else () for one in first
     )
+    yield Reason(Cause.CONFLICTS, text, old_place, new_place, slows=per_access[1] > per_access[0])
+
+
+#: how often a loop is executed to see which wait a load is needed for; no loop loads more iterations ahead
+_TURNS: Final = 6
 
 
 def _distances(loop: Loop, counter: str, begins: tuple[str, ...]) -> list[int]:
     """Return of each access the matrix instructions that are issued before a wait needs it.
 
-    The loop is executed three times; what is issued in the second one counts.
+    The loop is executed some times; what is issued in the second one counts.
     """
     flying: list[int | None] = []
     found: list[int] = []
     matrix = 0
-    for turn in range(3):
+    for turn in range(_TURNS):
         for one in loop:
             if one.unit == "matrix":
                 matrix += 1
@@ -312,7 +324,8 @@ def _prefetches(before: Loop, after: Loop) -> Iterator[Reason]:
             f"loads from {what} are waited for {lost}: {means[0]:.1f} -> {means[1]:.1f} matrix instructions "
             "are issued between a load and its wait"
         )
-        yield Reason(Cause.PREFETCH, text, *_at(before, after, lambda one: one.mnemonic == "s_waitcnt"))
+        place = _at(before, after, lambda one: one.mnemonic == "s_waitcnt")
+        yield Reason(Cause.PREFETCH, text, *place, slows=ahead[1] < ahead[0])
 
 
 def _waits(before: Loop, after: Loop) -> Iterator[Reason]:
@@ -322,7 +335,11 @@ def _waits(before: Loop, after: Loop) -> Iterator[Reason]:
     text = "waits of the loop differ"
     if len(sides[0]) != len(sides[1]):
         text = f"waits in the loop: {len(sides[0])} -> {len(sides[1])}"
-    yield Reason(Cause.WAIT, text, *_at(before, after, lambda one: one.mnemonic == "s_waitcnt"))
+    place = _at(before, after, lambda one: one.mnemonic == "s_waitcnt")
+    numbers = [len(side) for side in sides]
+    yield Reason(
+        Cause.WAIT, text, *place, slows=None if numbers[0] == numbers[1] else numbers[1] > numbers[0]
+    )
 
 
 def _occupancy(old: KernelFigures, new: KernelFigures) -> Iterator[Reason]:
@@ -336,12 +353,14 @@ def _occupancy(old: KernelFigures, new: KernelFigures) -> Iterator[Reason]:
             Cause.OCCUPANCY,
             f"workgroups that share a compute unit: {old.resident} -> {new.resident}, limited by "
             f"{new.limited_by}" + (f" ({needs})" if needs else ""),
+            slows=new.resident < old.resident,
         )
 
 
 def _iterations(old: KernelFigures, new: KernelFigures) -> Iterator[Reason]:
     if old.iterations != new.iterations:
-        yield Reason(Cause.ITERATIONS, f"iterations of the loop: {old.iterations} -> {new.iterations}")
+        text = f"iterations of the loop: {old.iterations} -> {new.iterations}"
+        yield Reason(Cause.ITERATIONS, text, slows=new.iterations > old.iterations)
 
 
 def _counts(old: KernelFigures, new: KernelFigures, before: Loop, after: Loop) -> Iterator[Reason]:

@@ -70,6 +70,23 @@ def test_what_changed_is_named_with_its_place(name):
     assert any(place in one for one in (*found[0].before, *found[0].after)) or not place, found[0]
 
 
+def test_what_explains_the_change_stands_first():
+    """Of a barrier more and a load that is waited for later, the former makes a kernel slower."""
+    after = _text([*LINES[:6], "s_barrier", *LINES[6:9], LINES[8], *LINES[9:]]).replace(
+        WAIT_FOR_LOAD, "s_waitcnt vmcnt(1)"
+    )
+    causes = {
+        time_us: [
+            one.cause for one in reasons(figures(), figures(after, time_us=time_us), loop(), loop(after))
+        ]
+        for time_us in (9.0, 10.0, 11.0)
+    }
+    assert causes[11.0][0] is Cause.BARRIER
+    assert causes[9.0][0] is Cause.PREFETCH
+    assert causes[9.0][-1] is Cause.BARRIER
+    assert {*causes[9.0]} == {*causes[10.0]} == {*causes[11.0]}
+
+
 def test_registers_and_unchanged_loops_are_no_difference():
     renamed = LOOP.replace("v[20:23]", "v[24:27]").replace("v11", "v99").replace("s[4:7]", "s[8:11]")
     assert first_difference(loop(), loop(renamed)) is None
