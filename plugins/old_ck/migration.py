@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
@@ -25,10 +26,11 @@ from ckprof.model.problem_case import AUTO, ProblemCase
 from ckprof.model.recipe import Purpose
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.strings.rendering import StringError
-from ckprof.option import Limits, limits, limits_text, settable
+from ckprof.option import Limits, above_zero, limits, limits_text, settable
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Target
 from ckprof.problems.choose import GivenProblems
+from ckprof.wording import counted
 from ckprof_converters.drop_rules import DropRule
 from ckprof_plugins.old_ck.pairs import KernelPair, Loss, Migration, PairSide
 from ckprof_plugins.old_ck.rules import ruled
@@ -67,6 +69,13 @@ class MigrateOptions:
     )
     checked: int = settable(
         3, "random problems per line on which results are compared", flag="--results", metavar="N"
+    )
+    most_flop: float = settable(
+        1e9,
+        "given problems of up to so many floating-point operations are run on the emulated device as well",
+        flag="--run-flop",
+        metavar="N",
+        parse=above_zero,
     )
     gpu: str = settable(
         "",
@@ -139,7 +148,13 @@ def migrate(session: Session, lines: Lines, options: MigrateOptions) -> Migratio
         kernels.run(drawn, replace(options.run, **_ONCE))
         if not kernels.is_emulated:
             kernels.run(timed, options.run, timed=True)
-        elif find_spec("ckprof_plugins.tuning") is not None:
+            continue
+        small = {query: keys for query, keys in timed.items() if query.problem.flop <= options.most_flop}
+        kernels.run(small, replace(options.run, **_ONCE))
+        if len(small) < len(timed):
+            left = counted(len(timed) - len(small), "given problem")
+            notes[f"results of {left} of more than {options.most_flop:g} operations (--run-flop)"] = None
+        if find_spec("ckprof_plugins.tuning") is not None:
             kernels.predict(cases, options.gpu)
         else:
             notes["times: predicting them needs the tuning package, which is not installed"] = None
@@ -302,6 +317,7 @@ class _Kernels:
         self._strings: Mapping[str, str] = {}
         self._outcomes: dict[Asked, Outcome] = {}
         self._times: dict[Asked, tuple[float, str]] = {}
+        self._loops: dict[Asked, Mapping[str, int]] = {}
 
     def ask(self, queries: Sequence[SupportQuery]) -> None:
         """Have all kernels say what they support, and print themselves."""
@@ -341,7 +357,9 @@ class _Kernels:
         """Have the emulated device predict times."""
         from ckprof_plugins.tuning import PredictOptions, predict
 
-        options = PredictOptions(selection=self._selection, problems=tuple(cases), build=self._build, gpu=gpu)
+        options = PredictOptions(
+            selection=self._selection, problems=tuple(cases), build=self._build, gpu=gpu, profile=True
+        )
         predictions = predict(self._session, options)
         self.device = f"predicted for {predictions.device.name}"
         for case, kernels in predictions.problems:
@@ -349,6 +367,8 @@ class _Kernels:
                 if kernel.time is not None:
                     asked = kernel.kernel.instance.key, SupportQuery(case.problem, kernel.split_k)
                     self._times[asked] = kernel.time.time_us, kernel.time.limit
+                    if kernel.time.profile is not None:
+                        self._loops[asked] = Counter(one.unit for one in kernel.time.profile.loop)
 
     def side(self, kernel: Candidate | str, queries: Sequence[SupportQuery]) -> PairSide:
         """Return what is known of a kernel of a pair, or of why it is missing."""
@@ -367,6 +387,7 @@ class _Kernels:
             answers=[answers[query] for query in queries],
             outcomes={at: self._outcomes[asked] for at, asked in places if asked in self._outcomes},
             times={at: self._times[asked] for at, asked in places if asked in self._times},
+            loops={at: self._loops[asked] for at, asked in places if asked in self._loops},
             code=self._code.get(key),
             strings=_strings(self._session, self._strings.get(key, ""), candidate),
         )

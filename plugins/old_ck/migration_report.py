@@ -88,11 +88,20 @@ def _columns(pairs: Sequence[KernelPair]) -> list[Column[KernelPair]]:
             number_column("change", lambda pair: pair.ratio, change),
             Column("bound by", lambda pair: pair.limit, priority=2),
         ]
+    if any(pair.loop(side) for pair in pairs for side in (pair.old, pair.new)):
+        columns.append(Column("loop", _loop, priority=3))
     return [
         *columns,
         Column("kernel", lambda pair: pair.kernel.name, names=lambda pair: pair.kernel.shown, priority=1),
         Column("why", _why, whole_below=True),
     ]
+
+
+def _loop(pair: KernelPair) -> str:
+    """Return how many instructions the hot loops have, and of these how many of the matrix unit."""
+    loops = [pair.loop(side) for side in (pair.old, pair.new)]
+    texts = [f"{sum(one.values())} ({one.get('matrix', 0)} matrix)" if one else "-" for one in loops]
+    return " -> ".join(dict.fromkeys(texts))
 
 
 def _results(pair: KernelPair) -> str:
@@ -228,6 +237,8 @@ def _pair(pair: KernelPair) -> dict[str, Any]:
                 "new_us": pair.new.times[at][0],
                 "old_limit": pair.old.times[at][1],
                 "new_limit": pair.new.times[at][1],
+                "old_loop": pair.old.loops.get(at),
+                "new_loop": pair.new.loops.get(at),
             }
             for at in pair.timed
         ],

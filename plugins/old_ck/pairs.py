@@ -75,6 +75,9 @@ class PairSide:
     outcomes: Mapping[int, Outcome] = field(default_factory=dict)
     #: position of a query -> microseconds, and what bounds them; empty for measured ones
     times: Mapping[int, tuple[float, str]] = field(default_factory=dict)
+    #: position of a query -> unit -> instructions of the loop that most of the time is spent in; of predicted
+    #: times alone
+    loops: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
     #: ``None`` where the target's machine code is not read
     code: InspectedKernel | None = None
     #: what the object prints, and what it is expected to print; empty where it prints nothing
@@ -213,10 +216,19 @@ class KernelPair:
     @property
     def limit(self) -> str:
         """What bounds the old and the new time of the query that takes the new kernel longest."""
-        if not self.timed:
+        longest = self._longest
+        if longest is None:
             return ""
-        longest = max(self.timed, key=lambda at: self.new.times[at][0])
         return " -> ".join(dict.fromkeys(side.times[longest][1] for side in (self.old, self.new)))
+
+    def loop(self, side: PairSide) -> Mapping[str, int]:
+        """Return unit -> instructions of a side's hot loop on that query; empty where they are not known."""
+        return side.loops.get(self._longest, {}) if self._longest is not None else {}
+
+    @property
+    def _longest(self) -> int | None:
+        """Position of the query that takes the new kernel longest."""
+        return max(self.timed, key=lambda at: self.new.times[at][0], default=None)
 
     @property
     def timed(self) -> list[int]:

@@ -47,10 +47,12 @@ def test_a_line_of_both_libraries(migrated):
     assert code == 0 and found["passed"]
     (line,) = found["lines"]
     assert (line["old"]["pipeline"], line["new"]["pipeline"]) == ("old-ck", "implicit_gemm")
-    assert [one["agreement"] for one in line["results"]] == ["equal", "equal"]
+    # the given problem, and those that are drawn
+    assert [one["agreement"] for one in line["results"]] == ["equal"] * 3
     assert line["support"]["both"] > 0 and not line["rules"]
     ((time,)) = line["times"]
     assert time["old_us"] > 0 and time["new_us"] > 0 and time["old_limit"] and time["new_limit"]
+    assert time["old_loop"]["matrix"] > 0 and time["new_loop"]["matrix"] > 0
     assert all(line[side]["code"]["lds_bytes"] > 0 for side in ("old", "new"))
     assert all(line[side]["printed"] == line[side]["expected"] for side in ("old", "new"))
 

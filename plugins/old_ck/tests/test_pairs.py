@@ -173,3 +173,20 @@ def test_every_format_says_what_is_lost(pair, migration, monkeypatch):
     monkeypatch.setattr(migration_report, "find_spec", lambda name: None)
     with pytest.raises(PluginError, match="--format html needs the pages package, which is not installed"):
         MIGRATION_FORMATS.find("html").render(found)
+
+
+def test_hot_loops_are_those_of_the_longest_problem(pair, migration):
+    """By unit, of the query that takes the new kernel longest; nothing where times are measured."""
+    times = {0: (10.0, "memory"), 1: (5.0, "memory")}
+    old = {"times": times, "loops": {0: {"matrix": 8, "lds": 4}, 1: {"matrix": 1}}}
+    new = {"times": {0: (30.0, "matrix"), 1: (6.0, "memory")}, "loops": {0: {"matrix": 16, "vector": 40}}}
+    one = pair(old=old, **new)
+    assert (one.loop(one.old), one.loop(one.new)) == ({"matrix": 8, "lds": 4}, {"matrix": 16, "vector": 40})
+    rows = list(csv.DictReader(io.StringIO(MIGRATION_FORMATS.find("csv").render(migration(one)))))
+    assert rows[0]["loop"] == "12 (8 matrix) -> 56 (16 matrix)"
+    (line,) = json.loads(MIGRATION_FORMATS.find("json").render(migration(one)))["lines"]
+    assert line["times"][0]["new_loop"] == {"matrix": 16, "vector": 40}
+    assert line["times"][1]["new_loop"] is None
+    measured = pair(old={"times": times}, times=times)
+    assert measured.loop(measured.new) == {}
+    assert "loop" not in MIGRATION_FORMATS.find("csv").render(migration(measured)).splitlines()[0].split(",")

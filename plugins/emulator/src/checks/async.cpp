@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <string>
-#include <unordered_map>
 
 #include "checks/checkers.hpp"
 #include "checks/lds_history.hpp"
+#include "checks/per_workgroup.hpp"
 #include "core/errors.hpp"
 #include "core/workgroup.hpp"
 #include "isa/decoder.hpp"
@@ -19,7 +19,7 @@ class AsyncChecker : public Observer
 public:
     explicit AsyncChecker(const CheckContext& context) : context_(context) {}
 
-    void workgroup_begins(Workgroup& group) override { groups_[&group].begin(group); }
+    void workgroup_begins(Workgroup& group) override { groups_.of(&group).begin(group); }
 
     void accesses(Wave& wave, const Instruction& instruction, const MemoryAccess& access) override
     {
@@ -37,10 +37,10 @@ public:
     void arrives_at_barrier(Wave& wave, const Instruction& barrier) override
     { of(wave).arrive(wave, barrier); }
 
-    void passes_barrier(Workgroup& group) override { groups_[&group].pass(group, report_); }
+    void passes_barrier(Workgroup& group) override { groups_.of(&group).pass(group, report_); }
 
 private:
-    LdsHistory& of(const Wave& wave) { return groups_[wave.group]; }
+    LdsHistory& of(const Wave& wave) { return groups_.of(wave.group); }
 
     void report(Wave& wave, const Instruction& instruction, const Conflict& conflict)
     {
@@ -80,7 +80,7 @@ private:
     }
 
     CheckContext context_;
-    std::unordered_map<const Workgroup*, LdsHistory> groups_;
+    PerWorkgroup<LdsHistory> groups_;
     const LdsHistory::Report report_ =
         [this](Wave& wave, const Instruction& instruction, const Conflict& conflict) {
             report(wave, instruction, conflict);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <bit>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "checks/checkers.hpp"
+#include "checks/per_workgroup.hpp"
 #include "core/errors.hpp"
 #include "core/workgroup.hpp"
 
@@ -20,14 +20,14 @@ public:
 
     void workgroup_begins(Workgroup& group) override
     {
-        auto& lanes = lanes_[&group];
+        auto& lanes = lanes_.of(&group);
         lanes.clear();
         for(const Wave& wave : group.waves) lanes.push_back(wave.exec());
     }
 
     void arrives_at_barrier(Wave& wave, const Instruction& barrier) override
     {
-        const LaneMask all = lanes_[wave.group][wave.number];
+        const LaneMask all = lanes_.of(wave.group)[wave.number];
         if(wave.exec() == all) return;
         context_.log.add("barriers",
                          "a barrier with " + std::to_string(std::popcount(wave.exec())) +
@@ -59,7 +59,7 @@ public:
 private:
     CheckContext context_;
     // that waves begin with
-    std::unordered_map<const Workgroup*, std::vector<LaneMask>> lanes_;
+    PerWorkgroup<std::vector<LaneMask>> lanes_;
 };
 
 } // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <string>
-#include <unordered_map>
 
 #include "checks/checkers.hpp"
 #include "checks/lds_history.hpp"
+#include "checks/per_workgroup.hpp"
 #include "core/errors.hpp"
 #include "core/workgroup.hpp"
 #include "isa/decoder.hpp"
@@ -18,7 +18,7 @@ public:
 
     void workgroup_begins(Workgroup& group) override
     {
-        Group& mine           = groups_[&group];
+        Group& mine           = groups_.of(&group);
         const auto& [x, y, z] = group.id;
         const auto& grid      = group.launch->grid;
         mine.number           = x + grid[0] * (y + grid[1] * z);
@@ -43,7 +43,7 @@ public:
 
     void passes_barrier(Workgroup& group) override
     {
-        Group& mine = groups_[&group];
+        Group& mine = groups_.of(&group);
         ++mine.barriers;
         mine.lds.pass(group, report_);
     }
@@ -55,7 +55,7 @@ private:
         uint32_t barriers = 0, number = 0;
     };
 
-    Group& of(const Wave& wave) { return groups_[wave.group]; }
+    Group& of(const Wave& wave) { return groups_.of(wave.group); }
 
     void note_global(Wave& wave,
                      const Instruction& instruction,
@@ -96,8 +96,7 @@ private:
     }
 
     CheckContext context_;
-    // workgroups whose storage this thread uses: several take turns while they wait
-    std::unordered_map<const Workgroup*, Group> groups_;
+    PerWorkgroup<Group> groups_;
     const LdsHistory::Report report_ =
         [this](Wave& wave, const Instruction& instruction, const Conflict& conflict) {
             report(wave, instruction, conflict);

@@ -2,9 +2,9 @@
 #include <array>
 #include <bitset>
 #include <string>
-#include <unordered_map>
 
 #include "checks/checkers.hpp"
+#include "checks/per_workgroup.hpp"
 #include "core/errors.hpp"
 #include "core/workgroup.hpp"
 
@@ -25,7 +25,7 @@ public:
     explicit WaitChecker(const CheckContext& context) : context_(context) {}
 
     void workgroup_begins(Workgroup& group) override
-    { groups_[&group].assign(group.waves.size(), Awaited{}); }
+    { groups_.of(&group).assign(group.waves.size(), Awaited{}); }
 
     void before(Wave& wave, const Instruction& instruction) override
     {
@@ -74,7 +74,7 @@ public:
     }
 
 private:
-    Awaited& of(const Wave& wave) { return groups_[wave.group][wave.number]; }
+    Awaited& of(const Wave& wave) { return groups_.of(wave.group)[wave.number]; }
 
     static void mark(PendingQueue& queue,
                      const PendingOperation& operation,
@@ -116,8 +116,7 @@ private:
     }
 
     CheckContext context_;
-    // of the waves of workgroups whose storage this thread uses: several take turns while they wait
-    std::unordered_map<const Workgroup*, std::vector<Awaited>> groups_;
+    PerWorkgroup<std::vector<Awaited>> groups_; // of the waves
 };
 
 } // namespace
