@@ -1,0 +1,227 @@
+"""The C++ that is made of a description: its answers, grids and arguments, compiled for the host."""
+
+import struct
+import subprocess
+from types import SimpleNamespace
+
+import pytest
+
+from ckprof.errors import InputError
+from ckprof.kernels.toolchain import find_compiler
+from ckprof.model.recipe import Product
+from ckprof.model.types import DataType
+from ckprof_plugins.code_objects import family as families
+from ckprof_plugins.code_objects.description import (
+    Cleared,
+    Condition,
+    LaunchDescription,
+    Pointer,
+    Scalar,
+    Struct,
+)
+from ckprof_plugins.code_objects.family import (
+    INCLUDE_DIR,
+    CodeObjectError,
+    CodeObjectFamily,
+    OtherTargetError,
+)
+from ckprof_plugins.directions._convolution.layout import find_layout
+from ckprof_plugins.targets.cpu.target import INCLUDE_DIR as MODEL_DIR
+from plugins.code_objects.tests.toy_family import ToyFamily, ToyRecord
+
+DESCRIPTION = LaunchDescription(
+    kernel="k",
+    arguments=(
+        Pointer("output", "4 * N"),
+        Scalar("i8", "C - 100"),
+        Struct(24, ((4, Scalar("f32", "out_w")), (16, Pointer("workspace")))),
+        Scalar("u64", "in_h * in_w * split_k"),
+    ),
+    grid=("ceil_div(N * out_h * out_w, 16)", "K", "G"),
+    block=(64,),
+    dynamic_lds="2 * C",
+    workspace="8 * N",
+    conditions=(Condition("channels", "C % 8 == 0", "C is a multiple of 8"),),
+    cleared=(Cleared("output", "N + K"),),
+)
+#: as the compiler's metadata have them, of size and place
+ARGUMENTS = ((8, 0, "global_buffer"), (1, 8, "by_value"), (24, 16, "by_value"), (8, 40, "by_value"))
+MAIN = """
+#include <cstdio>
+#include "k.hpp"
+using kernel   = ns_k::Kernel;
+using launcher = ns_k::Launcher;
+static void report(void*, const char* id, const char* why) { std::printf("%s: %s\\n", id, why); }
+int main()
+{
+    using lengths = std::vector<ck_tile::long_index_t>;
+    const auto ask = [](int c, int splits) {
+        const ck_tile::conv::ConvParam p(
+            2, 3, 5, 7, c, lengths{2, 3}, lengths{9, 8}, lengths{2, 1}, lengths{1, 1}, lengths{0, 1},
+            lengths{1, 1});
+        const bool rejected = launcher::rejects(p, splits, &report, nullptr);
+        std::printf("%d %d\\n", launcher::is_supported(p, splits), !rejected);
+        return launcher::operation::sizes_of(p, splits);
+    };
+    ask(12, 1);
+    ask(240, 0);
+    const auto s = ask(96, 4);
+    const auto shape = kernel::make_launch(s);
+    for(const auto value : {shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0], shape.block[1]})
+        std::printf("%d ", static_cast<int>(value));
+    const auto workspace = static_cast<int>(kernel::workspace_bytes(s));
+    std::printf("%d %d\\n", static_cast<int>(shape.dynamic_lds), workspace);
+    ckprof::code_object::tensors at;
+    at.output    = reinterpret_cast<const void*>(0x1000);
+    at.workspace = reinterpret_cast<void*>(0x2000);
+    ckprof::code_object::packed<kernel::argument_bytes> arguments;
+    kernel::write(s, at, arguments);
+    for(std::size_t n = 0; n < kernel::argument_bytes; ++n)
+        std::printf("%02x", static_cast<unsigned>(arguments.data()[n]));
+    kernel::clear(s, at, [](const void* memory, std::int64_t bytes) {
+        std::printf("\\n%p %d\\n", memory, static_cast<int>(bytes));
+    });
+    std::printf("%s\\n", launcher::get_instance_string().c_str());
+}
+"""
+
+
+class Described(ToyFamily):
+    """A family whose code is not looked at."""
+
+    description = DESCRIPTION
+
+    def code_object(self, instance, arch):
+        return b"code of " + arch.encode()
+
+    def launch_description(self, instance):
+        return self.description
+
+
+@pytest.fixture
+def instance():
+    catalog = SimpleNamespace(ndim=2, layout=find_layout("nhwgc"), dtype=DataType.FP16)
+    return ToyFamily().make_instance(catalog, "fwd", ToyRecord(id=0, block=64))
+
+
+@pytest.fixture
+def metadata(monkeypatch):
+    arguments = [{".size": size, ".offset": at, ".value_kind": kind} for size, at, kind in ARGUMENTS]
+    monkeypatch.setattr(
+        families, "metadata_of", lambda code, where: (({".name": "k", ".args": arguments},), {})
+    )
+
+
+@pytest.mark.usefixtures("metadata")
+def test_the_launcher_says_what_the_description_says(instance, tmp_path):
+    source = Described().render_named(instance, "k", "gfx942:xnack-", "2025-11")
+    assert (source.launcher, source.host_args) == ("ns_k::Launcher", "ns_k::Launcher::HostArgs")
+    # "code of gfx942"
+    assert ",".join(map(str, b"code of gfx942")) in source.header
+    (tmp_path / "k.hpp").write_text(source.header)
+    (tmp_path / "k.cpp").write_text(MAIN)
+    flags = ("-std=c++20", "-Wall", "-Wextra", "-Werror", "-DCKPROF_SUPPORT_ONLY")
+    command = [*find_compiler().command, *flags, f"-I{INCLUDE_DIR}", f"-I{MODEL_DIR}", tmp_path / "k.cpp"]
+    subprocess.run([*command, "-o", tmp_path / "k"], check=True)
+    printed = subprocess.run([tmp_path / "k"], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert printed == [
+        "channels: C is a multiple of 8: C = 12",
+        "0 0",
+        # beyond one byte, and no grid of splits
+        "argument-range: argument 2 of k (C - 100, i8) is 140, expected -128 to 127",
+        "0 0",
+        "1 1",
+        # windows of 2 x 3 in 10 x 10: 5 x 8, of 5 images
+        "13 7 3 64 1 192 40",
+        struct.pack("<Qb11xf8xQQ", 0x1000 + 20, -4, 8.0, 0x2000, 9 * 8 * 4).hex(),
+        "0x1000 12",
+        "ToyForward<fp16,64>",
+    ]
+
+
+@pytest.mark.usefixtures("metadata")
+def test_a_description_without_splits_takes_no_splits(instance):
+    class Whole(Described):
+        description = LaunchDescription(
+            kernel="k", arguments=(*DESCRIPTION.arguments[:3], Scalar("u64", 1)), grid=(1,), block=(64,)
+        )
+
+    header = Whole().render(instance, "gfx942", "2025-11").header
+    assert '"split-k"' in header and "the kernel does not split its reduction" in header
+    assert '"split-k"' not in Described().render(instance, "gfx942", "2025-11").header
+
+
+def test_what_does_not_compile_is_an_error_of_its_source_and_is_tried_once(instance):
+    tried = []
+
+    class Failing(Described):
+        def code_object(self, instance, arch):
+            tried.append(arch)
+            raise CodeObjectError("first line\n\n  second \\ line\n" + "more\n" * 20)
+
+    family = Failing()
+    for _ in range(2):
+        lines = family.render(instance, "gfx942", "2025-11").header.splitlines()
+        errors = [line for line in lines if line.startswith("#error")]
+        assert errors[:2] == ["#error first line", "#error   second / line"]
+        assert len(errors) == 8
+    assert tried == ["gfx942"]
+
+
+def test_code_that_is_none_is_an_error_of_input(instance):
+    with pytest.raises(InputError, match="code object of toy_fwd_fp16_64: not a code object"):
+        Described().render(instance, "gfx942", "2025-11")
+
+
+def recipe(**changes):
+    """What the family reads and changes of a recipe."""
+    from ckprof.model.recipe import BuildRecipe, Compiler, CompilerFamily
+
+    compiler = Compiler(
+        command=("c++",), family=CompilerFamily.CLANG, version=(1, 0, 0), description="", identity=""
+    )
+    usual = {
+        **{"target": "hip", "arch": "gfx942:xnack-", "api_level": "2025-11", "compiler": compiler},
+        **{"compile_flags": (), "link_flags": (), "include_dirs": (), "prefix_header": "#include <x>"},
+        **{"support_sources": (), "machine_identity": ""},
+    }
+    return BuildRecipe(**{**usual, **changes})
+
+
+def test_recipes_compile_what_is_missing_and_show_code_that_is_inspected(instance):
+    compiled = []
+
+    class Missing(Described):
+        def code_object(self, instance, arch):
+            compiled.append((instance.key, arch))
+            return b""
+
+        def missing(self, instances, arch):
+            return [one for one in instances if (one.key, arch) not in compiled]
+
+    family = Missing()
+    changed = family.compilation([instance], recipe())
+    assert (changed.prefix_header, changed.functions_per_unit, changed.kernel_flags) == ("", 1, ())
+    assert INCLUDE_DIR in changed.include_dirs and INCLUDE_DIR in changed.digested_dirs
+    (part,) = changed.parts
+    assert part.name == "1 code objects of toy" and not part.present
+    steps = []
+    part.make(1, lambda *step: steps.append(step))
+    assert steps == [(1, 1, "toy_fwd_fp16_64")]
+    assert compiled == [(instance.key, "gfx942")]
+    assert family.compilation([instance], recipe()).parts == ()
+    inspected = family.compilation([instance], recipe(product=Product.CODE_OBJECTS))
+    assert inspected.kernel_flags == ("-DCKPROF_SHOW_CODE_OBJECTS",)
+    with pytest.raises(
+        OtherTargetError, match="kernels of toy are code objects for AMD GPUs: they need --target hip"
+    ):
+        family.compilation([instance], recipe(target="cpu"))
+
+
+def test_the_base_class_asks_for_code_and_description(instance):
+    for member in (
+        lambda: CodeObjectFamily.code_object(ToyFamily(), instance, "gfx942"),
+        lambda: CodeObjectFamily.launch_description(ToyFamily(), instance),
+    ):
+        with pytest.raises(NotImplementedError):
+            member()
