@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         judge.run()
         if judge.verdict is Verdict.RIGHT:
             time_candidate(judge, tuple(arguments.baseline or ()), arguments.store)
-        candidate.check_unchanged()
+        judge.candidate.check_unchanged()
         with session.signals.deferred():
             outputs.deliver(judge, judge_document)
     session.signals.check()

@@ -86,6 +86,8 @@ class Seen(msgspec.Struct, kw_only=True):
     isolation: str = ""
     #: whether the candidate takes a number of splits
     splits: bool = False
+    #: files that it has imported from its folder
+    files: tuple[str, ...] = ()
     #: milliseconds of the shortest launch of nothing lately, which is taken off every time, and what the
     #: median one takes longer: a time may be that much shorter
     hand_over_ms: float = 0.0
@@ -132,6 +134,7 @@ class CandidateEngine:
             raise BaselineUnusable(str(said["error"]))
         self._seen.isolation = str(said.get("isolation", ""))
         self._seen.splits = bool(said.get("splits"))
+        self._seen.files = tuple(map(str, said.get("files") or ()))
         self._hand_overs = deque(
             (self._empty.launch_of_nothing() for _ in range(_EMPTY_LAUNCHES)), _EMPTY_LAUNCHES
         )

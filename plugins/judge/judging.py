@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -24,12 +25,11 @@ from ckprof.settings import Settings
 from ckprof.sweep.requests import SweepOptions
 from ckprof.wording import counted
 from ckprof_plugins.judge.bench import Bench, Operands, Place, Task, outcome_of, prepared, untimed
+from ckprof_plugins.judge.candidate import digest_of
 from ckprof_plugins.judge.places import Reached, reached, smaller
 from ckprof_plugins.judge.sanitizers import sanitized
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
     from ckprof.measure.prepare import PreparedProblem
@@ -223,6 +223,8 @@ class Judge:
         """
         with self.bench(_FILLED) as bench:
             self.device = bench.open()
+            imported = {path: digest_of(Path(path)) for path in bench.seen.files}
+            self.candidate = replace(self.candidate, digests={**self.candidate.digests, **imported})
             self.isolation, self.hand_over_ms = bench.seen.isolation, bench.seen.hand_over_ms
             if (evidence := bench.seen.evidence) and self.asked:
                 self.note(Verdict.DISHONEST, evidence, self.asked[0], Operands(False, 0), None, "loading")

@@ -32,6 +32,7 @@ from ckprof_plugins.judge.confine import confine
 
 _PACKET = 1 << 20
 _MOST_TENSORS = 64
+_MOST_FILES = 100
 _REASON_BYTES = 4096
 _OK, _REJECTED, _FAILED = 0, 1, 2
 #: functions that clocks and comparisons are made of, by module; all of ``time``
@@ -79,7 +80,7 @@ class _NoReference:
 
 class _PythonCandidate:
     def __init__(self, config: dict[str, Any]) -> None:
-        path = Path(config["file"])
+        path, self._file = Path(config["file"]), config["file"]
         text = path.read_bytes()
         for name in _WATCHED:
             # what it may change is to be seen before
@@ -155,8 +156,8 @@ class _PythonCandidate:
         result = work.result["name"]
         given = {**self._views, "problem": work.problem, "split_k": work.split_k}
         for name in work.widened:
-            if name != result:
-                given[name] = _widened(given[name], work.widened[name])
+            given[name] = _widened(given[name], work.widened[name])
+        in_place = given[result]
         if not (self._takes_all and result not in self._names):
             given = {name: value for name, value in given.items() if name in self._names or self._takes_all}
         if result not in self._names:
@@ -167,7 +168,11 @@ class _PythonCandidate:
             return _REJECTED, str(exc) or "it raised NotImplementedError"
         out = self._views[result]
         if returned is None and result in self._names:
+            if result in work.widened:
+                numpy.copyto(out, _rounded(in_place, work.widened[result]))
             return _OK, ""
+        if returned is None:
+            raise ValueError(f"it returned nothing, and has no parameter {result}")
         if self.kind == "torch":
             if tuple(returned.shape) != tuple(out.shape):
                 raise ValueError(f"the result has shape {tuple(returned.shape)}, expected {tuple(out.shape)}")
@@ -180,6 +185,12 @@ class _PythonCandidate:
             returned = _rounded(returned, work.widened[result])
         numpy.copyto(out, returned, casting="unsafe")
         return _OK, ""
+
+    def files(self) -> list[str]:
+        """Return the files of modules that it has imported from its own folder."""
+        found = {getattr(module, "__file__", None) or "" for module in [*sys.modules.values()]}
+        own = (path for path in found - {self._file} if path.startswith(f"{Path(self._file).parent}{os.sep}"))
+        return sorted(path for path in own if "site-packages" not in path)
 
     def evidence(self) -> str:
         """Return what it has changed or looked for that it has no business with."""
@@ -377,7 +388,8 @@ def main() -> None:
         elif kind == b"l":
             reply = _loaded(config)
             candidate = reply.pop("candidate", None)
-            reply |= {"isolation": isolation, "splits": getattr(candidate, "splits", False)}
+            files = candidate.files()[:_MOST_FILES] if isinstance(candidate, _PythonCandidate) else []
+            reply |= {"files": files, "isolation": isolation, "splits": getattr(candidate, "splits", False)}
         elif kind == b"e":
             reply = {"evidence": candidate.evidence()}
         else:

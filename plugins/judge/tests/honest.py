@@ -30,6 +30,7 @@ HONEST: dict[str, tuple[str, str, str, str]] = {
         "\ndef candidate(a, b):\n    return right(a.astype(np.float32), b.astype(np.float32))\n", "fp16"
     ),
     "bf16": _py(_RETURNS, "bf16"),
+    "bf16-into-its-place": _py("\ndef candidate(a, b, e):\n    e[...] = right(a, b)\n", "bf16"),
     "fp8": _py(_RETURNS, "fp8"),
     "int8": _py("\ndef candidate(a, b):\n    return right(a.astype(np.int32), b.astype(np.int32))\n", "int8"),
     "keywords": _py("\ndef candidate(**given):\n    return right(given['a'], given['b'])\n"),

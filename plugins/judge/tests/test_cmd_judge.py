@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 
 import pytest
 
@@ -48,8 +49,34 @@ def test_what_cannot_be_loaded(ckprof, tmp_path, text, message):
     (tmp_path / "a.py").write_text(text)
     called = ckprof("judge", "gemm", "a.py", "--problem", "8x8x8", "-o", "json=r.json")
     assert (called.code, called.out) == (3, "")
-    called.fails_with(3, "the candidate cannot be loaded: ", *message.split(".*"))
+    called.fails_with(3, "a.py: cannot be loaded: ", *message.split(".*"))
     assert not (tmp_path / "r.json").exists()
+
+
+@pytest.mark.torch
+@pytest.mark.thorough
+def test_tensors_of_torch_beside_the_vendors_library(ckprof, tmp_path):
+    (tmp_path / "a.py").write_text(
+        "import torch\nARRAYS = 'torch'\ndef candidate(a, b):\n"
+        "    return torch.matmul(a.float(), b.float().transpose(-1, -2)).to(a.dtype)\n"
+    )
+    for dtype in ("fp32", "fp16", "bf16"):
+        how = ("--problem", "24x40x64", "--dtype", dtype, "--budget", "20s", "--format", "json")
+        said = json.loads(ckprof("judge", "gemm", "a.py", *how, "--baseline", "torch").ok().out)
+        assert said["verdict"] == "right" and said["comparisons"][0]["name"] == "baseline torch"
+
+
+@pytest.mark.thorough
+def test_what_a_candidate_imports_from_its_folder_is_judged_as_well(ckprof, tmp_path):
+    (tmp_path / "helper.py").write_text(RIGHT)
+    (tmp_path / "a.py").write_text("import helper\ncandidate = helper.candidate\n")
+    call = ("judge", "gemm", "a.py", "--problem", "8x8x8", "--dtype", "fp32", "--budget", "1s")
+    called = ckprof(*call, "--fail-on", "incomplete", "--format", "json")
+    said = json.loads(called.out)
+    assert (called.code, said["verdict"], said["shortcomings"]) == (1, "right", ["incomplete"])
+    files = {tmp_path / name for name in ("a.py", "helper.py")}
+    assert {tmp_path / path for path in said["candidate"]["sha256"]} == files
+    assert {*said["candidate"]["sha256"].values()} == {sha256(one.read_bytes()).hexdigest() for one in files}
 
 
 @pytest.mark.thorough

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from ckprof.model.outcome import Outcome, Status
 from ckprof_plugins.judge import judging
+from ckprof_plugins.judge.candidate import Candidate
 from ckprof_plugins.judge.engine import Seen
 from ckprof_plugins.judge.judging import Judge, JudgeOptions, Verdict
 from ckprof_plugins.judge.places import Place, reached
@@ -77,7 +79,12 @@ def judge(registry, monkeypatch, tmp_path, everywhere):
         profiler = SimpleNamespace(tell=lambda event: None)
         options = JudgeOptions(budget_s=budget_s, seed=1)
         made = Judge(
-            profiler, SimpleNamespace(title="c", request=None), task, [Place(usual)], options, tmp_path
+            profiler,
+            Candidate(path=Path("c"), function="f", kind="python", loaded=Path("c"), digests={}),
+            task,
+            [Place(usual)],
+            options,
+            tmp_path,
         )
         made.run()
         return made
