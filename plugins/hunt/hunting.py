@@ -73,6 +73,17 @@ def parse_kinds(text: str) -> tuple[str, ...]:
     return names
 
 
+def run_kinds(kinds: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the boundaries at which whole problems are run; none named are all of them.
+
+    Alone, other orders are those of what is right at all boundaries.
+
+    :param kinds: what was asked for.
+    """
+    run = [kind for kind in kinds if kind not in (RANGE, LARGE, ORDERS)]
+    return () if ORDERS in kinds and not run else kinds
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HuntOptions:
     """What is looked for, and for how long."""
@@ -232,18 +243,12 @@ class Hunt:
         left = [pair for pair in self.planned if pair not in self.outcomes]
         self.outcomes |= self.results(left, store=True, share=_SEARCH_SHARE)
 
-    def _run_kinds(self) -> tuple[str, ...]:
-        """Return the boundaries at which kernels are run: all for ``orders``, which takes what is right."""
-        kinds = self._options.kinds
-        run = tuple(kind for kind in kinds if kind not in (RANGE, LARGE, ORDERS))
-        return run if run or ORDERS not in kinds else ()
-
     def _plan(self) -> None:
         """Choose problems at the boundaries of each kernel that its own support test accepts."""
         places = {
             key: list(
                 KernelBoundaries(candidate.instance, self.usual(key), self.arch, self.seed).places(
-                    self._run_kinds()
+                    run_kinds(self._options.kinds)
                 )
             )
             for key, candidate in self.candidates.items()

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ckprof_plugins.hunt.hunting import Hunt
+from ckprof_plugins.hunt.boundaries import KernelBoundaries
+from ckprof_plugins.hunt.hunting import Hunt, run_kinds
 from ckprof_plugins.hunt.orders import OrderingDevice, order_findings
 
 
@@ -83,6 +84,27 @@ def test_what_was_found_before_an_interruption_is_shown(hunt):
 
     device.run = interrupted
     assert order_findings(ended) == [] and isinstance(ended.error, KeyboardInterrupt)
+
+
+@pytest.mark.parametrize(
+    ("asked", "run"),
+    [
+        ((), True),
+        (("orders",), True),
+        (("orders", "large"), True),
+        (("range", "large"), False),
+        (("orders", "loops"), ["loops"]),
+        (("loops", "large"), ["loops"]),
+    ],
+)
+def test_boundaries_at_which_whole_problems_are_run(hunted, asked, run):
+    """All, none of them, or those that were named."""
+    hunt = hunted("fwd")
+    (candidate,) = hunt.candidates.values()
+    boundaries = KernelBoundaries(candidate.instance, hunt.usual(candidate.instance.key), hunt.arch, 0)
+    found = {place.kind for place in boundaries.places(run_kinds(asked))}
+    every = {place.kind for place in boundaries.places()}
+    assert found == (every if run is True else set(run or ()))
 
 
 def test_a_device_that_chooses_the_order_itself(ckprof):
