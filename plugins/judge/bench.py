@@ -90,6 +90,10 @@ class Operands:
         return f"{'exact' if self.exact else 'usual'} operands of seed {self.seed}"
 
 
+class NoRoomError(InputError):
+    """Operands and reference of a problem do not fit: that says nothing of a candidate."""
+
+
 def untimed(timeout_s: float, seed: int = 0) -> RunOptions:
     """Return how a candidate is launched once and verified."""
     return RunOptions(
@@ -108,7 +112,7 @@ def untimed(timeout_s: float, seed: int = 0) -> RunOptions:
 def prepared(task: Task, place: Place, operands: Operands, options: RunOptions) -> Iterator[PreparedProblem]:
     """Have operands and reference of a problem inside of a block.
 
-    :raises InsufficientMemoryError: they do not fit.
+    :raises NoRoomError: they do not fit.
     :raises CkprofError: see :func:`ckprof.measure.prepare.prepare_problem`.
     """
     roundings = task.operation.roundings(place.problem)
@@ -116,15 +120,18 @@ def prepared(task: Task, place: Place, operands: Operands, options: RunOptions) 
     if operands.exact:
         exact = ExactKind.of(place.split_k, task.split_sum, roundings)
     with TemporaryDirectory(prefix="ckprof-judge-") as folder:
-        made = prepare_problem(
-            task.operation,
-            place.problem,
-            task.layout,
-            task.types,
-            replace(options, seed=operands.seed),
-            Path(folder),
-            exact=exact,
-        )
+        try:
+            made = prepare_problem(
+                task.operation,
+                place.problem,
+                task.layout,
+                task.types,
+                replace(options, seed=operands.seed),
+                Path(folder),
+                exact=exact,
+            )
+        except InsufficientMemoryError as exc:
+            raise NoRoomError(f"{place.problem.describe()}: {exc}", "--problem") from exc
         try:
             yield made
         finally:
@@ -320,9 +327,9 @@ def exchanges(task: Task, problem: Problem) -> tuple[SignedAxis, ...]:
 def outcome_of(
     bench: Bench, task: Task, place: Place, operands: Operands, options: RunOptions, **how: Any
 ) -> Outcome:
-    """Run a candidate once on operands that are made for it."""
-    try:
-        with prepared(task, place, operands, options) as given:
-            return bench.trial(given, place.split_k, **how)
-    except InsufficientMemoryError as exc:
-        return Outcome(key=KEY, problem_index=0, status=Status.UNSUPPORTED, reason=str(exc))
+    """Run a candidate once on operands that are made for it.
+
+    :raises NoRoomError: they do not fit.
+    """
+    with prepared(task, place, operands, options) as given:
+        return bench.trial(given, place.split_k, **how)

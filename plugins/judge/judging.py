@@ -17,14 +17,22 @@ import numpy as np
 from ckprof.errors import InputError
 from ckprof.events import Message
 from ckprof.measure.options import RunOptions
-from ckprof.measure.prepare import InsufficientMemoryError
 from ckprof.measure.worker.process import WorkerFailure
 from ckprof.model.outcome import Outcome, Status
 from ckprof.option import Limits, device_choice, limits, same_option, settable
 from ckprof.settings import Settings
 from ckprof.sweep.requests import SweepOptions
 from ckprof.wording import counted
-from ckprof_plugins.judge.bench import Bench, Operands, Place, Task, outcome_of, prepared, untimed
+from ckprof_plugins.judge.bench import (
+    Bench,
+    NoRoomError,
+    Operands,
+    Place,
+    Task,
+    outcome_of,
+    prepared,
+    untimed,
+)
 from ckprof_plugins.judge.candidate import digest_of
 from ckprof_plugins.judge.places import Reached, reached, smaller
 from ckprof_plugins.judge.sanitizers import sanitized
@@ -55,7 +63,7 @@ _STALE_SHARE: Final = 0.9
 #: problems on which what is smaller is looked for
 _MOST_ROUNDS: Final = 12
 #: fills memory that is allocated with bytes that are large numbers in every type: glibc's own
-_FILLED: Final = {"MALLOC_PERTURB_": "1"}
+FILLED: Final = {"MALLOC_PERTURB_": "1"}
 
 
 def _looks_like(result: NDArray[np.float64] | None, before: PreparedProblem) -> str:
@@ -219,9 +227,9 @@ class Judge:
     def run(self) -> None:
         """Judge whether it is right; what is slower or faster comes later.
 
-        :raises InputError: the candidate cannot be loaded.
+        :raises InputError: the candidate cannot be loaded, or a problem that is asked for does not fit.
         """
-        with self.bench(_FILLED) as bench:
+        with self.bench(FILLED) as bench:
             self.device = bench.open()
             imported = {path: digest_of(Path(path)) for path in bench.seen.files}
             self.candidate = replace(self.candidate, digests={**self.candidate.digests, **imported})
@@ -250,7 +258,10 @@ class Judge:
         for one in places:
             if self.finding is not None or self.seconds_left(_LOOKING_SHARE) <= 0:
                 return
-            outcome = self._looked_at(bench, one.place, one.kind, (True, False))
+            try:
+                outcome = self._looked_at(bench, one.place, one.kind, (True, False))
+            except NoRoomError:
+                continue
             if self.finding is None:
                 supported = outcome.status is not Status.UNSUPPORTED
                 (self.right if supported else self.refused).append(one)
@@ -324,16 +335,13 @@ class Judge:
     def _look_at_many(self, bench: Bench, place: Place) -> None:
         """Launch it many times, each launch verified: what changes with their number is found."""
         operands = self._operands(exact=False)
-        try:
-            with prepared(self.task, place, operands, self.run_options) as given:
-                outcomes: list[Outcome] = []
-                until = time.monotonic() + _LAUNCHES_S
-                while len(outcomes) < _MOST_LAUNCHES and (not outcomes or time.monotonic() < until):
-                    outcomes.append(bench.trial(given, place.split_k))
-                    if bench.seen.evidence or outcomes[-1].status is Status.RUN_TIMEOUT:
-                        break
-        except InsufficientMemoryError:
-            return
+        outcomes: list[Outcome] = []
+        with self._given(place, operands) as given:
+            until = time.monotonic() + _LAUNCHES_S
+            while len(outcomes) < _MOST_LAUNCHES and (not outcomes or time.monotonic() < until):
+                outcomes.append(bench.trial(given, place.split_k))
+                if bench.seen.evidence or outcomes[-1].status is Status.RUN_TIMEOUT:
+                    break
         self.launches += sum(one.status is Status.OK for one in outcomes)
         wrong = [number for number, one in enumerate(outcomes) if one.status.is_failure]
         if not wrong:
@@ -402,6 +410,7 @@ class Judge:
         outcome: Outcome | None,
         kind: str,
     ) -> None:
+        """Take note of why it is not right."""
         failed = outcome or Outcome(key="", problem_index=0, status=Status.RUN_ERROR, reason=evidence)
         self.finding = Finding(
             verdict=verdict,

@@ -15,7 +15,7 @@ from ckprof.model.ranking import TIE, interval_of, middle_of
 from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
 from ckprof_plugins.judge.bench import Bench, Operands, outcome_of, prepared
-from ckprof_plugins.judge.judging import Verdict
+from ckprof_plugins.judge.judging import FILLED, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +31,7 @@ _SAMPLES: Final = 5
 _MOST_S: Final = 0.5
 #: launches that tell what is wrong when timed alone from what is wrong now and then
 _UNTIMED: Final = 60
+_FEWEST: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,22 +180,21 @@ def _time_on(judge: Judge, place: Place, own: Bench, others: Sequence[tuple[Benc
 def _judge_timed(judge: Judge, place: Place, operands: Operands, outcome: Outcome, own: Bench) -> None:
     """Find out what it means that a candidate fails when it is timed, which was right before."""
     evidence, verdict = own.seen.evidence, Verdict.DISHONEST
-    if not evidence:
-        own.new_process()
+    if not evidence and outcome.status is Status.UNSUPPORTED:
+        verdict, evidence = Verdict.REFUSED, f"it does not support the problem when timed: {outcome.reason}"
+    elif not evidence:
         right = failed = 0
-        for _ in range(_UNTIMED):
-            if judge.seconds_left() <= 0:
-                break
-            launched = outcome_of(own, judge.task, place, operands, judge.run_options)
-            right += launched.status is Status.OK
-            failed += launched.status.is_failure
-        if outcome.status is Status.WRONG_RESULT and right and not failed:
-            evidence = (
-                f"right in {right} launches that were verified one by one, wrong when timed: {outcome.reason}"
-            )
+        with judge.bench(FILLED) as bench:
+            while right + failed < _UNTIMED and (judge.seconds_left() > 0 or right + failed < _FEWEST):
+                launched = outcome_of(bench, judge.task, place, operands, judge.run_options)
+                right += launched.status is Status.OK
+                failed += launched.status is not Status.OK
+        if outcome.status is Status.WRONG_RESULT and not failed:
+            evidence = f"right in {right} launches that were verified one by one, wrong when timed"
         else:
             verdict = Verdict.WRONG
-            evidence = f"wrong now and then, in {failed} of {right + failed} launches: {outcome.reason}"
+            evidence = f"wrong now and then, in {failed} of {right + failed} launches"
+        evidence += f": {outcome.reason}"
     judge.note(verdict, evidence, place, operands, outcome, "timing")
 
 

@@ -309,6 +309,20 @@ def candidate(a, b, e):
         seen.add(key)
         e[...] = right(a, b)
 """),
+    "wrong-when-timed": _py("""
+verified = b"MALLOC_PERTURB_" in open("/proc/self/environ", "rb").read()
+def candidate(a, b):
+    c = right(a, b)
+    return c if verified else 0 * c
+"""),
+    "returns-what-lies-there-when-timed": _py("""
+verified = b"MALLOC_PERTURB_" in open("/proc/self/environ", "rb").read()
+known = {}
+def candidate(a, b, e):
+    if verified or e.shape not in known:
+        known[e.shape] = right(a, b)
+    e[...] = known[e.shape]
+"""),
     # --- the reference
     "imports-the-reference": _py("""
 def candidate(a, b):
