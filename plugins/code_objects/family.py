@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import CkprofError, UsageError
 from ckprof.kernels.c_interface import string_literal
 from ckprof.kernels.jinja import render
+from ckprof.kernels.keys import digest_parts
 from ckprof.kernels.units import available_cpus
 from ckprof.model.recipe import MachinePart, Product
 from ckprof.plugin.protocols import KernelSource, Pipeline
@@ -33,8 +35,6 @@ INCLUDE_DIR: Final = Path(__file__).parent / "include"
 _TARGET: Final = "hip"
 _SHOWN: Final = "-DCKPROF_SHOW_CODE_OBJECTS"
 _BYTES_PER_LINE: Final = 24
-#: host code alone, which is small
-_COMPILE_MEMORY: Final = 400 * 2**20
 #: what reports show of a compiler's messages
 _LINES: Final = 8
 #: largest number of workgroups along each axis, and of work-items: what launches can say
@@ -119,6 +119,7 @@ class CodeObjectFamily(Pipeline):
             "kernel.hpp.j2",
             **common,
             section=EMBEDDED_SECTION,
+            launcher_digest=_launcher_digest(),
             size=len(code),
             code=_array(code),
             adapter=sizes.adapter,
@@ -138,18 +139,23 @@ class CodeObjectFamily(Pipeline):
                 f"kernels of {self.id} are code objects for AMD GPUs: they need --target {_TARGET}, not "
                 f"{recipe.target}"
             )
-        inspected = recipe.product is Product.CODE_OBJECTS
         own = [one for one in instances if one.pipeline == self.id]
-        return replace(
+        changed = replace(
             recipe,
-            kernel_flags=(*recipe.kernel_flags, *((_SHOWN,) if inspected else ())),
             include_dirs=(*recipe.include_dirs, INCLUDE_DIR),
-            digested_dirs=(*(recipe.digested_dirs or recipe.include_dirs), INCLUDE_DIR),
-            prefix_header="",
-            compile_memory_bytes=max(_COMPILE_MEMORY, *_others(recipe, own, instances)),
+            # each header says which state of the launcher it includes: keys of other families' kernels stay
+            digested_dirs=recipe.digested_dirs or recipe.include_dirs,
+            parts=(*recipe.parts, *self._parts(own, recipe.arch.partition(":")[0])),
+        )
+        if recipe.product is not Product.CODE_OBJECTS:
+            return changed
+        return replace(
+            changed,
+            kernel_flags=(*recipe.kernel_flags, _SHOWN),
             # of several in one file nothing tells whose code is whose
             functions_per_unit=1,
-            parts=(*recipe.parts, *self._parts(own, recipe.arch.partition(":")[0])),
+            # what it holds is used by other families
+            prefix_header=recipe.prefix_header if len(own) < len(instances) else "",
         )
 
     def _parts(self, own: Sequence[Any], arch: str) -> Iterator[MachinePart]:
@@ -205,9 +211,10 @@ class CodeObjectFamily(Pipeline):
             raise
 
 
-def _others(recipe: BuildRecipe, own: Sequence[Any], instances: Sequence[Any]) -> tuple[int, ...]:
-    """Return what other kernels of the same build take."""
-    return (recipe.compile_memory_bytes,) if len(own) < len(instances) else (0,)
+@lru_cache(maxsize=1)
+def _launcher_digest() -> str:
+    """Return the digest of what all generated sources include."""
+    return digest_parts(*(path.read_text() for path in sorted(INCLUDE_DIR.glob("*.hpp"))))
 
 
 def _array(code: bytes) -> str:

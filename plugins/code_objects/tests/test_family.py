@@ -2,11 +2,13 @@
 
 import struct
 import subprocess
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from ckprof.errors import InputError
+from ckprof.kernels.keys import digest_parts
 from ckprof.kernels.toolchain import find_compiler
 from ckprof.model.recipe import Product
 from ckprof.model.types import DataType
@@ -118,6 +120,9 @@ def test_the_launcher_says_what_the_description_says(instance, tmp_path):
     assert (source.launcher, source.host_args) == ("ns_k::Launcher", "ns_k::Launcher::HostArgs")
     # "code of gfx942"
     assert ",".join(map(str, b"code of gfx942")) in source.header
+    assert (
+        f"// Launcher: {digest_parts((INCLUDE_DIR / 'ckprof_code_object.hpp').read_text())}" in source.header
+    )
     (tmp_path / "k.hpp").write_text(source.header)
     (tmp_path / "k.cpp").write_text(MAIN)
     flags = ("-std=c++20", "-Wall", "-Wextra", "-Werror", "-DCKPROF_SUPPORT_ONLY")
@@ -182,7 +187,8 @@ def recipe(**changes):
     )
     usual = {
         **{"target": "hip", "arch": "gfx942:xnack-", "api_level": "2025-11", "compiler": compiler},
-        **{"compile_flags": (), "link_flags": (), "include_dirs": (), "prefix_header": "#include <x>"},
+        **{"compile_flags": (), "link_flags": (), "include_dirs": (INCLUDE_DIR.parent,)},
+        **{"prefix_header": "#include <x>", "functions_per_unit": 7},
         **{"support_sources": (), "machine_identity": ""},
     }
     return BuildRecipe(**{**usual, **changes})
@@ -201,8 +207,13 @@ def test_recipes_compile_what_is_missing_and_show_code_that_is_inspected(instanc
 
     family = Missing()
     changed = family.compilation([instance], recipe())
-    assert (changed.prefix_header, changed.functions_per_unit, changed.kernel_flags) == ("", 1, ())
-    assert INCLUDE_DIR in changed.include_dirs and INCLUDE_DIR in changed.digested_dirs
+    usual = recipe()
+    assert changed == replace(
+        usual,
+        include_dirs=(*usual.include_dirs, INCLUDE_DIR),
+        digested_dirs=usual.include_dirs,
+        parts=changed.parts,
+    )
     (part,) = changed.parts
     assert part.name == "1 code objects of toy" and not part.present
     steps = []
@@ -210,8 +221,10 @@ def test_recipes_compile_what_is_missing_and_show_code_that_is_inspected(instanc
     assert steps == [(1, 1, "toy_fwd_fp16_64")]
     assert compiled == [(instance.key, "gfx942")]
     assert family.compilation([instance], recipe()).parts == ()
-    inspected = family.compilation([instance], recipe(product=Product.CODE_OBJECTS))
-    assert inspected.kernel_flags == ("-DCKPROF_SHOW_CODE_OBJECTS",)
+    for further, prefix in (((), ""), ((SimpleNamespace(pipeline="other"),), "#include <x>")):
+        inspected = family.compilation([instance, *further], recipe(product=Product.CODE_OBJECTS))
+        assert inspected.kernel_flags == ("-DCKPROF_SHOW_CODE_OBJECTS",)
+        assert (inspected.prefix_header, inspected.functions_per_unit) == (prefix, 1)
     with pytest.raises(
         OtherTargetError, match="kernels of toy are code objects for AMD GPUs: they need --target hip"
     ):
