@@ -64,6 +64,8 @@ class Task:
     layout: Layout
     #: names of operands and result
     names: tuple[str, ...] = ()
+    #: below which operands are written; ``None`` for where the system keeps temporary files
+    folder: Path | None = None
     #: how partial sums of splits meet, which results may be off by
     split_sum: SplitSum = SplitSum.RESULT_TYPE
 
@@ -119,7 +121,7 @@ def prepared(task: Task, place: Place, operands: Operands, options: RunOptions) 
     exact = None
     if operands.exact:
         exact = ExactKind.of(place.split_k, task.split_sum, roundings)
-    with TemporaryDirectory(prefix="ckprof-judge-") as folder:
+    with TemporaryDirectory(prefix="operands-", dir=task.folder) as folder:
         try:
             made = prepare_problem(
                 task.operation,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -113,6 +114,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
             candidate, task = chosen_kernel(session.profiler, candidate, task, options, is_chosen=named)
         elif options.device is not None:
             raise UsageError("--device is for libraries that 'ckprof build' made for a device")
+        task = replace(task, folder=folder)
         places = [Place(case.problem, case.split_k or 1) for case in cases]
         judge = Judge(session.profiler, candidate, task, places, options, folder)
         judge.run()

@@ -153,6 +153,7 @@ def values(judge: Judge) -> dict[str, Any]:
             "layout": task.layout.name,
             "seed": judge.seed,
             "budget_s": judge.options.budget_s,
+            "device": judge.device,
             "isolation": judge.isolation,
             "hand_over_ms": judge.hand_over_ms,
         },
