@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plugins.code_objects.tests.toy_family import BROKEN, HANGING, WRONG
+from plugins.code_objects.tests.toy_family import BROKEN, HANGING, LARGE, WRONG
 
 pytestmark = [pytest.mark.amd, pytest.mark.usefixtures("amd_toolchain"), pytest.mark.timeout(1500)]
 
@@ -15,7 +15,7 @@ TARGET = ("--plugin", PLUGIN, "--target", "hip", "--arch", "gfx942")
 #: strides, two groups, sizes that are no round numbers; and channels that the kernels do not take
 PROBLEM = "conv -n 2 -c 16 -H 9 -W 7 -k 12 -y 3 -x 3 -p 1 -q 1 -u 2 -v 2 -g 2 -F 1"
 ODD = "conv -n 1 -c 15 -H 5 -W 5 -k 8 -y 3 -x 3 -p 1 -q 1 -F 1"
-BLOCKS = (64, 256, BROKEN, WRONG, HANGING)
+BLOCKS = (64, 256, BROKEN, WRONG, HANGING, LARGE)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,12 @@ def test_each_kernel_is_judged_by_itself(ckprof, conf, tmp_path):
         BROKEN: "compile_error",
         WRONG: "wrong_result",
         HANGING: "run_error",
+        LARGE: "run_error",
     }
+    refused = (
+        "LDS cannot be had: invalid argument: 98304 bytes of dynamic LDS; convolution can have up to 65536"
+    )
+    assert refused in outcomes[LARGE]["reason"]
     assert "this kernel does not compile" in outcomes[BROKEN]["reason"]
     assert "no end after 3145728 instructions of a wave" in outcomes[HANGING]["reason"]
     # the last column alone is wrong
@@ -57,6 +62,17 @@ def test_each_kernel_is_judged_by_itself(ckprof, conf, tmp_path):
     # nothing is compiled again
     called = run(ckprof, "--conf", conf, "--instance", "0,1", *device, "--problem", PROBLEM).ok()
     assert "0 compiled, 2 from the cache" in called.err
+
+
+def test_more_than_64_kib_of_lds_where_the_device_has_it(ckprof, conf):
+    newer = ("--plugin", PLUGIN, "--target", "hip", "--arch", "gfx950", "--device", "emulated")
+    called = ckprof(
+        *("run", "fwd", "--conf", conf, "--instance", BLOCKS.index(LARGE), *newer, "--problem", PROBLEM),
+        *("--max-time", "0", "--format", "json"),
+        timeout=1200,
+    ).ok()
+    (outcome,) = json.loads(called.out)["problems"][0]["outcomes"]
+    assert outcome["status"] == "ok"
 
 
 def test_machine_code_is_inspected_and_timed_without_running(ckprof, conf):

@@ -35,8 +35,10 @@ from ckprof_plugins.directions._convolution.layout import LAYOUTS
 
 SOURCE = Path(__file__).with_name("toy_kernels.hip")
 _COMPILERS = ("clang++-22", "clang++-21", "clang++-20", "clang++-19", "clang++")
-#: a number that the sources do not compile with; and one of those whose result is wrong
+#: numbers that the sources do not compile with, whose results are wrong, whose kernels do not end
 BROKEN, WRONG, HANGING = 13, 17, 19
+#: of a kernel with more LDS than devices before gfx950 have
+LARGE, LARGE_LDS = 320, 98304
 
 
 class ToyRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -151,7 +153,7 @@ class ToyFamily(CodeObjectFamily):
             ),
             grid=(f"ceil_div(N * out_h * out_w * K * G, {instance.block})",),
             block=(instance.block,),
-            dynamic_lds=f"4 * {instance.block}",
+            dynamic_lds=LARGE_LDS if instance.block == LARGE else f"4 * {instance.block}",
             workspace="4 * N * out_h * out_w * K * G",
             cleared=(Cleared("workspace", "4 * N * out_h * out_w * K * G"),),
             conditions=(Condition("channels", "C % 2 == 0", "C is a multiple of 2"),),
