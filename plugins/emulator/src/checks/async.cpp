@@ -45,6 +45,7 @@ private:
     void report(Wave& wave, const Instruction& instruction, const Conflict& conflict)
     {
         if(conflict.load == nullptr && !instruction.to_lds) return; // a race
+        if(context_.log.again("async", instruction)) return;
         const Instruction& other = wave.program->from(conflict.other_address);
         const std::string byte   = " byte " + std::to_string(conflict.byte) + " of LDS, ";
         const std::string whose  = conflict.other_wave == wave.number

@@ -23,6 +23,15 @@ void FindingLog::add(const char* check,
     finding.other_offset = offset_in_kernel(wave, *other);
 }
 
+bool FindingLog::again(const char* check, const Instruction& instruction)
+{
+    const std::lock_guard lock(mutex_);
+    const auto found = found_.find({check, instruction.address});
+    if(found == found_.end()) return false;
+    ++found->second.count;
+    return true;
+}
+
 std::vector<Finding> FindingLog::findings() const
 {
     const std::lock_guard lock(mutex_);

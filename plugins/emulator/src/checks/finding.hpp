@@ -36,6 +36,9 @@ public:
              const Wave& wave,
              const Instruction& instruction,
              const Instruction* other = nullptr);
+    // Counts what was found at the instruction before; false if nothing was, so that a text is
+    // only made once.
+    bool again(const char* check, const Instruction& instruction);
     // In the order of checks and addresses.
     std::vector<Finding> findings() const;
 

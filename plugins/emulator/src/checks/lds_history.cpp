@@ -126,11 +126,12 @@ void LdsHistory::note(Wave& wave, const Outstanding& operation, const Report& re
     const uint64_t end = std::min<uint64_t>(operation.address + operation.bytes, bytes_.size());
     for(uint64_t at = operation.address; at < end; ++at)
     {
-        Byte& byte          = bytes_[at];
-        const LdsLoad* load = byte.load == 0 ? nullptr : &loads_[byte.load - 1];
+        Byte& byte = bytes_[at];
+        // of an earlier workgroup it is a number that means nothing any more
         if(byte.write_phase == phase_)
         {
-            const bool mine = byte.writer == wave.number;
+            const LdsLoad* load = byte.load == 0 ? nullptr : &loads_[byte.load - 1];
+            const bool mine     = byte.writer == wave.number;
             // loads of a wave arrive in their order
             const bool ordered = mine ? load == nullptr || !load->outstanding || operation.load != 0
                                       : atomic && byte.atomic;

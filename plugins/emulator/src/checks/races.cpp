@@ -82,6 +82,7 @@ private:
 
     void report(Wave& wave, const Instruction& instruction, const Conflict& conflict)
     {
+        if(context_.log.again("races", instruction)) return;
         const Instruction& other = wave.program->from(conflict.other_address);
         context_.log.add("races",
                          std::string(conflict.writes ? "writes" : "reads") + " byte " +

@@ -181,3 +181,22 @@ def test_compiled_kernels_are_found_with_both_source_lines(monkeypatch):
     begin = len(PREFIX.splitlines()) + 1
     assert (int(read[0]), int(load[0])) == (begin + first + 4, begin + first)
     assert f" at {load[1]}) was outstanding at s_barrier at 0x" in text
+
+
+def test_workgroups_have_nothing_to_do_with_each_other(monkeypatch):
+    """They use the same storage one after the other, and each loads to the bytes that the last one read."""
+    monkeypatch.setenv("CKPROF_EMULATED_CHECKS", "async,barriers")
+    monkeypatch.setenv("CKPROF_EMULATED_THREADS", "1")
+    values = np.arange(128, dtype=np.uint32)
+    right, late = (
+        LOAD.replace("BEFORE", before).replace("AFTER", after) for before, after in ((WAIT, ""), ("", WAIT))
+    )
+    for seed in ("0", "5"):
+        monkeypatch.setenv("CKPROF_EMULATED_SEED", seed)
+        hip = Hip()
+        out = hip.run(right, 128, hip.upload(values), grid=(6,), block=(128,))
+        assert out.tolist() == [*range(64, 128), *range(64)]
+        hip = Hip()
+        # each byte that one of 6 x 128 lanes reads is found
+        with pytest.raises(HipError, match=rf"async: reads byte(.|\n)*\({6 * 128 * 4} times\)"):
+            hip.run(late, 128, hip.upload(values), grid=(6,), block=(128,))
