@@ -1,6 +1,8 @@
-"""The guide shows what the example has, word by word."""
+"""The guide shows what the example has, word by word, and those of its tests pass that compile nothing."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,3 +34,10 @@ def test_lines_and_files_that_it_names_are_there():
         assert any(line in path.read_text() for path in EXAMPLE.glob("*.conf")), line
     for conf in re.findall(r"--conf (\S+)", GUIDE):
         assert (EXAMPLE / conf).is_file(), conf
+
+
+@pytest.mark.thorough
+def test_the_examples_rules_and_launches():
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_family.py"]
+    ran = subprocess.run(command, cwd=EXAMPLE, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout[-3000:]
