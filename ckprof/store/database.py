@@ -83,7 +83,8 @@ def read_log(store: Path, *, locked: bool = False) -> tuple[Sequence[_Frame], in
 
     :param locked: the caller has the writer's lock.
     :returns: the whole frames of the present use, as far as their headers say so; how many commits are behind
-        those that SQLite reads, and would be dropped; and whether the last frames are missing.
+        those that SQLite reads, and would be dropped; and whether the last frames are missing. A frame that
+        its writer was killed in is no commit: the index does not have it.
     """
     path = _path(store)
     if not path.is_file() or (not locked and is_being_written(store)):
@@ -103,11 +104,11 @@ def read_log(store: Path, *, locked: bool = False) -> tuple[Sequence[_Frame], in
     ]
     salt = header[4:6] if sound else _salt_of(frames)
     read = _valid_frames(data, page_bytes, salt, sums, words) if sound else 0
-    present = _present(frames, salt)
+    present, said = _present(frames, salt), _frames_in_index(store, salt)
     return (
         [frame for frame in present if frame[2] == salt and 0 < frame[0] < 2**31],
-        sum(1 for _, size, own, _ in present[read:] if size and own == salt),
-        _is_cut(store, len(data), page_bytes, len(frames), salt),
+        sum(1 for _, size, own, _ in present[read:said] if size and own == salt),
+        (len(data) - _HEADER.size) % (_FRAME.size + page_bytes) > 0 or (said or 0) > len(frames),
     )
 
 
@@ -157,17 +158,16 @@ def _page_bytes(store: Path) -> int:
     return 65_536 if size == 1 else max(size, 512)
 
 
-def _is_cut(store: Path, size: int, page_bytes: int, frames: int, salt: tuple[int, int]) -> bool:
-    if (size - _HEADER.size) % (_FRAME.size + page_bytes):
-        return True
+def _frames_in_index(store: Path, salt: tuple[int, int]) -> int | None:
+    """Return how many frames were committed by the log's index; ``None`` where that does not say it."""
     try:
         index = _path(store, "shm").read_bytes()[: 2 * _INDEX_BYTES]
     except OSError:
-        return False
-    if len(index) < 2 * _INDEX_BYTES or index[:_INDEX_BYTES] != index[_INDEX_BYTES:]:
-        return False
-    said = int.from_bytes(index[16:20], sys.byteorder)
-    return struct.unpack_from(">2I", index, 32) == salt and said > frames
+        return None
+    whole = len(index) == 2 * _INDEX_BYTES and index[:_INDEX_BYTES] == index[_INDEX_BYTES:]
+    if not whole or struct.unpack_from(">2I", index, 32) != salt:
+        return None
+    return int.from_bytes(index[16:20], sys.byteorder)
 
 
 def _path(store: Path, kind: str = "wal") -> Path:

@@ -160,6 +160,21 @@ def test_a_log_that_would_be_read_in_part_is_not_read(path, log, place, dropped)
     assert log.read_bytes() == data
 
 
+def test_a_frame_that_its_writer_was_killed_in_is_no_commit(path, log):
+    data = log.read_bytes()
+    log.write_bytes(data + data[-FRAME:])  # of this use and with a commit, but for the checksum
+    index = path.with_name("results.db-shm")
+    held = index.read_bytes()
+    index.unlink()
+    assert database.read_log(path)[1:] == (1, False), "nobody knows whether it was committed"
+    index.write_bytes(held)
+    assert database.read_log(path)[1:] == (0, False), "the index does not have it"
+    with StoreWriter(path) as writer:
+        writer.append(make_attempt(0, 8, round=9))
+    with Store(path) as store:
+        assert [one.sequence for one in store] == list(range(9))
+
+
 def test_a_log_that_was_cut_off_says_so(path, log):
     data = log.read_bytes()
     log.write_bytes(data[:-FRAME])
