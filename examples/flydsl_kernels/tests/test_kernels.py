@@ -49,6 +49,33 @@ def test_convolutions_are_right(ckprof, arch, conf):
     assert [one["status"] for one in found] == ["ok"] * len(CONVOLUTIONS) * kernels
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("layout", "problems"),
+    [
+        (
+            "nwgc",
+            (
+                "grouped_conv_fwd 2 1 0 1 1 0 1 1 2 3 67 16 5 31 2 1 1 2",
+                "grouped_conv_fwd 2 1 0 1 1 0 1 1 1 2 5 8 1 9 1 1 0 0",
+            ),
+        ),
+        (
+            "ndhwgc",
+            (
+                "grouped_conv_fwd 2 1 0 1 1 0 1 3 2 2 70 24 2 3 4 5 9 11 2 1 3 1 2 1 0 1 2 1 0 1",
+                "grouped_conv_fwd 2 1 0 1 1 0 1 3 1 1 3 8 1 1 1 2 3 4 1 1 1 1 1 1 0 0 0 0 0 0",
+            ),
+        ),
+    ],
+)
+def test_one_and_three_axes(ckprof, tmp_path, layout, problems):
+    conf = tmp_path / "axes_bf16.conf"
+    conf.write_text(f"FlyDslForward<{layout},bf16,64,64,32,2,8,16>\n")
+    found = outcomes(ckprof, "fwd", conf, "gfx942", problems)
+    assert [one["status"] for one in found] == ["ok"] * len(problems)
+
+
 @pytest.mark.parametrize(("arch", "conf"), [("gfx942", "gemm_bf16.conf"), ("gfx950", "gemm_fp16.conf")])
 def test_products_are_right(ckprof, arch, conf):
     number = WORDS[conf[5:9]][1]

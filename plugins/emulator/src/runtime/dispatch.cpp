@@ -25,6 +25,8 @@ constexpr uint64_t page_bytes   = 4096;
 constexpr size_t queue_bytes    = 256;                      // amd_queue_t
 constexpr size_t shared_base_at = 64, private_base_at = 68; // in it: upper halves of apertures
 constexpr uint32_t register_grain = 8;
+// HSA's segments of arguments are multiples of it, and compilers load whole dwords of the last one.
+constexpr size_t argument_grain = 16;
 
 // hsa_kernel_dispatch_packet_t
 struct Packet
@@ -75,7 +77,9 @@ struct Dispatch::Block
         std::memset(begin, 0, bytes);
         memory.add(packet(), sizeof(Packet));
         memory.add(queue_address(), queue_bytes);
-        if(argument_bytes != 0) memory.add(arguments(), argument_bytes);
+        if(argument_bytes != 0)
+            memory.add(arguments(),
+                       (argument_bytes + argument_grain - 1) / argument_grain * argument_grain);
     }
     ~Block()
     {

@@ -81,6 +81,23 @@ def test_unreadable_device_code_is_met_by_the_launch(hip):
     assert hip.run(COPY, 64).tolist() == list(range(64))
 
 
+@pytest.mark.parametrize(("dword", "inside"), [(5, True), (7, True), (8, False)])
+def test_arguments_are_read_up_to_the_end_of_their_segment(monkeypatch, dword, inside):
+    """24 bytes of them are a segment of 32."""
+    monkeypatch.setenv("CKPROF_EMULATED_CHECKS", "bounds")
+    source = """
+    KERNEL k(u32* out, u64 one, u32 two, u32 last) {
+      typedef const u32 __attribute__((address_space(4))) place;
+      out[LANE] = ((place*)__builtin_amdgcn_kernarg_segment_ptr())[DWORD];
+    }""".replace("DWORD", str(dword))
+    arguments = ctypes.c_uint64(1), ctypes.c_uint32(2), ctypes.c_uint32(77)
+    if inside:
+        assert set(Hip().run(source, 64, *arguments).tolist()) == {77 if dword == 5 else 0}
+        return
+    with pytest.raises(HipError, match=r"bounds: .* reads 4 bytes"):
+        Hip().run(source, 64, *arguments)
+
+
 def test_a_missing_kernel_is_named(hip):
     kernel = hip.kernel(hip.load(COPY), "other")
     with pytest.raises(HipError, match="no kernel other"):
