@@ -101,19 +101,23 @@ class LaunchDescription:
     #: set to zero before each launch, as a part of what is timed
     cleared: tuple[Cleared, ...] = ()
 
-    def formulas(self) -> Iterator[str | int]:
-        """Yield all of them."""
-        yield from (*self.grid, *self.block, self.dynamic_lds, self.workspace)
-        yield from (one.bytes for one in self.cleared)
-        yield from (one.holds for one in self.conditions)
-        for argument in self.arguments:
+    def formulas(self) -> Iterator[tuple[str, str | int]]:
+        """Yield where each of them stands, and what it is."""
+        for axis, one in zip("xyz", self.grid, strict=False):
+            yield f"grid along {axis}", one
+        for axis, one in zip("xyz", self.block, strict=False):
+            yield f"block along {axis}", one
+        yield from (("dynamic_lds", self.dynamic_lds), ("workspace", self.workspace))
+        yield from ((f"cleared {one.role}", one.bytes) for one in self.cleared)
+        yield from ((f"condition {one.id!r}", one.holds) for one in self.conditions)
+        for number, argument in enumerate(self.arguments, 1):
             members = [one for _, one in argument.members] if isinstance(argument, Struct) else [argument]
             for member in members:
-                yield member.value if isinstance(member, Scalar) else member.offset
+                yield f"argument {number}", member.value if isinstance(member, Scalar) else member.offset
 
     def splits(self, names: Collection[str]) -> bool:
         """Say whether the number of splits of a reduction changes anything."""
-        return any("split_k" in formula(text, names).used for text in self.formulas())
+        return any("split_k" in formula(text, names).used for _, text in self.formulas())
 
 
 @dataclass(frozen=True)
@@ -147,24 +151,37 @@ def check(
     :raises InputError: a formula, a role or a type is wrong, there is no such kernel, or its arguments are
         others.
     """
-    for text in description.formulas():
-        formula(text, sizes.names)
     for axis, one in (("grid", description.grid), ("block", description.block)):
-        if not 1 <= len(one) <= 3:
-            raise InputError(f"{where}: {axis} has {len(one)} formulas, expected 1 to 3")
+        if isinstance(one, str) or not 1 <= len(one) <= 3:
+            found = "is a text" if isinstance(one, str) else f"has {len(one)} formulas"
+            raise InputError(f"{where}: {axis} {found}, expected a tuple of 1 to 3 formulas")
+    for number, argument in enumerate(description.arguments, 1):
+        if not isinstance(argument, (Pointer, Scalar, Struct)):
+            raise InputError(
+                f"{where}: argument {number} is {argument!r}, expected Pointer, Scalar or Struct"
+            )
+    for place, text in description.formulas():
+        try:
+            formula(text, sizes.names)
+        except InputError as exc:
+            raise InputError(f"{where}: {place}: {exc.message}") from None
     for cleared in description.cleared:
         _check_role(cleared.role, sizes, where)
-    found = {str(one[".name"]): one for one in records}
-    record = found.get(description.kernel)
+    kernels = {str(one[".name"]): one for one in records}
+    record = kernels.get(description.kernel)
     if record is None:
-        known = ", ".join(found) or "no kernel"
+        known = ", ".join(kernels) or "no kernel"
         raise InputError(f"{where}: there is no kernel {description.kernel!r} in it; it has {known}")
     _check_block(description, record, sizes, where)
     given = [one for one in record.get(".args", ()) if not str(one[".value_kind"]).startswith("hidden_")]
     if len(given) != len(description.arguments):
+        own = ", ".join(
+            f"{one.get('.name', number)} ({one['.value_kind']}, {one['.size']} bytes)"
+            for number, one in enumerate(given, 1)
+        )
         raise InputError(
             f"{where}: kernel {description.kernel} takes {len(given)} arguments, its description has "
-            f"{len(description.arguments)}"
+            f"{len(description.arguments)}; those of the code are {own or 'none'}"
         )
     placed: list[Placed] = []
     end = 0

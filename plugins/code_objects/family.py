@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ckprof.errors import CkprofError, UsageError
+from ckprof.errors import CkprofError, InputError, UsageError
 from ckprof.kernels.c_interface import string_literal
 from ckprof.kernels.jinja import render
 from ckprof.kernels.keys import digest_parts
@@ -20,6 +20,8 @@ from ckprof.version import __version__
 from ckprof_plugins.code_objects.description import SCALARS, Placed, Scalar, check
 from ckprof_plugins.code_objects.formula import formula
 from ckprof_plugins.code_objects.sizes import sizes_of
+from ckprof_plugins.operations.gemm.problem import GemmProblem
+from ckprof_plugins.pipelines.second_problems import MULTIPLES, beyond, convolutions_with_tails
 from ckprof_plugins.targets.hip.code_object import EMBEDDED_SECTION, metadata_of
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 INCLUDE_DIR: Final = Path(__file__).parent / "include"
 _TARGET: Final = "hip"
 _SHOWN: Final = "-DCKPROF_SHOW_CODE_OBJECTS"
+_BUNDLE: Final = b"__CLANG_OFFLOAD_BUNDLE__"
 _BYTES_PER_LINE: Final = 24
 #: what reports show of a compiler's messages
 _LINES: Final = 8
@@ -66,11 +69,11 @@ class CodeObjectFamily(Pipeline):
         :raises CodeObjectError: this kernel does not compile.
         :raises ToolchainError: none does, e.g. because the compiler is not installed.
         """
-        raise NotImplementedError
+        raise NotImplementedError("the family lacks code_object(instance, arch)")
 
     def launch_description(self, instance: Any) -> LaunchDescription:
         """Return how the kernel of an instance is launched."""
-        raise NotImplementedError
+        raise NotImplementedError("the family lacks launch_description(instance)")
 
     def missing(self, instances: Sequence[Any], arch: str) -> Sequence[Any]:
         """Return the instances whose code objects would take a while; none if it is not known."""
@@ -86,6 +89,19 @@ class CodeObjectFamily(Pipeline):
     def default_problem(self, instance: Any, usual: Any) -> Any:
         """Return what an instance is run on when no problem is given: the usual problem."""
         return usual
+
+    def second_problems(self, instance: Any) -> Sequence[Sequence[Any]]:
+        """Return small problems with tails; a family that knows its kernels' tiles may say better ones."""
+        if sizes_of(instance.direction).adapter != "product":
+            return [convolutions_with_tails(instance.ndim)]
+        lengths = [{"m": 128, "n": 64, "k": 32}, {"m": 1, "n": 1, "k": 1}]
+        return [
+            [
+                GemmProblem(**{axis: beyond(one, multiple) for axis, one in least.items()})
+                for multiple in MULTIPLES
+            ]
+            for least in lengths
+        ]
 
     def render(self, instance: Any, arch: str, api_level: str) -> KernelSource:
         """Return the header of an instance under its own name."""
@@ -113,6 +129,13 @@ class CodeObjectFamily(Pipeline):
             return render(__package__, "failed.hpp.j2", lines=lines, **common)
         sizes = sizes_of(instance.direction)
         where = f"code object of {name}"
+        if not isinstance(code, bytes):
+            raise InputError(f"{where}: code_object() returned {type(code).__name__}, expected bytes")
+        if code.startswith(_BUNDLE):
+            raise InputError(
+                f"{where}: it is an offload bundle, expected the code object alone (ELF): clang makes it "
+                "with --no-gpu-bundle-output"
+            )
         checked = check(self.launch_description(instance), metadata_of(code, where)[0], sizes, where)
         return render(
             __package__,

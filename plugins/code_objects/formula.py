@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
+from ckprof.plain_text import unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -78,8 +79,12 @@ class Formula:
                 allowed = True
             case ast.Constant(value=value):
                 allowed = type(value) is int and abs(value) < 2**63
-            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
-                allowed = name in _FUNCTIONS and len(arguments) == 2
+            case ast.Call(func=ast.Name(id=name)) if name not in _FUNCTIONS:
+                raise self._wrong(node, unknown_name("function", name, _FUNCTIONS))
+            case ast.Call(func=ast.Name(), args=arguments, keywords=[]):
+                allowed = len(arguments) == 2
+            case ast.BinOp(op=ast.Div()):
+                raise self._wrong(node, "there is no division with '/', only '//' and ceil_div(a, b)")
             case ast.UnaryOp(op=ast.USub() | ast.Not()) | ast.BoolOp() | ast.IfExp():
                 allowed = True
             case ast.BinOp(op=kind):

@@ -45,6 +45,9 @@ _ROW: Final = {1: (1, (3,)), 2: (1, (1, 5)), 3: (1, (1, 1, 5))}
 #: of an image, and of a tile
 _PIXELS_TIMES_ROWS: Final = 2**21
 
+#: what kernels want sizes to be multiples of
+MULTIPLES: Final = (1, 8, 16, 32, 64)
+
 #: channels that exceed the largest tile, and those beside them, which are a part of the reduction: five of
 #: the deepest tiles with all taps, and without any other tap
 _LONG: Final = 256
@@ -121,6 +124,23 @@ def second_convolutions(
     ones, zeros = (1,) * ndim, (0,) * ndim
     alone = window._replace(filter=ones, dilations=ones, left_pads=zeros, right_pads=zeros)
     yield [with_window(alone, *_ROW[ndim], 2, channels(0, 0))]
+
+
+def convolutions_with_tails(ndim: int) -> Sequence[ConvProblem]:
+    """Return alternatives for kernels of which nothing is known: what tells most comes first."""
+    ones, zeros = (1,) * ndim, (0,) * ndim
+    alone = Window(ones, ones, ones, zeros, zeros)
+    return [
+        with_window(window, *_SMALL[ndim], groups, (beyond(64, multiple), beyond(16, multiple)))
+        for window in (_WINDOWS[ndim], alone)
+        for groups in (2, 1)
+        for multiple in MULTIPLES
+    ]
+
+
+def beyond(length: int, multiple: int) -> int:
+    """Return the next multiple behind a length."""
+    return length // multiple * multiple + multiple
 
 
 def dividing_convolutions(instance: GemmInstance, multiples: tuple[int, int]) -> Sequence[ConvProblem]:

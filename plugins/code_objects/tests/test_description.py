@@ -92,8 +92,16 @@ def with_argument(place, one):
         (with_argument(3, Pointer("d")), "there is no tensor 'd', expected one of a, b, e, workspace"),
         (replace(RIGHT, cleared=(Cleared("f", 4),)), "k.co: there is no tensor 'f'"),
         (replace(RIGHT, block=(512,)), "a block of 512 work-items; kernel product takes 1 to 256"),
-        (replace(RIGHT, grid=()), "grid has 0 formulas, expected 1 to 3"),
-        (replace(RIGHT, workspace="L"), "there is no size 'L'"),
+        (replace(RIGHT, grid=()), "k.co: grid has 0 formulas, expected a tuple of 1 to 3 formulas"),
+        (replace(RIGHT, grid="M"), "k.co: grid is a text, expected a tuple of 1 to 3 formulas"),
+        (replace(RIGHT, grid=("M", "L")), "k.co: grid along y: formula 'L', column 1: there is no size 'L'"),
+        (replace(RIGHT, workspace="L"), "k.co: workspace: formula 'L', column 1: there is no size 'L'"),
+        (with_argument(1, Scalar("i32", "L")), "k.co: argument 2: formula 'L', column 1"),
+        (with_argument(1, "L"), "k.co: argument 2 is 'L', expected Pointer, Scalar or Struct"),
+        (
+            replace(RIGHT, arguments=RIGHT.arguments[:2]),
+            r"takes 4 arguments, its description has 2; those of the code are .*24 bytes",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named(description, message):

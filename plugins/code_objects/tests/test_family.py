@@ -174,8 +174,35 @@ def test_what_does_not_compile_is_an_error_of_its_source_and_is_tried_once(insta
 
 
 def test_code_that_is_none_is_an_error_of_input(instance):
-    with pytest.raises(InputError, match="code object of toy_fwd_fp16_64: not a code object"):
-        Described().render(instance, "gfx942", "2025-11")
+    for code, message in (
+        (b"no ELF", "code object of toy_fwd_fp16_64: not a code object"),
+        (
+            b"__CLANG_OFFLOAD_BUNDLE__" + bytes(64),
+            "an offload bundle, expected .* with --no-gpu-bundle-output",
+        ),
+        (None, r"code_object\(\) returned NoneType, expected bytes"),
+    ):
+        family = Described()
+        family.code_object = lambda instance, arch, code=code: code
+        with pytest.raises(InputError, match=message):
+            family.render(instance, "gfx942", "2025-11")
+
+
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+def test_second_problems_of_any_kernel_have_tails(instance, ndim):
+    (alternatives,) = Described().second_problems(replace(instance, ndim=ndim))
+    first, last = alternatives[0], alternatives[-1]
+    assert first.groups == 2 and (first.out_channels, first.in_channels) == (65, 17)
+    assert len(set(first.strides)) == ndim and first.left_pads != first.right_pads
+    assert last.groups == 1 and (last.out_channels, last.in_channels) == (128, 64)
+    assert all(problem.ndim == ndim for problem in alternatives)
+
+
+def test_second_products_of_any_kernel_are_of_several_tiles_and_of_less_than_one(instance):
+    found = Described().second_problems(replace(instance, direction="gemm"))
+    sizes = [[(one.m, one.n, one.k) for one in alternatives] for alternatives in found]
+    assert [one[0] for one in sizes] == [(129, 65, 33), (2, 2, 2)]
+    assert sizes[0][1:3] == [(136, 72, 40), (144, 80, 48)] and sizes[1][-1] == (64, 64, 64)
 
 
 def recipe(**changes):
