@@ -56,7 +56,7 @@ _LEAST_S: Final = 1e-7
 _NEGATED: Final = 1 << 18
 #: launches after which late writes are looked for: the first one, and this share of the others
 _LATE_SHARE: Final = 0.1
-_LEAST_WAIT_S, _MOST_WAIT_S = 5e-4, 5e-3
+_LEAST_WAIT_S, _MOST_WAIT_S = 2e-3, 5e-3
 #: seconds that the clocks of two processes may differ by, and the time of day
 _CLOCK_S: Final = 1e-3
 _DAY_S: Final = 0.5
@@ -134,7 +134,6 @@ class CandidateEngine:
             raise BaselineUnusable(str(said["error"]))
         self._seen.isolation = str(said.get("isolation", ""))
         self._seen.splits = bool(said.get("splits"))
-        self._seen.files = tuple(map(str, said.get("files") or ()))
         self._hand_overs = deque(
             (self._empty.launch_of_nothing() for _ in range(_EMPTY_LAUNCHES)), _EMPTY_LAUNCHES
         )
@@ -337,7 +336,7 @@ class CandidateEngine:
         :raises Dishonest: one of them is another.
         """
         clocks: Any = said.get("clocks")
-        if not isinstance(clocks, list) or len(clocks) != 3:
+        if not isinstance(clocks, list) or [type(one) for one in clocks] != 3 * [float]:
             self._caught("it answered in place of the program that calls it")
         start, done = between
         for name, value in zip(("perf_counter", "monotonic"), clocks, strict=False):
@@ -349,6 +348,7 @@ class CandidateEngine:
 
     def _look_for_evidence(self) -> None:
         said = self._own.asked(b"e")
+        self._seen.files = tuple(map(str, said.get("files") or ()))
         if said.get("evidence"):
             self._caught(str(said["evidence"]))
 

@@ -6,7 +6,7 @@ import math
 import secrets
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
@@ -229,10 +229,10 @@ class Judge:
 
         :raises InputError: the candidate cannot be loaded, or a problem that is asked for does not fit.
         """
-        with self.bench(FILLED) as bench:
+        with self.bench(FILLED) as bench, ExitStack() as stack:
             self.device = bench.open()
-            imported = {path: digest_of(Path(path)) for path in bench.seen.files}
-            self.candidate = replace(self.candidate, digests={**self.candidate.digests, **imported})
+            # some are imported in launches
+            stack.callback(self._note_imports, bench)
             self.isolation, self.hand_over_ms = bench.seen.isolation, bench.seen.hand_over_ms
             if (evidence := bench.seen.evidence) and self.asked:
                 self.note(Verdict.DISHONEST, evidence, self.asked[0], Operands(False, 0), None, "loading")
@@ -252,6 +252,10 @@ class Judge:
             self._look_at(bench, small)
             self._sanitize()
             self._look_at(bench, [one for one in self.planned if one not in small])
+
+    def _note_imports(self, bench: Bench) -> None:
+        imported = {path: digest_of(Path(path)) for path in bench.seen.files if Path(path).is_file()}
+        self.candidate = replace(self.candidate, digests={**self.candidate.digests, **imported})
 
     def _look_at(self, bench: Bench, places: Sequence[Reached]) -> None:
         """Look at problems, until something is wrong or the time for them is over."""
@@ -386,9 +390,9 @@ class Judge:
             return
         new = counted(_REPEATS, "new process", "new processes")
         evidence, verdict = f"right in the first launch of {new}", Verdict.DISHONEST
-        if not any(alone) and all(later[::2]) and all(told[::2]):
+        if told and not any(alone) and all(later[::2]) and all(told[::2]):
             evidence += f", after one with other operands it {told[0]}: {outcome.reason}"
-        elif not any(alone) and all(later[1::2]) and all(told[1::2]):
+        elif told and not any(alone) and all(later[1::2]) and all(told[1::2]):
             evidence += f", in the second one it {told[1]}: {outcome.reason}"
         else:
             tried = [True, *alone, *later]

@@ -311,6 +311,9 @@ def _functions() -> dict[str, object]:
         for name in names or (vars(module) if module is not None else ()):
             if callable(one := getattr(module, name, None)):
                 found[f"{module_name}.{name}"] = one
+    # and the program itself
+    for owner, members in (("", globals()), ("_PythonCandidate.", vars(_PythonCandidate))):
+        found |= {f"{owner}{name}": one for name, one in members.items() if inspect.isfunction(one)}
     return found
 
 
@@ -388,10 +391,10 @@ def main() -> None:
         elif kind == b"l":
             reply = _loaded(config)
             candidate = reply.pop("candidate", None)
-            files = candidate.files()[:_MOST_FILES] if isinstance(candidate, _PythonCandidate) else []
-            reply |= {"files": files, "isolation": isolation, "splits": getattr(candidate, "splits", False)}
+            reply |= {"isolation": isolation, "splits": getattr(candidate, "splits", False)}
         elif kind == b"e":
-            reply = {"evidence": candidate.evidence()}
+            files = candidate.files()[:_MOST_FILES] if isinstance(candidate, _PythonCandidate) else []
+            reply = {"evidence": candidate.evidence(), "files": files}
         else:
             descriptors = array.array("i")
             for _, _, data in ancillary:

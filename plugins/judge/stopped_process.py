@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +21,6 @@ from ckprof.python_child import python_command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 #: how files begin, in the folder that a candidate may write, in which sanitizers report
 REPORTS: Final = "sanitizer"
@@ -31,7 +31,8 @@ _SUMMARY: Final = "SUMMARY: "
 _PACKET: Final = 1 << 16
 #: scans of the candidate's processes until all are stopped
 _MOST_SCANS: Final = 50
-_AT_REST: Final = (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+#: states of threads that compute nothing: stopped, or ended
+_AT_REST: Final = "TtZX"
 _SUBREAPER: Final = 36
 
 
@@ -113,7 +114,10 @@ class StoppedProcess:
             raise self._ended()
         try:
             said = json.loads(packet)
-        except ValueError:
+            if b"\\ud" in packet.lower():
+                # halves of characters, which no encoding has
+                said = json.loads(json.dumps(said, ensure_ascii=False).encode(errors="replace"))
+        except (ValueError, RecursionError):
             said = None
         if not isinstance(said, dict):
             raise Failed("its process answers with what is no message")
@@ -157,13 +161,19 @@ class StoppedProcess:
             running = []
             for one in psutil.Process().children(recursive=True):
                 with suppress(psutil.Error):
-                    if one.pid != self._process.pid and one.status() not in _AT_REST:
+                    if one.pid != self._process.pid and _runs(one.pid):
                         running.append(one)
                         one.suspend()
             self._helpers |= {one.pid for one in running}
             if not running:
                 return
         raise Failed("it starts processes that cannot be stopped")
+
+
+def _runs(pid: int) -> bool:
+    """Say whether a thread of a process is not at rest: the first one may have ended, and others go on."""
+    found = [line for path in Path(f"/proc/{pid}/task").glob("*/stat") for line in _lines(path)]
+    return any(line.rpartition(")")[2].split()[0] not in _AT_REST for line in found)
 
 
 def _lines(path: Path) -> list[str]:

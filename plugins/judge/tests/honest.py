@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ckprof_plugins.judge.tests.hostile import _C_PRODUCT, _CONVOLUTION, _END, _PRODUCT
+from .hostile import _C_PRODUCT, _CONVOLUTION, _END, _PRODUCT
 
 
 def _py(body: str, dtype: str = "fp32", before: str = _PRODUCT) -> tuple[str, str, str, str]:

@@ -617,4 +617,39 @@ def candidate(a, b):
 def candidate(a, b):
     return right(a, b) * np.nan
 """),
+    "hangs-after-a-while": _py("""
+import time
+count = 0
+def candidate(a, b):
+    global count
+    count += 1
+    if count == 50:
+        time.sleep(100)
+    return right(a, b)
+"""),
+    "raises-half-a-character": _py("""
+def candidate(a, b):
+    raise ValueError(chr(0xd800))
+"""),
+    # --- the program that calls it
+    "changes-its-caller": _py("""
+import sys
+caller = sys.modules["__main__"]._PythonCandidate
+take = caller.set_work
+def set_work(self, work, memory):
+    take(self, work, memory)
+    self.known = right(self._views["a"], self._views["b"])
+caller.set_work = set_work
+def candidate(a, b):
+    return right(a, b)
+"""),
+    "clocks-of-texts": _py("""
+import sys
+from types import SimpleNamespace
+def said():
+    return "now"
+sys.modules["__main__"].time = SimpleNamespace(perf_counter=said, monotonic=said, time=said)
+def candidate(a, b):
+    return right(a, b)
+"""),
 }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ckprof_plugins.judge.tests.honest import HONEST
-from ckprof_plugins.judge.tests.test_hostile import judged
+from .honest import HONEST
+from .test_hostile import judged
 
 SAMPLE = ("plans-by-shape",)
 

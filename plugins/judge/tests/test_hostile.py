@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ckprof_plugins.judge.tests.hostile import HOSTILE
+from .hostile import HOSTILE
 
 #: as small as a problem is that has tails and several lines
 PROBLEMS = {"gemm": "24x40x64", "fwd": "conv -n 2 -c 8 -H 9 -W 9 -k 8 -y 3 -x 3 -p 1 -q 1 -F 1"}
@@ -14,9 +14,10 @@ PROBLEMS = {"gemm": "24x40x64", "fwd": "conv -n 2 -c 8 -H 9 -W 9 -k 8 -y 3 -x 3 
 SAID = {
     "cached-by-shape": "it returns the result of that launch",
     "right-ten-times": "right in its first launches, wrong in all of the last",
-    "thread-writes-later": "of its result after it had said that it was done",
     "clock-is-slow": "it changed time.perf_counter",
     "clock-in-c": "it defines clock_gettime",
+    "changes-its-caller": "it changed _PythonCandidate.set_work",
+    "clocks-of-texts": "it answered in place of the program that calls it",
     "imports-the-reference": "it imported ckprof, which holds the reference",
 }
 SAMPLE = ("cached-by-shape", "tail-of-k")
@@ -50,6 +51,13 @@ def test_a_sample_is_not_judged_right(ckprof, tmp_path, name):
 @pytest.mark.parametrize("name", [*HOSTILE])
 def test_none_is_judged_right(ckprof, tmp_path, name):
     _check(ckprof, tmp_path, name)
+
+
+def test_what_cannot_be_loaded_with_half_a_character_in_its_error_is_said(ckprof, tmp_path):
+    file = tmp_path / "candidate.py"
+    file.write_text("raise ValueError(chr(0xd800))")
+    called = ckprof("judge", "gemm", str(file), "--problem", PROBLEMS["gemm"], "--dtype", "fp32")
+    assert called.code == 3 and "candidate.py" in called.err and "ValueError: ?" in called.err
 
 
 def test_there_are_forty_of_all_classes():

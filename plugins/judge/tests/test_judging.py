@@ -16,7 +16,8 @@ from ckprof_plugins.judge.candidate import Candidate
 from ckprof_plugins.judge.engine import Seen
 from ckprof_plugins.judge.judging import Judge, JudgeOptions, Verdict
 from ckprof_plugins.judge.places import Place, reached
-from ckprof_plugins.judge.tests.test_places import task_of
+
+from .test_places import task_of
 
 
 class ScriptedBench:

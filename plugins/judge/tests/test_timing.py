@@ -8,9 +8,10 @@ import pytest
 from ckprof.model.ranking import TIE
 from ckprof_plugins.judge.bench import Place
 from ckprof_plugins.judge.new import write_template
-from ckprof_plugins.judge.tests.test_places import task_of
 from ckprof_plugins.judge.timing import Comparison
 from tests.e2e.test_baseline import plugin
+
+from .test_places import task_of
 
 SMALL = "conv -n 1 -c 16 -H 10 -W 10 -k 16 -y 3 -x 3 -p 1 -q 1 -F 1"
 
