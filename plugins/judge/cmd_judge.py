@@ -12,6 +12,7 @@ from ckprof.cli.outputs import Outputs, add_formats
 from ckprof.errors import ExitCode, InputError, UsageError
 from ckprof.files import scratch_folder
 from ckprof.kernels.requests import BuildOptions
+from ckprof.measure.baselines import baseline_sources
 from ckprof.measure.requests import RunPlanOptions
 from ckprof.model.types import DataType, types_on
 from ckprof.problems.choose import parse_problems
@@ -99,6 +100,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     options = chosen(arguments, JudgeOptions)
     build = chosen(arguments, BuildOptions, "compiler", "cxx_flags")
     path, function = split_name(arguments.file)
+    baselines = baseline_sources(session.profiler, tuple(arguments.baseline or ()), None)
     with Outputs(arguments, session, JUDGE_FORMATS) as outputs, scratch_folder() as folder:
         candidate = open_candidate(
             OpenRequest(
@@ -119,7 +121,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         judge = Judge(session.profiler, candidate, task, places, options, folder)
         judge.run()
         if judge.verdict is Verdict.RIGHT:
-            time_candidate(judge, tuple(arguments.baseline or ()), arguments.store)
+            time_candidate(judge, baselines, arguments.store)
         judge.candidate.check_unchanged()
         with session.signals.deferred():
             outputs.deliver(judge, judge_document)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError
-from ckprof.measure.baselines import baseline_sources
 from ckprof.measure.options import CacheMode, timing_settings
 from ckprof.measure.worker.process import WorkerFailure
 from ckprof.model.outcome import Status
@@ -20,6 +19,7 @@ from ckprof_plugins.judge.judging import FILLED, Verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ckprof.measure.worker.messages import BaselineSource
     from ckprof.measure.worker.sampling import TimingSettings
     from ckprof.model.outcome import Outcome
     from ckprof_plugins.judge.bench import Place
@@ -77,17 +77,14 @@ class Comparison:
         return "faster" if self.high < 1 / (1 + TIE) else "tied"
 
 
-def time_candidate(judge: Judge, baselines: Sequence[str], store: Path | None) -> None:
+def time_candidate(judge: Judge, sources: Sequence[BaselineSource], store: Path | None) -> None:
     """Time a candidate that is right, and note what it is compared with.
 
     What is found wrong meanwhile becomes the verdict.
 
-    :raises UsageError: there is no such baseline.
     :raises ToolchainError: a baseline cannot be used.
     :raises InputError: the store cannot be read.
     """
-    session = judge.profiler
-    sources = baseline_sources(session, baselines, None)
     for place in judge.asked:
         if judge.finding is not None:
             return
