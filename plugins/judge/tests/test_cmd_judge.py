@@ -56,6 +56,7 @@ def test_what_cannot_be_loaded(ckprof, tmp_path, text, message):
 @pytest.mark.torch
 @pytest.mark.thorough
 def test_tensors_of_torch_beside_the_vendors_library(ckprof, tmp_path):
+    pytest.importorskip("torch")
     (tmp_path / "a.py").write_text(
         "import torch\nARRAYS = 'torch'\ndef candidate(a, b):\n"
         "    return torch.matmul(a.float(), b.float().transpose(-1, -2)).to(a.dtype)\n"
