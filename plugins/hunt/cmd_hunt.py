@@ -19,8 +19,8 @@ from ckprof_plugins.hunt.findings import findings
 from ckprof_plugins.hunt.hunt_report import HUNT_FORMATS, hunt_document
 from ckprof_plugins.hunt.hunting import LARGE, ORDERS, RANGE, Hunt, HuntOptions, hunt_run_options
 from ckprof_plugins.hunt.judging import large_answers, range_findings
-from ckprof_plugins.hunt.large import large_findings, require_sampling
-from ckprof_plugins.hunt.orders import order_findings, require_ordering
+from ckprof_plugins.hunt.large import SamplingDevice, large_findings
+from ckprof_plugins.hunt.orders import OrderingDevice, order_findings
 
 if TYPE_CHECKING:
     import argparse
@@ -99,9 +99,13 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     )
     run_options = chosen(arguments, RunOptions, defaults=hunt_run_options(session.settings.timeout))
     if LARGE in options.kinds:
-        require_sampling(session.profiler, run_options.device_name)
+        _require(
+            session, run_options.device_name, SamplingDevice, "large: the device runs whole problems alone"
+        )
     if ORDERS in options.kinds:
-        require_ordering(session.profiler, run_options.device_name)
+        _require(
+            session, run_options.device_name, OrderingDevice, "orders: the device chooses the order itself"
+        )
     with Outputs(arguments, session, HUNT_FORMATS) as outputs:
         hunt = Hunt(
             session.profiler,
@@ -154,3 +158,16 @@ def _command(finding: Finding, hunt: Hunt, arguments: argparse.Namespace) -> str
         f"--problem={line}",
     ]
     return shlex.join(words)
+
+
+def _require(session: Session, device: str, kind: type, why: str) -> None:
+    """Reject a device that a boundary cannot be tried on.
+
+    :param device: its name; empty for one of the machine's own.
+    :param kind: protocol of devices that can.
+    :raises UsageError: it is another one.
+    """
+    able = [one.id for one in session.registry.devices if isinstance(one, kind)]
+    if device.partition(":")[0] not in able:
+        named = ", ".join(able) or "no package brings any"
+        raise UsageError(f"--boundary {why}; name one that does not with --device: {named}")

@@ -6,14 +6,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
-from ckprof.errors import UsageError
 from ckprof.events import Progress, ProgressEnded
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.model.problem import Problem
-    from ckprof.session import Session
     from ckprof_plugins.hunt.hunting import Hunt
     from ckprof_plugins.hunt.judging import LargeAnswers
 
@@ -60,20 +58,6 @@ class LargeFinding:
     beyond: str
     kernels: tuple[str, ...]
     problem: Problem
-
-
-def require_sampling(session: Session, device: str) -> None:
-    """Reject a device that runs whole problems alone.
-
-    :param device: its name; empty for one of the machine's own.
-    :raises UsageError: it is one.
-    """
-    able = [one.id for one in session.registry.devices if isinstance(one, SamplingDevice)]
-    if device.partition(":")[0] not in able:
-        raise UsageError(
-            f"--boundary large: the device runs whole problems alone; name one that does not with --device: "
-            f"{', '.join(able) or 'no package brings any'}"
-        )
 
 
 def large_findings(hunt: Hunt, answers: LargeAnswers) -> list[LargeFinding]:

@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
-from ckprof.errors import UsageError
 from ckprof.events import Progress, ProgressEnded
 from ckprof.model.outcome import Status
 
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.model.problem import Problem
-    from ckprof.session import Session
     from ckprof_plugins.hunt.hunting import Hunt, Pair
 
 #: share of the time after which findings are made smaller
@@ -60,20 +58,6 @@ class OrderFinding:
     kernels: tuple[str, ...]
     problem: Problem
     split_k: int
-
-
-def require_ordering(session: Session, device: str) -> None:
-    """Reject a device that executes workgroups and waves as it likes.
-
-    :param device: its name; empty for one of the machine's own.
-    :raises UsageError: it is one.
-    """
-    able = [one.id for one in session.registry.devices if isinstance(one, OrderingDevice)]
-    if device.partition(":")[0] not in able:
-        raise UsageError(
-            f"--boundary orders: the device chooses the order itself; name one that can be asked for it with "
-            f"--device: {', '.join(able) or 'no package brings any'}"
-        )
 
 
 def order_findings(hunt: Hunt) -> list[OrderFinding]:
