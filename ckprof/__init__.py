@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ckprof.compare.options import ChangePolicy as ChangePolicy
     from ckprof.compare.options import CompareOptions as CompareOptions
     from ckprof.compare.options import SettleOptions as SettleOptions
+    from ckprof.jit_kernels import jit as jit
     from ckprof.kernels.requests import BuildOptions as BuildOptions
     from ckprof.kernels.requests import InstanceQuery as InstanceQuery
     from ckprof.measure.kernel_library import KernelLibrary as ConvLibrary  # noqa: F401
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from ckprof.measure.requests import CallOptions as CallOptions
     from ckprof.measure.rounds import RoundOptions as RoundOptions
     from ckprof.model.conversion import ListReading as ListReading
-    from ckprof.on_demand import jit as jit
     from ckprof.profiler import Profiler as Profiler
     from ckprof.results import Results as Results
     from ckprof.store.query import StoreQuery as StoreQuery
@@ -76,7 +76,7 @@ _LAZY = {
     "SettleOptions": "ckprof.compare.options",
     "StoreQuery": "ckprof.store.query",
     "SweepOptions": "ckprof.sweep.requests",
-    "jit": "ckprof.on_demand",
+    "jit": "ckprof.jit_kernels",
 }
 
 __all__ = [*_LAZY, "__version__", "hookimpl"]

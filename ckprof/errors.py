@@ -15,7 +15,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from ckprof.plain_text import one_line
+from ckprof.sanitize import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

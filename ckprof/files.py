@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from ckprof.errors import InputError, UsageError, input_errors, system_errors
-from ckprof.plain_text import encodable
 from ckprof.private_folders import checked, temporary_folder
+from ckprof.sanitize import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -7,12 +7,12 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ckprof.formatting import counted
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import unranked_time_of
 from ckprof.report.rows import rows_of_problem
 from ckprof.report.run_data import data_columns
 from ckprof.report.table import Table, Terminal, output_width
-from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
 from ckprof.errors import UsageError
-from ckprof.plain_text import unknown_name
 from ckprof.plugin.registry import Registry
+from ckprof.sanitize import unknown_name
 
 if TYPE_CHECKING:
     from ckprof.events import Event, Listener

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, UsageError, input_errors, system_errors
 from ckprof.option import settable
-from ckprof.plain_text import unknown_name
 from ckprof.private_folders import user_name
+from ckprof.sanitize import unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

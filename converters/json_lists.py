@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import msgspec
 
 from ckprof.errors import InputError
+from ckprof.formatting import counted
 from ckprof.lists.catalogs import decode_json, read_catalog
 from ckprof.lists.list_files import is_json
 from ckprof.model.catalog import Catalog
 from ckprof.model.conversion import Conversion
 from ckprof.model.types import DataType
-from ckprof.plain_text import unknown_name
 from ckprof.plugin.protocols import CatalogVariant, Converter
-from ckprof.wording import counted
+from ckprof.sanitize import unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

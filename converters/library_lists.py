@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ckprof.errors import UsageError
-from ckprof.plain_text import unknown_name
+from ckprof.sanitize import unknown_name
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ CORE = sorted((ROOT / "ckprof").rglob("*.py"))
 
 #: A module imports only from its own layer or from one above it in this list.
 LAYERS = (
-    ("plain_text",),
+    ("sanitize",),
     ("errors", "version"),
     ("private_folders",),
     ("paths", "files", "orphans", "python_child", "option"),
@@ -37,7 +37,7 @@ LAYERS = (
     ("sweep",),
     ("compare",),
     ("report", "parity"),
-    ("results", "profiler", "on_demand"),
+    ("results", "profiler", "jit_kernels"),
     ("testing",),
     ("cli",),
 )

@@ -12,12 +12,12 @@ from ckprof.cli.fields import add_fields, add_format, chosen
 from ckprof.cli.instance_report import report_rejections
 from ckprof.cli.run_options import add_problem_options, parsed_problems
 from ckprof.errors import ExitCode, UsageError
+from ckprof.formatting import counted
 from ckprof.measure.requests import SupportRequest
 from ckprof.measure.worker.messages import SupportQuery
 from ckprof.report.document import Document
 from ckprof.report.figures import sizes_column
 from ckprof.report.table import Column, Table
-from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import argparse

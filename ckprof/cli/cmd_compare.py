@@ -10,8 +10,8 @@ from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.outputs import Outputs, add_formats
 from ckprof.compare.options import ChangePolicy, CompareOptions, SettleOptions
 from ckprof.errors import ExitCode, UsageError
+from ckprof.formatting import counted
 from ckprof.option import positive
-from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import argparse

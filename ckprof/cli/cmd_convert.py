@@ -17,11 +17,11 @@ from ckprof.cli.convert_report import (
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.errors import ExitCode, InputError, UsageError
 from ckprof.files import write_output
+from ckprof.formatting import counted
 from ckprof.lists.catalogs import check_outputs, plan_tree, render_catalog, write_outputs
 from ckprof.lists.list_files import find_folder, find_list, read_list
 from ckprof.model.conversion import CatalogFile, CatalogState, ListReading, ListState, TreeList
 from ckprof.report.ci import failure_annotations
-from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import argparse

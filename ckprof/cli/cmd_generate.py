@@ -8,8 +8,8 @@ from ckprof.cli import shared_options
 from ckprof.cli.fields import add_fields
 from ckprof.cli.instance_report import add_export, export_json, report_rejections
 from ckprof.errors import ExitCode
+from ckprof.formatting import counted
 from ckprof.kernels.requests import BuildOptions
-from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import argparse

@@ -9,11 +9,11 @@ from ckprof.cli import shared_options
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.outputs import Outputs, add_formats
 from ckprof.errors import ExitCode
+from ckprof.formatting import counted
 from ckprof.model.conversion import ListReading
 from ckprof.parity.check import check_parity
 from ckprof.parity.lockfile import DEFAULT_PATH, write_lock
 from ckprof.parity.request import ParityRequest
-from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import argparse

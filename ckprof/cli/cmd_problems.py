@@ -10,6 +10,7 @@ from ckprof.cli.fields import add_fields, add_format, chosen
 from ckprof.cli.run_options import add_problem_set_options, problems_of_sets
 from ckprof.errors import ExitCode, InputError, UsageError, system_errors
 from ckprof.files import write_output
+from ckprof.formatting import counted
 from ckprof.model.types import SHARED_TYPES, DataType, spellings
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Operation
@@ -17,7 +18,6 @@ from ckprof.problems.problem_file import line_forms, render_problems
 from ckprof.report.document import Document
 from ckprof.report.figures import sizes_column
 from ckprof.report.table import Column, Table
-from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import argparse

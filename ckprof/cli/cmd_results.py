@@ -12,6 +12,7 @@ from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.outputs import result_in_file
 from ckprof.compare.side import row_key, side_of
 from ckprof.errors import ExitCode, InputError, UsageError
+from ckprof.formatting import counted
 from ckprof.model.outcome import Status
 from ckprof.model.types import DataType
 from ckprof.plugin.protocols.converters import ImportHints
@@ -21,7 +22,6 @@ from ckprof.report.table import Column, Table
 from ckprof.report.totals import NetworkTimes, add_totals, networks
 from ckprof.report.unserved import Unserved, unserved_of, with_unserved
 from ckprof.store.query import StoreQuery
-from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import argparse

@@ -14,10 +14,10 @@ from ckprof.cli.run_options import (
     planned_run,
 )
 from ckprof.errors import ExitCode
+from ckprof.formatting import agreeing, counted, duration
 from ckprof.measure.rounds import RoundOptions
 from ckprof.model.problem import brief
 from ckprof.sweep.requests import RoundRunOptions, SweepOptions
-from ckprof.wording import agreeing, counted, duration
 
 if TYPE_CHECKING:
     import argparse

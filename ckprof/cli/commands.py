@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import PluginError
-from ckprof.plain_text import one_line
 from ckprof.plugin.hookspecs import COMMAND_NAME, DISABLE_VARIABLE
+from ckprof.sanitize import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from ckprof.errors import InputError
-from ckprof.plain_text import one_line, plain
-from ckprof.wording import duration
+from ckprof.formatting import duration
+from ckprof.sanitize import one_line, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

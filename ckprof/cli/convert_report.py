@@ -7,11 +7,11 @@ from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.formatting import agreeing, counted
 from ckprof.model.conversion import CatalogState, ListState
 from ckprof.report.ci import AnnotationLevel, Remark, remark, remarks_on, render
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
-from ckprof.wording import agreeing, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ckprof.files import write_output
+from ckprof.formatting import counted
 from ckprof.version import __version__
-from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import argparse

@@ -20,7 +20,7 @@ from ckprof.cli import memory
 from ckprof.cli.commands import command_table
 from ckprof.cli.parser import CommandParser, complete, completion_is_asked, typed_words
 from ckprof.errors import CkprofError, ExitCode, Interrupted, ListError, PluginError
-from ckprof.plain_text import encodable, plain
+from ckprof.sanitize import encodable, plain
 from ckprof.version import __version__
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ckprof.errors import ExitCode, UsageError
-from ckprof.plain_text import suggestion, unknown_name
+from ckprof.sanitize import suggestion, unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -10,7 +10,7 @@ from ckprof.errors import UsageError
 from ckprof.kernels.requests import BuildOptions, InstanceQuery
 from ckprof.model.conversion import ListReading
 from ckprof.model.types import DataType
-from ckprof.plain_text import unknown_name
+from ckprof.sanitize import unknown_name
 
 if TYPE_CHECKING:
     import argparse

@@ -18,6 +18,7 @@ from ckprof.compare.options import ENOUGH_PAIRS, ChangePolicy
 from ckprof.compare.side import SETTLED, MeasuredRow, ProblemKey, RowKey, Side, with_rounds
 from ckprof.errors import NothingLeftError, UsageError
 from ckprof.events import Message
+from ckprof.formatting import counted
 from ckprof.kernels.choose import choose_instances
 from ckprof.kernels.requests import InstanceQuery
 from ckprof.measure.round_times import Timing
@@ -28,7 +29,6 @@ from ckprof.model.device import Reading
 from ckprof.model.outcome import RoundTime
 from ckprof.sweep.requests import RoundRunOptions
 from ckprof.sweep.sweep import open_library, sweep_run_options
-from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from ckprof.compare.options import SettleOptions

@@ -14,8 +14,8 @@ from ckprof.kernels.manifest import chunk_size_of, direction_of
 from ckprof.kernels.requests import DEFAULT_CHUNK_SIZE
 from ckprof.model.recipe import BuildRequest, Product
 from ckprof.paths import work_dir
-from ckprof.plain_text import encodable
 from ckprof.private_folders import lock_file, private_folder
+from ckprof.sanitize import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from ckprof.errors import InputError, NothingLeftError, UsageError
 from ckprof.events import Event, Message
+from ckprof.formatting import counted
 from ckprof.kernels.candidates import (
     Candidate,
     KernelNames,
@@ -22,9 +23,8 @@ from ckprof.model.architecture import LATEST_API_LEVEL, find_architecture
 from ckprof.model.instance import Instance
 from ckprof.model.types import DataType
 from ckprof.paths import conf_root
-from ckprof.plain_text import encodable, unknown_name
 from ckprof.plugin.protocols import RuleSetEntry, RuleSetRequest
-from ckprof.wording import counted
+from ckprof.sanitize import encodable, unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import UsageError
-from ckprof.plain_text import unknown_name
+from ckprof.sanitize import unknown_name
 
 if TYPE_CHECKING:
     from ckprof.kernels.candidates import Candidate

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
 from ckprof.events import Message
+from ckprof.formatting import agreeing, counted
 from ckprof.model.problem_case import ProblemCase, as_case
 from ckprof.problems.choose import tell_first, tell_of_skipped
-from ckprof.wording import agreeing, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import NothingLeftError, PluginError, ToolchainError
 from ckprof.events import Level, Message, Progress, ProgressEnded
+from ckprof.formatting import counted
 from ckprof.kernels.build_dir import build_dir_for
 from ckprof.kernels.builder import BuildResult, build_tree
 from ckprof.kernels.cache import ObjectCache
@@ -17,7 +18,6 @@ from ckprof.kernels.code_objects import read_ahead, write_code_objects
 from ckprof.kernels.source_tree import generate_tree
 from ckprof.model.recipe import Product, Purpose
 from ckprof.paths import object_cache_dir
-from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -16,7 +16,7 @@ from ckprof.files import resolved, write_output
 from ckprof.model.catalog import Catalog
 from ckprof.model.conversion import CatalogState, Difference
 from ckprof.model.types import spellings
-from ckprof.plain_text import unknown_name
+from ckprof.sanitize import unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

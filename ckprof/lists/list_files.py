@@ -11,7 +11,7 @@ from ckprof.errors import InputError, UsageError, system_errors
 from ckprof.lists.catalogs import read_catalog
 from ckprof.model.conversion import Conversion, ConversionRequest, ListReading
 from ckprof.paths import conf_root
-from ckprof.plain_text import encodable, suggestion
+from ckprof.sanitize import encodable, suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -36,7 +36,7 @@ from ckprof.model.ranking import summarise
 from ckprof.model.roof import rates_of
 from ckprof.model.tensor import layout_named
 from ckprof.model.types import DataType, SplitSum, TypeSet, types_on
-from ckprof.plain_text import unknown_name
+from ckprof.sanitize import unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

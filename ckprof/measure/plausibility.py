@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from ckprof.formatting import percent
 from ckprof.measure.worker.sampling import MOST_BUSY, MOST_LAUNCHES
 from ckprof.model.noise import quantile
-from ckprof.wording import percent
 
 if TYPE_CHECKING:
     from ckprof.measure.worker.sampling import Audit, Sampling

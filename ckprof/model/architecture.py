@@ -15,7 +15,7 @@ import msgspec
 
 from ckprof.errors import InputError, UsageError, input_errors
 from ckprof.files import content_of, decoded
-from ckprof.plain_text import unknown_name
+from ckprof.sanitize import unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

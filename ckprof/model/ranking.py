@@ -40,10 +40,10 @@ from enum import Enum
 from statistics import NormalDist, median, stdev
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from ckprof.formatting import counted
 from ckprof.model.noise import PROCESS_SIGMA, Noise, quantile
 from ckprof.model.outcome import Measurement, Outcome, RoundTime, Status
 from ckprof.model.student import t_quantile
-from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

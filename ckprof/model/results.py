@@ -8,9 +8,9 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from ckprof.errors import ExitCode
+from ckprof.formatting import counted
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.ranking import Ranked, Standing, field_of, ranking
-from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

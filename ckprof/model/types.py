@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import UsageError
-from ckprof.plain_text import unknown_name
+from ckprof.sanitize import unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,9 +10,9 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from ckprof.errors import PluginError, UsageError
-from ckprof.plain_text import unknown_name
 from ckprof.plugin.boundary import Boundary, exact, has_member, shown
 from ckprof.plugin.members import Member, required_members
+from ckprof.sanitize import unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from ckprof.errors import InputError, UsageError
 from ckprof.model.problem_types import know_problem_type
 from ckprof.model.strings.kind import StringKind
-from ckprof.plain_text import unknown_name
 from ckprof.plugin import protocols
 from ckprof.plugin.additions import Kind, RegistryEntries, kinds_added, kinds_of, objects_of
 from ckprof.plugin.boundary import Boundary, exact, guarded, shown
 from ckprof.plugin.hookspecs import COMMAND_NAME, Command
 from ckprof.plugin.members import members_of
+from ckprof.sanitize import unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError
 from ckprof.events import Level, Message
+from ckprof.formatting import counted
 from ckprof.model.problem_case import ProblemCase, ProblemLine, as_case
 from ckprof.problems.problem_file import parse_problem, read_problem_file
-from ckprof.wording import counted
 
 if TYPE_CHECKING:
     import random

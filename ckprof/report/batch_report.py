@@ -7,6 +7,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.formatting import counted
 from ckprof.model.outcome import Status
 from ckprof.model.results import ListVerdict, status_counts
 from ckprof.report.document import Document
@@ -16,7 +17,6 @@ from ckprof.report.run_data import as_json
 from ckprof.report.run_table import why_table
 from ckprof.report.table import ESSENTIAL, Column, Table, csv_text
 from ckprof.report.unserved import unserved_in
-from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

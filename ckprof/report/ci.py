@@ -15,8 +15,8 @@ from xml.etree import ElementTree
 
 from ckprof.errors import InputError
 from ckprof.paths import checkout_path, lasting_name
-from ckprof.plain_text import one_line, plain
 from ckprof.report.escape import markdown_block, xml_text
+from ckprof.sanitize import one_line, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.compare.change import Verdict
 from ckprof.errors import Diagnostic
+from ckprof.formatting import change
 from ckprof.model.outcome import Status
 from ckprof.model.parity import ParityFinding
 from ckprof.model.results import ListVerdict, status_counts
@@ -17,7 +18,6 @@ from ckprof.report.parity_text import differences, verdict
 from ckprof.report.rows import baseline_rows, rows_of_problem
 from ckprof.report.run_table import PARTIAL
 from ckprof.report.unserved import unserved_in
-from ckprof.wording import change
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.model.problem_types import sizes
 from ckprof.option import limits_text
-from ckprof.plain_text import json_text
 from ckprof.report.figures import display_name
 from ckprof.report.table import Column, Table
 from ckprof.report.unserved import compared_unserved
+from ckprof.sanitize import json_text
 
 if TYPE_CHECKING:
     from ckprof.compare.compare import ComparedProblem, ComparedRow, Comparison

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.compare.change import ENOUGH_VISITS, MOST_PASSES, Verdict
+from ckprof.formatting import agreeing, change, counted, percent
 from ckprof.model.outcome import Status
 from ckprof.option import Limits, limits_text
 from ckprof.report.document import Document, Heading
@@ -14,7 +15,6 @@ from ckprof.report.short_names import WHOLE_NAMES, ShortNames
 from ckprof.report.table import Column, RowT, Table
 from ckprof.report.text_width import shortened
 from ckprof.report.unserved import compared_unserved
-from ckprof.wording import agreeing, change, counted, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ckprof.plain_text import one_line, plain
 from ckprof.report.escape import markdown_block, markdown_cell, markdown_text
 from ckprof.report.layout import wrapped_text
 from ckprof.report.table import Table
+from ckprof.sanitize import one_line, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

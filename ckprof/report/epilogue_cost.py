@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.formatting import agreeing, counted, percent
 from ckprof.model.problem import traffic_of
 from ckprof.model.problem_case import AUTO
 from ckprof.model.ranking import unranked_time_of
 from ckprof.report.table import Column, Table
-from ckprof.wording import agreeing, counted, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from typing import Final
 
 from markupsafe import Markup, escape
 
-from ckprof.plain_text import one_line, plain, visible
+from ckprof.sanitize import one_line, plain, visible
 
 #: what Markdown acts upon anywhere; ``_`` within words is text in all dialects
 _MARKUP: Final = re.compile(r"[\\`*]|(?<![^\W_])_|_(?![^\W_])")

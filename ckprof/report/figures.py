@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from ckprof.formatting import counted, percent, would_resolve
 from ckprof.model.kernel import KernelName
 from ckprof.model.problem import brief
 from ckprof.model.ranking import Order
 from ckprof.report.short_names import WHOLE_NAMES, ShortNames
 from ckprof.report.table import ESSENTIAL, Column, RowT
-from ckprof.wording import counted, percent, would_resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

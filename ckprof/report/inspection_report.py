@@ -7,10 +7,10 @@ import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ckprof.errors import UsageError
+from ckprof.formatting import agreeing, counted
 from ckprof.report.document import Document
 from ckprof.report.layout import Align
 from ckprof.report.table import ESSENTIAL, Column, Table, csv_text
-from ckprof.wording import agreeing, counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -7,12 +7,12 @@ from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.formatting import counted
 from ckprof.model.parity import ParityFinding
-from ckprof.plain_text import one_line
 from ckprof.report.document import Block, Document
 from ckprof.report.escape import html_text, markdown_block, markdown_cell
 from ckprof.report.table import ESSENTIAL, Column, Table
-from ckprof.wording import counted
+from ckprof.sanitize import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from ckprof.formatting import counted, factor
 from ckprof.model.kernel import SelectedKernel
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import is_noisy, unranked_ms
 from ckprof.model.roof import rates_of
 from ckprof.model.types import TypeSet
-from ckprof.wording import counted, factor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from ckprof.formatting import counted, factor, percent, would_resolve
 from ckprof.model.noise import PROCESS_SIGMA
 from ckprof.model.outcome import CUT_OFF, DEVICE_REFERENCE, Status
 from ckprof.model.ranking import CONFIDENCE, NOISY_SHARE, Order, is_noisy
@@ -26,7 +27,6 @@ from ckprof.report.short_names import ShortNames
 from ckprof.report.table import Column, Table
 from ckprof.report.totals import add_totals, networks_of_run
 from ckprof.report.unserved import unserved_in
-from ckprof.wording import counted, factor, percent, would_resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -9,10 +9,10 @@ import shutil
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from ckprof.plain_text import one_line
 from ckprof.report.escape import csv_cell, markdown_cell
 from ckprof.report.layout import Align, ShownColumn, fit, folded, painted, tabulated
 from ckprof.report.short_names import WHOLE_NAMES
+from ckprof.sanitize import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

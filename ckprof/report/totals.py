@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from ckprof.compare.side import ProblemKey
+from ckprof.formatting import change
 from ckprof.model.ranking import time_of, unranked_ms
 from ckprof.report.best_libraries import best_libraries
 from ckprof.report.document import Document, Heading
 from ckprof.report.figures import number_column
 from ckprof.report.table import Column, Table
 from ckprof.sweep.evidence import SweptLayer
-from ckprof.wording import change
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -9,9 +9,9 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.formatting import counted
 from ckprof.model.outcome import Status
 from ckprof.model.problem import brief
-from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from ckprof.model.kernel import KernelRef
 from ckprof.model.outcome import Conditions, KernelResult, Outcome, RoundTime
-from ckprof.plain_text import encodable
+from ckprof.sanitize import encodable
 from ckprof.store.key import MeasurementKey
 
 T = TypeVar("T")

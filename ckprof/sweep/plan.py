@@ -9,6 +9,7 @@ from statistics import median
 from typing import Final, TypeAlias
 
 from ckprof.events import Listener, Message, Progress
+from ckprof.formatting import counted, duration
 from ckprof.kernels.source_tree import collection_paused
 from ckprof.measure.round_times import Timing
 from ckprof.measure.rounds import Ending, KernelConfiguration, Ranking, RoundOptions
@@ -21,7 +22,6 @@ from ckprof.model.ranking import Standing
 from ckprof.model.types import TypeSet
 from ckprof.store.attempt import MOST_DEVICES_LOST, Mark
 from ckprof.store.query import PastVisit, SharedKey
-from ckprof.wording import counted, duration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from ckprof import wording
+from ckprof import formatting
 from ckprof.events import StatusLine
+from ckprof.formatting import counted
 from ckprof.measure.options import RunOptions
 from ckprof.measure.requests import StoreOptions
 from ckprof.measure.rounds import RoundOptions
 from ckprof.model.problem import brief
 from ckprof.option import duration, same_option, settable
-from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,7 +104,7 @@ class SweepProgress(StatusLine):
             f"sweep: {self.rankings_done}/{counted(self.rankings, 'ranking')}, "
             f"{counted(self.attempts, 'attempt')}",
             f"at most {self.left} left"
-            + (f", {wording.duration(self.eta_s)}" if self.eta_s is not None else ""),
+            + (f", {formatting.duration(self.eta_s)}" if self.eta_s is not None else ""),
         ]
         if self.failures:
             parts.append(f"{self.failures} failed")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.events import Level, Message
+from ckprof.formatting import factor
 from ckprof.kernels.build_dir import build_dir_for
 from ckprof.measure.bench import BenchLibrary, KernelBench
 from ckprof.measure.canary import find_canary
@@ -31,7 +32,6 @@ from ckprof.sweep.identity import device_key, identify_device, shared_key
 from ckprof.sweep.plan import PlanRequest, announce, make_plan, whole_rankings
 from ckprof.sweep.recording import Recorder, is_shard_folder, open_sink, session_record
 from ckprof.sweep.requests import SweepProgress
-from ckprof.wording import factor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from ckprof.errors import CkprofError, UsageError
 from ckprof.lists.list_files import find_list, find_lists
 from ckprof.paths import conf_root
-from ckprof.plain_text import unknown_name
 from ckprof.private_folders import temporary_folder
+from ckprof.sanitize import unknown_name
 from ckprof.testing.contract import CheckVerdict, ContractCheck
 from ckprof.testing.samples import Samples
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
+from ckprof.formatting import counted
 from ckprof.model.strings.argument_kinds import ELEMENT_PAIR
 from ckprof.model.strings.grammar import split_label
-from ckprof.wording import counted
 from ckprof_converters.compiled import LineError, LineProblem, read_field
 from ckprof_converters.lines import (
     end_of_fields,

@@ -8,8 +8,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Final
 
 from ckprof.events import StatusLine
+from ckprof.formatting import agreeing, counted, duration, percent
 from ckprof.sweep.sweep import Summary
-from ckprof.wording import agreeing, counted, duration, percent
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

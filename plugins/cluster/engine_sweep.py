@@ -15,6 +15,7 @@ import msgspec
 
 from ckprof.errors import InputError, Interrupted, PluginError, ToolchainError, UsageError, system_errors
 from ckprof.events import Message
+from ckprof.formatting import counted, duration
 from ckprof.kernels.units import available_cpus
 from ckprof.measure.bench import BenchLibrary
 from ckprof.measure.host import cpu_model
@@ -28,7 +29,6 @@ from ckprof.sweep.identity import new_session, shared_key_of
 from ckprof.sweep.plan import announce, describe
 from ckprof.sweep.recording import is_shard_folder, open_sink
 from ckprof.sweep.sweep import SweepResult, plan_request, plan_sweep, sweep_run_options
-from ckprof.wording import counted, duration
 from ckprof_plugins.cluster.coordinator import Coordinator
 from ckprof_plugins.cluster.engines import ENGINES, EngineRequest, Pool
 from ckprof_plugins.cluster.folder import SweepFolder

@@ -12,8 +12,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, cast
 
 from ckprof.errors import ToolchainError
-from ckprof.plain_text import one_line
 from ckprof.python_child import python_command, start_failure
+from ckprof.sanitize import one_line
 from ckprof_plugins.cluster.child import FAILURE, read_frame, write_frame
 from ckprof_plugins.cluster.engines import Pool, Slot, WorkerLost
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import CkprofError, ToolchainError, UsageError
 from ckprof.orphans import tied
-from ckprof.plain_text import one_line
 from ckprof.private_folders import private_folder
 from ckprof.python_child import python_command
+from ckprof.sanitize import one_line
 from ckprof_plugins.cluster.child import run_payload
 from ckprof_plugins.cluster.engines import Pool
 from ckprof_plugins.cluster.settings import LAUNCHERS, PROVIDERS, read_parsl_settings

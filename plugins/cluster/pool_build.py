@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import CkprofError, Interrupted, ToolchainError
 from ckprof.events import Level, Message, Progress, ProgressEnded
 from ckprof.files import scratch_folder
+from ckprof.formatting import counted
 from ckprof.kernels.build_dir import build_dir_for
 from ckprof.kernels.builder import build_tree
 from ckprof.kernels.cache import OBJECT, RECORD, ObjectCache
@@ -22,7 +23,6 @@ from ckprof.kernels.units import kernel_unit, locate
 from ckprof.model.recipe import BuildRequest, Product, Purpose
 from ckprof.paths import object_cache_dir
 from ckprof.session import Session
-from ckprof.wording import counted
 from ckprof_plugins.cluster.engines import Pool
 from ckprof_plugins.cluster.folder import SweepFolder
 from ckprof_plugins.cluster.messages import (

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError
 from ckprof.events import Level, Message
+from ckprof.formatting import counted
 from ckprof.model.problem_case import ProblemCase
 from ckprof.store.attempt import Mark
 from ckprof.store.key import canonical
 from ckprof.sweep.plan import make_plan, usable
 from ckprof.sweep.sweep import Watch
-from ckprof.wording import counted
 from ckprof_plugins.cluster.folder import read_journal
 from ckprof_plugins.cluster.messages import Unit
 from ckprof_plugins.cluster.sharding import (

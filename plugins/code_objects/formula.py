@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
-from ckprof.plain_text import unknown_name
+from ckprof.sanitize import unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

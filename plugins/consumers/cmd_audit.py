@@ -11,13 +11,13 @@ from urllib.parse import quote
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.outputs import Outputs, add_outputs
 from ckprof.errors import ExitCode, InputError
+from ckprof.formatting import agreeing, counted
 from ckprof.paths import checkout_path
-from ckprof.plain_text import json_text, one_line, plain
 from ckprof.report.ci import JUnit
 from ckprof.report.document import Document, Part
 from ckprof.report.table import Column, Table
+from ckprof.sanitize import json_text, one_line, plain
 from ckprof.version import __version__
-from ckprof.wording import agreeing, counted
 from ckprof_plugins.consumers.audit import SHOWN, AuditCall, add_case, audit, formats, write_clean
 from ckprof_plugins.consumers.records import Reason, Severity
 

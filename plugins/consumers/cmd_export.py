@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.errors import CkprofError, ExitCode, InputError, UsageError
 from ckprof.files import write_output
+from ckprof.formatting import counted
 from ckprof.lists.list_files import find_folder, find_list, find_lists
 from ckprof.option import option, settable
 from ckprof.plugin.members import offers
 from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
-from ckprof.wording import counted
 from ckprof_plugins.consumers.audit import FileUse, candidates_by_line, ids_with, kernel_lists
 from ckprof_plugins.consumers.protocols import CONSUMERS, Consumer
 from ckprof_plugins.consumers.records import IMPORTED, ConsumerFiles, ExportRequest, TunedKernel

@@ -17,13 +17,13 @@ from msgspec.structs import replace
 
 from ckprof.cli.fields import add_fields, add_format
 from ckprof.errors import CkprofError, ExitCode, InputError
+from ckprof.formatting import counted
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.strings.rendering import StringError
-from ckprof.plain_text import json_text, one_line
 from ckprof.problems.from_log import LogProblems
 from ckprof.problems.problem_file import line_of
 from ckprof.report.document import Document
-from ckprof.wording import counted
+from ckprof.sanitize import json_text, one_line
 from ckprof_plugins.consumers.audit import FileUse, candidates_by_line, kernel_lists
 from ckprof_plugins.consumers.log_lines import calls_in, heads_of, identifiers, printed_by_profiler, texts_of
 from ckprof_plugins.consumers.protocols import CONSUMERS

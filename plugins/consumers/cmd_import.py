@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.errors import ExitCode, PluginError, UsageError
+from ckprof.formatting import counted
 from ckprof.model.outcome import Status, Verification
 from ckprof.model.types import DataType
-from ckprof.plain_text import encodable
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols.converters import ImportHints
+from ckprof.sanitize import encodable
 from ckprof.store.attempt import Attempt
-from ckprof.wording import counted
 from ckprof_plugins.consumers.audit import AuditCall, ids_with, required_consumer
 from ckprof_plugins.consumers.protocols import CONSUMERS, Consumer
 

@@ -10,11 +10,11 @@ from ckprof.cli.outputs import Outputs, add_outputs
 from ckprof.cli.run_options import add_problem_options, given_problems, parsed_problems
 from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode, UsageError
-from ckprof.plain_text import json_text
+from ckprof.formatting import agreeing, counted
 from ckprof.report.ci import JUnit
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
-from ckprof.wording import agreeing, counted
+from ckprof.sanitize import json_text
 from ckprof_plugins.consumers.audit import SHOWN, FileUse, add_case, formats
 from ckprof_plugins.consumers.upgrade import UpgradeCall, upgrade
 from ckprof_plugins.consumers.upgrade_changes import UpgradePart

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import CkprofError, InputError, UsageError
+from ckprof.formatting import counted
 from ckprof.kernels.requests import BuildOptions
 from ckprof.option import members, option, settable
-from ckprof.plain_text import one_line
-from ckprof.wording import counted
+from ckprof.sanitize import one_line
 from ckprof_plugins.consumers.upgrade_changes import UpgradeBuilds, UpgradePart, row_changes
 from ckprof_plugins.extract.lists import ExtractedFile, ExtractRequest, compare, extract_lists
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import InputError, NothingLeftError
+from ckprof.formatting import counted
 from ckprof.kernels.inspection import compare, inspect_what_compiles
 from ckprof.measure.support import support_answers
 from ckprof.measure.worker.messages import SupportQuery
 from ckprof.model.architecture import architectures
-from ckprof.plain_text import one_line
 from ckprof.plugin.members import offers
-from ckprof.wording import counted
+from ckprof.sanitize import one_line
 from ckprof_plugins.consumers.audit import AuditCall, kernel_lists, owned_files, read_kernel_list
 from ckprof_plugins.consumers.protocols import Consumer
 from ckprof_plugins.consumers.records import AuditRequest, KernelList, Reason

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from ckprof.errors import UsageError
 from ckprof.events import Level, Message
+from ckprof.formatting import counted
 from ckprof.kernels.c_interface import boolean, string_literal
 from ckprof.kernels.jinja import render
 from ckprof.kernels.requests import DEFAULT_CHUNK_SIZE
 from ckprof.plugin.protocols import SourceAddition
 from ckprof.version import __version__
-from ckprof.wording import counted
 from ckprof_plugins.dispatcher.keys import algorithm_of, signature_of, unregistrable
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ckprof import hookimpl
 from ckprof.errors import UsageError
-from ckprof.plain_text import unknown_name
+from ckprof.sanitize import unknown_name
 
 if TYPE_CHECKING:
     import argparse

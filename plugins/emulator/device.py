@@ -10,8 +10,8 @@ from ckprof.errors import CkprofError, UsageError
 from ckprof.kernels.toolchain import find_compiler
 from ckprof.model.device import Finding, FindingState
 from ckprof.model.recipe import BuildRecipe, MachinePart, Product, Purpose
-from ckprof.plain_text import unknown_name
 from ckprof.plugin.protocols import NamedDevice
+from ckprof.sanitize import unknown_name
 from ckprof_plugins.emulator.library import (
     ARCHITECTURES,
     COMPILE_S,

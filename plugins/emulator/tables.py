@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import UsageError
 from ckprof.model.architecture import find_architecture
-from ckprof.plain_text import unknown_name
+from ckprof.sanitize import unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.outputs import write_report
 from ckprof.errors import ExitCode, UsageError
+from ckprof.formatting import counted
 from ckprof.paths import conf_root
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
-from ckprof.wording import counted
 from ckprof_plugins.extract.lists import (
     ExtractRequest,
     compare_lists,

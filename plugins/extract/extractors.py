@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ckprof.errors import InputError, UsageError
-from ckprof.plain_text import unknown_name
+from ckprof.sanitize import unknown_name
 from ckprof_converters.library_lists import chosen_lists, known, known_lists
 from ckprof_converters.reflection.tree import ARCHS, SET
 from ckprof_plugins.extract.lists import (

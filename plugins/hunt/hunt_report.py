@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from ckprof.formatting import counted
 from ckprof.plugin.additions import RegistryEntries
 from ckprof.plugin.protocols import ComparisonFormat
 from ckprof.report.ci import JUnit, add
 from ckprof.report.document import Block, Document, Heading, Items
 from ckprof.report.table import Column, Table
 from ckprof.version import __version__
-from ckprof.wording import counted
 from ckprof_plugins.hunt.boundaries import formulas
 from ckprof_plugins.hunt.findings import split_errors
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import ToolchainError, UsageError
 from ckprof.events import Message
+from ckprof.formatting import counted
 from ckprof.measure.options import CacheMode, RunOptions
 from ckprof.measure.requests import RunPlanOptions, Stages, StoreOptions
 from ckprof.measure.support import build_checked_library, opened_library, support_answers
@@ -19,12 +20,11 @@ from ckprof.measure.worker.process import WorkerFailure
 from ckprof.model.architecture import find_architecture
 from ckprof.model.problem_case import ProblemCase
 from ckprof.option import positive, same_option, settable
-from ckprof.plain_text import unknown_name
+from ckprof.sanitize import unknown_name
 from ckprof.store.query import StoreQuery
 from ckprof.store.store import Store
 from ckprof.sweep.recording import is_shard_folder
 from ckprof.sweep.requests import SweepOptions
-from ckprof.wording import counted
 from ckprof_plugins.hunt.boundaries import KernelBoundaries, formulas
 from ckprof_plugins.hunt.large import SamplingDevice
 from ckprof_plugins.hunt.orders import OrderingDevice

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from ckprof.formatting import counted
 from ckprof.model.problem_case import ProblemCase
 from ckprof.option import limits_text
 from ckprof.plugin.additions import RegistryEntries
@@ -17,7 +18,6 @@ from ckprof.plugin.protocols import ComparisonFormat
 from ckprof.problems.problem_file import line_of
 from ckprof.report.document import Block, Document, Items
 from ckprof.version import __version__
-from ckprof.wording import counted
 
 if TYPE_CHECKING:
     from ckprof_plugins.judge.bench import Place

@@ -16,13 +16,13 @@ import numpy as np
 
 from ckprof.errors import InputError
 from ckprof.events import Message
+from ckprof.formatting import counted
 from ckprof.measure.options import RunOptions
 from ckprof.measure.worker.process import WorkerFailure
 from ckprof.model.outcome import Outcome, Status
 from ckprof.option import Limits, device_choice, limits, same_option, settable
 from ckprof.settings import Settings
 from ckprof.sweep.requests import SweepOptions
-from ckprof.wording import counted
 from ckprof_plugins.judge.bench import (
     Bench,
     NoRoomError,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ckprof.errors import NothingLeftError
+from ckprof.formatting import counted
 from ckprof.kernels.candidates import KernelNames, list_candidates
 from ckprof.kernels.choose import Selection, choose_instances
 from ckprof.kernels.fitting import problems_for
@@ -30,7 +31,6 @@ from ckprof.option import Limits, above_zero, limits, limits_text, settable
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Target
 from ckprof.problems.choose import GivenProblems
-from ckprof.wording import counted
 from ckprof_converters.drop_rules import DropRule
 from ckprof_plugins.old_ck.pairs import KernelPair, Loss, Migration, PairSide
 from ckprof_plugins.old_ck.rules import ruled

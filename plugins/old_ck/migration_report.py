@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import PluginError
+from ckprof.formatting import change, counted
 from ckprof.option import limits_text
 from ckprof.plugin.additions import RegistryEntries
 from ckprof.plugin.protocols import ComparisonFormat
@@ -19,7 +20,6 @@ from ckprof.report.document import Document, Heading
 from ckprof.report.figures import number_column
 from ckprof.report.inspection_report import row_of
 from ckprof.report.table import Column, Table
-from ckprof.wording import change, counted
 from ckprof_plugins.old_ck.pairs import Loss, asked
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from ckprof.formatting import percent
 from ckprof.model.noise import quantile
 from ckprof.report.figures import display_name
 from ckprof.report.short_names import ShortNames
-from ckprof.wording import percent
 from ckprof_plugins.pages.svg import (
     CHART_WIDTH,
     Frame,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.cli.fields import add_fields, chosen
 from ckprof.cli.outputs import check_report, write_report
 from ckprof.errors import ExitCode, UsageError
-from ckprof.wording import counted
+from ckprof.formatting import counted
 from ckprof_plugins.pages.formats import STORE_REPORT_FORMATS
 from ckprof_plugins.pages.options import ReportOptions
 

@@ -11,6 +11,7 @@ from ckprof.compare.compare import Comparison, compare
 from ckprof.compare.inputs import SideInput, input_attempts, input_baselines, read_input
 from ckprof.compare.side import MeasuredRow, ProblemKey, Side, device_name, provenance, side_of
 from ckprof.errors import UsageError
+from ckprof.formatting import counted
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import Field
 from ckprof.model.roof import Roof, RoofKind
@@ -20,7 +21,6 @@ from ckprof.report.totals import Network, NetworkTimes, networks
 from ckprof.report.unserved import Unserved, served_text, unserved_of
 from ckprof.store.attempt import SOURCES
 from ckprof.sweep.evidence import Layers, SweptLayer, kept_roofs
-from ckprof.wording import counted
 from ckprof_plugins.pages.charts import Box, boxes
 from ckprof_plugins.pages.devices import DeviceRow, device_rows
 from ckprof_plugins.pages.heat import HeatMap, heat_map

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.compare.side import side_of
+from ckprof.formatting import agreeing
 from ckprof.model.ranking import TIE, Field, shares_first_place
 from ckprof.report.figures import display_name, name_column, number_column, problem_column
 from ckprof.report.short_names import ShortNames
@@ -19,7 +20,6 @@ from ckprof.report.table import Column
 from ckprof.report.text_width import shortened
 from ckprof.report.totals import slower
 from ckprof.store.attempt import PLANNED
-from ckprof.wording import agreeing
 from ckprof_plugins.pages.svg import (
     CHART_WIDTH,
     Frame,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 from markupsafe import Markup
 
 from ckprof.errors import UsageError
+from ckprof.formatting import counted
 from ckprof.report.figures import display_name
 from ckprof.report.short_names import ShortNames
 from ckprof.report.text_width import shortened
-from ckprof.wording import counted
 from ckprof_plugins.pages.charts import best_points, coverage_chart, roofline_chart
 from ckprof_plugins.pages.heat import heat_chart
 from ckprof_plugins.pages.svg import FONTS, chart_style, tag, text_at

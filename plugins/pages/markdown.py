@@ -6,12 +6,12 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.formatting import percent
 from ckprof.model.problem import brief
 from ckprof.report.comparison_text import changes_document
 from ckprof.report.document import Document, Heading, Items
 from ckprof.report.short_names import WHOLE_NAMES
 from ckprof.report.table import Column, Table
-from ckprof.wording import percent
 from ckprof_plugins.pages.history import history_table
 from ckprof_plugins.pages.tables import best_table, device_table, failure_table, network_lines, total_table
 

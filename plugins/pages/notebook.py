@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup
 
 from ckprof.errors import UsageError
+from ckprof.formatting import change
 from ckprof.model.outcome import Status
 from ckprof.model.problem import traffic_of
 from ckprof.model.roof import Roof
@@ -15,7 +16,6 @@ from ckprof.report.document import Heading, Items
 from ckprof.report.rows import rows_of_problem, rows_with_baselines
 from ckprof.report.run_summary import terminal_document
 from ckprof.report.table import Table
-from ckprof.wording import change
 from ckprof_plugins.pages.charts import Bar, RooflinePoint, bar_chart, roofline_chart
 from ckprof_plugins.pages.svg import StandaloneChart, tag
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
+from ckprof.formatting import change, percent
 from ckprof.model.outcome import Status
 from ckprof.model.problem import brief
-from ckprof.plain_text import plain
 from ckprof.report.comparison_text import (
     URGENCY,
     best_change_columns,
@@ -26,7 +26,7 @@ from ckprof.report.figures import display_name
 from ckprof.report.short_names import ShortNames
 from ckprof.report.table import Column, Table
 from ckprof.report.text_width import shortened
-from ckprof.wording import change, percent
+from ckprof.sanitize import plain
 from ckprof_plugins.pages.charts import best_points, box_chart, coverage_chart, roofline_chart
 from ckprof_plugins.pages.heat import BANDS, heat_chart, status_class, statuses_of
 from ckprof_plugins.pages.history import history_chart, history_table, sparkline

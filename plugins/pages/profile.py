@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ckprof.formatting import counted, percent
 from ckprof.report.figures import number_column
 from ckprof.report.table import Column
-from ckprof.wording import counted, percent
 from ckprof_plugins.pages.svg import tag
 from ckprof_plugins.pages.tables import PageTable
 

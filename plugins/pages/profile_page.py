@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
-from ckprof.wording import counted, percent
+from ckprof.formatting import counted, percent
 from ckprof_plugins.pages.page import page_template, script_data
 from ckprof_plugins.pages.profile import (
     PREDICTED,

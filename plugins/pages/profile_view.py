@@ -13,11 +13,11 @@ import msgspec
 from ckprof.cli.outputs import check_report, write_report
 from ckprof.cli.shared_options import chosen_build_options
 from ckprof.errors import InputError, NothingLeftError, PluginError, UsageError
-from ckprof.plain_text import plain
+from ckprof.formatting import percent
 from ckprof.plugin.protocols import InspectionView
 from ckprof.report.document import Block, Document, Heading, Items
 from ckprof.report.table import Table
-from ckprof.wording import percent
+from ckprof.sanitize import plain
 from ckprof_plugins.pages.profile import (
     PREDICTED,
     ProfileContent,

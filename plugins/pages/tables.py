@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
+from ckprof.formatting import agreeing, change, counted, percent
 from ckprof.report.escape import html_text
 from ckprof.report.figures import display_name, name_column, number_column, problem_column, standing_text
 from ckprof.report.short_names import ShortNames
@@ -15,7 +16,6 @@ from ckprof.report.table import Column, RowT, Table
 from ckprof.report.totals import network_labels, slower, total_columns, total_lines
 from ckprof.report.unserved import Unserved, with_unserved
 from ckprof.sweep.evidence import SweptLayer
-from ckprof.wording import agreeing, change, counted, percent
 from ckprof_plugins.pages.charts import Bar, bar_chart
 from ckprof_plugins.pages.svg import tag
 

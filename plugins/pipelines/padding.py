@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import UsageError
-from ckprof.plain_text import unknown_name
+from ckprof.sanitize import unknown_name
 from ckprof_plugins.pipelines.vocabulary import ChannelPadding
 
 if TYPE_CHECKING:

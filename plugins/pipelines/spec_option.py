@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import InputError, UsageError
 from ckprof.model.types import ComputeType, DataType
-from ckprof.plain_text import unknown_name
+from ckprof.sanitize import unknown_name
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.pipelines.kernel_name import DEFAULT_VECTOR_SIZES

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ckprof.errors import InputError
+from ckprof.formatting import counted
 from ckprof.lists.catalogs import decode_json
 from ckprof.lists.list_files import is_json
 from ckprof.model.catalog import Catalog
 from ckprof.model.conversion import Conversion
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.types import DataType
-from ckprof.plain_text import unknown_name
 from ckprof.plugin.protocols import Converter
-from ckprof.wording import counted
+from ckprof.sanitize import unknown_name
 from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord, record_values
 from ckprof_plugins.directions._convolution.layout import LAYOUTS
 from ckprof_plugins.pipelines.kernel_name import DEFAULT_VECTOR_SIZES, parts_of_name

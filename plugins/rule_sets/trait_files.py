@@ -23,8 +23,8 @@ from ckprof.lists.list_files import is_json
 from ckprof.model.catalog import Catalog
 from ckprof.model.conversion import Conversion
 from ckprof.model.types import DataType
-from ckprof.plain_text import unknown_name
 from ckprof.plugin.protocols import Converter
+from ckprof.sanitize import unknown_name
 from ckprof_converters.records import GEMM_DEFAULTS, GemmRecord
 from ckprof_plugins.pipelines.kernel_name import DEFAULT_VECTOR_SIZES
 from ckprof_plugins.pipelines.vocabulary import (

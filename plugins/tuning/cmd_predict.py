@@ -12,10 +12,10 @@ from ckprof.cli.instance_report import report_rejections
 from ckprof.cli.outputs import add_outputs, check_report
 from ckprof.cli.run_options import add_problem_options, parsed_problems
 from ckprof.errors import ExitCode, UsageError
+from ckprof.formatting import counted
 from ckprof.model.problem_types import sizes
 from ckprof.report.document import Document, Part
 from ckprof.report.table import Column, Table
-from ckprof.wording import counted
 from ckprof_plugins.tuning.gate.comparison import GateOptions
 from ckprof_plugins.tuning.options import PredictOptions
 from ckprof_plugins.tuning.predicted_times import SCHEMA, USUAL_HALF, VERSION

@@ -8,10 +8,10 @@ from ckprof.cli import shared_options
 from ckprof.cli.fields import add_fields, add_format, chosen
 from ckprof.cli.shared_options import add_instance_options, chosen_selection
 from ckprof.errors import ExitCode, UsageError
+from ckprof.formatting import counted
 from ckprof.report.document import Document
 from ckprof.report.figures import number, number_column
 from ckprof.report.table import Column, Table
-from ckprof.wording import counted
 from ckprof_plugins.tuning.options import SelectOptions
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ckprof.cli.fields import add_fields, add_format, chosen
 from ckprof.errors import ExitCode
 from ckprof.files import write_output
-from ckprof.wording import counted, percent
+from ckprof.formatting import counted, percent
 from ckprof_plugins.tuning.options import TrainOptions
 from ckprof_plugins.tuning.training import LEAST_JUDGED, LEAST_PROBLEMS
 

@@ -20,10 +20,10 @@ from ckprof.cli.run_options import (
     planned_run,
 )
 from ckprof.errors import ExitCode, InputError, UsageError
+from ckprof.formatting import counted
 from ckprof.measure.rounds import RoundOptions
 from ckprof.model.types import DataType, spellings
 from ckprof.sweep.requests import RoundRunOptions
-from ckprof.wording import counted
 from ckprof_plugins.tuning.options import ReplayOptions, SearchOptions, TuneOptions
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from ckprof.cli.fields import add_fields, add_format, chosen
 from ckprof.cli.session import Session
 from ckprof.errors import ExitCode
+from ckprof.formatting import agreeing, counted, percent
 from ckprof.model.problem import brief
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
-from ckprof.wording import agreeing, counted, percent
 from ckprof_plugins.tuning.options import ValidateOptions
 from ckprof_plugins.tuning.time_model.model import Efficiency
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from ckprof.errors import InputError
 from ckprof.files import text_of
+from ckprof.formatting import counted
 from ckprof.model.outcome import Status
 from ckprof.model.problem import Problem, TableProblem
 from ckprof.model.problem_types import OPERATION_COLUMN, problem_of_cells
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Pipeline
-from ckprof.wording import counted
 from ckprof_plugins.tuning.model_use import KernelKind, executed_traits, ran_on
 from ckprof_plugins.tuning.time_model.measurements import Measurements, merged, usual_times
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import NothingLeftError
+from ckprof.formatting import counted
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.ranking import field_of
 from ckprof.model.recipe import Purpose
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Pipeline
-from ckprof.wording import counted
 from ckprof_plugins.tuning.model_use import (
     KernelKind,
     gemm_sizes_of,

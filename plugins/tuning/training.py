@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final, cast
 
 from ckprof.errors import InputError, UsageError
 from ckprof.events import Level, Message
+from ckprof.formatting import counted
 from ckprof.model.architecture import architectures
 from ckprof.model.types import DataType
-from ckprof.wording import counted
 from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.model_use import gemm_sizes_of, kind_of_tables
 from ckprof_plugins.tuning.predicted_times import read_predicted, with_predicted

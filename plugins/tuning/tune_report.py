@@ -6,11 +6,11 @@ import math
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
+from ckprof.formatting import counted, percent
 from ckprof.model.problem import brief
 from ckprof.report.document import Document
 from ckprof.report.table import Column, Table
 from ckprof.report.unserved import served_text
-from ckprof.wording import counted, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

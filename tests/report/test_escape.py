@@ -12,7 +12,6 @@ from ckprof.compare.compare import compare
 from ckprof.compare.side import side_of
 from ckprof.model.outcome import Status
 from ckprof.model.results import BatchResults, ListResult, ListVerdict
-from ckprof.plain_text import plain, visible
 from ckprof.report import (
     batch_report,
     ci_formats,
@@ -26,6 +25,7 @@ from ckprof.report.ci import JUnit, add
 from ckprof.report.escape import csv_cell, html_text, markdown_block, markdown_cell, markdown_text, xml_text
 from ckprof.report.run_summary import render_best, terminal_document
 from ckprof.report.table import Terminal
+from ckprof.sanitize import plain, visible
 from tests.cases import each
 from tests.measured import Made, attempts, later
 

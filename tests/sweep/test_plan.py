@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from ckprof.formatting import duration
 from ckprof.measure.round_times import Timing
 from ckprof.measure.rounds import Ending, KernelConfiguration, RoundOptions
 from ckprof.model.problem_case import ProblemCase
@@ -12,7 +13,6 @@ from ckprof.model.types import DataType
 from ckprof.store.attempt import MOST_DEVICES_LOST, Mark
 from ckprof.store.query import PastVisit
 from ckprof.sweep.plan import MeasuredBefore, announce, describe, given_up_lines
-from ckprof.wording import duration
 from tests.store.samples import make_problem
 
 from .bench import make_kernels, make_problems, plan_for

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.errors import InputError, NothingLeftError, ToolchainError, UsageError
 from ckprof.events import Message
-from ckprof.plain_text import one_line
+from ckprof.sanitize import one_line
 from ckprof_plugins.tuning.gate.comparison import compare_figures
 from ckprof_plugins.tuning.gate.gate import figures_of
 from ckprof_plugins.tuning.gate.sides import GateSide, git

@@ -16,7 +16,7 @@ from functools import partial
 from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
-from ckprof.wording import counted
+from ckprof.formatting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -10,7 +10,7 @@ from ckprof.cli.fields import chosen
 from ckprof.cli.outputs import Outputs, check_report
 from ckprof.cli.run_options import parsed_problems
 from ckprof.errors import ExitCode, UsageError
-from ckprof.plain_text import json_text
+from ckprof.sanitize import json_text
 from ckprof_plugins.tuning.gate.baseline import write_baseline
 from ckprof_plugins.tuning.gate.bisection import bisect_predictions, states_of
 from ckprof_plugins.tuning.gate.comparison import GateOptions

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ckprof.errors import PluginError
+from ckprof.formatting import agreeing, change, counted
 from ckprof.option import limits_text
-from ckprof.plain_text import json_text
 from ckprof.plugin.additions import RegistryEntries
 from ckprof.plugin.protocols import ComparisonFormat
 from ckprof.report.ci import (
@@ -28,7 +28,7 @@ from ckprof.report.comparison_text import verdict_line
 from ckprof.report.document import Block, Document, Heading
 from ckprof.report.figures import number_column
 from ckprof.report.table import Column, Table
-from ckprof.wording import agreeing, change, counted
+from ckprof.sanitize import json_text
 from ckprof_plugins.tuning.gate.causes import without_registers
 from ckprof_plugins.tuning.gate.comparison import Regression
 

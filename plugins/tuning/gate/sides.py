@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, ToolchainError
 from ckprof.paths import cache_dir
-from ckprof.plain_text import one_line
+from ckprof.sanitize import one_line
 from ckprof_plugins.tuning.gate.baseline import read_baseline
 
 if TYPE_CHECKING:

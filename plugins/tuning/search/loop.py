@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 import numpy as np
 
 from ckprof.events import StatusLine
-from ckprof.wording import counted
+from ckprof.formatting import counted
 from ckprof_plugins.tuning.search.observations import Pair
 from ckprof_plugins.tuning.strategies import replans
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from ckprof.formatting import percent
 from ckprof.model.ranking import shares_first_place
 from ckprof.report.best_libraries import best_libraries
-from ckprof.wording import percent
 from ckprof_plugins.tuning.search.loop import TuneStop
 from ckprof_plugins.tuning.search.observations import Pair
 

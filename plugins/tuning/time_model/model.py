@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from ckprof.formatting import counted
 from ckprof.model.gemm_work import KernelTraits, Reduction, Schedule
 from ckprof.model.noise import quantile
-from ckprof.wording import counted
 from ckprof_plugins.tuning.time_model.formula import KernelParameters, SharedParameters, terms, trend, work
 from ckprof_plugins.tuning.time_model.intervals import (
     DEVIATIONS,

@@ -34,7 +34,7 @@ REQUEST = {"rule_set": "tiny", "arch": "gfx942", "dtype": "fp16", "filters": "ti
 CHILD = """
 import json, sys, time
 import ckprof
-from tests.test_on_demand import PROBLEM, REQUEST
+from tests.test_jit_kernels import PROBLEM, REQUEST
 kernels = ckprof.jit(PROBLEM, "fwd", compiler=sys.argv[1], **REQUEST)
 print(json.dumps([kernel.name for kernel in kernels]))
 """

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ckprof.cli.console import Console
 from ckprof.errors import InputError
-from ckprof.plain_text import one_line, plain
+from ckprof.sanitize import one_line, plain
 
 
 @given(st.text())

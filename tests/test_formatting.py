@@ -2,7 +2,7 @@
 
 import pytest
 
-from ckprof.wording import agreeing, change, counted, duration, factor, percent, would_resolve
+from ckprof.formatting import agreeing, change, counted, duration, factor, percent, would_resolve
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ from ckprof.wording import agreeing, change, counted, duration, factor, percent,
         (duration(7500), "2 h 05 min"),
     ],
 )
-def test_wording(written, expected):
+def test_formatting(written, expected):
     assert written == expected
 
 
