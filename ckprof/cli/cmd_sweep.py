@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ckprof.measure.options import RunOptions
     from ckprof.measure.requests import RunRequest
     from ckprof.model.problem_case import ProblemCase
-    from ckprof.model.ranking import Standing
+    from ckprof.model.ranking import Resolution
     from ckprof.sweep.sweep import Summary, SweepResult
 
 
@@ -35,19 +35,17 @@ if TYPE_CHECKING:
 _MOST_OPEN: Final = 5
 
 
-def standing_lines(standings: Sequence[tuple[int, Standing]], problems: Sequence[ProblemCase]) -> list[str]:
-    """Return how many bests are decided, and what it would take to decide the others."""
-    from ckprof.report.figures import standing_text
+def unresolved_lines(found: Sequence[tuple[int, Resolution]], problems: Sequence[ProblemCase]) -> list[str]:
+    """Return how many winners are resolved, and what it would take to resolve the others."""
+    from ckprof.report.figures import resolution_text
 
-    if not standings:
+    if not found:
         return []
-    unsure = [(index, standing) for index, standing in standings if not standing.decided]
-    lines = [
-        f"winner resolved: {len(standings) - len(unsure)} of {counted(len(standings), 'ranking')} with times"
-    ]
+    unsure = [(index, resolution) for index, resolution in found if not resolution.resolved]
+    lines = [f"winner resolved: {len(found) - len(unsure)} of {counted(len(found), 'ranking')} with times"]
     lines += [
-        f"unresolved: {_called(problems[index])}: {standing_text(standing)}"
-        for index, standing in unsure[:_MOST_OPEN]
+        f"unresolved: {_called(problems[index])}: {resolution_text(resolution)}"
+        for index, resolution in unsure[:_MOST_OPEN]
     ]
     left = len(unsure) - _MOST_OPEN
     return [*lines, f"unresolved: {left} more, which ckprof report shows"] if left > 0 else lines
@@ -78,7 +76,7 @@ def summary_lines(summary: Summary, problems: Sequence[ProblemCase], store: str)
         + (f": {statuses}" if statuses else ""),
         f"{counted(summary.passes, 'pass', 'passes')}, {counted(summary.rounds, 'round')}, "
         f"{counted(summary.disturbed, 'disturbed visit')}; {counted(summary.dropped, 'kernel')} pruned",
-        *standing_lines(summary.standings, problems),
+        *unresolved_lines(summary.resolutions, problems),
         f"stored in {store}",
     ]
     lines += [f"{counted(count, 'warning')} of {kind}" for kind, count in summary.warnings.items()]
@@ -187,7 +185,7 @@ def report(result: SweepResult, problems: Sequence[ProblemCase], session: Sessio
         held = "all" if not left_out else f"{plan.known} of"
         lines = [f"nothing is left to do: {result.path} has {held} {counted(plan.cells, 'outcome')}"]
     # what a run of the same kernels would say, whichever calls have measured them
-    served = {problems[index].problem for index, _ in summary.standings}
+    served = {problems[index].problem for index, _ in summary.resolutions}
     unserved = ", ".join(_called(case) for case in problems if case.problem not in served)
     failed = [
         *(["kernels failed, see 'ckprof report'"] if summary.failures or plan.has_failures else []),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.model.kernel import KernelRef
 from ckprof.model.outcome import RoundTime, Status
 from ckprof.model.problem import Problem
-from ckprof.model.ranking import Field, KernelTime, kernel_time, middle_of, shares_first_place
+from ckprof.model.ranking import KernelTime, RankedSet, is_tied, kernel_time, middle_of
 from ckprof.store.attempt import (
     CONTENDED,
     POWER_LIMIT,
@@ -227,8 +227,8 @@ class Side:
     def first_places(self, problem: ProblemKey) -> list[MeasuredRow]:
         """Return the rows of a problem that may be the fastest: the best, and those tied with it."""
         rows = [row for row in self.by_problem.get(problem, ()) if row.ranked]
-        intervals = Field([row.time for row in rows if row.time is not None]).leads()
-        return [row for row, lead in zip(rows, intervals, strict=True) if shares_first_place(lead)]
+        intervals = RankedSet([row.time for row in rows if row.time is not None]).intervals()
+        return [row for row, lead in zip(rows, intervals, strict=True) if is_tied(lead)]
 
     def best(self, problem: ProblemKey) -> MeasuredRow | None:
         """Return the fastest verified row of a problem."""

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from ckprof.model.outcome import RoundTime
-from ckprof.model.ranking import Field, KernelTime, kernel_time
+from ckprof.model.ranking import KernelTime, RankedSet, kernel_time
 
 Cell = TypeVar("Cell", bound=Hashable)
 
@@ -96,11 +96,11 @@ class RoundTimes(Generic[Cell]):
             self._cached[cell] = time
         return time
 
-    def field(self, cells: Iterable[Cell]) -> tuple[list[Cell], Field]:
+    def ranked_set(self, cells: Iterable[Cell]) -> tuple[list[Cell], RankedSet]:
         """Return the cells that have a time, the fastest first, and their times beside each other."""
         timed = [(time, cell) for cell in cells if (time := self.time(cell)) is not None]
         timed.sort(key=lambda pair: (pair[0].pruned, pair[0].time_ms))
-        return [cell for _, cell in timed], Field([time for time, _ in timed])
+        return [cell for _, cell in timed], RankedSet([time for time, _ in timed])
 
     def counted_rounds(self, cells: Sequence[Cell]) -> set[int]:
         """Return the rounds that all of some cells have, without those of a visit that was repeated."""

@@ -18,7 +18,7 @@ from typing import Final, Generic, NamedTuple
 
 from ckprof.errors import UsageError
 from ckprof.measure.round_times import Cell, RoundTimes, Timing
-from ckprof.model.ranking import Field, Standing
+from ckprof.model.ranking import RankedSet, Resolution
 from ckprof.option import percent, positive, settable, share
 
 
@@ -176,7 +176,7 @@ class Ranking(Generic[Cell]):
         #: set at the end of a visit, or by :meth:`resume`
         self.ending: Ending | None = None
         #: what was known of the first place after the latest visit; ``None`` without times
-        self.standing: Standing | None = None
+        self.resolution: Resolution | None = None
 
     # --- what was seen ------------------------------------------------------------------------------------
 
@@ -324,15 +324,15 @@ class Ranking(Generic[Cell]):
         """Prune slow cells after a visit, and see whether it was the last one."""
         dropped: dict[Cell, float] = {}
         options = self._options
-        ranked, ordered = self._times.field(self._ranked())
+        ranked, ordered = self._times.ranked_set(self._ranked())
         best = self.best()
         may_prune = self._passes >= _PRUNING_PASSES and not options.exhaustive
         if not disturbed and best is not None and may_prune:
             dropped = self._slow_cells(ranked, ordered)
             self._dropped.update(dropped)
             self._times.prune(dropped)
-            ranked, ordered = self._times.field(self._ranked())
-        self.standing = ordered.standing(options.tie, options.confidence) if ranked else None
+            ranked, ordered = self._times.ranked_set(self._ranked())
+        self.resolution = ordered.resolution(options.tie, options.confidence) if ranked else None
         self.ending = self._find_ending(best, ordered)
         return VisitReport(
             rounds=rounds,
@@ -342,8 +342,8 @@ class Ranking(Generic[Cell]):
             ending=self.ending,
         )
 
-    def _find_ending(self, best: Cell | None, ordered: Field) -> Ending | None:
-        options, standing = self._options, self.standing
+    def _find_ending(self, best: Cell | None, ordered: RankedSet) -> Ending | None:
+        options, resolution = self._options, self.resolution
         if best is None:
             return Ending.NO_RANKING
         if self._passes < options.least_passes or self.rounds < options.least_rounds:
@@ -352,10 +352,10 @@ class Ranking(Generic[Cell]):
             return Ending.MAX_ROUNDS
         if options.passes == 1:
             # what the only process does to kernels no round of it would show
-            standing = ordered.standing(options.tie, options.confidence, process_sigma=0.0)
-        return Ending.SETTLED if standing is not None and standing.decided else None
+            resolution = ordered.resolution(options.tie, options.confidence, process_sigma=0.0)
+        return Ending.SETTLED if resolution is not None and resolution.resolved else None
 
-    def _slow_cells(self, ranked: Sequence[Cell], ordered: Field) -> dict[Cell, float]:
+    def _slow_cells(self, ranked: Sequence[Cell], ordered: RankedSet) -> dict[Cell, float]:
         """Return the cells that are slower than the best by the margin, with their ratios."""
         best = ordered.kernels[0]
         staying = {ranked[0], *self._dropped}

@@ -17,19 +17,19 @@ left out, and one disturbed trial of three does not decide, nor does one disturb
 **Its interval**, at 95 %, is that of the trials themselves, by Student's distribution. One trial does not
 show what its process did to the kernel: :data:`~ckprof.model.noise.PROCESS_SIGMA` is assumed.
 
-**Ties.** :class:`Field` gives the logarithm of the ratio to the best an interval, whose limits are what the
+**Ties.** :class:`RankedSet` gives the logarithm of the ratio to the best an interval; its limits are what the
 trials of all kernels together show of the noise (:mod:`ckprof.model.noise`). The best of several kernels that
 may be as fast was lucky: its limit is that of the luckiest of so many (Bonferroni). A kernel shares the first
 place unless its whole interval lies beyond :data:`TIE`: the noisier the machine, the more do.
 
 **Pruned** are kernels that leave the rounds, by the rule of ties, with the margin of the rounds in place of
-:data:`TIE` and at :data:`PRUNING_CONFIDENCE`: :meth:`Field.slower`. One that was pruned stands behind all
+:data:`TIE` and at :data:`PRUNING_CONFIDENCE`: :meth:`RankedSet.slower`. One that was pruned stands behind all
 that were not and is never tied with the best, whatever later rounds of others say: the machine may have
 become slower since.
 
-**Decided** is the first place if none is faster than the kernel that is named by more than a tie, as surely:
+**Resolved** is the first place if none is faster than the kernel that is named by more than a tie, as surely:
 the indifference zone of Bechhofer, "A single-sample multiple decision procedure for ranking means of normal
-populations with known variances" (1954). Sweeps end by it, and reports say it: :meth:`Field.standing`.
+populations with known variances" (1954). Sweeps end by it, and reports say it: :meth:`RankedSet.resolution`.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ _SELF: Final = Interval(estimate=0.0, low=0.0, high=0.0)
 
 
 class Order(Enum):
-    """How sure it is which kernel of a problem is the fastest."""
+    """How certain it is which kernel of a problem is the fastest."""
 
     #: the best alone: all others are surely slower by more than a tie
     CLEAR = "clear"
@@ -229,7 +229,7 @@ class Order(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Resolution:
     """What is known of the first place."""
 
     order: Order
@@ -242,12 +242,12 @@ class Standing:
     rounds: int | None = None
 
     @property
-    def decided(self) -> bool:
+    def resolved(self) -> bool:
         """False where more measurements may name another best."""
         return self.order is not Order.OPEN
 
 
-class Field:
+class RankedSet:
     """The kernels of a problem beside each other.
 
     :param kernels: the fastest first, what was pruned behind the others.
@@ -259,7 +259,7 @@ class Field:
         self.kernels = kernels
         self.noise = Noise([kernel.rounds for kernel in kernels])
 
-    def leads(
+    def intervals(
         self, confidence: float = CONFIDENCE, *, process_sigma: float = PROCESS_SIGMA
     ) -> list[Interval]:
         """Return the intervals of the ratios of all kernels to the first one.
@@ -272,12 +272,12 @@ class Field:
             others = [_of_samples(kernel, self.kernels[0], reach) for kernel in self.kernels[1:]]
             return [_SELF, *others][: len(self.kernels)]
         error = (1 - confidence) / 2
-        alone = self._leads(error, error, process_sigma)
-        near = sum(map(shares_first_place, alone)) - 1
+        alone = self._intervals(error, error, process_sigma)
+        near = sum(map(is_tied, alone)) - 1
         # powers of two, so that few quantiles are needed
-        return self._leads(error, error / (1 << near.bit_length()), process_sigma) if near else alone
+        return self._intervals(error, error / (1 << near.bit_length()), process_sigma) if near else alone
 
-    def _leads(self, error: float, lucky: float, process_sigma: float) -> list[Interval]:
+    def _intervals(self, error: float, lucky: float, process_sigma: float) -> list[Interval]:
         noise, (best, *others) = self.noise, self.noise.tracks
         of_process = noise.of_process(error, process_sigma)
         low = math.hypot(noise.below(best, lucky), of_process)
@@ -300,41 +300,43 @@ class Field:
 
         No kernel with a single round is, and no kernel that is tied with the best, whatever the margin.
         """
-        leads = (replace(lead, pruned=False) for lead in self.leads(PRUNING_CONFIDENCE))
+        intervals = (replace(interval, pruned=False) for interval in self.intervals(PRUNING_CONFIDENCE))
         return [
-            len(kernel.rounds) > 1 and not shares_first_place(lead, max(margin, TIE))
-            for lead, kernel in zip(leads, self.kernels, strict=True)
+            len(kernel.rounds) > 1 and not is_tied(interval, max(margin, TIE))
+            for interval, kernel in zip(intervals, self.kernels, strict=True)
         ]
 
-    def standing(
+    def resolution(
         self, tie: float = TIE, confidence: float = CONFIDENCE, *, process_sigma: float = PROCESS_SIGMA
-    ) -> Standing:
+    ) -> Resolution:
         """Return what is known of the first place: sweeps end by it, and reports say it."""
-        leads = self.leads(confidence, process_sigma=process_sigma)
-        processes = self.noise.tracks[0].processes if leads else 0
-        if len(leads) < 2:
-            return Standing(order=Order.ALONE, first=len(leads), processes=processes)
-        first = sum(shares_first_place(lead, tie) for lead in leads)
+        intervals = self.intervals(confidence, process_sigma=process_sigma)
+        processes = self.noise.tracks[0].processes if intervals else 0
+        if len(intervals) < 2:
+            return Resolution(order=Order.ALONE, first=len(intervals), processes=processes)
+        first = sum(is_tied(interval, tie) for interval in intervals)
         may_be_faster = -math.log1p(tie)
-        unsure = [n for n, lead in enumerate(leads) if lead.low < may_be_faster and not lead.pruned]
+        unsure = [
+            n for n, interval in enumerate(intervals) if interval.low < may_be_faster and not interval.pruned
+        ]
         if not unsure:
             order = Order.CLEAR if first == 1 else Order.TIE
-            return Standing(order=order, first=first, processes=processes)
-        needed = [self._rounds_for(index, leads[index], tie, confidence) for index in unsure]
+            return Resolution(order=order, first=first, processes=processes)
+        needed = [self._rounds_for(index, intervals[index], tie, confidence) for index in unsure]
         rounds = None if None in needed else max(count for count in needed if count is not None)
-        return Standing(order=Order.OPEN, first=first, processes=processes, rounds=rounds)
+        return Resolution(order=Order.OPEN, first=first, processes=processes, rounds=rounds)
 
-    def _rounds_for(self, index: int, lead: Interval, tie: float, confidence: float) -> int | None:
+    def _rounds_for(self, index: int, interval: Interval, tie: float, confidence: float) -> int | None:
         """Return how many rounds would show that a kernel is not faster by more than a tie, about."""
         if not self.noise.known:
             return None
         best, track = self.noise.tracks[0], self.noise.tracks[index]
         error = (1 - confidence) / 2
         of_process = math.sqrt(2) * self.noise.of_process(error)
-        wanted = (lead.estimate + math.log1p(tie)) ** 2 - of_process**2
-        if lead.estimate <= -math.log1p(tie) or wanted <= 0:
+        wanted = (interval.estimate + math.log1p(tie)) ** 2 - of_process**2
+        if interval.estimate <= -math.log1p(tie) or wanted <= 0:
             return None
-        noise = (lead.estimate - lead.low) ** 2 - of_process**2
+        noise = (interval.estimate - interval.low) ** 2 - of_process**2
         # limits shrink with the square root of the rounds
         return math.ceil(min(best.rounds, track.rounds) * noise / wanted)
 
@@ -349,12 +351,12 @@ def _of_samples(kernel: KernelTime, best: KernelTime, of_process: float) -> Inte
     return Interval(estimate=estimate, low=estimate - reach, high=estimate + reach, pruned=kernel.pruned)
 
 
-def shares_first_place(lead: Interval, tie: float = TIE) -> bool:
+def is_tied(interval: Interval, tie: float = TIE) -> bool:
     """Say whether a kernel may be as fast as the best: is tied with it, or the best itself.
 
-    :param lead: of the kernel over the best.
+    :param interval: of the kernel over the best.
     """
-    return lead.low <= math.log1p(tie) and not lead.pruned
+    return interval.low <= math.log1p(tie) and not interval.pruned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -393,22 +395,22 @@ def unranked_ms(outcome: Outcome) -> float | None:
     return time.time_ms if time is not None else None
 
 
-def field_of(outcomes: Iterable[Outcome]) -> tuple[list[Outcome], Field]:
+def ranked_set_of(outcomes: Iterable[Outcome]) -> tuple[list[Outcome], RankedSet]:
     """Return the outcomes of a problem that may be ranked, the fastest first, and their times."""
-    return ranked_field(
+    return ranked_set(
         (time, outcome.key, outcome.split_k, outcome)
         for outcome in outcomes
         if (time := time_of(outcome)) is not None
     )
 
 
-def ranked_field(timed: Iterable[tuple[KernelTime, str, int, T]]) -> tuple[list[T], Field]:
+def ranked_set(timed: Iterable[tuple[KernelTime, str, int, T]]) -> tuple[list[T], RankedSet]:
     """Return what has times on a problem, the fastest first, and these times; what was pruned stands behind.
 
     :param timed: time, content key and splits of a kernel, and what stands for it.
     """
     ordered = sorted(timed, key=lambda entry: (entry[0].pruned, entry[0].time_ms, *entry[1:3]))
-    return [entry[3] for entry in ordered], Field([entry[0] for entry in ordered])
+    return [entry[3] for entry in ordered], RankedSet([entry[0] for entry in ordered])
 
 
 def ranking(outcomes: Sequence[Outcome], positions: Mapping[str, int]) -> list[Ranked]:
@@ -419,9 +421,9 @@ def ranking(outcomes: Sequence[Outcome], positions: Mapping[str, int]) -> list[R
 
     :param positions: content key -> position of the instance, which decides between those without a time.
     """
-    timed, field = field_of(outcomes)
-    times = [kernel.time_ms for kernel in field.kernels]
-    first = [shares_first_place(lead) for lead in field.leads()]
+    timed, kernels = ranked_set_of(outcomes)
+    times = [kernel.time_ms for kernel in kernels.kernels]
+    first = [is_tied(interval) for interval in kernels.intervals()]
     ranked = []
     for position, index in enumerate(sorted(range(len(timed)), key=lambda number: not first[number]), 1):
         rank, ratio = 1 if first[index] else position, times[index] / times[0]

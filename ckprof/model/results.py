@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ckprof.errors import ExitCode
 from ckprof.formatting import counted
 from ckprof.model.outcome import Outcome, Status
-from ckprof.model.ranking import Ranked, Standing, field_of, ranking
+from ckprof.model.ranking import Ranked, Resolution, ranked_set_of, ranking
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -115,9 +115,9 @@ class RunResults:
             [outcome for outcome in self.outcomes if outcome.problem_index == problem_index], positions
         )
 
-    def standing(self, problem_index: int) -> Standing:
+    def resolution(self, problem_index: int) -> Resolution:
         """Return what is known of the first place on a problem."""
-        return field_of(o for o in self.outcomes if o.problem_index == problem_index)[1].standing()
+        return ranked_set_of(o for o in self.outcomes if o.problem_index == problem_index)[1].resolution()
 
     def of_problem(self, problem_index: int) -> list[Outcome]:
         """Return the outcomes of one problem, in the order of :meth:`ranking`."""

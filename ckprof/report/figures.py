@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ckprof.compare.side import MeasuredRow
     from ckprof.model.problem import Problem
-    from ckprof.model.ranking import Standing
+    from ckprof.model.ranking import Resolution
 
 
 class Launched(Protocol):
@@ -89,17 +89,17 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def standing_text(standing: Standing) -> str:
+def resolution_text(resolution: Resolution) -> str:
     """Return how sure it is which kernel is the fastest, and what it would take to know."""
-    if standing.order is Order.ALONE:
+    if resolution.order is Order.ALONE:
         return "no other kernel has a time"
-    if standing.order is Order.CLEAR:
+    if resolution.order is Order.CLEAR:
         return "significantly faster than all others"
-    shared = f"{counted(standing.first, 'kernel')} may be the fastest"
-    if standing.order is Order.TIE:
+    shared = f"{counted(resolution.first, 'kernel')} may be the fastest"
+    if resolution.order is Order.TIE:
         return f"{shared}; the first of them is as good as any"
-    if standing.rounds is not None:
-        return f"{shared}; {would_resolve(standing.rounds, 'round')}"
+    if resolution.rounds is not None:
+        return f"{shared}; {would_resolve(resolution.rounds, 'round')}"
     return f"{shared}; more passes would resolve it (--passes)"
 
 

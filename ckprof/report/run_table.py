@@ -113,7 +113,7 @@ def winner_line(results: RunResults, problem_index: int) -> str:
     name = f"[{best.instance.index}] {names.short(best.instance.name)}"
     words = [name, split, file_line(best.instance.source), f"{times[0]:.4g} ms"]
     if len(times) > 1:
-        ratio, first = times[1] / times[0], results.standing(problem_index).first
+        ratio, first = times[1] / times[0], results.resolution(problem_index).first
         words.append(f"{factor(ratio)} faster than the next" if ratio > 1 else "as fast as the next")
         words[-1] += f" (statistical tie of {first})" if first > 1 else ""
     return f"winner: {', '.join(filter(None, words))}"
@@ -248,15 +248,15 @@ def run_notes(results: RunResults) -> list[str]:
 
 def _standing_notes(results: RunResults) -> Iterator[str]:
     """Yield how sure the first places are."""
-    found = [results.standing(index) for index in range(len(results.problems)) if results.best(index)]
-    unresolved = [standing for standing in found if not standing.decided]
+    found = [results.resolution(index) for index in range(len(results.problems)) if results.best(index)]
+    unresolved = [resolution for resolution in found if not resolution.resolved]
     if unresolved:
-        rounds = [standing.rounds for standing in unresolved if standing.rounds is not None]
+        rounds = [resolution.rounds for resolution in unresolved if resolution.rounds is not None]
         what = (
             f"{would_resolve(max(rounds), 'round')} (--rounds)" if rounds else "more --passes may resolve it"
         )
         yield f"winner resolved: {len(found) - len(unresolved)} of {counted(len(found), 'problem')}; {what}"
-    if any(standing.processes == 1 and standing.order is not Order.ALONE for standing in found):
+    if any(resolution.processes == 1 and resolution.order is not Order.ALONE for resolution in found):
         yield f"single process: {PROCESS_SIGMA:.0%} process-to-process variation assumed (see --passes)"
 
 

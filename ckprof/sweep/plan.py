@@ -18,7 +18,7 @@ from ckprof.model.kernel import SelectedKernel
 from ckprof.model.outcome import Status
 from ckprof.model.problem import Problem
 from ckprof.model.problem_case import ProblemCase, as_case
-from ckprof.model.ranking import Standing
+from ckprof.model.ranking import Resolution
 from ckprof.model.types import TypeSet
 from ckprof.store.attempt import MOST_DEVICES_LOST, Mark
 from ckprof.store.query import PastVisit, SharedKey
@@ -217,12 +217,12 @@ class Plan:
         return [ranking for ranking in self.rankings if not ranking.finished]
 
     @property
-    def standings(self) -> list[tuple[int, Standing]]:
+    def resolutions(self) -> list[tuple[int, Resolution]]:
         """Position of the problem and what is known of its first place, of each finished ranking."""
         return [
-            (planned.problem_index, planned.ranking.standing)
+            (planned.problem_index, planned.ranking.resolution)
             for planned in self.rankings
-            if planned.finished and planned.ranking.standing is not None
+            if planned.finished and planned.ranking.resolution is not None
         ]
 
     @property

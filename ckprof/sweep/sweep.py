@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ckprof.measure.rounds_loop import Bench, KernelGroup, Sample
     from ckprof.model.kernel import SelectedKernel
     from ckprof.model.outcome import Status
-    from ckprof.model.ranking import Standing
+    from ckprof.model.ranking import Resolution
     from ckprof.model.recipe import BuildRecipe
     from ckprof.plugin.protocols import Observer
     from ckprof.session import Session
@@ -81,7 +81,7 @@ class Summary:
     #: passes of this session
     passes: int = 0
     #: position of the problem, and what is known of its first place, of each ranking that is finished
-    standings: list[tuple[int, Standing]] = field(default_factory=list)
+    resolutions: list[tuple[int, Resolution]] = field(default_factory=list)
     #: warning -> how often
     warnings: Counter[str] = field(default_factory=Counter)
 
@@ -146,7 +146,7 @@ class Sweep(RoundsLoop):
             if self._summary.stop is not Stop.DONE:
                 break
             self._summary.rankings_done += planned.ranking.ending is not None
-        self._summary.standings = self._plan.standings
+        self._summary.resolutions = self._plan.resolutions
         self._summary.wall_s = self._clock() - self._started
         self._summary.passes = self._passes
         return self._summary

@@ -106,8 +106,8 @@ class Coordinator:
             self._progress()
         self._merger.save()
         self._counters.wall_s = self._watch.clock() - self._started
-        self._counters.standings = sorted(
-            (*self._work.plans.plan.standings, *self._counters.measured_standings.values()),
+        self._counters.resolutions = sorted(
+            (*self._work.plans.plan.resolutions, *self._counters.measured_resolutions.values()),
             key=lambda pair: pair[0],
         )
         self._counters.devices = tuple(state for _, state in sorted(self._devices.devices.items()))

@@ -14,7 +14,7 @@ from ckprof.sweep.sweep import Summary
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from ckprof.model.ranking import Standing
+    from ckprof.model.ranking import Resolution
     from ckprof_plugins.cluster.messages import ReferenceCheck, ReferencePolicy, Reply, WorkerDevice
 
 
@@ -209,7 +209,7 @@ class Counters(Summary):
     device_s: float = 0.0
     device_attempts: int = 0
     #: id of a finished unit -> position of its problem, and what is known of the first place
-    measured_standings: dict[str, tuple[int, Standing]] = field(default_factory=dict)
+    measured_resolutions: dict[str, tuple[int, Resolution]] = field(default_factory=dict)
     #: wall seconds of each unit that was finished
     unit_s: list[float] = field(default_factory=list)
 

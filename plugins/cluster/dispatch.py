@@ -136,7 +136,7 @@ class Dispatcher:
         if sent.open.unit.part:
             self._units.finish_part(sent.open, device, reply)
         else:
-            self._units.finish(sent.open, reply.standing)
+            self._units.finish(sent.open, reply.resolution)
 
     def put_back(self, sent: InFlight, reason: str = "") -> None:
         """Hand a unit out again that was not finished, unless another device is at it.

@@ -20,7 +20,7 @@ from ckprof.model.kernel import SelectedKernel
 from ckprof.model.outcome import Outcome
 from ckprof.model.problem import Problem
 from ckprof.model.problem_types import decode_problem
-from ckprof.model.ranking import Standing
+from ckprof.model.ranking import Resolution
 from ckprof.model.types import TypeSet
 from ckprof.plugin.manager import PluginManager
 from ckprof.session import Session as ProfilerSession
@@ -247,7 +247,7 @@ class Reply:
     wall_s: float = 0.0
     warnings: Mapping[str, int] = field(default_factory=dict)
     #: of a finished unit: what is known of its first place
-    standing: Standing | None = None
+    resolution: Resolution | None = None
     #: of a finished part: attempts on those of its kernels that may be the fastest
     visits: tuple[PastVisit, ...] = ()
     #: digests of missing objects

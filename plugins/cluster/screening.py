@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ckprof.model.outcome import Status
-from ckprof.model.ranking import Field, kernel_time
+from ckprof.model.ranking import RankedSet, kernel_time
 from ckprof.store.attempt import Mark
 from ckprof.sweep.plan import History, MeasuredBefore
 from ckprof_plugins.cluster.messages import Anchor
@@ -217,7 +217,7 @@ def compare_parts(
         return set(), None
     ordered = sorted(times, key=lambda cell: (times[cell].time_ms, cell))
     margin = (1 + rounds.tie) * (1 + BETWEEN_DEVICES) - 1
-    slower = Field([times[cell] for cell in ordered]).slower(margin)
+    slower = RankedSet([times[cell] for cell in ordered]).slower(margin)
     return {cell for cell, out in zip(ordered, slower, strict=True) if out}, Anchor(
         cell=ordered[0], time_ms=times[ordered[0]].time_ms
     )

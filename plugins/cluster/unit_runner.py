@@ -152,7 +152,7 @@ class UnitRunner:
             dropped=summary.dropped,
             wall_s=summary.wall_s,
             warnings=dict(summary.warnings),
-            standing=next((standing for _, standing in summary.standings), None),
+            resolution=next((resolution for _, resolution in summary.resolutions), None),
             visits=self._of_part() if end is End.FINISHED and unit.part else (),
         )
 

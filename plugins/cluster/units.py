@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ckprof.measure.rounds import KernelConfiguration, RoundOptions
     from ckprof.model.problem import Problem
-    from ckprof.model.ranking import Standing
+    from ckprof.model.ranking import Resolution
     from ckprof.store.attempt import Attempt
     from ckprof.store.query import PastVisit, SharedKey
     from ckprof.sweep.plan import PastReader, PlannedRanking, PlanRequest
@@ -293,10 +293,10 @@ class UnitQueue:
             # it seemed to hang, and competes after all
             self._reopen(unit.unit.id)
 
-    def finish(self, unit: OpenUnit, standing: Standing | None = None) -> None:
+    def finish(self, unit: OpenUnit, resolution: Resolution | None = None) -> None:
         """Note that what competes for the first place of a problem was measured.
 
-        :param standing: what is known of that place.
+        :param resolution: what is known of that place.
         """
         sharded = self._sharded.get(unit.unit.id)
         if sharded is not None:
@@ -304,8 +304,8 @@ class UnitQueue:
                 return  # others compete by now
             sharded.ended = True
         self._counters.rankings_done += 1
-        if standing is not None:
-            self._counters.measured_standings[unit.unit.id] = unit.unit.problem_index, standing
+        if resolution is not None:
+            self._counters.measured_resolutions[unit.unit.id] = unit.unit.problem_index, resolution
 
     def copy(self, unit: OpenUnit) -> OpenUnit:
         """Return what another device can do as well, in case the one that has the unit never answers."""
@@ -355,7 +355,7 @@ class UnitQueue:
         again = self._work.plans.again(unit.unit)
         if again is not None:
             self._counters.rankings_done -= 1
-            self._counters.measured_standings.pop(unit.unit.id, None)
+            self._counters.measured_resolutions.pop(unit.unit.id, None)
             self._schedule.put_first(again)
         elif sharded is not None:
             sharded.ended = True
@@ -365,7 +365,7 @@ class UnitQueue:
         sharded = self._sharded[name]
         self._schedule.keep(lambda other: other is not sharded.last)
         self._counters.rankings_done -= sharded.ended
-        self._counters.measured_standings.pop(name, None)
+        self._counters.measured_resolutions.pop(name, None)
         sharded.last, sharded.ended = None, False
         self._go_on(name)
 

@@ -13,7 +13,7 @@ from ckprof.compare.side import MeasuredRow, ProblemKey, Side, device_name, prov
 from ckprof.errors import UsageError
 from ckprof.formatting import counted
 from ckprof.model.outcome import Status
-from ckprof.model.ranking import Field
+from ckprof.model.ranking import RankedSet
 from ckprof.model.roof import Roof, RoofKind
 from ckprof.model.types import DataType
 from ckprof.report.figures import checked_text, display_name
@@ -30,7 +30,7 @@ from ckprof_plugins.pages.options import ReportOptions
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ckprof.model.ranking import Interval, Standing
+    from ckprof.model.ranking import Interval, Resolution
     from ckprof.session import Session
     from ckprof.store.key import DeviceKey
 
@@ -44,7 +44,7 @@ class BestRow:
     number: int
     best: MeasuredRow
     runner_up: MeasuredRow | None
-    standing: Standing
+    resolution: Resolution
     #: estimate of runner-up time / best time; ``None`` for a kernel without rivals
     change: Interval | None
     #: rows with a verified time
@@ -94,7 +94,7 @@ def best_rows(side: Side, options: ReportOptions) -> list[BestRow]:
         ranked = [(row, row.time) for row in rows if row.time is not None]
         if not ranked:
             continue
-        field = Field([time for _, time in ranked])
+        first_place = RankedSet([time for _, time in ranked])
         where = ranked[0][0].measurement.device, key.dtype
         if where not in roofs:
             roofs[where] = _roofs(side, options.roofs, *where)
@@ -104,8 +104,8 @@ def best_rows(side: Side, options: ReportOptions) -> list[BestRow]:
                 number=number,
                 best=ranked[0][0],
                 runner_up=ranked[1][0] if len(ranked) > 1 else None,
-                standing=field.standing(options.tie),
-                change=field.leads()[1] if len(ranked) > 1 else None,
+                resolution=first_place.resolution(options.tie),
+                change=first_place.intervals()[1] if len(ranked) > 1 else None,
                 ranked=len(ranked),
                 rows=len(rows),
                 roofs=roofs[where],

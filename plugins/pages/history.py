@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.compare.side import side_of
 from ckprof.formatting import agreeing
-from ckprof.model.ranking import TIE, Field, shares_first_place
+from ckprof.model.ranking import TIE, RankedSet, is_tied
 from ckprof.report.figures import display_name, name_column, number_column, problem_column
 from ckprof.report.short_names import ShortNames
 from ckprof.report.table import Column
@@ -134,7 +134,7 @@ def history(labels: Sequence[str], sides: Sequence[Side], order: Iterable[Proble
 def _points(bests: Sequence[MeasuredRow | None]) -> tuple[HistoryPoint, ...]:
     timed = [(row.time, place, row) for place, row in enumerate(bests) if row is not None and row.time]
     timed.sort(key=lambda entry: (entry[0].time_ms, entry[1]))
-    leads = Field([time for time, _, _ in timed]).leads() if timed else []
+    leads = RankedSet([time for time, _, _ in timed]).intervals() if timed else []
     points = [
         HistoryPoint(
             place=place,
@@ -142,7 +142,7 @@ def _points(bests: Sequence[MeasuredRow | None]) -> tuple[HistoryPoint, ...]:
             ratio=lead.ratio,
             low=exp(lead.low),
             high=exp(lead.high),
-            tied=shares_first_place(lead),
+            tied=is_tied(lead),
         )
         for (_, place, row), lead in zip(timed, leads, strict=True)
     ]

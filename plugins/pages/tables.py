@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from ckprof.formatting import agreeing, change, counted, percent
 from ckprof.report.escape import html_text
-from ckprof.report.figures import display_name, name_column, number_column, problem_column, standing_text
+from ckprof.report.figures import display_name, name_column, number_column, problem_column, resolution_text
 from ckprof.report.short_names import ShortNames
 from ckprof.report.table import Column, RowT, Table
 from ckprof.report.totals import network_labels, slower, total_columns, total_lines
@@ -132,9 +132,9 @@ def best_columns(content: ReportContent, names: ShortNames) -> list[Column[Any]]
         number_column("runner-up", _lead, change, _lead_hint),
         Column(
             "order",
-            lambda row: row.standing.order.value,
-            style=lambda row: f"lead-{row.standing.order.value}",
-            hint=lambda row: standing_text(row.standing),
+            lambda row: row.resolution.order.value,
+            style=lambda row: f"lead-{row.resolution.order.value}",
+            hint=lambda row: resolution_text(row.resolution),
         ),
         Column(
             "verified", lambda row: row.ranked, align="right", text=lambda row: f"{row.ranked} of {row.rows}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import CkprofError, Interrupted
 from ckprof.measure.requests import StoreOptions
 from ckprof.model.problem_case import ProblemCase
-from ckprof.model.ranking import field_of, unranked_ms
+from ckprof.model.ranking import ranked_set_of, unranked_ms
 from ckprof.sweep.recording import run_into_store
 
 if TYPE_CHECKING:
@@ -132,8 +132,8 @@ def _compared(
 
 
 def _best_us(outcomes: Iterable[Outcome]) -> float | None:
-    _, field = field_of(outcomes)
-    return 1000 * field.kernels[0].time_ms if field.kernels else None
+    _, ranked = ranked_set_of(outcomes)
+    return 1000 * ranked.kernels[0].time_ms if ranked.kernels else None
 
 
 #: share of the budget that is kept for the comparison at most

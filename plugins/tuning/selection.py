@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import NothingLeftError
 from ckprof.formatting import counted
 from ckprof.model.problem_case import ProblemCase
-from ckprof.model.ranking import field_of
+from ckprof.model.ranking import ranked_set_of
 from ckprof.model.recipe import Purpose
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Pipeline
@@ -217,8 +217,8 @@ def _measured(session: Session, options: SelectOptions, chosen: Sequence[ChosenK
     if error is not None:
         raise error
     outcomes = {(outcome.key, splits[outcome.problem_index]): outcome for outcome in results.outcomes}
-    ranked, field = field_of(outcomes.values())
-    times = {id(outcome): time for outcome, time in zip(ranked, field.kernels, strict=True)}
+    ordered, ranked = ranked_set_of(outcomes.values())
+    times = {id(outcome): time for outcome, time in zip(ordered, ranked.kernels, strict=True)}
 
     def with_outcome(kernel: ChosenKernel) -> ChosenKernel:
         outcome = outcomes.get((kernel.kernel.instance.key, kernel.prediction.splits))

@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from ckprof.cli.cmd_sweep import report, standing_lines
+from ckprof.cli.cmd_sweep import report, unresolved_lines
 from ckprof.errors import ExitCode, ToolchainError
 from ckprof.model.outcome import Status
 from ckprof.model.problem import brief
 from ckprof.model.problem_case import ProblemCase, as_case
-from ckprof.model.ranking import Order, Standing
+from ckprof.model.ranking import Order, Resolution
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.recording import Recorder
 from ckprof.sweep.sweep import Sweep, SweepResult, Watch
@@ -89,13 +89,13 @@ def test_a_problem_that_ended_every_worker_is_no_outcome(tmp_path):
 
 
 def test_the_summary_says_which_bests_are_open_and_what_it_would_take():
-    clear = Standing(order=Order.CLEAR, first=1, processes=1)
-    tie = Standing(order=Order.TIE, first=3, processes=1)
-    rounds = Standing(order=Order.OPEN, first=4, processes=1, rounds=17)
-    never = Standing(order=Order.OPEN, first=2, processes=1)
+    clear = Resolution(order=Order.CLEAR, first=1, processes=1)
+    tie = Resolution(order=Order.TIE, first=3, processes=1)
+    rounds = Resolution(order=Order.OPEN, first=4, processes=1, rounds=17)
+    never = Resolution(order=Order.OPEN, first=2, processes=1)
     problem = GemmProblem(m=8, n=16, k=32)
     problems = [ProblemCase(problem=problem, name=f"layer{n}" if n < 3 else "") for n in range(9)]
-    lines = standing_lines(
+    lines = unresolved_lines(
         [(0, clear), (1, rounds), (2, tie), (3, never), *((n, never) for n in range(4, 9))], problems
     )
     assert lines[0] == "winner resolved: 2 of 9 rankings with times"
@@ -104,4 +104,4 @@ def test_the_summary_says_which_bests_are_open_and_what_it_would_take():
         f"unresolved: {brief(problem)}: 2 kernels may be the fastest; more passes would resolve it"
     )
     assert len(lines) == 7 and lines[-1] == "unresolved: 2 more, which ckprof report shows"
-    assert standing_lines([], problems) == []
+    assert unresolved_lines([], problems) == []

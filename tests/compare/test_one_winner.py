@@ -150,6 +150,6 @@ def test_rounds_end_with_what_tables_say(seed, ratios, noise):
     ]
     ranked = ranking(outcomes, {one.key: number for number, one in enumerate(outcomes)})
     first = [one for one in ranked if one.rank == 1]
-    assert decided.standing is not None and decided.standing.first == len(first)
+    assert decided.resolution is not None and decided.resolution.first == len(first)
     assert ranked[0].outcome.key == str(decided.best())
     assert not any(one.outcome.pruned for one in first)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from ckprof.measure.options import RunOptions, round_options
 from ckprof.measure.round_times import Timing
 from ckprof.measure.rounds import Ranking, RoundOptions
-from ckprof.model.ranking import shares_first_place
+from ckprof.model.ranking import is_tied
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,15 +144,15 @@ def play(times_ms, by, options, seed):
     return ranking, device
 
 
-def field_of(ranking):
+def ranked_set_of(ranking):
     """Return the cells of a ranking, the fastest first, and their times, as a store has them."""
-    return ranking._times.field(ranking.cells)
+    return ranking._times.ranked_set(ranking.cells)
 
 
 def first_places(ranking):
     """Return the cells that share the first place, the fastest first."""
-    cells, field = field_of(ranking)
-    return [cell for cell, lead in zip(cells, field.leads(), strict=True) if shares_first_place(lead)]
+    cells, ranked = ranked_set_of(ranking)
+    return [cell for cell, lead in zip(cells, ranked.intervals(), strict=True) if is_tied(lead)]
 
 
 def spread(count, seed, slowest):
@@ -200,7 +200,7 @@ def tally(times_of, by, options, seeds):
         times = times_of(seed)
         ranking, device = play(times, by, options, seed)
         first, best = first_places(ranking), min(times, key=times.__getitem__)
-        assert ranking.standing is not None
+        assert ranking.resolution is not None
         found.trials += 1
         found.first += best in first
         found.alone += first == [best]
@@ -209,8 +209,8 @@ def tally(times_of, by, options, seeds):
         found.ties += len(first)
         found.visits += device.visits / len(times)
         found.rounds += ranking.rounds
-        found.decided += ranking.standing.decided
-        found.wrongly_decided += ranking.standing.decided and times[first[0]] > 1.03 * times[best]
+        found.decided += ranking.resolution.resolved
+        found.wrongly_decided += ranking.resolution.resolved and times[first[0]] > 1.03 * times[best]
     return found
 
 

@@ -12,9 +12,9 @@ from .disturbances import (
     ONE_PROCESS,
     STICKY,
     Disturbance,
-    field_of,
     first_places,
     play,
+    ranked_set_of,
     spread,
     tally,
 )
@@ -81,6 +81,6 @@ def test_rounds_end_when_reports_call_the_best_decided(case):
     options, times_of = FIELDS["sweep"]
     for seed in range(10):
         ranking, _ = play(times_of(seed), {**CASES, **STICKY}[case], options, seed)
-        _, field = field_of(ranking)
-        assert field.standing() == ranking.standing
-        assert (ranking.ending is Ending.SETTLED) <= field.standing().decided
+        _, ranked = ranked_set_of(ranking)
+        assert ranked.resolution() == ranking.resolution
+        assert (ranking.ending is Ending.SETTLED) <= ranked.resolution().resolved

@@ -44,11 +44,11 @@ def test_what_is_noted_later_counts_at_once():
 
 def test_cells_stand_in_the_order_of_their_times():
     times = times_of({"a": {1: [3.0]}, "b": {1: [1.0]}, "c": {}, "d": {1: [2.0], 2: [2.0]}})
-    cells, field = times.field("abcd")
+    cells, ranked = times.ranked_set("abcd")
     assert cells == ["b", "d", "a"]
-    assert [lead.ratio for lead in field.leads()] == pytest.approx([1.0, 2.0, 3.0])
+    assert [one.ratio for one in ranked.intervals()] == pytest.approx([1.0, 2.0, 3.0])
     times.prune(["b"])
-    assert times.field("abcd")[0] == ["d", "a", "b"], "the machine may have become slower since"
+    assert times.ranked_set("abcd")[0] == ["d", "a", "b"], "the machine may have become slower since"
     assert (times.best_of("acd"), times.best_of("c"), times.best_of("")) == ("d", None, None)
 
 

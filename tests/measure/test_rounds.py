@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ckprof.errors import UsageError
 from ckprof.measure.round_times import Timing
 from ckprof.measure.rounds import Ending, InTurn, Ranking, RoundOptions
-from ckprof.model.ranking import shares_first_place
+from ckprof.model.ranking import is_tied
 
 from .device import SimulatedDevice, run, samples_of, spread_times
 
@@ -141,8 +141,8 @@ def test_what_was_pruned_is_never_tied_with_the_best(seed, slower):
             later = slower if passes > 2 else 1.0
             again = timing._replace(time_ms=timing.time_ms * later, process=str(passes))
             ranking.record(planned, again)
-        cells, ordered = ranking._times.field(ranking.cells)
-        tied = [cell for cell, lead in zip(cells, ordered.leads(), strict=True) if shares_first_place(lead)]
+        cells, ordered = ranking._times.ranked_set(ranking.cells)
+        tied = [cell for cell, lead in zip(cells, ordered.intervals(), strict=True) if is_tied(lead)]
         assert not ranking.dropped.intersection(tied)
         assert set(cells[len(cells) - len(ranking.dropped) :]) == ranking.dropped
         assert ranking.best() == cells[0]

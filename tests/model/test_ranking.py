@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 
 from ckprof.model.outcome import Measurement, Outcome, RoundTime, Status, Verification
 from ckprof.model.ranking import (
-    Field,
     Interval,
     Order,
-    Standing,
+    RankedSet,
+    Resolution,
     interval_of,
     is_noisy,
+    is_tied,
     kernel_time,
-    ranked_field,
+    ranked_set,
     ranking,
-    shares_first_place,
     summarise,
     summed_up,
 )
@@ -160,7 +160,7 @@ def test_the_spread_is_that_of_samples_or_of_rounds():
 
 
 def leads(kernels):
-    return Field(kernels).leads()
+    return RankedSet(kernels).intervals()
 
 
 def machine(chance, ratios, rounds, noise, *, shared=0.03, session="s"):
@@ -175,8 +175,7 @@ def machine(chance, ratios, rounds, noise, *, shared=0.03, session="s"):
 def test_kernels_that_are_equal_are_hardly_ever_told_apart(noise, rounds):
     chance = random.Random(rounds)
     shares = [
-        fmean(shares_first_place(one) for one in leads(machine(chance, [1.0] * 8, rounds, noise)))
-        for _ in range(200)
+        fmean(is_tied(one) for one in leads(machine(chance, [1.0] * 8, rounds, noise))) for _ in range(200)
     ]
     # the best was lucky: it is compared with the others because of that
     assert fmean(shares) > 0.92
@@ -188,8 +187,7 @@ def test_ties_widen_with_noise_and_narrow_with_rounds():
 
     def ties(rounds, noise):
         return fmean(
-            sum(shares_first_place(one) for one in leads(machine(chance, ratios, rounds, noise)))
-            for _ in range(50)
+            sum(is_tied(one) for one in leads(machine(chance, ratios, rounds, noise))) for _ in range(50)
         )
 
     assert ties(5, 0.002) < 4 < 1.5 * ties(5, 0.01) < ties(5, 0.03)
@@ -200,11 +198,11 @@ def test_ties_widen_with_noise_and_narrow_with_rounds():
 def test_what_rounds_share_does_not_count_as_noise():
     states = [1.0, 1.06, 1.02, 1.08, 1.01]
     kernels = [time_of([ratio * state for state in states]) for ratio in (1.0, 1.04, 1.06)]
-    assert not any(shares_first_place(one) for one in leads(kernels)[1:])
+    assert not any(is_tied(one) for one in leads(kernels)[1:])
     # in rounds of their own, they cannot be told apart
     noisy = [1.0, 1.06, 1.02, 1.12, 1.16]
     apart = [time_of([ratio * state for state in noisy], str(ratio)) for ratio in (1.0, 1.04, 1.06)]
-    assert all(shares_first_place(one) for one in leads(apart))
+    assert all(is_tied(one) for one in leads(apart))
 
 
 def test_a_kernel_that_missed_the_fast_rounds_is_not_slower_for_that():
@@ -213,7 +211,7 @@ def test_a_kernel_that_missed_the_fast_rounds_is_not_slower_for_that():
     early = time_of([1.01 * state for state in states[:2]])
     kernels = sorted([*fast, early], key=lambda one: one.time_ms)
     lead = leads(kernels)[kernels.index(early)]
-    assert lead.ratio == pytest.approx(1.01) and shares_first_place(lead)
+    assert lead.ratio == pytest.approx(1.01) and is_tied(lead)
 
 
 @pytest.mark.parametrize("near", [0, 1, 3, 4])
@@ -224,14 +222,14 @@ def test_limits_are_those_of_the_noise(near, processes):
     ratios = [1.0, *(1.0 + number / 1000 for number in range(1, near + 1)), *(2.0 + n for n in range(9))]
     times = measured(chance, ratios, 9, 0.01)
     kernels = [time_of(one, **({} if processes == 3 else {"process": "p"})) for one in times]
-    field = Field(sorted(kernels, key=lambda one: one.time_ms))
-    noise, (best, *others) = field.noise, field.noise.tracks
+    ranked = RankedSet(sorted(kernels, key=lambda one: one.time_ms))
+    noise, (best, *others) = ranked.noise, ranked.noise.tracks
     lucky = 0.025 / {0: 1, 1: 2, 3: 4, 4: 8}[near]
     sigma = noise.of_process(0.025, 0.2) if processes == 1 else 0.0
     assert (sigma > 0) == (processes == 1)
-    assert sum(map(shares_first_place, field.leads(process_sigma=0.2))) == near + 1
+    assert sum(map(is_tied, ranked.intervals(process_sigma=0.2))) == near + 1
     below, above = noise.below(best, lucky), noise.above(best, 0.025)
-    for track, lead in zip(others, field.leads(process_sigma=0.2)[1:], strict=True):
+    for track, lead in zip(others, ranked.intervals(process_sigma=0.2)[1:], strict=True):
         low = math.sqrt(noise.above(track, 0.025) ** 2 + below**2 + 2 * sigma**2)
         high = math.sqrt(noise.below(track, 0.025) ** 2 + above**2 + 2 * sigma**2)
         ratio = track.middle - best.middle
@@ -242,14 +240,16 @@ def test_limits_without_rounds_are_those_of_samples_and_processes():
     kernels = [time_of([ms], "", spread_ms=spread) for ms, spread in ((1.0, 0.02), (1.5, 0.06), (4.0, 0.0))]
     for confidence in (0.95, 0.998):
         process = math.sqrt(2) * scipy.stats.norm.ppf((1 + confidence) / 2) * 0.1
-        found = Field([*kernels[:2], replace(kernels[2], pruned=True)]).leads(confidence, process_sigma=0.1)
+        found = RankedSet([*kernels[:2], replace(kernels[2], pruned=True)]).intervals(
+            confidence, process_sigma=0.1
+        )
         assert found[0] == Interval(estimate=0.0, low=0.0, high=0.0)
         for lead, ratio, spread in zip(found[1:], (1.5, 4.0), (0.06, 0.02), strict=True):
             reach = math.sqrt(spread**2 + process**2)
             limits = math.log(ratio), math.log(ratio) - reach, math.log(ratio) + reach
             assert (lead.estimate, lead.low, lead.high) == pytest.approx(limits)
             assert lead.pruned == (ratio == 4.0)
-    assert Field([]).leads() == []
+    assert RankedSet([]).intervals() == []
 
 
 @pytest.mark.parametrize(
@@ -264,8 +264,8 @@ def test_limits_without_rounds_are_those_of_samples_and_processes():
 )
 def test_a_tie_is_a_lower_limit_within_it(low, tie, pruned, shares):
     lead = Interval(estimate=0.1, low=low, high=0.3, pruned=pruned)
-    assert shares_first_place(lead, tie) is shares
-    assert tie != 0.02 or shares_first_place(lead) is shares
+    assert is_tied(lead, tie) is shares
+    assert tie != 0.02 or is_tied(lead) is shares
     assert not Interval(estimate=0.1, low=low, high=0.3).pruned
 
 
@@ -273,14 +273,14 @@ def test_what_is_slower_by_the_margin_is_pruned():
     times = measured(random.Random(1), [1.0, 1.01, 1.05, 1.2, 2.0, 2.5], 6, 0.002)
     kernels = [*map(time_of, times), time_of([3.0])]
     assert not any(kernel.pruned for kernel in kernels)
-    field = Field(kernels)
-    lows = [lead.low for lead in field.leads(0.998)]
+    ranked = RankedSet(kernels)
+    lows = [lead.low for lead in ranked.intervals(0.998)]
     for margin in (0.0, 0.019, 0.03, 0.1, 0.5, 1.2):
         limit = math.log(1 + max(margin, 0.02))
-        assert field.slower(margin) == [*(low > limit for low in lows[:-1]), False]
+        assert ranked.slower(margin) == [*(low > limit for low in lows[:-1]), False]
     assert lows[-1] > math.log(2.2)
-    pruned = Field([replace(kernel, pruned=number > 2) for number, kernel in enumerate(kernels)])
-    assert pruned.slower(0.03) == field.slower(0.03)
+    pruned = RankedSet([replace(kernel, pruned=number > 2) for number, kernel in enumerate(kernels)])
+    assert pruned.slower(0.03) == ranked.slower(0.03)
 
 
 def outcome(key, time_ms, *, verified=True, split_k=1):
@@ -327,7 +327,7 @@ def test_intervals_hold_the_truth_at_least_as_often_as_they_say(rounds, noise):
     held = 0
     for _ in range(trials):
         kernels = [time_of(one) for one in measured(chance, ratios, rounds, noise)]
-        lead = Field(kernels).leads()[1]
+        lead = RankedSet(kernels).intervals()[1]
         held += lead.low <= math.log(1.1) <= lead.high
     # so few trials do not tell 92 from 95
     assert held / trials > 0.92
@@ -360,7 +360,7 @@ def test_processes_that_disagree_widen_intervals():
         return found
 
     def reach(**how):
-        lead = Field(kernels(**how)).leads()[1]
+        lead = RankedSet(kernels(**how)).intervals()[1]
         return lead.high - lead.low
 
     # those of one process were measured in one: what it may give a kernel is allowed for
@@ -368,22 +368,22 @@ def test_processes_that_disagree_widen_intervals():
     assert 0.2 < reach(named=True, offset=True) < reach(named=False, offset=False) < 1
 
 
-def test_the_standing_says_what_it_would_take():
-    def standing(second, noise, rounds=5):
+def test_the_resolution_says_what_it_would_take():
+    def resolution(second, noise, rounds=5):
         chance = random.Random(1)
         times = measured(chance, [1.0, second, 3.0, 3.1, 3.2, 3.3], rounds, noise)
-        return Field(sorted(map(time_of, times), key=lambda one: one.time_ms)).standing()
+        return RankedSet(sorted(map(time_of, times), key=lambda one: one.time_ms)).resolution()
 
-    assert (standing(1.1, 0.002).order, standing(1.1, 0.002).first) == (Order.CLEAR, 1)
-    assert (standing(1.005, 0.002).order, standing(1.005, 0.002).first) == (Order.TIE, 2)
-    unsure = standing(1.01, 0.04)
-    assert (unsure.order, unsure.first, unsure.decided) == (Order.OPEN, 2, False)
-    alone = Standing(order=Order.ALONE, first=1, processes=1)
-    assert Field([time_of([1.0])]).standing() == alone
-    assert Field([]).standing() == replace(alone, first=0, processes=0)
+    assert (resolution(1.1, 0.002).order, resolution(1.1, 0.002).first) == (Order.CLEAR, 1)
+    assert (resolution(1.005, 0.002).order, resolution(1.005, 0.002).first) == (Order.TIE, 2)
+    unsure = resolution(1.01, 0.04)
+    assert (unsure.order, unsure.first, unsure.resolved) == (Order.OPEN, 2, False)
+    alone = Resolution(order=Order.ALONE, first=1, processes=1)
+    assert RankedSet([time_of([1.0])]).resolution() == alone
+    assert RankedSet([]).resolution() == replace(alone, first=0, processes=0)
     # what one process may do to kernels, no rounds settle; nor is a ratio of a tie ever clear
     pair = [time_of([1.0, 1.01, 1.02], process="p"), time_of([1.3, 1.32, 1.31, 1.3], process="p")]
-    assert Field(pair).standing() == Standing(order=Order.OPEN, first=2, processes=1, rounds=None)
+    assert RankedSet(pair).resolution() == Resolution(order=Order.OPEN, first=2, processes=1, rounds=None)
 
 
 @pytest.mark.parametrize(
@@ -400,26 +400,28 @@ def test_rounds_that_are_needed_shrink_limits_by_their_square_root(seed, ratios,
     """As many as the one needs that needs most; what a process does to kernels, no rounds shrink."""
     times = measured(random.Random(seed), ratios, 8, noise)
     times = [one[:rounds] for one, rounds in zip(times, (8, 7, 8, 7, 8, 4), strict=True)]
-    field = Field(sorted((time_of(one, **process) for one in times), key=lambda one: one.time_ms))
-    of_process, needed = 2 * field.noise.of_process(0.025) ** 2, []
-    for lead, kernel in zip(field.leads(), field.kernels, strict=True):
+    ranked = RankedSet(sorted((time_of(one, **process) for one in times), key=lambda one: one.time_ms))
+    of_process, needed = 2 * ranked.noise.of_process(0.025) ** 2, []
+    for lead, kernel in zip(ranked.intervals(), ranked.kernels, strict=True):
         if lead.low < -math.log(1 + tie):
             wanted = (lead.estimate + math.log(1 + tie)) ** 2 - of_process
             share = ((lead.estimate - lead.low) ** 2 - of_process) / wanted
-            rounds = min(len(kernel.rounds), len(field.kernels[0].rounds))
+            rounds = min(len(kernel.rounds), len(ranked.kernels[0].rounds))
             needed.append(math.ceil(rounds * share) if wanted > 0 else math.inf)
-    assert field.standing(tie).rounds == (None if math.inf in needed else max(needed))
+    assert ranked.resolution(tie).rounds == (None if math.inf in needed else max(needed))
     # what is faster than the best, no rounds make slower
-    assert Field([field.kernels[4], field.kernels[0]]).standing(tie).rounds is None
+    assert RankedSet([ranked.kernels[4], ranked.kernels[0]]).resolution(tie).rounds is None
 
 
 def test_a_pruned_kernel_leaves_the_winner_resolved():
     best, other = time_of([1.0]), time_of([1.1])
-    assert Field([best, replace(other, pruned=True)]).standing().order is Order.CLEAR
+    assert RankedSet([best, replace(other, pruned=True)]).resolution().order is Order.CLEAR
     # measured in one process: without being pruned, the other may be faster
-    assert Field([best, other]).standing().order is Order.OPEN
+    assert RankedSet([best, other]).resolution().order is Order.OPEN
     # what the best one was pruned for has failed since
-    assert not any(one.pruned for one in Field([replace(one, pruned=True) for one in (best, other)]).kernels)
+    assert not any(
+        one.pruned for one in RankedSet([replace(one, pruned=True) for one in (best, other)]).kernels
+    )
 
 
 TIMES = st.lists(st.floats(0.5, 5.0), min_size=1, max_size=9)
@@ -428,18 +430,18 @@ TIMES = st.lists(st.floats(0.5, 5.0), min_size=1, max_size=9)
 @settings(max_examples=100)
 @given(st.lists(st.tuples(TIMES, st.booleans()), min_size=1, max_size=6), st.floats(0, 1))
 def test_pruned_kernels_are_never_tied(kernels, margin):
-    found, field = ranked_field(
+    found, ranked = ranked_set(
         (time_of(times, pruned=pruned), str(number), 1, pruned)
         for number, (times, pruned) in enumerate(kernels)
     )
     # one rule: what may be pruned now is not tied with the best, whatever was pruned before
-    assert not field.slower(margin)[0]
-    for lead, slower in zip(field.leads(), field.slower(margin), strict=True):
-        assert not (slower and shares_first_place(lead))
+    assert not ranked.slower(margin)[0]
+    for lead, slower in zip(ranked.intervals(), ranked.slower(margin), strict=True):
+        assert not (slower and is_tied(lead))
     assert found == sorted(found)
     if not all(found):
-        for pruned, lead in zip(found, field.leads(), strict=True):
-            assert not (pruned and shares_first_place(lead))
+        for pruned, lead in zip(found, ranked.intervals(), strict=True):
+            assert not (pruned and is_tied(lead))
 
 
 def test_a_pruned_kernel_stands_behind_others_though_the_machine_has_become_slower():
@@ -462,9 +464,9 @@ def test_rounds_as_many_as_the_standing_asks_for_decide_every_second_time():
     decided = asked = 0
     for _ in range(40):
         times = measured(chance, [1.0, 1.02, *(2.0,) * 20], 40, 0.02)
-        few = Field(sorted((time_of(one[:4]) for one in times), key=lambda one: one.time_ms)).standing()
+        few = RankedSet(sorted((time_of(one[:4]) for one in times), key=lambda one: one.time_ms)).resolution()
         if few.rounds is not None and few.rounds <= 40:
             enough = [time_of(one[: few.rounds]) for one in times]
             asked += 1
-            decided += Field(sorted(enough, key=lambda one: one.time_ms)).standing().decided
+            decided += RankedSet(sorted(enough, key=lambda one: one.time_ms)).resolution().resolved
     assert asked >= 10 and decided >= 0.4 * asked

@@ -34,7 +34,7 @@ def test_the_best_is_the_fastest_verified_one_of_its_problem(results):
     assert of(results, "k0", "k3").best(0) is None
     moved = replace(results, outcomes=tuple(replace(one, problem_index=1) for one in results.outcomes))
     assert moved.best(0) is None and moved.best(1) is not None
-    assert results.standing(0).processes == of(results, "k2").standing(0).processes
+    assert results.resolution(0).processes == of(results, "k2").resolution(0).processes
 
 
 def test_counts_stand_in_the_order_of_statuses():

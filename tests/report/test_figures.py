@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from ckprof.model.kernel import KernelRef
-from ckprof.model.ranking import Order, Standing
+from ckprof.model.ranking import Order, Resolution
 from ckprof.report.figures import (
     checked_text,
     display_name,
@@ -11,8 +11,8 @@ from ckprof.report.figures import (
     number,
     number_column,
     problem_column,
+    resolution_text,
     sizes_column,
-    standing_text,
 )
 from ckprof.report.short_names import ShortNames
 from tests.kernel_names import kernel_name
@@ -47,7 +47,7 @@ def test_a_standing_says_what_it_would_take_to_know():
         (Order.OPEN, 10**6, "3 kernels may be the fastest; more than 1000 rounds would be needed"),
         (Order.OPEN, None, "3 kernels may be the fastest; more passes would resolve it (--passes)"),
     ):
-        assert standing_text(Standing(order=order, first=3, processes=1, rounds=rounds)) == text
+        assert resolution_text(Resolution(order=order, first=3, processes=1, rounds=rounds)) == text
 
 
 def test_kernels_are_called_by_name_string_or_key_and_splits():

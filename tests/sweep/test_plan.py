@@ -221,9 +221,9 @@ def test_a_plan_says_what_is_known_and_what_is_left():
     # an attempt took 3 s on the second problem, and 2 s on average of both
     assert plan.usual_attempt_s == 2.0
     assert plan.estimated_s() == (3.0 * 1 + 2.0 * 3, 3.0 * most[1] + 2.0 * most[2])
-    assert [index for index, _ in plan.standings] == [0]
+    assert [index for index, _ in plan.resolutions] == [0]
     unfinished = sweep_of({0: all_rounds(2)}, problems=1)
-    assert unfinished.rankings[0].ranking.standing is not None and unfinished.standings == []
+    assert unfinished.rankings[0].ranking.resolution is not None and unfinished.resolutions == []
     assert describe(plan) == [
         "3 kernels x 3 problems: 9 outcomes with all splits",
         "in the store: 5, 1 of them failed or not supported",

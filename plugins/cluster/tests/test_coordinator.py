@@ -69,7 +69,7 @@ def test_every_problem_is_measured_once_and_by_one_device(setup, tmp_path):
     summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(Level.WARNING, messages)))
     session.close(now=True)
     assert (summary.stop, summary.rankings_done, summary.lost) == (Stop.DONE, 8, 0)
-    assert [index for index, _ in summary.standings] == list(range(8))
+    assert [index for index, _ in summary.resolutions] == list(range(8))
     attempts = check_complete(tmp_path / "r.db", 8, 5)
     assert summary.attempts == len(attempts) == sum(device.attempts for device in summary.devices)
     devices = {}
@@ -90,7 +90,7 @@ def test_a_second_coordinator_finds_nothing_left(setup, tmp_path):
     summary = two.coordinate(session)
     session.close(now=True)
     assert (summary.attempts, summary.rankings_done) == (0, 6)
-    assert len(summary.standings) == 6, "also what was finished before is decided or not"
+    assert len(summary.resolutions) == 6, "also what was finished before is decided or not"
 
 
 def test_a_lost_worker_costs_no_outcome(setup, tmp_path):

@@ -105,12 +105,12 @@ def two_kernels(factor, noise, rounds=8):
     [(1.2, 0.005, Order.CLEAR), (1.004, 0.003, Order.TIE), (1.03, 0.08, Order.OPEN)],
 )
 def test_how_sure_the_order_is(factor, noise, order):
-    assert best_rows(two_kernels(factor, noise), OPTIONS)[0].standing.order is order
+    assert best_rows(two_kernels(factor, noise), OPTIONS)[0].resolution.order is order
 
 
 def test_a_kernel_without_rivals():
     (row,) = best_rows(side_of("x", attempts(Made(problems=1, instances=1))), OPTIONS)
-    assert (row.standing.order, row.runner_up, row.change) == (Order.ALONE, None, None)
+    assert (row.resolution.order, row.runner_up, row.change) == (Order.ALONE, None, None)
 
 
 def good_enough(side, tolerance):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from ckprof.compare.side import Side, side_of
 from ckprof.model.outcome import Status
-from ckprof.model.ranking import TIE, Field, Order, ranking
+from ckprof.model.ranking import TIE, Order, RankedSet, ranking
 from ckprof.profiler import Profiler
 from ckprof.store.attempt import PLANNED, SWEEP
 from ckprof.store.writer import StoreWriter
@@ -62,7 +62,7 @@ def test_a_line_per_problem_and_what_became_slower(past):
 def test_the_limits_are_those_of_the_ranking(past):
     for row in past.rows:
         points = sorted(row.points, key=lambda point: point.row.time_ms)
-        leads = Field([point.row.time for point in points if point.row.time]).leads()
+        leads = RankedSet([point.row.time for point in points if point.row.time]).intervals()
         for point, lead in zip(points, leads, strict=True):
             assert math.log(point.ratio) == pytest.approx(lead.estimate)
             assert (math.log(point.low), math.log(point.high)) == pytest.approx((lead.low, lead.high))
@@ -172,5 +172,5 @@ def test_the_same_measurements_name_the_same_winner(attempts):
     (row,) = rows
     assert row.best.key.instance == ranked[0].outcome.key
     first = [one.outcome.key for one in ranked if one.rank == 1]
-    assert row.standing.first == len(first)
-    assert (row.standing.order in (Order.TIE, Order.OPEN)) == (len(first) > 1)
+    assert row.resolution.first == len(first)
+    assert (row.resolution.order in (Order.TIE, Order.OPEN)) == (len(first) > 1)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from ckprof.kernels.units import unit_count
-from ckprof.model.ranking import ranked_field
+from ckprof.model.ranking import ranked_set
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ckprof.model.gemm_work import KernelTraits
     from ckprof.model.problem import Problem
-    from ckprof.model.ranking import Field, KernelTime
+    from ckprof.model.ranking import KernelTime, RankedSet
 
 
 #: weight of the latest figure in running averages
@@ -264,10 +264,10 @@ class Observations:
             and len(self._times[pair].rounds) < visits
         ]
 
-    def ranking(self, problem: int) -> tuple[list[int], Field]:
+    def ranking(self, problem: int) -> tuple[list[int], RankedSet]:
         """Return the measured choices of a problem, the fastest first, and their times."""
         space = self.space
-        return ranked_field(
+        return ranked_set(
             (time, space.kernels[kernel].key, splits, choice)
             for (number, choice), time in self._times.items()
             if number == problem

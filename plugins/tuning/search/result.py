@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ckprof.formatting import percent
-from ckprof.model.ranking import shares_first_place
+from ckprof.model.ranking import is_tied
 from ckprof.report.best_libraries import best_libraries
 from ckprof_plugins.tuning.search.loop import TuneStop
 from ckprof_plugins.tuning.search.observations import Pair
@@ -181,7 +181,7 @@ def tune_result(loop: TuneLoop, forecaster: Forecaster, stop: TuneStop) -> TuneR
 
 def _best(observations: Observations, number: int, posterior: Posterior, served: Pair | None) -> BestChoice:
     space = observations.space
-    choices, field = observations.ranking(number)
+    choices, ranked = observations.ranking(number)
 
     def named(choice: int | None) -> tuple[str, int]:
         if choice is None:
@@ -196,8 +196,8 @@ def _best(observations: Observations, number: int, posterior: Posterior, served:
         count=space.counts[number],
         kernel=kernel,
         splits=splits,
-        time_us=1000 * field.kernels[0].time_ms if choices else None,
-        tied=sum(map(shares_first_place, field.leads())) - 1 if choices else 0,
+        time_us=1000 * ranked.kernels[0].time_ms if choices else None,
+        tied=sum(map(is_tied, ranked.intervals())) - 1 if choices else 0,
         better=float(posterior.better[number]),
         gain=float(posterior.gain[number]),
         measured=len(choices),
