@@ -60,7 +60,7 @@ _TRIALS_PER_WHOLE: Final = 16
 #: what second problems are split into, where kernels can
 _SECOND_SPLITS: Final = (1, 3, AUTO)
 #: seconds that the bandwidth of a device, and its multiply-adds of one type, are measured for
-ROOF_S: Final = 0.1
+PEAK_S: Final = 0.1
 #: what operands and references may take on the disk between the passes: bytes, share of what is free, and
 #: files, which are open; those that do not fit are computed again
 _MOST_KEPT_BYTES: Final = 2**33
@@ -474,13 +474,13 @@ class KernelBench:
 
     # --- the machine --------------------------------------------------------------------------------------
 
-    def measure_roof(self, dtype: DataType | None) -> float:
+    def measure_peak(self, dtype: DataType | None) -> float:
         """Return what the device reaches per second; 0 where that cannot be measured.
 
         :param dtype: type whose multiply-adds are meant; ``None`` for the bytes of a copy.
         :raises ToolchainError: workers do not start any more.
         """
-        return self._executor.measure_roof(dtype, ROOF_S) if self._executor is not None else 0.0
+        return self._executor.measure_peak(dtype, PEAK_S) if self._executor is not None else 0.0
 
     def observe(self) -> Reading:
         """Return what all observers see, and the times of the canaries."""

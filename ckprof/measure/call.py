@@ -17,7 +17,7 @@ from ckprof.measure.worker.process import WorkerFailure
 from ckprof.measure.worker.remote import CallFailed
 from ckprof.model.outcome import Status
 from ckprof.model.problem_types import sizes
-from ckprof.model.roof import rates_of
+from ckprof.model.roofline import rates_of
 from ckprof.model.types import types_on
 from ckprof.problems.choose import parse_problems
 

@@ -170,7 +170,7 @@ class Executor:
             self._worker.discard(f"kernel {key}: in the support test: {failure}")
             return ()
 
-    def measure_roof(self, dtype: DataType | None, seconds: float) -> float:
+    def measure_peak(self, dtype: DataType | None, seconds: float) -> float:
         """Return what the device reaches per second; 0 where that cannot be measured.
 
         :param dtype: type whose multiply-adds are meant; ``None`` for the bytes of a copy.
@@ -180,7 +180,7 @@ class Executor:
         self._worker.require()
         size_bytes = max(_LEAST_COPY_BYTES, _COPY_FACTOR * cache_bytes(self._options))
         try:
-            rate = self.library.measure_roof(_OWN_WORK_LIMIT_S + seconds, dtype, size_bytes, seconds)
+            rate = self.library.measure_peak(_OWN_WORK_LIMIT_S + seconds, dtype, size_bytes, seconds)
         except WorkerFailure as failure:
             self._worker.discard(f"what the device reaches: {failure}")
             return 0.0

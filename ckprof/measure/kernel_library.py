@@ -33,7 +33,7 @@ from ckprof.measure.worker.messages import AbiStatus
 from ckprof.measure.worker.sampling import KernelFailure
 from ckprof.measure.worker.session import timed_run
 from ckprof.model.ranking import summarise
-from ckprof.model.roof import rates_of
+from ckprof.model.roofline import rates_of
 from ckprof.model.tensor import layout_named
 from ckprof.model.types import DataType, SplitSum, TypeSet, types_on
 from ckprof.sanitize import unknown_name

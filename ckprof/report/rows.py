@@ -9,7 +9,7 @@ from ckprof.formatting import counted, factor
 from ckprof.model.kernel import SelectedKernel
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import is_noisy, unranked_ms
-from ckprof.model.roof import rates_of
+from ckprof.model.roofline import rates_of
 from ckprof.model.types import TypeSet
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ckprof.kernels.keys import digest_file
-from ckprof.model.roof import Roof, RoofKind
+from ckprof.model.roofline import Ceiling, CeilingKind
 from ckprof.store.attempt import CANARIES
 from ckprof.store.key import canonical
 
@@ -29,55 +29,55 @@ if TYPE_CHECKING:
     from ckprof.store.key import DeviceKey
 
 
-#: name of the evidence in :attr:`~ckprof.store.attempt.Session.environment`
-ROOFS: Final = "roofs"
+#: name of the evidence in :attr:`~ckprof.store.attempt.Session.environment`; stores have always had it
+CEILINGS: Final = "roofs"
 
 
-def device_roofs(
+def device_ceilings(
     target: Target,
     arch: str,
     device: int | str,
     measure: Callable[[DataType | None], float],
     dtypes: Iterable[DataType],
-) -> tuple[Roof, ...]:
+) -> tuple[Ceiling, ...]:
     """Return what a device reaches: by its record, and bandwidth and multiply-adds as measured now.
 
     :param device: its index, or the name of one that the target brings along: that reaches nothing which is
         worth measuring.
     :param measure: returns what the device reaches per second, 0 where that is not measured: operations on a
         type, or for ``None`` the bytes of a copy.
-    :returns: a measured roof per type; only the bandwidth where multiply-adds of none of them are measured.
+    :returns: a measured ceiling per type; only the bandwidth where no type's multiply-adds are measured.
     """
     if isinstance(device, str):
         return ()
     bandwidth = measure(None) / 1e9 or math.inf
     rates = {dtype: measure(dtype) / 1e9 or math.inf for dtype in dict.fromkeys(dtypes)}
     measured = (
-        Roof(kind=RoofKind.MEASURED, gflops=rate, gbytes_per_s=bandwidth, dtype=dtype)
+        Ceiling(kind=CeilingKind.MEASURED, gflops=rate, gbytes_per_s=bandwidth, dtype=dtype)
         for dtype, rate in rates.items()
         if min(rate, bandwidth) < math.inf
     )
-    return (*target.theoretical_roofs(arch, device), *measured)
+    return (*target.theoretical_ceilings(arch, device), *measured)
 
 
-def roof_evidence(device: DeviceKey, roofs: Sequence[Roof]) -> dict[str, object]:
+def ceiling_evidence(device: DeviceKey, ceilings: Sequence[Ceiling]) -> dict[str, object]:
     """Return what a session keeps, as plain JSON values.
 
-    :param device: what the roofs are of.
+    :param device: what the ceilings are of.
     """
-    if not roofs:
+    if not ceilings:
         return {}
-    return {ROOFS: {"device": _names(device), "roofs": [roof.as_plain() for roof in roofs]}}
+    return {CEILINGS: {"device": _names(device), "roofs": [ceiling.as_plain() for ceiling in ceilings]}}
 
 
-def kept_roofs(session: Session, device: DeviceKey) -> tuple[Roof, ...]:
-    """Return the roofs of a device that a session has kept."""
-    kept = session.environment.get(ROOFS)
+def kept_ceilings(session: Session, device: DeviceKey) -> tuple[Ceiling, ...]:
+    """Return the ceilings of a device that a session has kept."""
+    kept = session.environment.get(CEILINGS)
     if not isinstance(kept, dict) or kept.get("device") != _names(device):
         return ()
     listed = kept.get("roofs")
     entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
-    return tuple(roof for roof in map(Roof.from_plain, entries) if roof is not None)
+    return tuple(ceiling for ceiling in map(Ceiling.from_plain, entries) if ceiling is not None)
 
 
 def canary_evidence(device: DeviceKey, canary: Path | None) -> dict[str, object]:
@@ -90,7 +90,7 @@ def canary_evidence(device: DeviceKey, canary: Path | None) -> dict[str, object]
 
 
 def _names(device: DeviceKey) -> Mapping[str, object]:
-    """Return what tells devices apart, as far as it bears on their roofs."""
+    """Return what tells devices apart, as far as it bears on their ceilings."""
     return {"target": device.target, "model": device.model, "compute_units": device.compute_units}
 
 

@@ -18,7 +18,7 @@ from ckprof.store.baselines import BaselineAttempt
 from ckprof.store.key import KernelKey, MeasurementKey
 from ckprof.store.shard import ShardWriter
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.evidence import canary_evidence, device_roofs, layer_evidence, roof_evidence
+from ckprof.sweep.evidence import canary_evidence, ceiling_evidence, device_ceilings, layer_evidence
 from ckprof.sweep.identity import new_session, require_own_times, shared_key
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ckprof.model.problem import Problem
     from ckprof.model.problem_case import ProblemCase
     from ckprof.model.results import RunResults
-    from ckprof.model.roof import Roof
+    from ckprof.model.roofline import Ceiling
     from ckprof.session import Session as ProfilerSession
     from ckprof.store.attempt import Session
     from ckprof.store.query import SharedKey
@@ -209,12 +209,12 @@ def session_record(
     :param bench: open.
     :param measures: anything is measured with it; otherwise what the device reaches is of no use.
     """
-    roofs: tuple[Roof, ...] = ()
+    ceilings: tuple[Ceiling, ...] = ()
     if measures:
         target = session.registry.targets.find(library.recipe.target)
         dtypes = [kernel.dtype for kernel in library.kernels]
-        roofs = device_roofs(target, library.recipe.arch, options.device, bench.measure_roof, dtypes)
-    further = roof_evidence(shared.device, roofs) | canary_evidence(shared.device, bench.canary)
+        ceilings = device_ceilings(target, library.recipe.arch, options.device, bench.measure_peak, dtypes)
+    further = ceiling_evidence(shared.device, ceilings) | canary_evidence(shared.device, bench.canary)
     further |= layer_evidence(problems)
     return new_session(session.manager, options, seed, tags, bench.device, further)
 

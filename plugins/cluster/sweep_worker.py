@@ -17,7 +17,7 @@ from ckprof.measure.canary import find_canary
 from ckprof.measure.host import cpu_model, host_properties
 from ckprof.paths import cache_dir
 from ckprof.store.attempt import DEVICE, SOURCES, SWEEP
-from ckprof.sweep.evidence import LAYERS, canary_evidence, device_roofs, roof_evidence
+from ckprof.sweep.evidence import LAYERS, canary_evidence, ceiling_evidence, device_ceilings
 from ckprof.sweep.identity import device_key, identify_device, source_digests
 from ckprof_plugins.cluster.folder import ObjectFolder, SweepFolder
 from ckprof_plugins.cluster.messages import (
@@ -128,7 +128,7 @@ def _open(task: Task, slot: Slot, stack: ExitStack) -> UnitRunner:
         clock=identity.clock,
     )
     dtypes = [kernel.dtype for kernel in job.kernels]
-    roofs = device_roofs(target, job.arch, options.device, bench.measure_roof, dtypes)
+    ceilings = device_ceilings(target, job.arch, options.device, bench.measure_peak, dtypes)
     layers = job.session.environment.get(LAYERS)
     own_session = replace(
         job.session,
@@ -143,7 +143,7 @@ def _open(task: Task, slot: Slot, stack: ExitStack) -> UnitRunner:
             DEVICE: {"id": device.id, "partition": device.key.partition},
             **({LAYERS: layers} if layers else {}),
             SWEEP: task.job,
-            **roof_evidence(device.key, roofs),
+            **ceiling_evidence(device.key, ceilings),
             **canary_evidence(device.key, bench.canary),
         },
     )

@@ -17,7 +17,7 @@ import msgspec
 
 from ckprof.kernels.toolchain import ask
 from ckprof.model.device import DeviceIdentity
-from ckprof.model.roof import Roof, RoofKind
+from ckprof.model.roofline import Ceiling, CeilingKind
 from ckprof.model.types import DataType
 
 _TOOL: Final = "nvidia-smi"
@@ -119,7 +119,7 @@ def device_identity(index: int) -> DeviceIdentity | None:
     )
 
 
-def theoretical_roofs(index: int) -> tuple[Roof, ...]:
+def theoretical_ceilings(index: int) -> tuple[Ceiling, ...]:
     """Return what the data sheet says; nothing for a device without one, or a part of a device."""
     device = _visible_device(index)
     sheet = _sheet(device.name) if device and not device.partition else None
@@ -127,7 +127,7 @@ def theoretical_roofs(index: int) -> tuple[Roof, ...]:
         return ()
     rates = {DataType.FP32: sheet.fp32, DataType.FP16: sheet.fp16, DataType.BF16: sheet.bf16}
     return tuple(
-        Roof(kind=RoofKind.THEORETICAL, gflops=rate, gbytes_per_s=sheet.gbytes_per_s, dtype=dtype)
+        Ceiling(kind=CeilingKind.THEORETICAL, gflops=rate, gbytes_per_s=sheet.gbytes_per_s, dtype=dtype)
         for dtype, rate in rates.items()
     )
 

@@ -157,7 +157,7 @@ def canary_source(capability: int) -> CanarySource:
     :raises ToolchainError: no usable nvcc.
     """
     compiler, _, _ = find_toolchain()
-    headers = ("ckprof_device_canary.hpp", "ckprof_device_roofs.hpp", "ckprof_device_api.hpp")
+    headers = ("ckprof_device_canary.hpp", "ckprof_device_peaks.hpp", "ckprof_device_api.hpp")
     code = f"-gencode=arch=compute_{capability},code=sm_{capability}"
     return CanarySource(
         files=(_CANARY, *(abi_dir() / name for name in headers)),

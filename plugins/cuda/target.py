@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ckprof.model.gemm_work import Estimate, GemmWork, KernelTraits
     from ckprof.model.problem import Problem
     from ckprof.model.recipe import BuildRecipe, BuildRequest
-    from ckprof.model.roof import Roof
+    from ckprof.model.roofline import Ceiling
     from ckprof.plugin.protocols import CanarySource, TimedKernel
 
 #: the AMD device whose conditions decide what is valid and supported, without ``--arch``
@@ -76,12 +76,12 @@ class CudaTarget(Target):
 
         return device_identity(device)
 
-    def theoretical_roofs(self, arch: str, device: int) -> Sequence[Roof]:
+    def theoretical_ceilings(self, arch: str, device: int) -> Sequence[Ceiling]:
         """Return the data sheet's rates."""
         del arch
-        from ckprof_plugins.cuda.devices import theoretical_roofs
+        from ckprof_plugins.cuda.devices import theoretical_ceilings
 
-        return theoretical_roofs(device)
+        return theoretical_ceilings(device)
 
     def estimate(self, kernel: DeviceKernel, work: GemmWork) -> Estimate | None:
         """Return nothing: no bounds are modelled for these devices."""

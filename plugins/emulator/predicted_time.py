@@ -26,7 +26,7 @@ class PredictedTime:
     #: what the time is spent on most, a word or a few
     limit: str
     #: least time that the device's peak rates allow, divided by the predicted one
-    roof_share: float
+    ceiling_share: float
     #: workgroups of all launches, those that share a compute unit, and of the unit that gets most
     workgroups: int
     resident: int
@@ -126,7 +126,7 @@ def compose(
         time_us=time_us,
         extrapolation_us=device_value("unit_scale") * error / model.clock_mhz,
         limit=_limit(parts, busy, stalls, first, model),
-        roof_share=bound_us / time_us,
+        ceiling_share=bound_us / time_us,
         workgroups=sum(launch.workgroups for launch in kernels),
         resident=first.resident,
         queue=first.queue,

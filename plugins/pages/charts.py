@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from ckprof.compare.side import ProblemKey, Side
-    from ckprof.model.roof import Roof
+    from ckprof.model.roofline import Ceiling
     from ckprof.store.attempt import Attempt
     from ckprof_plugins.pages.content import BestRow, Coverage
 
@@ -45,7 +45,7 @@ class RooflinePoint:
     #: floating-point operations per byte
     intensity: float
     #: of its device and type
-    roofs: tuple[Roof, ...] = ()
+    ceilings: tuple[Ceiling, ...] = ()
     #: where it leads to; empty for nowhere
     target: str = ""
 
@@ -57,7 +57,7 @@ def best_points(rows: Sequence[BestRow]) -> list[RooflinePoint]:
             name=f"P{row.number}: {display_name(row.best)}",
             gflops=row.gflops,
             intensity=row.intensity,
-            roofs=row.roofs,
+            ceilings=row.ceilings,
             target=f"#p{row.number}",
         )
         for row in rows
@@ -72,20 +72,22 @@ def roofline_chart(points: Sequence[RooflinePoint], figures: str = "") -> Markup
     """
     if not points:
         return None
-    roofs = list(dict.fromkeys(roof for point in points for roof in point.roofs))
-    names = _roof_names(roofs)
+    ceilings = list(dict.fromkeys(ceiling for point in points for ceiling in point.ceilings))
+    names = _ceiling_names(ceilings)
     frame = Frame(width=CHART_WIDTH, height=400)
     intensities = [point.intensity for point in points]
     speeds = [point.gflops for point in points]
     ridges = [
-        roof.gflops / roof.gbytes_per_s for roof in roofs if 0 < roof.gflops / roof.gbytes_per_s < math.inf
+        ceiling.gflops / ceiling.gbytes_per_s
+        for ceiling in ceilings
+        if 0 < ceiling.gflops / ceiling.gbytes_per_s < math.inf
     ]
     x = Scale(domain=(min(intensities) / 2, max([*intensities, *ridges]) * 2), range=frame.x_range, log=True)
-    heights = [roof.at(x.domain[1]) for roof in roofs]
+    heights = [ceiling.at(x.domain[1]) for ceiling in ceilings]
     y = Scale(domain=(min(speeds) / 2, max([*speeds, *heights]) * 1.6), range=frame.y_range, log=True)
     parts = [*x_axis(frame, x, "floating-point operations per byte"), *y_axis(frame, y, "GFLOP/s")]
-    for roof, name in zip(roofs, names, strict=True):
-        parts += _roof(roof, name, x, y)
+    for ceiling, name in zip(ceilings, names, strict=True):
+        parts += _ceiling(ceiling, name, x, y)
     for point in points:
         said = f"{point.name}, {point.gflops:.4g} GFLOP/s at {point.intensity:.3g} FLOP/B"
         place = {"cx": x(point.intensity), "cy": y(point.gflops)}
@@ -94,36 +96,41 @@ def roofline_chart(points: Sequence[RooflinePoint], figures: str = "") -> Markup
     summary = (
         f"{len(points)} points between {min(intensities):.3g} and {max(intensities):.3g} operations per "
         f"byte, between {min(speeds):.4g} and {max(speeds):.4g} GFLOP/s. "
-        + " ".join([*(_described(roof, name) for roof, name in zip(roofs, names, strict=True)), figures])
+        + " ".join(
+            [*(_described(ceiling, name) for ceiling, name in zip(ceilings, names, strict=True)), figures]
+        )
     )
     return chart(frame, parts, "roofline", "Roofline", summary.strip(), role="group")
 
 
-def _roof_names(roofs: Sequence[Roof]) -> list[str]:
-    """Return what the roofs are called, with the element type where one kind has several."""
-    kinds = Counter(roof.kind for roof in roofs)
+def _ceiling_names(ceilings: Sequence[Ceiling]) -> list[str]:
+    """Return what the ceilings are called, with the element type where one kind has several."""
+    kinds = Counter(ceiling.kind for ceiling in ceilings)
     return [
-        f"{roof.kind.value} ceiling" + (f" {roof.dtype.value}" if roof.dtype and kinds[roof.kind] > 1 else "")
-        for roof in roofs
+        f"{ceiling.kind.value} ceiling"
+        + (f" {ceiling.dtype.value}" if ceiling.dtype and kinds[ceiling.kind] > 1 else "")
+        for ceiling in ceilings
     ]
 
 
-def _roof(roof: Roof, name: str, x: Scale, y: Scale) -> list[Markup]:
+def _ceiling(ceiling: Ceiling, name: str, x: Scale, y: Scale) -> list[Markup]:
     low, high = x.domain
-    ridge = roof.gflops / roof.gbytes_per_s
+    ridge = ceiling.gflops / ceiling.gbytes_per_s
     # where the slope enters the plot, so that no line leaves it
-    entry = max(low, y.domain[0] / roof.gbytes_per_s) if roof.gbytes_per_s < math.inf else low
+    entry = max(low, y.domain[0] / ceiling.gbytes_per_s) if ceiling.gbytes_per_s < math.inf else low
     stops = sorted({entry, min(max(ridge, entry), high), high})
     return [
-        polyline([(x(intensity), y(roof.at(intensity))) for intensity in stops], f"roof {roof.kind.value}"),
-        text_at(x(high) - 4, y(roof.at(high)) - 6, name, f"roof-label {roof.kind.value}", "end"),
+        polyline(
+            [(x(intensity), y(ceiling.at(intensity))) for intensity in stops], f"ceiling {ceiling.kind.value}"
+        ),
+        text_at(x(high) - 4, y(ceiling.at(high)) - 6, name, f"ceiling-label {ceiling.kind.value}", "end"),
     ]
 
 
-def _described(roof: Roof, name: str) -> str:
+def _described(ceiling: Ceiling, name: str) -> str:
     parts = [
         f"{short(value)} {unit}"
-        for value, unit in ((roof.gflops, "GFLOP/s"), (roof.gbytes_per_s, "GB/s"))
+        for value, unit in ((ceiling.gflops, "GFLOP/s"), (ceiling.gbytes_per_s, "GB/s"))
         if value < math.inf
     ]
     return f"The {name} is {' and '.join(parts)}."

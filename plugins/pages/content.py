@@ -14,13 +14,13 @@ from ckprof.errors import UsageError
 from ckprof.formatting import counted
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import RankedSet
-from ckprof.model.roof import Roof, RoofKind
+from ckprof.model.roofline import Ceiling, CeilingKind
 from ckprof.model.types import DataType
 from ckprof.report.figures import checked_text, display_name
 from ckprof.report.totals import Network, NetworkTimes, networks
 from ckprof.report.unserved import Unserved, served_text, unserved_of
 from ckprof.store.attempt import SOURCES
-from ckprof.sweep.evidence import Layers, SweptLayer, kept_roofs
+from ckprof.sweep.evidence import Layers, SweptLayer, kept_ceilings
 from ckprof_plugins.pages.charts import Box, boxes
 from ckprof_plugins.pages.devices import DeviceRow, device_rows
 from ckprof_plugins.pages.heat import HeatMap, heat_map
@@ -51,7 +51,7 @@ class BestRow:
     ranked: int
     rows: int
     #: of the device and the element type
-    roofs: tuple[Roof, ...] = ()
+    ceilings: tuple[Ceiling, ...] = ()
     #: error of the best / the least one of the same kernel with other splits; ``None`` where neither is known
     error_growth: float | None = None
 
@@ -78,26 +78,26 @@ class BestRow:
         return self.key.problem.flop / moved if moved else None
 
     @property
-    def of_roof(self) -> float | None:
-        """Return the share of the lowest roof that is known; ``None`` without one."""
+    def of_ceiling(self) -> float | None:
+        """Return the share of the lowest ceiling that is known; ``None`` without one."""
         intensity = self.intensity
-        if intensity is None or not self.roofs:
+        if intensity is None or not self.ceilings:
             return None
-        return self.gflops / min(roof.at(intensity) for roof in self.roofs)
+        return self.gflops / min(ceiling.at(intensity) for ceiling in self.ceilings)
 
 
 def best_rows(side: Side, options: ReportOptions) -> list[BestRow]:
     """Return the problems with a verified kernel, in the order of the input."""
     best = []
-    roofs: dict[tuple[DeviceKey, str], tuple[Roof, ...]] = {}
+    ceilings: dict[tuple[DeviceKey, str], tuple[Ceiling, ...]] = {}
     for number, (key, rows) in enumerate(side.by_problem.items(), start=1):
         ranked = [(row, row.time) for row in rows if row.time is not None]
         if not ranked:
             continue
         first_place = RankedSet([time for _, time in ranked])
         where = ranked[0][0].measurement.device, key.dtype
-        if where not in roofs:
-            roofs[where] = _roofs(side, options.roofs, *where)
+        if where not in ceilings:
+            ceilings[where] = _ceilings(side, options.ceilings, *where)
         best.append(
             BestRow(
                 key=key,
@@ -108,7 +108,7 @@ def best_rows(side: Side, options: ReportOptions) -> list[BestRow]:
                 change=first_place.intervals()[1] if len(ranked) > 1 else None,
                 ranked=len(ranked),
                 rows=len(rows),
-                roofs=roofs[where],
+                ceilings=ceilings[where],
                 error_growth=_error_growth(ranked[0][0], rows),
             )
         )
@@ -125,23 +125,23 @@ def _error_growth(best: MeasuredRow, rows: Iterable[MeasuredRow]) -> float | Non
     return best.error_ulp / min(others) if best.error_ulp and others else None
 
 
-def _roofs(side: Side, given: Sequence[Roof], device: DeviceKey, dtype: str) -> tuple[Roof, ...]:
-    """Return the roofs of a device and an element type; one given by hand replaces those of its kind."""
-    kept = [roof for session in side.sessions for roof in kept_roofs(session, device)]
-    fitting = [roof for roof in kept if roof.dtype is None or roof.dtype.value == dtype]
-    chosen: list[Roof] = []
-    for kind in RoofKind:
-        by_hand = [roof for roof in given if roof.kind is kind]
-        of_kind = [roof for roof in fitting if roof.kind is kind]
+def _ceilings(side: Side, given: Sequence[Ceiling], device: DeviceKey, dtype: str) -> tuple[Ceiling, ...]:
+    """Return the ceilings of a device and an element type; one given by hand replaces those of its kind."""
+    kept = [ceiling for session in side.sessions for ceiling in kept_ceilings(session, device)]
+    fitting = [ceiling for ceiling in kept if ceiling.dtype is None or ceiling.dtype.value == dtype]
+    chosen: list[Ceiling] = []
+    for kind in CeilingKind:
+        by_hand = [ceiling for ceiling in given if ceiling.kind is kind]
+        of_kind = [ceiling for ceiling in fitting if ceiling.kind is kind]
         if by_hand or not of_kind:
             chosen += by_hand
             continue
-        # the highest of what several sessions saw: a roof is what the device reaches undisturbed
+        # the highest of what several sessions saw: a ceiling is what the device reaches undisturbed
         chosen.append(
-            Roof(
+            Ceiling(
                 kind=kind,
-                gflops=max(roof.gflops for roof in of_kind),
-                gbytes_per_s=max(roof.gbytes_per_s for roof in of_kind),
+                gflops=max(ceiling.gflops for ceiling in of_kind),
+                gbytes_per_s=max(ceiling.gbytes_per_s for ceiling in of_kind),
                 dtype=DataType(dtype) if dtype else None,
             )
         )

@@ -10,7 +10,7 @@ from ckprof.errors import UsageError
 from ckprof.formatting import change
 from ckprof.model.outcome import Status
 from ckprof.model.problem import traffic_of
-from ckprof.model.roof import Roof
+from ckprof.model.roofline import Ceiling
 from ckprof.plugin.protocols import ResultsView
 from ckprof.report.document import Heading, Items
 from ckprof.report.rows import rows_of_problem, rows_with_baselines
@@ -86,7 +86,7 @@ class RunCharts:
             raise ValueError("at least one bar must be asked for")
         return StandaloneChart(drawn, said)
 
-    def roofline(self, ceilings: Sequence[Roof | str] = ()) -> StandaloneChart:
+    def roofline(self, ceilings: Sequence[Ceiling | str] = ()) -> StandaloneChart:
         """Draw the speed of each problem's best kernel over its arithmetic intensity.
 
         :param ceilings: peaks in GFLOP/s and GB/s, e.g. ``"measured=95000,1350"``; of sweeps
@@ -94,7 +94,7 @@ class RunCharts:
         :raises UsageError: a ceiling is something else.
         :raises ValueError: no problem has a verified kernel.
         """
-        known = tuple(Roof.parse(roof) if isinstance(roof, str) else roof for roof in ceilings)
+        known = tuple(Ceiling.parse(ceiling) if isinstance(ceiling, str) else ceiling for ceiling in ceilings)
         points = []
         for index, problem in enumerate(self._results.problems):
             best = next((row for row in rows_of_problem(self._results, index) if row.rank == 1), None)
@@ -106,7 +106,7 @@ class RunCharts:
                     name=f"P{index}: {best.instance.name}",
                     gflops=best.gflops,
                     intensity=problem.flop / moved,
-                    roofs=known,
+                    ceilings=known,
                 )
             )
         drawn = roofline_chart(points)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ckprof.errors import UsageError
-from ckprof.model.roof import Roof
+from ckprof.model.roofline import Ceiling
 from ckprof.option import percent, settable, share
 
 
@@ -15,13 +15,13 @@ class ReportOptions:
 
     title: str = settable("", "heading of the report", metavar="TEXT")
     #: given by hand; each replaces those of its kind that the sweeps have kept
-    roofs: tuple[Roof, ...] = settable(
+    ceilings: tuple[Ceiling, ...] = settable(
         (),
         "a ceiling of the roofline: theoretical=95000,5300 or measured=80000,4100; - where one number is "
         "not known (repeatable)",
         flag="--ceiling",
         metavar="KIND=GFLOPS,GBYTES",
-        parse=Roof.parse,
+        parse=Ceiling.parse,
     )
     #: a share of the best
     tie: float = settable(

@@ -183,7 +183,7 @@ def _texts(content: ReportContent, names: ShortNames) -> dict[str, Any]:
     return {
         "common": names.common,
         "tie": spaced(percent(content.options.tie)),
-        "has_roofs": any(row.roofs for row in content.best),
+        "has_ceilings": any(row.ceilings for row in content.best),
         "rounds": sum(len(row.rounds) for row in content.side.rows.values()),
         "statuses": [(status.value, count) for status, count in content.statuses.items()],
         # words of the values, between which lines may break

@@ -152,7 +152,7 @@ def render_profile(content: ProfileContent) -> str:
         facts=[(name, text.split(" ")) for name, text in content.facts],
         time=f"{content.time.time_us:.2f}",
         uncertain=f"{content.time.extrapolation_us:.2f}" if content.time.extrapolation_us else "",
-        roof=percent(content.time.roof_share),
+        ceiling=percent(content.time.ceiling_share),
         shares=_shares_chart(profile),
         legend=_legend(profile),
         timeline=timeline_chart(profile),

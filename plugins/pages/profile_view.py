@@ -56,7 +56,7 @@ def profile_document(content: ProfileContent) -> Document:
     return Document(
         [
             Heading(content.kernel, 2),
-            f"{time.time_us:.2f} us, {PREDICTED}; {percent(time.roof_share)} of the roofline ceiling; "
+            f"{time.time_us:.2f} us, {PREDICTED}; {percent(time.ceiling_share)} of the roofline ceiling; "
             f"bound by {time.limit}",
             Items(tuple(f"{name}: {text}" for name, text in content.facts)),
             parts_table(time),

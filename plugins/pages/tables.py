@@ -127,7 +127,7 @@ def best_columns(content: ReportContent, names: ShortNames) -> list[Column[Any]]
         number_column("ms", lambda row: row.best.time_ms, hint=_interval_hint),
         number_column("GFLOP/s", lambda row: row.gflops),
         number_column("GB/s", lambda row: row.gbytes_per_s),
-        number_column("of ceiling", lambda row: row.of_roof, percent),
+        number_column("of ceiling", lambda row: row.of_ceiling, percent),
         *([error] if any(row.best.error_ulp is not None for row in content.best) else []),
         number_column("runner-up", _lead, change, _lead_hint),
         Column(

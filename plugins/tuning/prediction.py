@@ -71,7 +71,7 @@ class Calibration:
             time,
             time_us=time.time_us * factor,
             extrapolation_us=time.extrapolation_us * factor,
-            roof_share=time.roof_share / factor,
+            ceiling_share=time.ceiling_share / factor,
         )
 
 

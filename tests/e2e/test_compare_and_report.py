@@ -13,11 +13,11 @@ from ckprof import InstanceQuery, Profiler
 from ckprof.errors import ExitCode
 from ckprof.measure.options import RunOptions
 from ckprof.measure.requests import StoreOptions
-from ckprof.model.roof import RoofKind
+from ckprof.model.roofline import CeilingKind
 from ckprof.report.run_summary import render_best
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.evidence import kept_roofs
+from ckprof.sweep.evidence import kept_ceilings
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
@@ -102,7 +102,7 @@ NETWORK = """{
     [("sweep", "fwd", *ROUNDS), ("run", "fwd", "--rounds", "2", "--max-time", "0.05")],
     ids=["sweep", "run"],
 )
-def test_layers_lines_and_roofs_are_kept_whatever_measures(ckprof, short_list, tmp_path, command):
+def test_layers_lines_and_ceilings_are_kept_whatever_measures(ckprof, short_list, tmp_path, command):
     (tmp_path / "network.json").write_text(NETWORK)
     ckprof(*command, "--conf", short_list, "--problems", "network.json", "--store", "r.db").ok()
     text = ckprof("results", "show", "r.db").out
@@ -110,8 +110,10 @@ def test_layers_lines_and_roofs_are_kept_whatever_measures(ckprof, short_list, t
     assert "4 of 4" in row
     with Store(tmp_path / "r.db") as store:
         kernels = {attempt.key.kernel.instance: attempt.kernel for attempt in store}
-        roofs = [roof for session in store.sessions() for roof in kept_roofs(session, store.devices()[0])]
-    assert {roof.kind for roof in roofs} >= {RoofKind.MEASURED}
+        ceilings = [
+            ceiling for session in store.sessions() for ceiling in kept_ceilings(session, store.devices()[0])
+        ]
+    assert {ceiling.kind for ceiling in ceilings} >= {CeilingKind.MEASURED}
     lines = short_list.read_text().splitlines()
     for kernel in kernels.values():
         name, _, line = kernel.source.rpartition(":")

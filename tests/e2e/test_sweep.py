@@ -15,11 +15,11 @@ from ckprof.errors import ExitCode
 from ckprof.kernels.toolchain import find_compiler
 from ckprof.model.device import CANARIES
 from ckprof.model.outcome import Status
-from ckprof.model.roof import RoofKind
+from ckprof.model.roofline import CeilingKind
 from ckprof.model.types import DataType
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
-from ckprof.sweep.evidence import kept_roofs
+from ckprof.sweep.evidence import kept_ceilings
 from ckprof.sweep.requests import SweepProgress
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
@@ -79,11 +79,11 @@ def test_a_sweep_is_stored_and_goes_on(sweep, ckprof, tmp_path):
                 assert one.requirements
         assert [one.tags for one in store.sessions()] == [("one",), ()]
         for session in store.sessions():
-            (roof,) = kept_roofs(session, attempts[0].key.device)
-            assert (roof.kind, roof.dtype) == (RoofKind.MEASURED, DataType.FP16)
+            (ceiling,) = kept_ceilings(session, attempts[0].key.device)
+            assert (ceiling.kind, ceiling.dtype) == (CeilingKind.MEASURED, DataType.FP16)
             # of this machine, whatever it is and does besides
-            assert 0.1 < roof.gflops < 1e5
-            assert 0.01 < roof.gbytes_per_s < 1e4
+            assert 0.1 < ceiling.gflops < 1e5
+            assert 0.01 < ceiling.gbytes_per_s < 1e4
         assert len(store.best()) == 2
         # times of the canaries for each problem in each pass, of the one object on this machine
         side = side_of("results.db", attempts)

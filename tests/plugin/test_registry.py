@@ -129,7 +129,7 @@ def test_a_member_that_may_be_missing_is_that_of_the_protocol():
         (entry,) = registry_of(one=half(*names)).targets
         assert offers(entry, Target.inspect) == bool(names)
         assert offers(entry, Target.estimate) == (len(names) == 2)
-        assert (entry.models_arch, entry.theoretical_roofs("gfx942", 0)) == (False, ())
+        assert (entry.models_arch, entry.theoretical_ceilings("gfx942", 0)) == (False, ())
 
 
 def test_an_exception_in_the_code_of_another_plugin_is_that_plugin_s(tmp_path):

@@ -1,4 +1,4 @@
-"""Evidence of sweeps: roofs, found again by the device they are of, and layers, by their problems."""
+"""Evidence of sweeps: ceilings, found again by the device they are of, and layers, by their problems."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 
 from ckprof.model.problem import Problem
 from ckprof.model.problem_case import ProblemCase
-from ckprof.model.roof import Roof, RoofKind
+from ckprof.model.roofline import Ceiling, CeilingKind
 from ckprof.model.types import DataType
 from ckprof.sweep.evidence import (
     LAYERS,
     Layers,
     SweptLayer,
     canary_evidence,
-    device_roofs,
-    kept_roofs,
+    ceiling_evidence,
+    device_ceilings,
+    kept_ceilings,
     layer_evidence,
     problem_digest,
-    roof_evidence,
 )
 from tests.store.samples import make_attempt, make_problem, make_session
 
@@ -33,40 +33,40 @@ if TYPE_CHECKING:
 
 DEVICE = make_attempt(0).key.device
 #: knows nothing of its devices
-TARGET = cast("Target", SimpleNamespace(theoretical_roofs=lambda arch, device: ()))
+TARGET = cast("Target", SimpleNamespace(theoretical_ceilings=lambda arch, device: ()))
 rates = st.floats(1e-3, 1e9) | st.just(math.inf)
 
 
-def roof(gflops, gbytes, *, kind=RoofKind.MEASURED, dtype=None):
-    return Roof(kind=kind, gflops=gflops, gbytes_per_s=gbytes, dtype=dtype)
+def ceiling(gflops, gbytes, *, kind=CeilingKind.MEASURED, dtype=None):
+    return Ceiling(kind=kind, gflops=gflops, gbytes_per_s=gbytes, dtype=dtype)
 
 
-@given(rates, rates, st.sampled_from(RoofKind), st.sampled_from([None, *DataType]))
+@given(rates, rates, st.sampled_from(CeilingKind), st.sampled_from([None, *DataType]))
 def test_what_is_kept_is_read(gflops, gbytes, kind, dtype):
-    one = roof(gflops, gbytes, kind=kind, dtype=dtype)
+    one = ceiling(gflops, gbytes, kind=kind, dtype=dtype)
     expected = None if min(gflops, gbytes) == math.inf else one
-    assert Roof.from_plain(one.as_plain()) == expected
+    assert Ceiling.from_plain(one.as_plain()) == expected
 
 
 @pytest.mark.parametrize("wrong", [{}, {"kind": "guessed", "gflops": 1, "gbytes_per_s": 1}, {"gflops": "x"}])
-def test_what_is_no_roof_is_left_out(wrong):
-    assert Roof.from_plain(wrong) is None
+def test_what_is_no_ceiling_is_left_out(wrong):
+    assert Ceiling.from_plain(wrong) is None
 
 
 def test_what_is_measured():
     seen = {None: 2e11, DataType.FP32: 5e12, DataType.FP16: 0.0}
-    found = device_roofs(TARGET, "", 0, lambda dtype: seen[dtype], [DataType.FP32, DataType.FP16])
-    assert found == (roof(5000, 200, dtype=DataType.FP32), roof(math.inf, 200, dtype=DataType.FP16))
-    assert device_roofs(TARGET, "", 0, lambda dtype: 0.0, list(DataType)) == ()
+    found = device_ceilings(TARGET, "", 0, lambda dtype: seen[dtype], [DataType.FP32, DataType.FP16])
+    assert found == (ceiling(5000, 200, dtype=DataType.FP32), ceiling(math.inf, 200, dtype=DataType.FP16))
+    assert device_ceilings(TARGET, "", 0, lambda dtype: 0.0, list(DataType)) == ()
 
 
-def test_roofs_are_those_of_their_device():
-    kept = roof_evidence(DEVICE, [roof(5, 7)])
+def test_ceilings_are_those_of_their_device():
+    kept = ceiling_evidence(DEVICE, [ceiling(5, 7)])
     session = replace(make_session(1), environment=kept)
-    assert kept_roofs(session, DEVICE) == (roof(5, 7),)
-    assert kept_roofs(session, replace(DEVICE, model="another")) == ()
-    assert kept_roofs(make_session(1), DEVICE) == ()
-    assert roof_evidence(DEVICE, []) == {}
+    assert kept_ceilings(session, DEVICE) == (ceiling(5, 7),)
+    assert kept_ceilings(session, replace(DEVICE, model="another")) == ()
+    assert kept_ceilings(make_session(1), DEVICE) == ()
+    assert ceiling_evidence(DEVICE, []) == {}
 
 
 def kept_layers(*cases):

@@ -13,7 +13,7 @@
 #include <exception>
 
 #include "ckprof_device_api.hpp"
-#include "ckprof_device_roofs.hpp"
+#include "ckprof_device_peaks.hpp"
 
 // Tests have a multiple of the work done.
 #ifndef CKPROF_CANARY_WORK
@@ -22,8 +22,8 @@
 
 namespace ckprof::canary {
 
-using roofs::check;
-using roofs::memory;
+using peaks::check;
+using peaks::memory;
 
 // The work of a compute unit is the same on every device of a model and in every process: times are
 // compared.
@@ -65,7 +65,7 @@ struct bench
     unsigned blocks;
     std::size_t copied; // bytes
     memory source, destination;
-    roofs::events watch;
+    peaks::events watch;
 
     static std::size_t units()
     {
@@ -134,7 +134,7 @@ ckprof_canary_ms(int which, int device, int /*threads*/, double* ms) noexcept
 {
     try
     {
-        ckprof::roofs::check(ckprof::device_api::set_device(device));
+        ckprof::peaks::check(ckprof::device_api::set_device(device));
         static const ckprof::canary::bench bench;
         if(which != 0 && which != 1) return 1;
         *ms = bench.time_ms(which);

@@ -15,18 +15,18 @@ extern "C" {
 const ckprof_target* ckprof_target_table(void);
 
 /* What a device can be asked to reach. */
-typedef enum ckprof_roof
+typedef enum ckprof_peak
 {
-    CKPROF_ROOF_COPY = 0, /* bytes read and written per second while memory is copied */
-    CKPROF_ROOF_FP32 = 1, /* operations per second of multiply-adds of fp32 operands */
-    CKPROF_ROOF_FP16 = 2, /* the same of fp16 operands, added up in fp32 */
-    CKPROF_ROOF_BF16 = 3  /* the same of bf16 operands, added up in fp32 */
-} ckprof_roof;
+    CKPROF_PEAK_COPY = 0, /* bytes read and written per second while memory is copied */
+    CKPROF_PEAK_FP32 = 1, /* operations per second of multiply-adds of fp32 operands */
+    CKPROF_PEAK_FP16 = 2, /* the same of fp16 operands, added up in fp32 */
+    CKPROF_PEAK_BF16 = 3  /* the same of bf16 operands, added up in fp32 */
+} ckprof_peak;
 
 /* A target may leave this function out. Measures for about so many seconds what the selected device
  * reaches, with the number of threads that is set; a copy has source and destination of so many
  * bytes. CKPROF_REJECTED: this device is not measured that way. */
-__attribute__((visibility("default"))) ckprof_status ckprof_measure_roof(ckprof_roof roof,
+__attribute__((visibility("default"))) ckprof_status ckprof_measure_peak(ckprof_peak peak,
                                                                          size_t bytes,
                                                                          double seconds,
                                                                          double* rate);

@@ -48,8 +48,8 @@ _TEXT_BYTES = 4096
 _INSTANCE_STRING_BYTES = 16384
 
 
-#: values of ``ckprof_roof``; ``None`` stands for the copy
-_ROOFS: dict[DataType | None, int] = {None: 0, DataType.FP32: 1, DataType.FP16: 2, DataType.BF16: 3}
+#: values of ``ckprof_peak``; ``None`` stands for the copy
+_PEAKS: dict[DataType | None, int] = {None: 0, DataType.FP32: 1, DataType.FP16: 2, DataType.BF16: 3}
 
 
 class LibraryError(Exception):
@@ -338,7 +338,7 @@ class Library:
     def __init__(self, table: Any, binary: ctypes.CDLL) -> None:
         #: what verifies results on the device; ``None`` if its target has nothing for that
         self.checks = DeviceChecks.of(binary)
-        self._roof = getattr(binary, "ckprof_measure_roof", None)
+        self._peak = getattr(binary, "ckprof_measure_peak", None)
         self._units = getattr(binary, "ckprof_units_used", None)
         self.target = AbiTarget(table.target.contents)
         self.kernels: dict[str, Kernel] = {}
@@ -393,7 +393,7 @@ class Library:
         """What really computes; ``None`` where the target does not say."""
         return self.target.identify_device()
 
-    def measure_roof(self, dtype: DataType | None, size_bytes: int, seconds: float) -> float:
+    def measure_peak(self, dtype: DataType | None, size_bytes: int, seconds: float) -> float:
         """Return bytes per second of a copy, or operations per second; 0 where that is not measured.
 
         :param dtype: type whose multiply-adds are meant; ``None`` for a copy.
@@ -401,12 +401,12 @@ class Library:
         :param seconds: how long to measure, about.
         :raises DeviceError: the device has failed.
         """
-        if self._roof is None or dtype not in _ROOFS:
+        if self._peak is None or dtype not in _PEAKS:
             return 0.0
-        self._roof.restype = c_int
-        self._roof.argtypes = [c_int, c_size_t, c_double, POINTER(c_double)]
+        self._peak.restype = c_int
+        self._peak.argtypes = [c_int, c_size_t, c_double, POINTER(c_double)]
         rate = c_double()
-        status = self._roof(_ROOFS[dtype], size_bytes, seconds, ctypes.byref(rate))
+        status = self._peak(_PEAKS[dtype], size_bytes, seconds, ctypes.byref(rate))
         if status == AbiStatus.FAILED:
             raise DeviceError(f"target {self.target.id} failed to measure what the device reaches")
         return rate.value if status == AbiStatus.OK else 0.0

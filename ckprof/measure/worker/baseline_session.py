@@ -196,7 +196,7 @@ class EngineLibrary:
         self.kernel = EngineKernel(source.id, engine)
         self.kernels = {source.id: self.kernel}
 
-    def measure_roof(self, dtype: DataType | None, size_bytes: int, seconds: float) -> float:
+    def measure_peak(self, dtype: DataType | None, size_bytes: int, seconds: float) -> float:
         """Return 0: nobody measures it with an engine."""
         return 0.0
 

@@ -272,7 +272,7 @@ class WorkerMethods(Protocol):
     def instance_string(self, key: str) -> tuple[AbiStatus, str]:
         """Return CK Builder's text of a kernel; why there is none if the status is not OK."""
 
-    def measure_roof(self, dtype: DataType | None, size_bytes: int, seconds: float) -> float:
+    def measure_peak(self, dtype: DataType | None, size_bytes: int, seconds: float) -> float:
         """Return what the device reaches at most, per second; 0 where its target does not measure it.
 
         :param dtype: type whose multiply-adds are meant; ``None`` for the bytes of a copy.

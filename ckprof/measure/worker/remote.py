@@ -96,7 +96,7 @@ class RemoteLibrary:
     sample_again = _remote(WorkerMethods.sample_again)
     check = _remote(WorkerMethods.check)
     instance_string = _remote(WorkerMethods.instance_string)
-    measure_roof = _remote(WorkerMethods.measure_roof)
+    measure_peak = _remote(WorkerMethods.measure_peak)
     measure_canaries = _remote(WorkerMethods.measure_canaries)
     _open = _remote(WorkerMethods.open)
     _open_baseline = _remote(WorkerMethods.open_baseline)

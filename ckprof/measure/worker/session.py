@@ -58,7 +58,7 @@ _LEAST_FLUSH_BYTES: Final = 2**20
 #: of a device's memory, what it keeps for itself, or others may hold without being to blame
 _SPARE_SHARE: Final = 1 / 8
 #: the copy that measures a device's bandwidth takes two of so many parts of the available memory at most
-_ROOF_MEMORY_SHARE: Final = 8
+_PEAK_MEMORY_SHARE: Final = 8
 
 
 class KernelSession(WorkerMethods):
@@ -415,11 +415,11 @@ class KernelSession(WorkerMethods):
         status, text = kernel.instance_string()
         return status, text or ("" if status is AbiStatus.OK else "the kernel gave no text and no reason")
 
-    def measure_roof(self, dtype: DataType | None, size_bytes: int, seconds: float) -> float:
+    def measure_peak(self, dtype: DataType | None, size_bytes: int, seconds: float) -> float:
         available = self._library.target.available_bytes()
         if available is not None:
-            size_bytes = min(size_bytes, available // _ROOF_MEMORY_SHARE)
-        return self._library.measure_roof(dtype, size_bytes, seconds)
+            size_bytes = min(size_bytes, available // _PEAK_MEMORY_SHARE)
+        return self._library.measure_peak(dtype, size_bytes, seconds)
 
     def measure_canaries(self, path: str) -> dict[str, float]:
         return canary_times(path, self._device)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ckprof.model.gemm_work import Estimate, GemmWork, KernelTraits
     from ckprof.model.problem import Problem
     from ckprof.model.recipe import BuildRecipe, BuildRequest
-    from ckprof.model.roof import Roof
+    from ckprof.model.roofline import Ceiling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +116,8 @@ class Target(Protocol):
         return ""
 
     @optional
-    def theoretical_roofs(self, arch: str, device: int) -> Sequence[Roof]:
-        """Return what a device reaches by its data sheet, one roof per data type; empty if it is not known.
+    def theoretical_ceilings(self, arch: str, device: int) -> Sequence[Ceiling]:
+        """Return what a device reaches by its data sheet, a ceiling per data type; empty if it is not known.
 
         :param device: its index.
         """

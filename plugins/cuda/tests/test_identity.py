@@ -7,7 +7,7 @@ import pytest
 from ckprof.measure.worker.canaries import canary_times
 from ckprof.measure.worker.messages import DeviceChoice
 from ckprof.model.device import DeviceIdentity
-from ckprof.model.roof import RoofKind
+from ckprof.model.roofline import CeilingKind
 from ckprof.model.types import DataType
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Target
@@ -36,7 +36,7 @@ def nvidia(monkeypatch):
 
 def test_the_target_has_both_abilities():
     assert offers(CudaTarget(), Target.device_identity)
-    assert offers(CudaTarget(), Target.theoretical_roofs)
+    assert offers(CudaTarget(), Target.theoretical_ceilings)
 
 
 def test_an_nvidia_gpu(nvidia):
@@ -46,7 +46,7 @@ def test_an_nvidia_gpu(nvidia):
     # a part of a device has neither its units nor its rates
     part = cuda.device_identity(1)
     assert part is not None and (part.partition, part.compute_units) == ("MIG", 0)
-    assert cuda.theoretical_roofs(1) == ()
+    assert cuda.theoretical_ceilings(1) == ()
     assert cuda.device_identity(2) is None
     assert cuda.device_identity(-1) is None
 
@@ -59,13 +59,13 @@ def test_variables_reorder_nvidia_gpus(nvidia):
     assert cuda.device_identity(0) is None
 
 
-def test_the_roofs_of_a_data_sheet(nvidia):
-    roofs = {one.dtype: one for one in cuda.theoretical_roofs(0)}
-    assert set(roofs) == {DataType.FP32, DataType.FP16, DataType.BF16}
+def test_the_ceilings_of_a_data_sheet(nvidia):
+    ceilings = {one.dtype: one for one in cuda.theoretical_ceilings(0)}
+    assert set(ceilings) == {DataType.FP32, DataType.FP16, DataType.BF16}
     # 4 tensor cores per multiprocessor, 512 multiply-adds each and cycle, at 1830 MHz
-    assert roofs[DataType.FP16].gflops == pytest.approx(132 * 4 * 512 * 2 * 1.83, rel=0.01)
-    assert roofs[DataType.FP32].gflops == pytest.approx(132 * 128 * 2 * 1.98, rel=0.01)
-    assert {(one.kind, one.gbytes_per_s) for one in roofs.values()} == {(RoofKind.THEORETICAL, 4800.0)}
+    assert ceilings[DataType.FP16].gflops == pytest.approx(132 * 4 * 512 * 2 * 1.83, rel=0.01)
+    assert ceilings[DataType.FP32].gflops == pytest.approx(132 * 128 * 2 * 1.98, rel=0.01)
+    assert {(one.kind, one.gbytes_per_s) for one in ceilings.values()} == {(CeilingKind.THEORETICAL, 4800.0)}
 
 
 @pytest.mark.cuda

@@ -68,7 +68,7 @@ def content(**changes):
         time_us=12.345,
         extrapolation_us=0.0,
         limit="latency of data",
-        roof_share=0.25,
+        ceiling_share=0.25,
         workgroups=9,
         resident=2,
         queue=5,

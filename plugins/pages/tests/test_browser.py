@@ -9,7 +9,7 @@ import pytest
 from ckprof.compare.side import side_of
 from ckprof.model.outcome import Status
 from ckprof.model.problem_case import ProblemCase
-from ckprof.model.roof import Roof
+from ckprof.model.roofline import Ceiling
 from ckprof.report.escape import csv_cell
 from ckprof.sweep.evidence import layer_evidence
 from ckprof_plugins.pages.charts import boxes
@@ -79,7 +79,7 @@ def folder(tmp_path_factory):
     vendor = {key: 0.5 + number for number, key in enumerate(sides[-1].by_problem)}
     del vendor[next(iter(vendor))]
     sides[-1] = replace(sides[-1], baselines={"a-vendor-library": vendor})
-    options = ReportOptions(roofs=(Roof.parse("theoretical=160,90"), Roof.parse("measured=110,45")))
+    options = ReportOptions(ceilings=(Ceiling.parse("theoretical=160,90"), Ceiling.parse("measured=110,45")))
     past = history(labels_of(sides), sides, tuple(sides[-1].by_problem))
     content = report_content(sides[-1], options, sides[-2], past)
     content = replace(content, boxes=boxes(sides[-1], latest, 5))

@@ -11,7 +11,7 @@ from ckprof.compare.side import Side, side_of, with_rounds
 from ckprof.errors import UsageError
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import Order
-from ckprof.model.roof import Roof, RoofKind
+from ckprof.model.roofline import Ceiling, CeilingKind
 from ckprof.report.short_names import WHOLE_NAMES
 from ckprof.store.attempt import Mark
 from ckprof_plugins.pages.content import best_rows, coverage, report_content
@@ -72,18 +72,18 @@ def test_the_best_has_the_least_median(side, content):
         assert row.gflops == pytest.approx(row.key.problem.flop / (row.best.time_ms / 1e3) / 1e9)
 
 
-def test_rates_and_roofs(content):
+def test_rates_and_ceilings(content):
     row = content.best[0]
     elements = (
         row.key.problem.input_elements + row.key.problem.weight_elements + row.key.problem.output_elements
     )
     assert row.gbytes_per_s == pytest.approx(2 * elements / row.best.time_ms / 1e6)
     assert row.intensity == pytest.approx(row.key.problem.flop / (2 * elements))
-    assert row.of_roof is None
-    roofs = (Roof.parse("theoretical=400,-"), Roof.parse("measured=200,1000"))
+    assert row.of_ceiling is None
+    ceilings = (Ceiling.parse("theoretical=400,-"), Ceiling.parse("measured=200,1000"))
     expected = row.gflops / min(200.0, 1000 * (row.intensity or 0))
-    under_roofs = best_rows(content.side, replace(OPTIONS, roofs=roofs))[0]
-    assert under_roofs.of_roof == pytest.approx(expected)
+    under_ceilings = best_rows(content.side, replace(OPTIONS, ceilings=ceilings))[0]
+    assert under_ceilings.of_ceiling == pytest.approx(expected)
 
 
 def two_kernels(factor, noise, rounds=8):
@@ -198,15 +198,15 @@ def test_the_heat_map(side):
 @pytest.mark.parametrize(
     "text", ["measured", "measured=1", "measured=-,-", "guessed=1,2", "measured=0,1", "measured=a,1"]
 )
-def test_wrong_roofs(text):
+def test_wrong_ceilings(text):
     with pytest.raises(UsageError, match="--ceiling"):
-        Roof.parse(text)
+        Ceiling.parse(text)
 
 
-def test_roofs():
-    roof = Roof.parse("measured=100, 50")
-    assert (roof.kind, roof.at(1), roof.at(10)) == (RoofKind.MEASURED, 50, 100)
-    assert Roof.parse("theoretical=-,50").at(100) == 5000
+def test_ceilings():
+    ceiling = Ceiling.parse("measured=100, 50")
+    assert (ceiling.kind, ceiling.at(1), ceiling.at(10)) == (CeilingKind.MEASURED, 50, 100)
+    assert Ceiling.parse("theoretical=-,50").at(100) == 5000
 
 
 @pytest.mark.parametrize("wrong", [{"tie": 0}, {"tolerances": ()}, {"tolerances": (2.0,)}])

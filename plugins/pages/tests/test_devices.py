@@ -1,21 +1,21 @@
-"""The devices of a sweep on several of them, and the roofs of each."""
+"""The devices of a sweep on several of them, and the ceilings of each."""
 
 from dataclasses import replace
 
 import pytest
 
 from ckprof.compare.side import Side, side_of
-from ckprof.model.roof import RoofKind
+from ckprof.model.roofline import CeilingKind
 from ckprof.model.types import DataType
 from ckprof.store.attempt import DEVICE as DEVICE_FACTS
 from ckprof.store.attempt import REFERENCE_MS, Mark
-from ckprof.sweep.evidence import roof_evidence
+from ckprof.sweep.evidence import ceiling_evidence
 from ckprof_plugins.pages.charts import best_points, roofline_chart
 from ckprof_plugins.pages.content import best_rows
 from ckprof_plugins.pages.devices import device_rows
 from ckprof_plugins.pages.options import ReportOptions
 from tests.measured import SESSION, Made, attempts
-from tests.sweep.test_evidence import roof
+from tests.sweep.test_evidence import ceiling
 
 ONE = Made(problems=1, instances=1, rounds=1, processes=1)
 
@@ -63,33 +63,38 @@ def side_with(*kept):
     (row, *_) = side.rows.values()
     sessions = [
         replace(
-            side.sessions[0], uid=f"{number:032x}", environment=roof_evidence(row.measurement.device, roofs)
+            side.sessions[0],
+            uid=f"{number:032x}",
+            environment=ceiling_evidence(row.measurement.device, ceilings),
         )
-        for number, roofs in enumerate(kept)
+        for number, ceilings in enumerate(kept)
     ]
     return Side(label="x", rows=side.rows, sessions=tuple(sessions))
 
 
-def test_rows_have_the_highest_roof_that_was_seen():
+def test_rows_have_the_highest_ceiling_that_was_seen():
     dtype = best_rows(side_with(), ReportOptions())[0].key.dtype
     own = DataType(dtype)
     other = next(one for one in DataType if one is not own)
     side = side_with(
-        [roof(100, 50, dtype=own), roof(900, 50, dtype=other)],
-        [roof(120, 40, dtype=own), roof(300, 90, kind=RoofKind.THEORETICAL)],
+        [ceiling(100, 50, dtype=own), ceiling(900, 50, dtype=other)],
+        [ceiling(120, 40, dtype=own), ceiling(300, 90, kind=CeilingKind.THEORETICAL)],
     )
     (first, *_) = best_rows(side, ReportOptions())
-    assert first.roofs == (roof(300, 90, kind=RoofKind.THEORETICAL, dtype=own), roof(120, 50, dtype=own))
+    assert first.ceilings == (
+        ceiling(300, 90, kind=CeilingKind.THEORETICAL, dtype=own),
+        ceiling(120, 50, dtype=own),
+    )
     assert first.intensity is not None
-    assert first.of_roof == pytest.approx(
+    assert first.of_ceiling == pytest.approx(
         first.gflops / min(120, 50 * first.intensity, 300, 90 * first.intensity)
     )
-    given_by_hand = ReportOptions(roofs=(roof(1000, 500),))
-    assert best_rows(side, given_by_hand)[0].roofs == (first.roofs[0], roof(1000, 500))
+    given_by_hand = ReportOptions(ceilings=(ceiling(1000, 500),))
+    assert best_rows(side, given_by_hand)[0].ceilings == (first.ceilings[0], ceiling(1000, 500))
 
 
-def test_both_roofs_are_drawn():
-    side = side_with([roof(100, 50), roof(300, 90, kind=RoofKind.THEORETICAL)])
+def test_both_ceilings_are_drawn():
+    side = side_with([ceiling(100, 50), ceiling(300, 90, kind=CeilingKind.THEORETICAL)])
     drawn = str(roofline_chart(best_points(best_rows(side, ReportOptions()))))
     assert drawn.count("<polyline") == 2
     assert ">theoretical ceiling<" in drawn and ">measured ceiling<" in drawn

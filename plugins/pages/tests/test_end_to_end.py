@@ -51,7 +51,7 @@ def test_a_report_of_a_run_names_its_winner(ckprof, short_list, tmp_path):
     [("sweep", "fwd", *ROUNDS), ("run", "fwd", "--rounds", "2", "--max-time", "0.05")],
     ids=["sweep", "run"],
 )
-def test_layers_lines_and_roofs_are_shown_whatever_measures(ckprof, short_list, tmp_path, command):
+def test_layers_lines_and_ceilings_are_shown_whatever_measures(ckprof, short_list, tmp_path, command):
     (tmp_path / "network.json").write_text(NETWORK)
     done = ckprof(*command, "--conf", short_list, "--problems", "network.json", "--store", "r.db")
     assert done.code == ExitCode.OK, done.err

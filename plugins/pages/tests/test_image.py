@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ckprof.compare.side import side_of
 from ckprof.errors import UsageError
 from ckprof.model.outcome import Status
-from ckprof.model.roof import Roof
+from ckprof.model.roofline import Ceiling
 from ckprof_plugins.pages import image
 from ckprof_plugins.pages.charts import box_chart, box_of, boxes
 from ckprof_plugins.pages.content import report_content
@@ -27,7 +27,7 @@ MADE = Made(problems=3, instances=5, failing=lambda p, i: Status.RUN_ERROR if (p
 
 @pytest.fixture(scope="module")
 def content():
-    options = ReportOptions(title="A <title>", roofs=(Roof.parse("measured=100,50"),))
+    options = ReportOptions(title="A <title>", ceilings=(Ceiling.parse("measured=100,50"),))
     return report_content(side_of("results.db", attempts(MADE)), options)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from ckprof.compare.side import side_of
 from ckprof.model.outcome import Status
-from ckprof.model.roof import Roof
+from ckprof.model.roofline import Ceiling
 from ckprof.report.short_names import ShortNames
 from ckprof_plugins.pages import charts, image
 from ckprof_plugins.pages import heat as heat_map_module
@@ -29,7 +29,7 @@ from tests.report.test_short_names import MIDDLES, NAMES, long_name, renamed
 MADE = Made(
     problems=4, instances=6, processes=3, failing=lambda p, i: Status.RUN_ERROR if (p, i) == (0, 0) else None
 )
-OPTIONS = ReportOptions(roofs=(Roof.parse("measured=100,50"),))
+OPTIONS = ReportOptions(ceilings=(Ceiling.parse("measured=100,50"),))
 VOID = {"meta", "link", "input", "br", "wbr"}
 
 

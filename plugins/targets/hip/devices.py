@@ -12,7 +12,7 @@ from typing import Final
 
 from ckprof.model.architecture import find_architecture
 from ckprof.model.device import DeviceIdentity
-from ckprof.model.roof import Roof, RoofKind
+from ckprof.model.roofline import Ceiling, CeilingKind
 from ckprof.model.types import DataType
 
 TOPOLOGY: Final = Path("/sys/class/kfd/kfd/topology/nodes")
@@ -148,7 +148,7 @@ def device_identity(index: int, driver: Path = DRIVER_VERSION) -> DeviceIdentity
     )
 
 
-def theoretical_roofs(arch: str) -> tuple[Roof, ...]:
+def theoretical_ceilings(arch: str) -> tuple[Ceiling, ...]:
     """Return the peaks of matrix instructions and of the memory; nothing without rates."""
     architecture = find_architecture(arch)
     machine = architecture.machine
@@ -156,8 +156,8 @@ def theoretical_roofs(arch: str) -> tuple[Roof, ...]:
         return ()
     per_rate = architecture.compute_units * architecture.simds_per_cu * machine.clock_mhz / 1e3
     return tuple(
-        Roof(
-            kind=RoofKind.THEORETICAL,
+        Ceiling(
+            kind=CeilingKind.THEORETICAL,
             gflops=per_rate * machine.flops_per_cycle[name],
             gbytes_per_s=machine.memory_gb_per_s,
             dtype=dtype,

@@ -280,7 +280,7 @@ def canary_source(arch: str) -> CanarySource:
     base = arch.partition(":")[0]
     hip, hip_root = find_hip_compiler(base), find_hip_root()
     shim = _shim_flags(hip, hip_root, base)
-    headers = ("ckprof_device_canary.hpp", "ckprof_device_roofs.hpp", "ckprof_device_api.hpp")
+    headers = ("ckprof_device_canary.hpp", "ckprof_device_peaks.hpp", "ckprof_device_api.hpp")
     return CanarySource(
         files=(_CANARY, *(abi_dir() / name for name in headers)),
         compiler=(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ckprof.model.device import DeviceIdentity, DeviceKernel, Finding
     from ckprof.model.gemm_work import Estimate, GemmWork
     from ckprof.model.recipe import BuildRecipe, BuildRequest
-    from ckprof.model.roof import Roof
+    from ckprof.model.roofline import Ceiling
     from ckprof.plugin.protocols import CanarySource
 
 DEFAULT_ARCH: Final = "gfx942"
@@ -78,12 +78,12 @@ class HipTarget(Target):
 
         return device_identity(device)
 
-    def theoretical_roofs(self, arch: str, device: int) -> Sequence[Roof]:
+    def theoretical_ceilings(self, arch: str, device: int) -> Sequence[Ceiling]:
         """Return the peaks of the architecture."""
         del device
-        from ckprof_plugins.targets.hip.devices import theoretical_roofs
+        from ckprof_plugins.targets.hip.devices import theoretical_ceilings
 
-        return theoretical_roofs(arch.partition(":")[0])
+        return theoretical_ceilings(arch.partition(":")[0])
 
     def estimate(self, kernel: DeviceKernel, work: GemmWork) -> Estimate | None:
         """Return bounds for a kernel on a problem."""

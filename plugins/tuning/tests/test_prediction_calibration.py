@@ -17,7 +17,7 @@ from plugins.tuning.tests.search.conftest import table_of
 FIRST = default_problems()[2]
 SECOND, THIRD = replace(FIRST, batch=7), replace(FIRST, batch=9)
 TIME = pytest.importorskip("ckprof_plugins.emulator.predicted_time").PredictedTime(
-    time_us=10.0, extrapolation_us=1.0, limit="LDS", roof_share=0.5, workgroups=4, resident=2, queue=1
+    time_us=10.0, extrapolation_us=1.0, limit="LDS", ceiling_share=0.5, workgroups=4, resident=2, queue=1
 )
 
 
@@ -33,7 +33,7 @@ def test_a_slow_device_is_one_factor_for_all():
     assert found.kernels == {}
     corrected = found.applied("b", TIME)
     assert (corrected.time_us, corrected.extrapolation_us) == (pytest.approx(13.0), pytest.approx(1.3))
-    assert corrected.roof_share == pytest.approx(0.5 / 1.3)
+    assert corrected.ceiling_share == pytest.approx(0.5 / 1.3)
     assert corrected.limit == TIME.limit
 
 

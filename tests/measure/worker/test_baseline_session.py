@@ -40,7 +40,7 @@ def test_an_engine_is_a_library_with_one_kernel():
     assert (library.kernel.key, library.kernel.name) == ("good", "good")
     # it says nothing of what only libraries of kernels know
     assert (library.info, library.identity, library.checks, library.units_used()) == (None, None, None, ())
-    assert library.measure_roof(None, 2**20, 0.1) == 0
+    assert library.measure_peak(None, 2**20, 0.1) == 0
     assert library.kernel.instance_string()[0] is AbiStatus.FAILED
 
 

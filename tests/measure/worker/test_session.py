@@ -245,12 +245,12 @@ def test_a_text_is_there_or_why_there_is_none():
 
 
 @pytest.mark.parametrize(("available", "size"), [(None, 2**30), (2**40, 2**30), (2**20, 2**17)])
-def test_a_roof_is_measured_with_an_eighth_of_the_memory_at_most(available, size):
+def test_a_peak_is_measured_with_an_eighth_of_the_memory_at_most(available, size):
     remote, session = served()
     session._opened.target.available_bytes = lambda: available
     asked = []
-    session._opened.measure_roof = lambda *given: asked.append(given) or 5.0
-    assert remote.measure_roof(1.0, DataType.FP16, 2**30, 0.25) == 5.0
+    session._opened.measure_peak = lambda *given: asked.append(given) or 5.0
+    assert remote.measure_peak(1.0, DataType.FP16, 2**30, 0.25) == 5.0
     assert asked == [(DataType.FP16, size, 0.25)]
 
 

@@ -31,15 +31,15 @@ def test_registered_targets_keep_both_abilities():
     manager = PluginManager()
     manager.load_all()
     targets = Registry(manager).targets
-    for ability in (Target.device_identity, Target.theoretical_roofs):
+    for ability in (Target.device_identity, Target.theoretical_ceilings):
         assert {one.id for one in targets if offers(one, ability)} >= {"hip"}
 
 
-def test_the_roofs_of_an_architecture():
-    roofs = {one.dtype: one for one in hip.theoretical_roofs("gfx942")}
-    assert roofs[DataType.FP16].gflops == pytest.approx(1_307_400, rel=0.01)
-    assert roofs[DataType.FP32].gflops == pytest.approx(163_400, rel=0.01)
-    assert roofs[DataType.BF16].gbytes_per_s == pytest.approx(5300, rel=0.01)
+def test_the_ceilings_of_an_architecture():
+    ceilings = {one.dtype: one for one in hip.theoretical_ceilings("gfx942")}
+    assert ceilings[DataType.FP16].gflops == pytest.approx(1_307_400, rel=0.01)
+    assert ceilings[DataType.FP32].gflops == pytest.approx(163_400, rel=0.01)
+    assert ceilings[DataType.BF16].gbytes_per_s == pytest.approx(5300, rel=0.01)
 
 
 def write(path, text):

@@ -129,9 +129,9 @@ def test_what_limits_a_device():
     few = _composed(_launch(busy={"lds": 0.9e5}, workgroups=76, queue=1))
     assert few.limit == "LDS; 25% of the compute units' time is used"
     time = _composed(_launch(), traffic_bytes=10**7, peak_us=20)
-    assert time.roof_share == pytest.approx(20 / time.time_us)
+    assert time.ceiling_share == pytest.approx(20 / time.time_us)
     time = _composed(_launch(), traffic_bytes=3 * 10**7, peak_us=20)
-    assert time.roof_share == pytest.approx(30 / time.time_us)
+    assert time.ceiling_share == pytest.approx(30 / time.time_us)
 
 
 def _rules(arch):

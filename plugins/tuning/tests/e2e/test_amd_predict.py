@@ -43,7 +43,7 @@ def test_kernels_are_ranked_by_predicted_times(ckprof, catalog, tmp_path):
         times = [kernel["predicted_us"] for kernel in kernels]
         assert times == sorted(times)
         for kernel in kernels:
-            assert 0 < kernel["roof_share"] < 1
+            assert 0 < kernel["ceiling_share"] < 1
             low, high = kernel["interval_us"]
             assert low * high == pytest.approx(kernel["predicted_us"] ** 2)
             assert high / low == pytest.approx(exp(2 * USUAL_HALF))

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from ckprof.errors import ExitCode, UsageError
-from ckprof.model.roof import Roof, RoofKind, rates_of
+from ckprof.model.roofline import Ceiling, CeilingKind, rates_of
 from ckprof.model.types import DataType
 from tests.cases import Cases
 from tests.convolutions import convolution
 
-MEASURED = Roof(kind=RoofKind.MEASURED, gflops=95_000.0, gbytes_per_s=1350.0)
+MEASURED = Ceiling(kind=CeilingKind.MEASURED, gflops=95_000.0, gbytes_per_s=1350.0)
 
 
 def test_the_lower_of_both_limits_counts():
@@ -21,10 +21,10 @@ def test_the_lower_of_both_limits_counts():
     assert replace(MEASURED, gbytes_per_s=math.inf).at(1e-3) == 95_000
 
 
-def test_roofs_are_read_as_they_are_written():
-    assert Roof.parse("measured=95000,1350") == Roof.parse(" measured = 9.5e4 , 1350 ") == MEASURED
-    assert Roof.parse("theoretical=-,1350") == Roof(
-        kind=RoofKind.THEORETICAL, gflops=math.inf, gbytes_per_s=1350.0
+def test_ceilings_are_read_as_they_are_written():
+    assert Ceiling.parse("measured=95000,1350") == Ceiling.parse(" measured = 9.5e4 , 1350 ") == MEASURED
+    assert Ceiling.parse("theoretical=-,1350") == Ceiling(
+        kind=CeilingKind.THEORETICAL, gflops=math.inf, gbytes_per_s=1350.0
     )
     form, sizes = "is not KIND=GFLOPS,GBYTES_PER_S with theoretical or measured", "needs positive numbers"
     with Cases() as cases:
@@ -37,16 +37,16 @@ def test_roofs_are_read_as_they_are_written():
         ):
             with cases.case(text):
                 with pytest.raises(UsageError, match=said) as told:
-                    Roof.parse(text)
+                    Ceiling.parse(text)
                 assert told.value.exit_code is ExitCode.USAGE
 
 
 @pytest.mark.parametrize(
-    "roof", [MEASURED, replace(MEASURED, dtype=DataType.FP16), replace(MEASURED, gflops=math.inf)]
+    "ceiling", [MEASURED, replace(MEASURED, dtype=DataType.FP16), replace(MEASURED, gflops=math.inf)]
 )
-def test_plain_values_come_back(roof):
-    assert Roof.from_plain(roof.as_plain()) == roof
-    assert (roof.as_plain().get("gflops") is None) == (roof.gflops == math.inf)
+def test_plain_values_come_back(ceiling):
+    assert Ceiling.from_plain(ceiling.as_plain()) == ceiling
+    assert (ceiling.as_plain().get("gflops") is None) == (ceiling.gflops == math.inf)
 
 
 def test_what_other_versions_wrote_is_left_alone():
@@ -57,8 +57,8 @@ def test_what_other_versions_wrote_is_left_alone():
         {"gflops": -1.0},
         {"gflops": None, "gbytes_per_s": None},
     ):
-        assert Roof.from_plain({**MEASURED.as_plain(), **changes}) is None
-    assert Roof.from_plain({}) is None
+        assert Ceiling.from_plain({**MEASURED.as_plain(), **changes}) is None
+    assert Ceiling.from_plain({}) is None
 
 
 def test_rates():

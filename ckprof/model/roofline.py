@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ckprof.model.types import TypeSet
 
 
-class RoofKind(Enum):
-    """Where a roof comes from."""
+class CeilingKind(Enum):
+    """Where a ceiling comes from."""
 
     #: computed from the device's record
     THEORETICAL = "theoretical"
@@ -29,10 +29,10 @@ class RoofKind(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Roof:
+class Ceiling:
     """What a device can reach at most."""
 
-    kind: RoofKind
+    kind: CeilingKind
     #: floating-point operations in 1e9 per second; infinite where only the bandwidth is known
     gflops: float = math.inf
     #: memory traffic in 1e9 bytes per second; infinite where only the arithmetic is known
@@ -45,7 +45,7 @@ class Roof:
         return min(self.gflops, self.gbytes_per_s * intensity)
 
     @classmethod
-    def parse(cls, text: str) -> Roof:
+    def parse(cls, text: str) -> Ceiling:
         """Parse ``KIND=GFLOPS,GBYTES``, e.g. ``measured=95000,1350``; either number may be ``-``.
 
         :raises UsageError: it is something else.
@@ -54,28 +54,28 @@ class Roof:
         try:
             values = [math.inf if part.strip() == "-" else float(part) for part in numbers.split(",")]
             gflops, gbytes = values
-            roof = cls(kind=RoofKind(kind.strip()), gflops=gflops, gbytes_per_s=gbytes)
+            ceiling = cls(kind=CeilingKind(kind.strip()), gflops=gflops, gbytes_per_s=gbytes)
         except ValueError:
-            kinds = " or ".join(roof_kind.value for roof_kind in RoofKind)
+            kinds = " or ".join(ceiling_kind.value for ceiling_kind in CeilingKind)
             raise UsageError(
                 f"--ceiling {text!r} is not KIND=GFLOPS,GBYTES_PER_S with {kinds}, e.g. measured=95000,1350"
             ) from None
         if not min(values) > 0 or min(values) == math.inf:
             raise UsageError(f"--ceiling {text!r} needs positive numbers, and one of them at least")
-        return roof
+        return ceiling
 
     def as_plain(self) -> dict[str, object]:
         """Return JSON values; what is not known is missing."""
         return {name: value for name, value in msgspec.to_builtins(self).items() if value != math.inf}
 
     @classmethod
-    def from_plain(cls, plain: Mapping[str, object]) -> Roof | None:
+    def from_plain(cls, plain: Mapping[str, object]) -> Ceiling | None:
         """Return what :meth:`as_plain` wrote; ``None`` for anything else, as other versions may write."""
         try:
-            roof = msgspec.convert({name: value for name, value in plain.items() if value is not None}, cls)
+            known = msgspec.convert({name: value for name, value in plain.items() if value is not None}, cls)
         except msgspec.ValidationError:
             return None
-        return roof if 0 < min(roof.gflops, roof.gbytes_per_s) < math.inf else None
+        return known if 0 < min(known.gflops, known.gbytes_per_s) < math.inf else None
 
 
 def rates_of(problem: Problem, types: TypeSet | DataType, time_ms: float) -> tuple[float, float]:

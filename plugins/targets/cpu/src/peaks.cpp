@@ -145,13 +145,13 @@ double multiply_add_rate(double seconds, int threads)
 } // namespace
 
 extern "C" ckprof_status
-ckprof_measure_roof(ckprof_roof roof, size_t bytes, double seconds, double* rate)
+ckprof_measure_peak(ckprof_peak peak, size_t bytes, double seconds, double* rate)
 {
     try
     {
         const int threads = std::max(1, ck_tile::host_model::worker_count());
         // Every type is multiplied as fp32.
-        *rate = roof == CKPROF_ROOF_COPY ? copy_rate(bytes, seconds, threads)
+        *rate = peak == CKPROF_PEAK_COPY ? copy_rate(bytes, seconds, threads)
                                          : multiply_add_rate(seconds, threads);
         return *rate > 0 ? CKPROF_OK : CKPROF_REJECTED;
     }

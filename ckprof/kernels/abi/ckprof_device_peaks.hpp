@@ -2,8 +2,8 @@
 //
 // How what a GPU reaches at most is timed, with the calls of ckprof_device_api.hpp; what is timed
 // is the target's own.
-#ifndef CKPROF_DEVICE_ROOFS_HPP
-#define CKPROF_DEVICE_ROOFS_HPP
+#ifndef CKPROF_DEVICE_PEAKS_HPP
+#define CKPROF_DEVICE_PEAKS_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -13,7 +13,7 @@
 #include "ckprof_device_api.hpp"
 #include "ckprof_target.h"
 
-namespace ckprof::roofs {
+namespace ckprof::peaks {
 
 inline void check(device_api::error_type error)
 {
@@ -104,7 +104,7 @@ inline double copy_rate(size_t bytes, double seconds)
     });
 }
 
-// What ckprof_measure_roof() returns, with measure() for the rate.
+// What ckprof_measure_peak() returns, with measure() for the rate.
 template <typename Measure>
 ckprof_status measured(double* rate, const Measure& measure) noexcept
 {
@@ -121,6 +121,6 @@ ckprof_status measured(double* rate, const Measure& measure) noexcept
     }
 }
 
-} // namespace ckprof::roofs
+} // namespace ckprof::peaks
 
 #endif

@@ -9,7 +9,7 @@
 #include "ck_tile/cuda_model/matrix_descriptor.hpp"
 #include "ck_tile/cuda_model/ptx.hpp"
 #include "ck_tile/host_model/kernel_facts.hpp"
-#include "ckprof_device_roofs.hpp"
+#include "ckprof_device_peaks.hpp"
 
 #if CKPROF_CUDA_ENGINE_W
 #include "ck_tile/cuda_model/hopper_ptx.hpp"
@@ -19,9 +19,9 @@
 namespace {
 
 using ck_tile::host_model::data_type;
-using ckprof::roofs::check;
-using ckprof::roofs::highest_rate;
-using ckprof::roofs::memory;
+using ckprof::peaks::check;
+using ckprof::peaks::highest_rate;
+using ckprof::peaks::memory;
 
 constexpr int warp      = 32;
 constexpr int group     = 128; // threads of a warpgroup
@@ -175,15 +175,15 @@ double multiply_add_rate(double seconds)
 } // namespace
 
 extern "C" ckprof_status
-ckprof_measure_roof(ckprof_roof roof, size_t bytes, double seconds, double* rate)
+ckprof_measure_peak(ckprof_peak peak, size_t bytes, double seconds, double* rate)
 {
-    return ckprof::roofs::measured(rate, [&] {
-        switch(roof)
+    return ckprof::peaks::measured(rate, [&] {
+        switch(peak)
         {
-        case CKPROF_ROOF_COPY: return ckprof::roofs::copy_rate(bytes, seconds);
-        case CKPROF_ROOF_FP32: return multiply_add_rate(seconds);
-        case CKPROF_ROOF_FP16: return product_rate<data_type::fp16>(seconds);
-        case CKPROF_ROOF_BF16: return product_rate<data_type::bf16>(seconds);
+        case CKPROF_PEAK_COPY: return ckprof::peaks::copy_rate(bytes, seconds);
+        case CKPROF_PEAK_FP32: return multiply_add_rate(seconds);
+        case CKPROF_PEAK_FP16: return product_rate<data_type::fp16>(seconds);
+        case CKPROF_PEAK_BF16: return product_rate<data_type::bf16>(seconds);
         default: return 0.0;
         }
     });

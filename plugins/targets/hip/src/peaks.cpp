@@ -5,12 +5,12 @@
 #include <hip/hip_runtime.h>
 
 #define CKPROF_RUNTIME(name) hip##name
-#include "ckprof_device_roofs.hpp"
+#include "ckprof_device_peaks.hpp"
 
 namespace {
 
-using ckprof::roofs::check;
-using ckprof::roofs::memory;
+using ckprof::peaks::check;
+using ckprof::peaks::memory;
 
 constexpr int threads   = 256;
 constexpr int residents = 4; // blocks that a compute unit is given
@@ -190,7 +190,7 @@ double product_rate(double seconds)
     const memory out(2 * sizeof(double));
     auto* result       = static_cast<double*>(out.address);
     const int blocks   = residents * units;
-    const double least = ckprof::roofs::least_seconds(
+    const double least = ckprof::peaks::least_seconds(
         seconds, [&] { multiply_and_add<Type><<<blocks, threads, 0, nullptr>>>(0.75f, result); });
     double flop = 0;
     check(hipMemcpy(&flop, result, sizeof(flop), hipMemcpyDeviceToHost));
@@ -200,15 +200,15 @@ double product_rate(double seconds)
 } // namespace
 
 extern "C" ckprof_status
-ckprof_measure_roof(ckprof_roof roof, size_t bytes, double seconds, double* rate)
+ckprof_measure_peak(ckprof_peak peak, size_t bytes, double seconds, double* rate)
 {
-    return ckprof::roofs::measured(rate, [&] {
-        switch(roof)
+    return ckprof::peaks::measured(rate, [&] {
+        switch(peak)
         {
-        case CKPROF_ROOF_COPY: return ckprof::roofs::copy_rate(bytes, seconds);
-        case CKPROF_ROOF_FP32: return product_rate<fp32>(seconds);
-        case CKPROF_ROOF_FP16: return product_rate<fp16>(seconds);
-        case CKPROF_ROOF_BF16: return product_rate<bf16>(seconds);
+        case CKPROF_PEAK_COPY: return ckprof::peaks::copy_rate(bytes, seconds);
+        case CKPROF_PEAK_FP32: return product_rate<fp32>(seconds);
+        case CKPROF_PEAK_FP16: return product_rate<fp16>(seconds);
+        case CKPROF_PEAK_BF16: return product_rate<bf16>(seconds);
         default: return 0.0;
         }
     });
