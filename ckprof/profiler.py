@@ -70,7 +70,7 @@ class Profiler(Session):
         use_files(Path(name).expanduser() for name in settings.architectures)
         manager = PluginManager()
         manager.load_all(configured=settings.plugins, requested=plugins)
-        super().__init__(settings=settings, manager=manager, tell=on_event)
+        super().__init__(settings=settings, manager=manager, emit=on_event)
 
     def read(
         self, name: str | Path, *, direction: str | None = None, reading: ListReading | None = None
@@ -239,11 +239,11 @@ class Profiler(Session):
         unfused = None
         if epilogue_cost:
             from ckprof.kernels.candidates import with_unfused
-            from ckprof.measure.baselines import problems_beside
+            from ckprof.measure.baselines import paired_problems
 
             own = frozenset(candidate.instance.key for candidate in selection.candidates)
             selection, pairs = with_unfused(selection)
-            cases, unfused = problems_beside(cases, own, pairs)
+            cases, unfused = paired_problems(cases, own, pairs)
         options = RunPlanOptions(
             run=run or RunOptions(timeout_s=self.settings.timeout),
             splits=splits,
@@ -324,10 +324,10 @@ class Profiler(Session):
         :raises InputError: a line is wrong, or one of ``lines`` asks for another direction, or for what no
             kernel computes.
         """
-        from ckprof.problems.choose import parse_problems, tell_of_skipped
+        from ckprof.problems.choose import note_skipped, parse_problems
 
         given = parse_problems(self, self.registry.operation(direction), lines, files)
-        tell_of_skipped(self, given.skipped)
+        note_skipped(self, given.skipped)
         return list(given.all)
 
     def batch(

@@ -28,7 +28,7 @@ class Session:
 
     settings: Settings
     manager: PluginManager
-    tell: Listener
+    emit: Listener
 
     def __reduce__(self) -> NoReturn:
         raise UsageError("a Profiler cannot be pickled: make one in the other process")

@@ -45,7 +45,7 @@ def session_with(*devices):
     manager = PluginManager()
     manager.load_all()
     manager.register(Plugin(), "mine")
-    return Session(settings=Settings(), manager=manager, tell=ignore)
+    return Session(settings=Settings(), manager=manager, emit=ignore)
 
 
 def test_a_device_makes_the_recipe_of_its_target():

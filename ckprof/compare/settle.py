@@ -195,7 +195,7 @@ def settle_rows(
     )
     listed = {candidate.instance.key for candidate in selection.candidates}
     keys = [row.key for row in open_rows if row.key.instance in listed]
-    session.tell(
+    session.emit(
         Message(f"settling {len(keys)} of {counted(len(open_rows), 'row')} that are unclear or fail")
     )
     run = options.run or RoundRunOptions(timeout_s=session.settings.timeout)

@@ -188,7 +188,7 @@ def load_list(
     :raises InputError: it cannot be used.
     """
     conversion = read_list(find_list(str(name)), session.registry, direction=direction, reading=reading)
-    session.tell(ListRead(conversion=conversion))
+    session.emit(ListRead(conversion=conversion))
     return conversion
 
 
@@ -316,7 +316,7 @@ def _filtered(
     if query.indices:
         chosen = tuple(item for item in chosen if item.index in query.indices)
     if invalid and arch is not None:
-        session.tell(Message(_invalid_note(source, arch.name, len(chosen), invalid)))
+        session.emit(Message(_invalid_note(source, arch.name, len(chosen), invalid)))
     return Selection(
         conversions=conversions,
         candidates=chosen,

@@ -10,7 +10,7 @@ from ckprof.errors import InputError
 from ckprof.events import Message
 from ckprof.formatting import agreeing, counted
 from ckprof.model.problem_case import ProblemCase, as_case
-from ckprof.problems.choose import tell_first, tell_of_skipped
+from ckprof.problems.choose import note_first, note_skipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,13 +41,13 @@ def problems_for(
     if not given:
         problems = default_problems(direction, candidates)
         for problem in problems:
-            session.tell(Message(f"no --problem given: using {problem.describe()}"))
+            session.emit(Message(f"no --problem given: using {problem.describe()}"))
         return [as_case(problem) for problem in problems]
     fitting = Fitting(candidates, strict_layout=strict_layout)
     runs = [fitting.require(case) for case in given.named]
     runs += [fitting.run_of(case) for case in given.listed if not fitting.misfit_of(case)]
-    tell_of_skipped(session, given.skipped + Counter(filter(None, map(fitting.misfit_of, given.listed))))
-    tell_first(session, fitting.notes(given.all))
+    note_skipped(session, given.skipped + Counter(filter(None, map(fitting.misfit_of, given.listed))))
+    note_first(session, fitting.notes(given.all))
     if not runs:
         raise InputError("no problem is left: none fits the instances, see the reasons above")
     return runs

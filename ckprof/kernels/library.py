@@ -61,20 +61,20 @@ class _Making:
             self._part.make(jobs, self._step)
         finally:
             if self._started:
-                self._session.tell(ProgressEnded())
+                self._session.emit(ProgressEnded())
 
     def _start(self, cpu_s: float | None) -> None:
         self._started = True
         takes = "what has changed" if cpu_s is None else f"about {cpu_s:.0f} s of CPU time"
         name, folder = self._part.name, self._part.folder
-        self._session.tell(Message(f"compiling {name}, once on this machine: {takes}; kept in {folder}"))
-        self._session.tell(Progress(what=name, done=0, total=0))
+        self._session.emit(Message(f"compiling {name}, once on this machine: {takes}; kept in {folder}"))
+        self._session.emit(Progress(what=name, done=0, total=0))
 
     def _step(self, done: int, total: int, name: str) -> None:
         # what is up to date takes no step
         if not self._started:
             self._start(None)
-        self._session.tell(Progress(what=self._part.name, done=done, total=total, name=name))
+        self._session.emit(Progress(what=self._part.name, done=done, total=total, name=name))
 
 
 def generate_sources(
@@ -201,7 +201,7 @@ def build_library(
         object_keys=result.object_keys,
     )
     for message in build_messages(library):
-        session.tell(message)
+        session.emit(message)
     outcomes = [rejection.outcome for rejection in library.rejected if rejection.status.is_failure]
     call("ckprof_after_build", direction=direction, failures=outcomes)
     return library
@@ -225,14 +225,14 @@ def _building(
     session: Session, recipe: BuildRecipe, kernels: int
 ) -> Iterator[Callable[[int, int, str], None]]:
     """Report a build from its compiler to its end; what is entered takes note of compile steps."""
-    session.tell(Message(f"compiler: {recipe.compiler.description}", Level.DETAIL))
-    session.tell(Progress(what="build", done=0, total=kernels))
+    session.emit(Message(f"compiler: {recipe.compiler.description}", Level.DETAIL))
+    session.emit(Progress(what="build", done=0, total=kernels))
     try:
-        yield lambda done, total, name: session.tell(
+        yield lambda done, total, name: session.emit(
             Progress(what="build", done=done, total=total, name=name)
         )
     finally:
-        session.tell(ProgressEnded())
+        session.emit(ProgressEnded())
 
 
 def link_library(

@@ -231,7 +231,7 @@ UNFUSED: Final = "unfused"
 Pair = tuple[KernelConfiguration, KernelConfiguration | None]
 
 
-def problems_beside(
+def paired_problems(
     problems: Sequence[ProblemCase], own: frozenset[str], pairs: Mapping[str, str]
 ) -> tuple[list[ProblemCase], Unfused]:
     """Return the problems, behind each that asks for more than sums the sums alone, for the kernels of pairs.
@@ -255,7 +255,7 @@ def problems_beside(
     return cases, Unfused(instances=pairs, problems=beside)
 
 
-def groups_beside(
+def paired_groups(
     groups: Sequence[KernelGroup],
     unfused: Sequence[KernelGroup],
     pairs: Mapping[str, str],
@@ -340,7 +340,7 @@ def _members(pair: Pair) -> tuple[KernelConfiguration, ...]:
     return tuple(cell for cell in pair if cell is not None)
 
 
-class BesideBench:
+class PairedBench:
     """Two benches of a library as one, for groups that have another one beside them.
 
     :param own: has the device's lock, and the baselines.

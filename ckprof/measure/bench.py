@@ -22,7 +22,7 @@ from ckprof.measure.executor import Executor
 from ckprof.measure.observers import combine
 from ckprof.measure.options import ReferencePlace, timing_settings
 from ckprof.measure.prepare import InsufficientMemoryError, prepare_problem
-from ckprof.measure.rounds import InTurn, KernelConfiguration
+from ckprof.measure.rounds import KernelConfiguration, RoundRobin
 from ckprof.measure.verify.exact import ExactKind
 from ckprof.measure.worker.messages import SupportQuery
 from ckprof.measure.workers import DeviceLostError, device_lock
@@ -305,7 +305,7 @@ class KernelBench:
                     cells.setdefault((query.problem, exact), []).append(cell)
                     self.second[key][self._line(query.problem)] = None
         for (problem, exact), configurations in cells.items():
-            ranking = InTurn(configurations)
+            ranking = RoundRobin(configurations)
             second = replace(group, problem=problem, ranking=ranking, timing=(untimed,) * 2, beside=None)
             self._open(second, exact)
             for planned in ranking.visit():

@@ -40,7 +40,7 @@ def find_canary(session: Session, target: str, arch: str, options: RunOptions) -
         source = session.registry.targets.find(target).canary(arch)
         return _built(source) if source is not None else None
     except CkprofError as exc:
-        session.tell(canaries_lost(str(exc)))
+        session.emit(canaries_lost(str(exc)))
         return None
 
 

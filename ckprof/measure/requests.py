@@ -120,7 +120,7 @@ class RunPlanOptions:
             build=run.built_for(build),
             options=run,
             why=self.why,
-            unfused=unfused or NOTHING_BESIDE,
+            unfused=unfused or UNPAIRED,
             baselines=self.baselines,
             stages=stages,
         )
@@ -199,7 +199,7 @@ class Unfused:
     problems: Mapping[int, ProblemCase] = field(default_factory=dict)
 
 
-NOTHING_BESIDE: Final = Unfused()
+UNPAIRED: Final = Unfused()
 
 
 class Stages:

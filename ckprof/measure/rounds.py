@@ -372,7 +372,7 @@ class Ranking(Generic[Cell]):
         return self._counted[1]
 
 
-class InTurn(Ranking[Cell]):
+class RoundRobin(Ranking[Cell]):
     """Each cell once, in the order given: nothing competes."""
 
     def __init__(self, cells: Sequence[Cell]) -> None:

@@ -16,18 +16,18 @@ from ckprof.kernels.candidates import same_kernels, substitutions
 from ckprof.kernels.choose import choose_from_lists, read_lists
 from ckprof.kernels.fitting import Fitting, default_problems, needed_for
 from ckprof.lists.list_files import find_lists, find_tree
-from ckprof.measure.baselines import Baselines, BesideBench, baseline_sources
+from ckprof.measure.baselines import Baselines, PairedBench, baseline_sources
 from ckprof.measure.bench import BenchLibrary, KernelBench
 from ckprof.measure.canary import find_canary
 from ckprof.measure.host import run_environment
 from ckprof.measure.observers import PluginHooks
 from ckprof.measure.options import ReferencePlace, options_on, round_options
-from ckprof.measure.requests import NOTHING_BESIDE, Stages
+from ckprof.measure.requests import UNPAIRED, Stages
 from ckprof.measure.run_outcomes import RunPace, RunRounds, run_groups
 from ckprof.measure.support import build_checked_library
 from ckprof.model.problem_case import OtherOperationError, as_case
 from ckprof.model.results import ListResult, ListVerdict, RunResults, status_counts
-from ckprof.problems.choose import GivenProblems, parse_problems, tell_of_skipped
+from ckprof.problems.choose import GivenProblems, note_skipped, parse_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -64,7 +64,7 @@ class Run:
         options: RunOptions,
         baselines: Baselines | None = None,
         should_stop: Callable[[], bool] = lambda: False,
-        unfused: Unfused = NOTHING_BESIDE,
+        unfused: Unfused = UNPAIRED,
     ) -> None:
         self._session, self.unfused = session, unfused
         self.library = library
@@ -79,7 +79,7 @@ class Run:
             KernelBench,
             BenchLibrary.of(library),
             self.options,
-            on_event=session.tell,
+            on_event=session.emit,
             before_problem=self._hooks.before_problem,
         )
         #: knows the device once :meth:`outcomes` has opened it
@@ -87,17 +87,17 @@ class Run:
         self.bench.canary = find_canary(session, library.recipe.target, library.recipe.arch, self.options)
         #: with that of kernels beside others
         self.benches = [self.bench]
-        bench: KernelBench | BesideBench = self.bench
+        bench: KernelBench | PairedBench = self.bench
         if unfused.problems:
             self.benches.append(new_bench(lock=None))
-            bench = BesideBench(self.bench, self.benches[1])
+            bench = PairedBench(self.bench, self.benches[1])
         for one in self.benches:
             one.should_stop = should_stop
         passes = round_options(self.options).least_passes
         self._pace = RunPace(len(self.problems) * len(self.baselines.sources) * passes)
         #: knows what disturbed the times, and what was measured of kernels when the run was ended
         self.rounds = RunRounds(
-            bench, self.options, session.tell, bench.measure_baselines, self._pace, should_stop
+            bench, self.options, session.emit, bench.measure_baselines, self._pace, should_stop
         )
 
     def outcomes(
@@ -112,9 +112,9 @@ class Run:
         :param open_recorder: called as soon as the device is known; returns what keeps each measurement.
         :raises CkprofError: the library cannot be used, or a plugin broke its contract.
         """
-        tell = self._session.tell
+        emit = self._session.emit
         names = {kernel.key: kernel.name for kernel in self.library.kernels}
-        tell(Progress(what="run", done=0, total=len(self.problems) * len(names)))
+        emit(Progress(what="run", done=0, total=len(self.problems) * len(names)))
         try:
             with ExitStack() as stack:
                 for bench in self.benches:
@@ -129,16 +129,16 @@ class Run:
                     # First to who keeps it: what is shown must not be lost when a signal comes now.
                     yield outcome
                     text = f"{outcome.status.value}: {names[outcome.key]} {outcome.reason}".rstrip()
-                    tell(Message(text, Level.DETAIL))
+                    emit(Message(text, Level.DETAIL))
         finally:
-            tell(ProgressEnded())
+            emit(ProgressEnded())
 
     def _baseline_measured(self, measured: BaselineOutcome) -> None:
         if self.rounds.recorder is not None:
             self.rounds.recorder.add_baseline(measured)
         outcome = measured.outcome
         text = f"{outcome.status.value}: baseline {measured.baseline} {outcome.reason}".rstrip()
-        self._session.tell(Message(text, Level.DETAIL))
+        self._session.emit(Message(text, Level.DETAIL))
 
 
 def run_to_its_end(
@@ -267,9 +267,9 @@ class Batch:
         for path, name, place in self._listed():
             result, error = self._result(path, name)
             if result.verdict is ListVerdict.BROKEN:
-                self._session.tell(Message(result.reason, Level.WARNING))
+                self._session.emit(Message(result.reason, Level.WARNING))
             text = result.reason or status_counts(result.counts)
-            self._session.tell(Message(f"{place}: {result.verdict.value}: {text}"))
+            self._session.emit(Message(f"{place}: {result.verdict.value}: {text}"))
             yield result
             if error is not None:
                 raise error
@@ -287,7 +287,7 @@ class Batch:
         for position, path in enumerate(self.paths, start=1):
             name = path.relative_to(self._root).as_posix()
             place = f"[{position}/{len(self.paths)}] {name}"
-            self._session.tell(Message(place))
+            self._session.emit(Message(place))
             yield path, name, place
 
     def _result(self, path: Path, name: str) -> tuple[ListResult, BaseException | None]:
@@ -387,9 +387,9 @@ class Batch:
             raise errors[0]
         for wrong in errors:
             if not isinstance(wrong, OtherOperationError):
-                self._session.tell(Message(str(wrong), Level.WARNING))
+                self._session.emit(Message(str(wrong), Level.WARNING))
         if lenient:
-            tell_of_skipped(self._session, skipped)
+            note_skipped(self._session, skipped)
         return problems
 
 

@@ -12,13 +12,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ckprof.events import Level, Message, Progress
-from ckprof.measure.baselines import groups_beside
+from ckprof.measure.baselines import paired_groups
 from ckprof.measure.options import round_options, round_timing
-from ckprof.measure.requests import NOTHING_BESIDE
-from ckprof.measure.rounds import Ending, InTurn, KernelConfiguration, Ranking
+from ckprof.measure.requests import UNPAIRED
+from ckprof.measure.rounds import Ending, KernelConfiguration, Ranking, RoundRobin
 from ckprof.measure.rounds_loop import KernelGroup, RoundsLoop, timing_of
 from ckprof.measure.stopping import make_criterion
-from ckprof.model.outcome import CUT_OFF, LEFT_EARLY, MAX_TIME, SETTLED, TIMEOUT, Outcome, RoundTime
+from ckprof.model.outcome import CUT_OFF, MAX_TIME, PRUNED, SETTLED, TIMEOUT, Outcome, RoundTime
 from ckprof.model.ranking import summed_up
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def kernel_groups(
                 problem=problem.problem,
                 problem_index=index,
                 kernels={kernel.key: kernel for kernel in members},
-                ranking=InTurn(cells) if once else Ranking(cells, round_options(options)),
+                ranking=RoundRobin(cells) if once else Ranking(cells, round_options(options)),
                 timing=round_timing(options, once=once),
                 runs=members is not decided,
             )
@@ -141,7 +141,7 @@ class RunRounds(RoundsLoop):
     """Measures groups of kernels, and yields one outcome per kernel and number of splits.
 
     :param bench: open.
-    :param tell: called with what happens; an exception from it ends the run.
+    :param emit: called with what happens; an exception from it ends the run.
     :param after_visit: called when a visit of a group is over, with its rounds, while its operands are there.
     :param pace: says how long it still takes.
     :param should_stop: asked before each sample: whether it and those after it are skipped.
@@ -151,7 +151,7 @@ class RunRounds(RoundsLoop):
         self,
         bench: Bench,
         options: RunOptions,
-        tell: Listener,
+        emit: Listener,
         after_visit: Callable[[KernelGroup, int], None] = lambda group, rounds: None,
         pace: RunPace | None = None,
         should_stop: Callable[[], bool] = lambda: False,
@@ -164,7 +164,7 @@ class RunRounds(RoundsLoop):
         #: keeps each measurement
         self.recorder: Recorder | None = None
         self._after_visit = after_visit
-        self._say = tell
+        self._say = emit
         self._pace = pace or RunPace()
         #: what disturbed the times, one text of each kind
         self.warnings: list[str] = []
@@ -192,12 +192,12 @@ class RunRounds(RoundsLoop):
                     yield from self._outcomes_with(sample, seen)
                 if group.ranking.ending is not None:
                     # Also of those that were pruned: what they are compared with has changed since.
-                    yield from self._tell(group, seen, [cell for cell in group.ranking.cells if cell in seen])
+                    yield from self._emit(group, seen, [cell for cell in group.ranking.cells if cell in seen])
                 if self.stopped:
                     break
                 self._after_visit(group, len(rounds))
             for group, seen in zip(groups, self._seen.values(), strict=True):
-                yield from self._tell(group, seen, list(seen))
+                yield from self._emit(group, seen, list(seen))
         except BaseException:
             self.abandoned = tuple(
                 self._summed_up(cell, group, samples)
@@ -215,14 +215,14 @@ class RunRounds(RoundsLoop):
             self.recorder.add(sample)
         seen.setdefault(cell, []).append(sample)
         if group.runs:
-            self._tell_measured(sample)
-        if isinstance(group.ranking, InTurn):
+            self._emit_measured(sample)
+        if isinstance(group.ranking, RoundRobin):
             del seen[cell]
             yield self._with_samples(sample.outcome)
         elif timing_of(sample.outcome) is None:
-            yield from self._tell(group, seen, [cell])
+            yield from self._emit(group, seen, [cell])
 
-    def _tell(
+    def _emit(
         self,
         group: KernelGroup,
         seen: dict[KernelConfiguration, list[Sample]],
@@ -271,7 +271,7 @@ class RunRounds(RoundsLoop):
         if any(visit.stopped_by == TIMEOUT for visit in visits):
             return TIMEOUT
         if cell in ranking.dropped:
-            return LEFT_EARLY
+            return PRUNED
         options = self.options
         if not any(visit.stopped_by in CUT_OFF for visit in visits):
             return options.criterion
@@ -283,7 +283,7 @@ class RunRounds(RoundsLoop):
                 return options.criterion
         return SETTLED if ranking.ending is Ending.SETTLED else MAX_TIME
 
-    def _tell_measured(self, sample: Sample) -> None:
+    def _emit_measured(self, sample: Sample) -> None:
         name, pace = sample.kernel.shown, self._pace
         left = self.left(sample.group)
         eta_s = pace.measured(left)
@@ -318,7 +318,7 @@ def run_groups(
     options: RunOptions,
     kernels: Sequence[SelectedKernel],
     problems: Iterable[ProblemCase],
-    unfused: Unfused = NOTHING_BESIDE,
+    unfused: Unfused = UNPAIRED,
 ) -> Iterator[KernelGroup]:
     """Yield the kernels that each problem takes, in groups that share operands, one problem after the other.
 
@@ -331,7 +331,7 @@ def run_groups(
         groups = kernel_groups(library, kernels, problem, options, index)
         if index in unfused.problems:
             beside = kernel_groups(library, kernels, unfused.problems[index], options, index + 1)
-            groups = groups_beside(groups, beside, unfused.instances, options)
+            groups = paired_groups(groups, beside, unfused.instances, options)
         for number, group in enumerate(groups):
             yield replace(group, number=number)
 

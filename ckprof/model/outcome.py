@@ -19,7 +19,7 @@ TIMEOUT: Final = "timeout"
 CUT_OFF: Final = frozenset((MAX_TIME, TIMEOUT))
 #: ``stopped_by`` of rounds that ended before the criterion was met: the kernel is surely slower than the
 #: best, or the order of all is known
-LEFT_EARLY: Final = "left-early"
+PRUNED: Final = "left-early"
 SETTLED: Final = "settled"
 
 

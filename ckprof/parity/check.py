@@ -62,7 +62,7 @@ def check_parity(session: Session, request: ParityRequest) -> tuple[ParityReport
             if strings:
                 frozen.append(freeze(task[0].id, check.lists, strings, request.write.parent))
             else:
-                session.tell(Message(f"not in the lock file, since every instance is skipped: {check.title}"))
+                session.emit(Message(f"not in the lock file, since every instance is skipped: {check.title}"))
     if not any(comparison.compared for comparison in comparisons):
         rules = ", ".join(sorted({skip.rule for item in comparisons for skip in item.skipped}))
         raise InputError(f"nothing is compared: every instance is excluded ({rules})", comparisons[0].title)
@@ -150,7 +150,7 @@ class _TaskCheck:
         expected = self._printed(conversions) if self._request.builder is not None else self._expected()
         for conversion in conversions:
             for note in conversion.notes:
-                self._session.tell(Message(f"{conversion.path}: {note}", Level.DETAIL))
+                self._session.emit(Message(f"{conversion.path}: {note}", Level.DETAIL))
         source = self._request.source
         if source == "library":
             generated = self._built(conversions)
@@ -187,7 +187,7 @@ class _TaskCheck:
         """Return what CK Builder itself prints, after comparing the lists with it."""
         tree = self._request.builder
         assert tree is not None  # noqa: S101  # the caller asks
-        self._session.tell(
+        self._session.emit(
             Message(f"asking the CK Builder of {tree} (compiled the first time): {self.title}")
         )
         requests, self._left_out, notes = printed_strings(

@@ -86,17 +86,17 @@ def random_problems(operation: Operation, draw: random.Random, ndim: int) -> Ite
             yield operation.random_problem(draw, ndim)
 
 
-def tell_of_skipped(session: Session, skipped: Counter[str]) -> None:
+def note_skipped(session: Session, skipped: Counter[str]) -> None:
     """Say how many lines of files are left out, by reason."""
-    tell_first(session, [f"excluded {counted(n, 'problem line')}: {why}" for why, n in skipped.most_common()])
+    note_first(session, [f"excluded {counted(n, 'problem line')}: {why}" for why, n in skipped.most_common()])
 
 
-def tell_first(session: Session, notes: Sequence[str]) -> None:
+def note_first(session: Session, notes: Sequence[str]) -> None:
     """Say the first four of some notes; the others are details."""
     for number, note in enumerate(notes):
-        session.tell(Message(note, Level.INFO if number < 4 else Level.DETAIL))
+        session.emit(Message(note, Level.INFO if number < 4 else Level.DETAIL))
     if len(notes) > 4:
-        session.tell(Message(f"{counted(len(notes) - 4, 'more note', 'more notes')} on problem lines: -v"))
+        session.emit(Message(f"{counted(len(notes) - 4, 'more note', 'more notes')} on problem lines: -v"))
 
 
 def _supported(case: ProblemCase, name: str) -> ProblemCase:

@@ -361,11 +361,11 @@ def describe(plan: Plan) -> list[str]:
     return lines
 
 
-def announce(plan: Plan, tell: Listener) -> None:
+def announce(plan: Plan, emit: Listener) -> None:
     """Tell what a sweep is about to do."""
     for line in describe(plan):
-        tell(Message(line))
-    tell(Progress(what="sweep", done=0, total=plan.most_attempts, at_once=True))
+        emit(Message(line))
+    emit(Progress(what="sweep", done=0, total=plan.most_attempts, at_once=True))
 
 
 #: kernels that are left out and named

@@ -65,7 +65,7 @@ def open_sink(session: ProfilerSession, store: str | Path, *, wait: bool) -> Sin
     """
     if is_shard_folder(store):
         return ShardWriter(Path(store))
-    return StoreWriter(store, wait_s=None if wait else 0, on_wait=lambda text: session.tell(Message(text)))
+    return StoreWriter(store, wait_s=None if wait else 0, on_wait=lambda text: session.emit(Message(text)))
 
 
 class Recorder:

@@ -101,7 +101,7 @@ class Watch:
     """What the caller of a sweep is notified of, and how it ends one."""
 
     #: called with what happens, see :mod:`ckprof.sweep.requests`
-    tell: Callable[[Event], None] = ignore
+    emit: Callable[[Event], None] = ignore
     #: called with each sample, and its attempt, after it is stored
     on_stored: Callable[[Sample, Attempt], None] = lambda sample, attempt: None
     #: asked before every attempt
@@ -152,7 +152,7 @@ class Sweep(RoundsLoop):
         return self._summary
 
     def _warned(self, text: str) -> None:
-        self._watch.tell(Message(text, Level.WARNING))
+        self._watch.emit(Message(text, Level.WARNING))
 
     def _device_lost(self, sample: Sample) -> None:
         self._recorder.add_lost(sample)
@@ -186,9 +186,9 @@ class Sweep(RoundsLoop):
             self._best[ranking] = best = attempt.kernel.shown, timing.time_ms
         if attempt.status.is_failure:
             text = f"{attempt.status.value}: {attempt.kernel.name} {attempt.reason}".rstrip()
-            self._watch.tell(Message(text, Level.DETAIL))
+            self._watch.emit(Message(text, Level.DETAIL))
         left = self.left(sample.group)
-        self._watch.tell(
+        self._watch.emit(
             SweepProgress(
                 rankings_done=self._summary.rankings_done,
                 rankings=self._summary.rankings,
@@ -206,17 +206,17 @@ class Sweep(RoundsLoop):
         self._summary.dropped += len(report.dropped)
         self._summary.disturbed += report.disturbed
         self._recorder.end_visit(report)
-        tell, kernels = self._watch.tell, planned.kernels
+        emit, kernels = self._watch.emit, planned.kernels
         where = f"problem {planned.problem_index}, pass {self._passes}"
         if report.disturbed:
             then = "the visit is repeated" if report.repeats else "its times are marked"
-            tell(Message(f"{where}: the canaries are off, the machine is not as it was; {then}"))
+            emit(Message(f"{where}: the canaries are off, the machine is not as it was; {then}"))
         for cell, ratio in report.dropped.items():
             text = f"{where}: {kernels[cell.instance].name} is pruned, {factor(ratio)} the time of the best"
-            tell(Message(text, Level.DETAIL))
+            emit(Message(text, Level.DETAIL))
         if report.ending is not None:
             best = kernels[report.best.instance].name if report.best is not None else "none"
-            tell(Message(f"{where}: {report.ending.value}, best: {best}", Level.DETAIL))
+            emit(Message(f"{where}: {report.ending.value}, best: {best}", Level.DETAIL))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,7 +247,7 @@ def open_library(
     hooks, target = PluginHooks(session, library), session.registry.targets.find(library.recipe.target)
     own = BenchLibrary.of(library)
     before = hooks.before_problem
-    with KernelBench(own, options, observers, session.tell, before_problem=before, lock=lock) as bench:
+    with KernelBench(own, options, observers, session.emit, before_problem=before, lock=lock) as bench:
         shared = shared_key(library.direction.id, target, library.recipe, options, bench.identity)
         yield OpenedLibrary(library=library, bench=bench, shared=shared, hooks=hooks)
 
@@ -350,7 +350,7 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
         bench.canary = find_canary(session, library.recipe.target, library.recipe.arch, run)
         past = sink.reader.past_visits if isinstance(sink, StoreWriter) else lambda *_: ()
         plan = make_plan(plan_request(request, options, library.kernels, opened.shared), past)
-        announce(plan, session.tell)
+        announce(plan, session.emit)
         seed, measures = options.rounds.seed, bool(plan.open_rankings)
         of_all = session, library, run, bench, opened.shared, seed, options.tags, request.problems
         record = session_record(*of_all, measures=measures)
@@ -358,7 +358,7 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
         record = replace(record, environment={**record.environment, PLANNED: planned})
         recorder = Recorder(sink, record, opened.shared, least_samples=run.min_samples)
         watch = Watch(
-            tell=session.tell,
+            emit=session.emit,
             on_stored=lambda sample, _: opened.hooks.after_outcome(sample.group.problem, sample.outcome),
             should_stop=options.should_stop,
             max_time_s=options.max_time_s,

@@ -384,4 +384,4 @@ class Coordinator:
 
     def _progress(self) -> None:
         left = len(self._units) + len(self._in_flight)
-        self._watch.tell(self._counters.progress(self._devices, running=len(self._in_flight), left=left))
+        self._watch.emit(self._counters.progress(self._devices, running=len(self._in_flight), left=left))

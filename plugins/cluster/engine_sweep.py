@@ -227,7 +227,7 @@ class EngineSweep:
             merger = Merger(writer, folder.shards, folder.merged, pool)
             left = merger.merge()
             if left.new:
-                session.tell(Message(f"merged {counted(left.new, 'outcome')} of workers of an earlier call"))
+                session.emit(Message(f"merged {counted(left.new, 'outcome')} of workers of an earlier call"))
             if self._pools.get(Pool.BUILD, 0):
                 build_missing(
                     session,
@@ -266,7 +266,7 @@ class EngineSweep:
             shared = shared_key_of(library.direction.id, library.recipe, run, device.key, how)
             planning = plan_request(self._request, self._options, kernels, shared, rankings_of_one_device)
             units = Units(planning, writer.reader.past_visits)
-            announce(units.plan, self._session.tell)
+            announce(units.plan, self._session.emit)
             opened = units.open()
             planned = [unit.planned for unit in opened]
             devices = possible(self._engine, engine.slots(Pool.RUN))
@@ -374,7 +374,7 @@ class EngineSweep:
             hooks.after_outcome(problem, attempt.outcome(problems.get(problem, 0)))
 
         return ClusterWatch(
-            tell=session.tell,
+            emit=session.emit,
             on_unit=before,
             # what nobody asks for is not read back
             on_attempt=after if session.manager.listens("ckprof_after_outcome") else None,

@@ -343,7 +343,7 @@ def worker_session(loaded: Loaded) -> ProfilerSession:
             f"this worker has ckprof {__version__}, the coordinator {loaded.version}: install the same "
             "version"
         )
-    return ProfilerSession(settings=Settings(), manager=loaded.load(), tell=ignore)
+    return ProfilerSession(settings=Settings(), manager=loaded.load(), emit=ignore)
 
 
 def encode(message: Message) -> bytes:

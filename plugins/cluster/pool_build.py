@@ -78,7 +78,7 @@ def build_missing(
     try:
         compile_in_pool(session, folder, missing, engine, should_stop)
     finally:
-        session.tell(ProgressEnded())
+        session.emit(ProgressEnded())
         engine.close(now=True)
 
 
@@ -127,7 +127,7 @@ def compile_in_pool(
     total, done = len(missing.kernels), 0
     waiting = deque((task, 1) for task in divided(missing, slots))
     workers, split = counted(slots, "worker"), counted(len(waiting), "task")
-    session.tell(Message(f"{counted(total, 'kernel')} are compiled by {workers} in {split}"))
+    session.emit(Message(f"{counted(total, 'kernel')} are compiled by {workers} in {split}"))
     sent: dict[Future[bytes], tuple[BuildTask, int]] = {}
     while waiting or sent:
         if should_stop():
@@ -146,13 +146,13 @@ def compile_in_pool(
                     unpack(cache, (decode_entry(data) for data in entries if data is not None))
                 done += len(task.kernels)
                 name = task.kernels[-1].name
-                session.tell(Progress(what="build", done=done, total=total, name=name))
+                session.emit(Progress(what="build", done=done, total=total, name=name))
             elif attempt < _ATTEMPTS:
                 waiting.append((task, attempt + 1))
             else:
                 why = reply if isinstance(reply, str) else reply.message
                 left = f"{counted(len(task.kernels), 'kernel')} left to this machine: {why}"
-                session.tell(Message(left, Level.WARNING))
+                session.emit(Message(left, Level.WARNING))
 
 
 def divided(task: BuildTask, slots: int) -> list[BuildTask]:

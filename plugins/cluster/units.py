@@ -195,11 +195,11 @@ class ClusterWatch(Watch):
 
     def warn(self, text: str) -> None:
         """Tell what disturbs the sweep."""
-        self.tell(Message(text, Level.WARNING))
+        self.emit(Message(text, Level.WARNING))
 
     def say(self, text: str) -> None:
         """Tell what else the user should know."""
-        self.tell(Message(text))
+        self.emit(Message(text))
 
 
 class UnitQueue:

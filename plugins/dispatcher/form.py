@@ -74,7 +74,7 @@ def dispatcher_sources(
             raise UsageError(f"--form dispatcher: CK's dispatcher can run none of the kernels: {reason}")
         shown = ", ".join([*names[:_NAMED], *["..."][: max(0, len(names) - _NAMED)]])
         text = f"--form dispatcher excludes {counted(len(names), 'kernel')} ({shown}): {reason}"
-        session.tell(Message(text, Level.WARNING))
+        session.emit(Message(text, Level.WARNING))
     return SourceAddition(digest=FOLDER, render=lambda kernels: _files(build_dir, direction, kernels, keys))
 
 

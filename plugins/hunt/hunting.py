@@ -209,9 +209,9 @@ class Hunt:
         """Say whether a boundary was asked for."""
         return not self._options.kinds or kind in self._options.kinds
 
-    def tell(self, event: Event) -> None:
+    def emit(self, event: Event) -> None:
         """Tell whoever listens of progress."""
-        self._profiler.tell(event)
+        self._profiler.emit(event)
 
     def seconds_left(self, share: float = 1.0) -> float:
         """Return the seconds until a share of the budget is spent; infinity without a budget."""
@@ -239,7 +239,7 @@ class Hunt:
             f"{counted(len(self.planned), 'pair')} of {counted(len(self.candidates), 'kernel')} and boundary"
         )
         known = f", {self.known} of them in the store" if self.known else ""
-        self._profiler.tell(Message(f"{text} problem{known}"))
+        self._profiler.emit(Message(f"{text} problem{known}"))
         left = [pair for pair in self.planned if pair not in self.outcomes]
         self.outcomes |= self.results(left, store=True, share=_SEARCH_SHARE)
 

@@ -82,7 +82,7 @@ def large_findings(hunt: Hunt, answers: LargeAnswers) -> list[LargeFinding]:
                 # small problems may be wrong as well, which explains nothing of large ones
                 if any(known <= beyond for known in explained.get(key, ()) if known or not beyond):
                     continue
-                hunt.tell(Progress(what="large tensors", done=number, total=len(pairs)))
+                hunt.emit(Progress(what="large tensors", done=number, total=len(pairs)))
                 run = sampler.run(key, problem)
                 hunt.sampled += not run.unsupported
                 if run.found:
@@ -92,7 +92,7 @@ def large_findings(hunt: Hunt, answers: LargeAnswers) -> list[LargeFinding]:
                 hunt.unsampled = 0
     except BaseException as error:  # whatever it is: what was found until then is shown
         hunt.error = error
-    hunt.tell(ProgressEnded())
+    hunt.emit(ProgressEnded())
     return [
         LargeFinding(
             text=text,

@@ -79,7 +79,7 @@ def order_findings(hunt: Hunt) -> list[OrderFinding]:
                     break
                 if key in found:
                     continue
-                hunt.tell(Progress(what="orders", done=number, total=len(pairs)))
+                hunt.emit(Progress(what="orders", done=number, total=len(pairs)))
                 run = orders.run(key, problem, split_k=splits, seed=hunt.seed)
                 hunt.ordered += not run.unsupported
                 if run.found:
@@ -95,7 +95,7 @@ def order_findings(hunt: Hunt) -> list[OrderFinding]:
                 hunt.unordered = 0
     except BaseException as error:  # whatever it is: what was found until then is shown
         hunt.error = error
-    hunt.tell(ProgressEnded())
+    hunt.emit(ProgressEnded())
     return list(found.values())
 
 

@@ -139,7 +139,7 @@ class CandidateEngine:
         )
         with suppress(Dishonest):  # the judge reads it
             self._look_for_evidence()
-        self._tell()
+        self._emit()
 
     # --- memory -------------------------------------------------------------------------------------------
 
@@ -310,7 +310,7 @@ class CandidateEngine:
         self._check_clocks(said, (start, done), day)
         if looks:
             self._look_for_evidence()
-            self._tell()
+            self._emit()
         status = said.get("status")
         reason = str(said.get("reason", ""))
         if status == AbiStatus.REJECTED:
@@ -355,10 +355,10 @@ class CandidateEngine:
     def _caught(self, evidence: str) -> None:
         self._own.stop()
         self._seen.evidence = self._seen.evidence or evidence
-        self._tell()
+        self._emit()
         raise Dishonest(evidence)
 
-    def _tell(self) -> None:
+    def _emit(self) -> None:
         least = min(self._hand_overs)
         self._seen.hand_over_ms = 1e3 * least
         self._seen.hand_over_spread_ms = 1e3 * (statistics.median(self._hand_overs) - least)

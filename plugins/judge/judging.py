@@ -218,9 +218,9 @@ class Judge:
         budget_s = self.options.budget_s
         return math.inf if budget_s is None else self._started + share * budget_s - time.monotonic()
 
-    def tell(self, text: str) -> None:
+    def emit(self, text: str) -> None:
         """Tell whoever listens what comes next."""
-        self.profiler.tell(Message(text))
+        self.profiler.emit(Message(text))
 
     # --- what is done -------------------------------------------------------------------------------------
 
@@ -247,7 +247,7 @@ class Judge:
                 for one in reached(self.task, usual, self.seed, splits=splits)
                 if one.place not in self.asked
             ]
-            self.tell(f"{counted(len(self.planned), 'further problem')} at boundaries")
+            self.emit(f"{counted(len(self.planned), 'further problem')} at boundaries")
             small = [one for one in self.planned if one.place.problem.flop <= _SMALL_FLOP][:_SANITIZED]
             self._look_at(bench, small)
             self._sanitize()
@@ -280,7 +280,7 @@ class Judge:
                 try:
                     bench.open()
                 except (InputError, WorkerFailure) as failure:
-                    self.tell(f"not tried with the {name} sanitizer: {failure}")
+                    self.emit(f"not tried with the {name} sanitizer: {failure}")
                     continue
                 self.sanitizers.append(name)
                 for one in places:
@@ -369,7 +369,7 @@ class Judge:
         if evidence := bench.seen.evidence:
             self.note(Verdict.DISHONEST, evidence, place, operands, outcome, kind)
             return
-        self.tell(f"it fails on {place.problem.describe()}: {outcome.reason}")
+        self.emit(f"it fails on {place.problem.describe()}: {outcome.reason}")
         hangs = outcome.status is Status.RUN_TIMEOUT
         alone, later, told = [], [], []
         for number in range(1 if hangs else 2 * _REPEATS):

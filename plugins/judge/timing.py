@@ -88,7 +88,7 @@ def time_candidate(judge: Judge, sources: Sequence[BaselineSource], store: Path 
     for place in judge.asked:
         if judge.finding is not None:
             return
-        judge.tell(f"timing {place.problem.describe()}")
+        judge.emit(f"timing {place.problem.describe()}")
         benches = [Bench(source, judge.task, judge.folder, judge.run_options) for source in sources]
         with judge.bench() as own:
             try:
@@ -210,7 +210,7 @@ def _compare_with_store(judge: Judge, path: Path) -> None:
                 one for one in store.best(query) if one.time_ms and one.kernel.layout == task.layout.name
             ]
             if not known:
-                judge.tell(f"{path} has no time of {time.place.problem.describe()}")
+                judge.emit(f"{path} has no time of {time.place.problem.describe()}")
                 continue
             best = min(known, key=lambda one: one.time_ms or 0.0)
             best_ms = best.time_ms or 0.0

@@ -340,7 +340,7 @@ class DeviceBench:
             opened.hooks.after_outcome(problem, sample.outcome)
 
         watch = Watch(
-            tell=self._session.tell,
+            emit=self._session.emit,
             on_stored=stored,
             should_stop=self._options.search.should_stop,
             max_time_s=most_s,

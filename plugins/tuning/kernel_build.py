@@ -62,7 +62,7 @@ class KernelBuild:
         else:
             self._thread.join()
             for event in self._events:
-                self._session.tell(event)
+                self._session.emit(event)
         return self._library.result()
 
     def abandon(self, *, wait: bool = True) -> None:
@@ -77,7 +77,7 @@ class KernelBuild:
     def _in_thread(self) -> None:
         session = object.__new__(type(self._session))  # copy() pickles, which a Profiler refuses
         vars(session).update(vars(self._session))
-        session.tell = self._keep
+        session.emit = self._keep
         self._build(session)
 
     def _build(self, session: Session) -> None:

@@ -263,7 +263,7 @@ def predict(
             _corrected(session, number, case, found, calibration) for number, (case, found) in enumerate(rows)
         ]
     finally:
-        session.tell(ProgressEnded())
+        session.emit(ProgressEnded())
     return Predictions(
         target=target.id,
         arch=arch,
@@ -295,12 +295,12 @@ def _answered(
 ) -> Iterator[tuple[ProblemCase, list[KernelPrediction]]]:
     """Yield each problem with its kernels as soon as all of them are predicted; say how far it is."""
     done, total = 0, sum(len(asked) for _, asked in cases)
-    session.tell(Progress(what="predict", done=0, total=total))
+    session.emit(Progress(what="predict", done=0, total=total))
     for case, asked in cases:
         found = []
         for (kernel, split), (time, answer) in zip(asked, answers, strict=False):
             done += 1
-            session.tell(Progress(what="predict", done=done, total=total, name=kernel.shown))
+            session.emit(Progress(what="predict", done=done, total=total, name=kernel.shown))
             found.append(seen(case, KernelPrediction(kernel=kernel, split_k=split, time=time, answer=answer)))
         yield case, found
 
@@ -321,7 +321,7 @@ def _corrected(
     best = "nothing could be predicted"
     if ranked and ranked[0].time is not None:
         best = f"{ranked[0].time.time_us:.4g} us predicted for {ranked[0].kernel.name}"
-    session.tell(Message(f"problem {number}: {best}"))
+    session.emit(Message(f"problem {number}: {best}"))
     return case, ranked
 
 

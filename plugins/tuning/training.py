@@ -140,5 +140,5 @@ def _units_of(session: Session, device: str, table: Measurements, sizes: GemmSiz
     if margin < _CLEAR:
         doubt = "the times hardly identify it; give --compute-units"
         said = f"taking the device for one of {compute_units} compute units: {doubt}"
-        session.tell(Message(said, Level.WARNING))
+        session.emit(Message(said, Level.WARNING))
     return compute_units

@@ -252,7 +252,7 @@ def search(
 ) -> TuneResult:
     """Run a search on a bench."""
     strategy = StrategySearch(session.registry.entries(STRATEGIES), options.strategy, request)
-    loop = TuneLoop(observations, bench, options, session.tell)
+    loop = TuneLoop(observations, bench, options, session.emit)
     # Matrices are small, those of the result as well. Threads that share them wait for one another in turn
     # with the compilers that run in the background, which was seen to take ten times as long.
     with threadpool_limits(1, "blas"):
@@ -282,7 +282,7 @@ def search_request(
         model = fit_model(transfer_data, sizes, kind)
     if model is not None:
         for line in _doubts(model, space, sizes):
-            session.tell(Message(line, Level.WARNING))
+            session.emit(Message(line, Level.WARNING))
     return SearchRequest(
         space=space,
         gemm_sizes=sizes,

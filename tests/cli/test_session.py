@@ -53,7 +53,7 @@ def test_plugins_of_the_command_line_are_loaded_or_an_error(opened, tmp_path):
 
 def test_what_the_library_tells_is_printed(opened, capsys):
     for verbosity, printed in ((-1, ["warning: c"]), (0, ["b", "warning: c"]), (1, ["a", "b", "warning: c"])):
-        tell = opened(verbosity).profiler.tell
+        emit = opened(verbosity).profiler.emit
         for text, level in zip("abc", (Level.DETAIL, Level.INFO, Level.WARNING), strict=True):
-            tell(Message(text, level))
+            emit(Message(text, level))
         assert capsys.readouterr().err.splitlines() == printed

@@ -26,7 +26,7 @@ MAIN, BRANCH = (
 def session():
     manager = PluginManager()
     manager.load_all()
-    return Session(settings=Settings(), manager=manager, tell=lambda event: None)
+    return Session(settings=Settings(), manager=manager, emit=lambda event: None)
 
 
 @pytest.fixture

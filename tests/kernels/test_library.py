@@ -63,7 +63,7 @@ def session(tmp_path, monkeypatch, make_recipe, fake_compiler):
     session = Told(
         settings=replace(profiler.settings, work_dir=str(tmp_path / "work"), jobs=2),
         manager=profiler.manager,
-        tell=told.append,
+        emit=told.append,
     )
     session.of_test = Target(make_recipe(fake_compiler(), prefix_header=""))
     session.told = told

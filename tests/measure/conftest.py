@@ -134,7 +134,7 @@ def start(library, tmp_path, opened):
             [make_instance(kernel) for kernel in kernels],
             problems or [make_problem()],
             options,
-            seen.tell,
+            seen.emit,
             lock_dir=tmp_path,
             on_open=opened.append,
             recorder=seen,

@@ -101,7 +101,7 @@ class Kept:
         self.texts, self.samples, self.left = [], [], []
         self.done = 0
 
-    def tell(self, event):
+    def emit(self, event):
         if isinstance(event, Message):
             self.texts.append(event.text)
 
@@ -176,10 +176,10 @@ def built(path, kernels, refused=()):
     )
 
 
-def session_with(*plugins, tell=ignore):
+def session_with(*plugins, emit=ignore):
     """Return a session with the plugins that are installed, and some more."""
     manager = PluginManager()
     manager.load_all()
     for number, plugin in enumerate(plugins):
         manager.register(plugin, f"extra{number or ''}")
-    return Session(settings=Settings(), manager=manager, tell=tell)
+    return Session(settings=Settings(), manager=manager, emit=emit)

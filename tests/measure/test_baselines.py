@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from ckprof.errors import ToolchainError, UsageError
-from ckprof.measure.baselines import UNFUSED, Baselines, BesideBench, PairedRounds, problems_beside
+from ckprof.measure.baselines import UNFUSED, Baselines, PairedBench, PairedRounds, paired_problems
 from ckprof.measure.bench import BenchLibrary, KernelBench
 from ckprof.measure.options import CacheMode, RunOptions, round_timing
 from ckprof.measure.prepare import prepare_problem
@@ -264,14 +264,14 @@ def test_sums_alone_stand_behind_the_problems_that_ask_for_more():
         ProblemCase(problem=fused(batch=2), instances=frozenset("b")),
         as_case(fused()),
     ]
-    cases, unfused = problems_beside(given, frozenset("abc"), {"a": "x", "b": "y"})
+    cases, unfused = paired_problems(given, frozenset("abc"), {"a": "x", "b": "y"})
     assert [case.problem for case in cases] == [
         *(make_problem(), fused(batch=2), make_problem(batch=2), fused(), make_problem())
     ]
     assert [case.instances for case in cases] == [*map(frozenset, ("abc", "b", "y", "abc", "xy"))]
     assert unfused.problems == {1: cases[2], 3: cases[4]}
     with pytest.raises(UsageError, match="no problem asks for more than its sums"):
-        problems_beside(given[:1], frozenset("abc"), {"a": "x"})
+        paired_problems(given[:1], frozenset("abc"), {"a": "x"})
 
 
 ROUNDS = RunOptions(rounds=4, passes=2, timeout_s=5.0, max_time_s=0.05, cache=CacheMode.WARM)
@@ -290,7 +290,7 @@ def test_each_side_computes_its_own_problem_in_the_same_rounds(library, tmp_path
         KernelBench(opened, ROUNDS, (), ignore, lock_folder=tmp_path) as one,
         KernelBench(opened, ROUNDS, (), ignore, lock=None) as second,
     ):
-        bench = BesideBench(one, second)
+        bench = PairedBench(one, second)
         groups = run_groups(opened, ROUNDS, kernels, [own, beside], unfused)
         running = RunRounds(bench, ROUNDS, ignore).outcomes(groups)
         with closing(running):

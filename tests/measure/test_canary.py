@@ -47,7 +47,7 @@ def found(source, options=None):
     """Return the canary of a target, and what users are told."""
     seen = []
     targets = SimpleNamespace(find={"mine": target_with(source)}.__getitem__)
-    session = SimpleNamespace(registry=SimpleNamespace(targets=targets), tell=seen.append)
+    session = SimpleNamespace(registry=SimpleNamespace(targets=targets), emit=seen.append)
     return find_canary(cast("Session", session), "mine", ARCH, options or RunOptions()), seen
 
 

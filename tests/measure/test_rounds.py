@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ckprof.errors import UsageError
 from ckprof.measure.round_times import Timing
-from ckprof.measure.rounds import Ending, InTurn, Ranking, RoundOptions
+from ckprof.measure.rounds import Ending, Ranking, RoundOptions, RoundRobin
 from ckprof.model.ranking import is_tied
 
 from .device import SimulatedDevice, run, samples_of, spread_times
@@ -355,7 +355,7 @@ def test_a_visit_that_was_cut_short_counts_for_what_it_measured():
 
 
 def test_kernels_in_turn_are_visited_once_each_in_their_order():
-    ranking = InTurn("bacd")
+    ranking = RoundRobin("bacd")
     assert ranking.remaining_samples == 4
     seen = [(one.cell, one.round, one.order, ranking.remaining_samples) for one in ranking.visit()]
     assert seen == [(cell, 1, at, 3 - at) for at, cell in enumerate("bacd")]

@@ -48,7 +48,7 @@ def test_outcomes_come_with_what_is_told_and_who_is_notified(library):
     kept.add_baseline = kept.samples.append
     source = BaselineSource(id="good", entry=f"{HERE / 'engine.py'}:make_good", on_host=True)
     running = Run(
-        session_with(hooks, tell=told.append),
+        session_with(hooks, emit=told.append),
         built(library, ["ok", "wrong"], ["refused"]),
         PROBLEMS,
         replace(QUICK, rounds=1),
@@ -88,7 +88,7 @@ def test_problems_are_left_out_once_the_run_shall_stop(library):
 def ended(library, monkeypatch):
     """Run a library to its end; return the results, and what ended the run."""
 
-    def call(kernels, tell=lambda event: None, problems=PROBLEMS, path=library, **changes):
+    def call(kernels, emit=lambda event: None, problems=PROBLEMS, path=library, **changes):
         made = built(path, kernels, ["refused"])
         monkeypatch.setattr(run_module, "build_checked_library", lambda *given: made)
         request = RunRequest(
@@ -97,7 +97,7 @@ def ended(library, monkeypatch):
             build=BuildOptions(),
             **{"options": QUICK, **changes},
         )
-        return run_to_its_end(session_with(tell=tell), request)
+        return run_to_its_end(session_with(emit=emit), request)
 
     return call
 
@@ -118,11 +118,11 @@ def test_the_results_hold_everything_that_was_found_out(ended):
 @pytest.mark.compiler
 @pytest.mark.parametrize("what", [KeyboardInterrupt, ToolchainError("no more"), ZeroDivisionError])
 def test_what_was_measured_is_not_lost_with_what_ends_a_run(ended, what):
-    def tell(event):
+    def emit(event):
         if isinstance(event, Message) and event.text == "ok: fake_ok":
             raise what
 
-    results, error = ended(["ok", "ok_10ms"], tell)
+    results, error = ended(["ok", "ok_10ms"], emit)
     assert isinstance(error, what if isinstance(what, type) else ToolchainError)
     assert results.partial and [(one.key, one.problem_index) for one in results.outcomes] == [
         *(("refused", 0), ("ok", 0))
@@ -131,11 +131,11 @@ def test_what_was_measured_is_not_lost_with_what_ends_a_run(ended, what):
 
 @pytest.mark.compiler
 def test_kernels_whose_rounds_were_cut_short_have_an_outcome(ended):
-    def tell(event):
+    def emit(event):
         if isinstance(event, Message) and event.text.startswith("round 2: "):
             raise KeyboardInterrupt
 
-    results, error = ended(["ok", "prints"], tell, options=RunOptions(max_time_s=0.02, timeout_s=5.0))
+    results, error = ended(["ok", "prints"], emit, options=RunOptions(max_time_s=0.02, timeout_s=5.0))
     assert type(error) is KeyboardInterrupt and results.partial
     assert {one.key: one.status for one in results.outcomes} == {
         "refused": Status.UNSUPPORTED,
@@ -272,7 +272,7 @@ def results_of(monkeypatch, session, tree, ends):
         raise ends
 
     monkeypatch.setattr(run_module, "run_to_its_end", run)
-    monkeypatch.setattr(session, "tell", told.append)
+    monkeypatch.setattr(session, "emit", told.append)
     found = list(batch(session, tree / "backward_data", problems=(LINE,)).results())
     return found, [one.text for one in told if isinstance(one, Message)]
 

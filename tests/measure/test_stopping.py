@@ -8,7 +8,7 @@ import scipy
 from ckprof.errors import UsageError
 from ckprof.measure.stopping import CRITERIA, SamplingEnd, make_criterion
 from ckprof.measure.worker.sampling import TimingSettings
-from ckprof.model.outcome import LEFT_EARLY, SETTLED
+from ckprof.model.outcome import PRUNED, SETTLED
 
 
 def samples_until_finished(criterion, samples):
@@ -210,4 +210,4 @@ def test_a_sample_that_would_exceed_the_timeout_is_not_begun():
 
 
 def test_names_of_endings_differ_from_those_of_criteria():
-    assert not {LEFT_EARLY, SETTLED} & {*CRITERIA}
+    assert not {PRUNED, SETTLED} & {*CRITERIA}

@@ -163,7 +163,7 @@ def test_a_list_is_compared_with_what_ck_builder_prints(tmp_path):
         manager, told = PluginManager(), []
         manager.register(Registering(Printing(*printed)), "printing")
         manager.load_all()
-        session = Session(settings=Settings(), manager=manager, tell=told.append)
+        session = Session(settings=Settings(), manager=manager, emit=told.append)
         build = BuildOptions(compiler="clang++-22")
         request = ParityRequest(conf=(str(path),), builder=tmp_path / "tree", build=build)
         report, lock = check_parity(session, request)

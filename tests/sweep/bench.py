@@ -123,11 +123,11 @@ class SimulatedBench:
 def noting(kind, seen):
     """Return a listener that notes the events of a kind, or the texts of messages of a level, in a list."""
 
-    def tell(event):
+    def emit(event):
         if isinstance(kind, Level):
             if isinstance(event, Message) and event.level is kind:
                 seen.append(event.text)
         elif isinstance(event, kind):
             seen.append(event)
 
-    return tell
+    return emit

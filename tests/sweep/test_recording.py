@@ -174,7 +174,7 @@ def test_a_folder_takes_shards_and_any_other_name_is_a_store(tmp_path):
         *(True, True, False, False)
     ]
     told = []
-    session = session_with(tell=told.append)
+    session = session_with(emit=told.append)
     for name, kind in ((f"{tmp_path}/new/", ShardWriter), (tmp_path / "results.db", StoreWriter)):
         with open_sink(session, name, wait=False) as sink:
             assert type(sink) is kind

@@ -94,7 +94,7 @@ def test_what_was_never_launched_is_not_measured(path):
     kernels, problems = make_kernels(4), make_problems(2)
     _, summary = sweep(path, SimulatedBench(), kernels, problems[:1])
     warned = []
-    watch = Watch(tell=noting(Level.WARNING, warned))
+    watch = Watch(emit=noting(Level.WARNING, warned))
     _, summary = sweep(path, SimulatedBench(lost=True), kernels, problems, session=1, watch=watch)
     assert (summary.attempts, summary.failures) == (4, 4)
     assert warned == ["kernels cannot be launched, lost; the same command measures them again"]
@@ -228,7 +228,7 @@ def test_progress_and_warnings_are_reported(path):
         reading=Reading(load=9, cores=2, clock_mhz=900, base_clock_mhz=2000, other_processes=2),
     )
     progress, warning = noting(SweepProgress, seen), noting(Level.WARNING, warned)
-    watch = Watch(tell=lambda event: (progress(event), warning(event)))
+    watch = Watch(emit=lambda event: (progress(event), warning(event)))
     _, summary = sweep(path, bench, make_kernels(6), make_problems(2), watch=watch)
     assert [one.attempts for one in seen] == list(range(1, summary.attempts + 1))
     assert seen[-1].failures == 2

@@ -66,7 +66,7 @@ def test_every_problem_is_measured_once_and_by_one_device(setup, tmp_path):
     one = setup(problems=8, kernels=5)
     session = ThreadSession(runners_for(one))
     messages = []
-    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(Level.WARNING, messages)))
+    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, emit=noting(Level.WARNING, messages)))
     session.close(now=True)
     assert (summary.stop, summary.rankings_done, summary.lost) == (Stop.DONE, 8, 0)
     assert [index for index, _ in summary.resolutions] == list(range(8))
@@ -144,7 +144,7 @@ def test_a_silent_worker_loses_its_problem_to_another_one(setup, tmp_path):
     warnings = []
     summary = one.coordinate(
         session,
-        ClusterWatch(poll_s=0.02, tell=noting(Level.WARNING, warnings)),
+        ClusterWatch(poll_s=0.02, emit=noting(Level.WARNING, warnings)),
         leases=LeasePolicy(silence_s=0.3),
     )
     awake.set()
@@ -293,7 +293,7 @@ def test_a_slow_device_is_quarantined_and_its_work_done_again(setup, tmp_path):
 
     session.interfere = slow_down
     warnings = []
-    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(Level.WARNING, warnings)))
+    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, emit=noting(Level.WARNING, warnings)))
     session.close(now=True)
     (text,) = [text for text in warnings if "quarantined" in text]
     assert text.startswith("device host:c is quarantined: ") and "% slower than its peers" in text
@@ -317,7 +317,7 @@ def test_another_device_is_set_aside(setup):
     ]
     session = ThreadSession(runners)
     warnings = []
-    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(Level.WARNING, warnings)))
+    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, emit=noting(Level.WARNING, warnings)))
     session.close(now=True)
     assert summary.rankings_done == 4
     assert warnings == ["device host:b is set aside: another device: partition CPX instead of unknown"]
@@ -352,7 +352,7 @@ def test_leases_of_a_killed_coordinator_are_respected(setup, tmp_path):
     session = ThreadSession(runners_for(one, "a"))
     session.outlives_coordinator = True
     messages = []
-    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, tell=noting(Level.INFO, messages)))
+    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, emit=noting(Level.INFO, messages)))
     session.close(now=True)
     assert [decode_unit(task.unit).id for _, task in session.tasks] == [second.id, first.id]
     assert "1 problem may still be measured" in messages[0]
@@ -363,7 +363,7 @@ def test_progress_counts_all_workers(setup):
     one = setup(problems=5)
     seen = []
     session = ThreadSession(runners_for(one))
-    one.coordinate(session, ClusterWatch(poll_s=0.01, tell=seen.append))
+    one.coordinate(session, ClusterWatch(poll_s=0.01, emit=seen.append))
     session.close(now=True)
     seen = [event for event in seen if isinstance(event, EngineProgress)]
     outcomes = [

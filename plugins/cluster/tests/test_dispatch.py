@@ -39,7 +39,7 @@ def sweep(
     planned = {"problems": problems, "kernels": kernels, "rounds": ROUNDS, "suspect_s": SUSPECT_S}
     setup = make_setup(path, **planned)
     session = LocalEngine().open(EngineRequest(handler=HANDLER, devices=(0, 1, 2)))
-    watch = ClusterWatch(poll_s=0.02, tell=noting(Level.INFO, said))
+    watch = ClusterWatch(poll_s=0.02, emit=noting(Level.INFO, said))
     try:
         with pytest.MonkeyPatch.context() as patched:
             patched.setitem(os.environ, HANG_VARIABLE, f"{status.value} {hang_s} {' '.join(hanging)}")

@@ -66,7 +66,7 @@ def test_what_is_no_engine_is_reported():
 
 def choose(tmp_path, manager=None, **options):
     used = manager or manager_with(Nowhere())
-    session = Session(settings=Settings(), manager=used, tell=lambda event: None)
+    session = Session(settings=Settings(), manager=used, emit=lambda event: None)
     request = SimpleNamespace(build=BuildOptions())
     store = options.pop("store", tmp_path / "r.db")
     return choose_engine(session, request, SweepOptions(store=store), EngineRunner(**options))

@@ -78,7 +78,7 @@ class Pools:
 def build_with(tmp_path, monkeypatch, folder=None):
     monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path / "cache"))
     events = []
-    return partial(compile_in_pool, SimpleNamespace(tell=events.append), folder), events
+    return partial(compile_in_pool, SimpleNamespace(emit=events.append), folder), events
 
 
 def test_lost_tasks_are_handed_out_again_and_then_left(tmp_path, monkeypatch):

@@ -186,7 +186,7 @@ def test_a_device_that_has_nothing_to_do_takes_the_part_of_a_silent_one(setup, t
     warnings = []
     summary = one.coordinate(
         session,
-        ClusterWatch(poll_s=0.02, tell=warnings.append),
+        ClusterWatch(poll_s=0.02, emit=warnings.append),
         leases=LeasePolicy(silence_s=120.0, doubt_s=0.3),
     )
     assert asleep.is_set() and not awake.is_set(), "nobody waited for it"
@@ -308,7 +308,7 @@ def test_a_part_that_a_device_began_before_it_was_found_slow_counts_not_though_i
         time.sleep(0.1)
 
     session = ThreadSession(workers(one, **benches), slow_at_first)
-    summary = one.coordinate(session, ClusterWatch(poll_s=0.005, tell=lag_behind), parts=[10])
+    summary = one.coordinate(session, ClusterWatch(poll_s=0.005, emit=lag_behind), parts=[10])
     session.close(now=True)
     assert summary.rankings_done == 1
     one.writer.close()

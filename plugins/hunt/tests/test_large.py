@@ -38,7 +38,7 @@ def found_by(hunt):
 def hunt(hunted):
     def make(device):
         hunt = hunted("fwd", lambda problem, _: problem.batch == 64)
-        hunt.device, hunt.device_name, hunt.tell = device, "scripted:seed=7", lambda event: None
+        hunt.device, hunt.device_name, hunt.emit = device, "scripted:seed=7", lambda event: None
         hunt.library = SimpleNamespace(path=Path("k.so"), recipe=SimpleNamespace(arch="gfx942"))
         return hunt
 

@@ -34,7 +34,7 @@ class ScriptedDevice:
 def hunt(hunted):
     def make(device):
         hunt = hunted("fwd", lambda problem, _: problem.batch == 2)
-        hunt.device, hunt.device_name, hunt.tell = device, "scripted", lambda event: None
+        hunt.device, hunt.device_name, hunt.emit = device, "scripted", lambda event: None
         hunt.library = SimpleNamespace(path=Path("k.so"), recipe=SimpleNamespace(arch="gfx942"))
         hunt.ordered = hunt.unordered = 0
         return hunt

@@ -77,7 +77,7 @@ def judge(registry, monkeypatch, tmp_path, everywhere):
         monkeypatch.setattr(judging, "prepared", given)
         monkeypatch.setattr(Judge, "bench", lambda self, variables=None: bench)
         task, usual = task_of(registry, "gemm")
-        profiler = SimpleNamespace(tell=lambda event: None)
+        profiler = SimpleNamespace(emit=lambda event: None)
         options = JudgeOptions(budget_s=budget_s, seed=1)
         made = Judge(
             profiler,

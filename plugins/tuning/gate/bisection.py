@@ -92,14 +92,14 @@ def bisect(
     states: Sequence[GateSide],
     figures: Callable[[GateSide], PredictionBaseline],
     fail_on: Limits[Regression],
-    tell: Callable[[str], None],
+    emit: Callable[[str], None],
 ) -> Bisection:
     """Look for the first state that is worse than the first one by a binary search.
 
     :param states: at least two, the first one is good.
     :param figures: predicts those of a state; raises :class:`NothingLeftError` or :class:`ToolchainError` for
         one that cannot be built, which is skipped.
-    :param tell: is told of every state that was looked at.
+    :param emit: is told of every state that was looked at.
     :raises CkprofError: the first or the last state cannot be predicted.
     """
     found: dict[int, Tried] = {}
@@ -119,7 +119,7 @@ def bisect(
             tried = Tried(index=index, name=state.name, diff=diff)
         found[index] = tried
         reason = f": {tried.reason}" if tried.reason else ""
-        tell(f"state {index} of {len(states) - 1}: {state.name}: {tried.verdict}{reason}")
+        emit(f"state {index} of {len(states) - 1}: {state.name}: {tried.verdict}{reason}")
         return tried
 
     look(0, must=True)
@@ -159,5 +159,5 @@ def bisect_predictions(
         states,
         lambda state: figures_of(session, state, options),
         fail_on,
-        lambda text: session.tell(Message(text)),
+        lambda text: session.emit(Message(text)),
     )

@@ -23,13 +23,13 @@ def said():
 
 @pytest.fixture
 def session(said):
-    return Session(settings=None, manager=None, tell=said.append)
+    return Session(settings=None, manager=None, emit=said.append)
 
 
 def test_a_build_waits_until_it_is_waited_for(session, said, monkeypatch):
     def build(own, *_, **__):
         assert own is session and threading.current_thread() is threading.main_thread()
-        own.tell(Progress(what="build", done=1, total=1, name="a"))
+        own.emit(Progress(what="build", done=1, total=1, name="a"))
         return "library"
 
     monkeypatch.setattr(kernel_build, "build_checked_library", build)
@@ -45,8 +45,8 @@ def test_a_build_beside_other_work_says_at_the_end_what_matters(session, said, m
     def build(own, *_, **__):
         assert threading.current_thread() is not threading.main_thread()
         assert go.wait(LIMIT_S)
-        own.tell(Progress(what="build", done=1, total=1, name="a"))
-        own.tell(Message("b"))
+        own.emit(Progress(what="build", done=1, total=1, name="a"))
+        own.emit(Message("b"))
         return "library"
 
     monkeypatch.setattr(kernel_build, "build_checked_library", build)
@@ -78,7 +78,7 @@ def test_an_abandoned_build_ends_with_its_next_step(session, said, monkeypatch):
         begun.set()
         assert abandoned.wait(LIMIT_S)
         for step in range(3):
-            own.tell(Progress(what="build", done=step, total=3, name="a"))
+            own.emit(Progress(what="build", done=step, total=3, name="a"))
             steps.append(step)
 
     monkeypatch.setattr(kernel_build, "build_checked_library", build)

@@ -172,7 +172,7 @@ def test_problems_are_told_one_by_one_as_they_are_predicted(monkeypatch):
 
     monkeypatch.setattr(emulator, "predict", answered)
     monkeypatch.setattr(prediction, "build_library", lambda *_: library)
-    profiler.tell = happened.append
+    profiler.emit = happened.append
     first = default_problems()[2]
     problems = tuple(ProblemCase(problem=problem) for problem in (first, replace(first, batch=7)))
     options = PredictOptions(

@@ -102,7 +102,7 @@ def predicted_ranking(
     if not force:
         require_use(session.registry, model, build_dir.target.id, build_dir.arch, path)
     if model.basis:
-        session.tell(Message(f"--model: {model.basis}", Level.WARNING))
+        session.emit(Message(f"--model: {model.basis}", Level.WARNING))
     forms = {ndim: form_of(problem) for ndim, problem in operation.default_problem.items()}
     sizes = gemm_sizes_of(session.registry, direction, model.dtype)
     known = traits_of(session.registry, KernelKind.of(model), listed)

@@ -105,7 +105,7 @@ def test_the_object_is_the_same_for_kernels_of_two_compilers(tmp_path, monkeypat
         monkeypatch.setenv("CXX", compiler)
         monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path / folder))
         registry = SimpleNamespace(targets=SimpleNamespace(find=lambda name: CpuTarget()))
-        session = SimpleNamespace(registry=registry, tell=lambda message: pytest.fail(message.text))
+        session = SimpleNamespace(registry=registry, emit=lambda message: pytest.fail(message.text))
         canary = find_canary(cast("Session", session), "cpu", "gfx942", RunOptions())
         assert canary is not None
         return digest_file(canary)
