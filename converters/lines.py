@@ -50,6 +50,16 @@ _ESCAPES: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|
 
 _NUMBER: Final = r"-?[0-9a-z.+-]+"
 
+#: what lists of Markdown, YAML and programs have in front of an item
+_ITEM: Final = r"(?:[-*] +|[0-9]+[.)] +)?[\"'`]?"
+
+#: what they have behind it, as the lists of the library's C++ have
+_ITEM_END: Final = r"[\"'`]? *,?"
+
+_FIRST: Final = re.compile(rf"^\s*{_ITEM}(?=[A-Za-z_][A-Za-z0-9_]*<)")
+
+_LAST: Final = re.compile(rf"(?<=>)\s*{_ITEM_END}\s*$")
+
 #: what stands in front of an instance
 _LEAD: Final = re.compile(
     r"\s*(?:"
@@ -57,7 +67,8 @@ _LEAD: Final = re.compile(
     r"|\[(?:Error|Not supported|[0-9]+)\] "
     r"|name: "
     r"|Fail info: (?:splitK: -?[0-9]+ )?"
-    r")?(?=[A-Za-z_][A-Za-z0-9_]*<)"
+    rf"|{_ITEM}"
+    r")(?=[A-Za-z_][A-Za-z0-9_]*<)"
 )
 
 #: fields after the bracket, as instances of plain matrix products have them
@@ -67,7 +78,8 @@ _FIELDS: Final = re.compile(r"(?: [A-Za-z]+: [^ ,<>]+(?:, [A-Za-z]+: [^ ,<>]+)*)
 _TAIL: Final = re.compile(
     r"(?: does not support this problem| skipped"
     r"|, KBatch -?[0-9]+"
-    r"|(?:, SplitK -?[0-9]+(?: \([^()<>]*\))?| \(SplitK=-?[0-9]+\))?(?: \(instance [0-9]+\))?)\s*"
+    r"|(?:, SplitK -?[0-9]+(?: \([^()<>]*\))?| \(SplitK=-?[0-9]+\))?(?: \(instance [0-9]+\))?)"
+    rf"\s*{_ITEM_END}\s*"
 )
 
 #: a command line that someone had printed in front of what it prints
@@ -175,41 +187,44 @@ def iterate_lines(request: ConversionRequest) -> Iterator[str]:
             number = 0
             while line := lines.readline(MAX_LINE + 1):
                 number += 1
-                _check_text(line, request.path, number)
-                yield line.removesuffix("\n")
+                yield _checked(line, request.path, number).removesuffix("\n")
 
 
-def _check_text(line: str, path: Path, number: int) -> None:
+def _checked(line: str, path: Path, number: int) -> str:
+    """Return a line as text: a comment may have been written in any encoding."""
     if len(line) > MAX_LINE and line[-1] != "\n":
         message = f"the line is longer than {MAX_LINE} characters: this is no instance list"
         raise InputError(message, path, number, 1)
     if number == 1 and line.startswith(_UTF16_MARKS):
-        raise InputError("UTF-16 text, expected UTF-8", path, 1, 1)
+        raise InputError("UTF-16 text: save the file as UTF-8", path, 1, 1)
     if "\0" in line:
         message = "NUL byte: this is a binary file, not an instance list"
         raise InputError(message, path, number, line.index("\0") + 1)
-    if not line.isascii():
-        try:
-            line.encode("utf-8", "surrogateescape").decode()
-        except UnicodeDecodeError as exc:
-            message = f"byte 0x{exc.object[exc.start]:02x} is not UTF-8 text ({exc.reason})"
-            before = exc.object[: exc.start].decode()
-            raise InputError(message, path, number, len(before) + 1) from None
+    if line.isascii():
+        return line
+    data = line.encode("utf-8", "surrogateescape")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as exc:
+        before = data[: exc.start].decode()
+        if _COMMENT.search(before):
+            return data.decode(errors="replace")
+        message = f"byte 0x{data[exc.start]:02x} is not UTF-8 text ({exc.reason}): save the file as UTF-8"
+        raise InputError(message, path, number, len(before) + 1) from None
 
 
 def instance_text(line: str, *, upstream_comments: bool) -> str:
-    """Return the line without comment, surrounding blanks and a comma behind its bracket.
+    """Return the line without comment, surrounding blanks, and what makes it an item of another list.
 
-    Empty if nothing is left.
+    That is a comma, quotes, or a mark of Markdown or YAML. Empty if nothing is left.
 
     :param upstream_comments: a comment mark anywhere makes the whole line a comment.
     """
     if upstream_comments and ("#" in line or ";" in line):
         return ""
     found = _COMMENT.search(line)
-    text = (line if found is None else line[: found.start()]).strip()
-    # as in the lists of the library's C++
-    return text[:-1].rstrip() if text.endswith(",") and text[:-1].rstrip().endswith(">") else text
+    text = line if found is None else line[: found.start()]
+    return _LAST.sub("", _FIRST.sub("", text, 1)).strip()
 
 
 def without_comment(line: str) -> str:
@@ -232,7 +247,7 @@ def instance_of(line: str, *, log: bool, upstream_comments: bool) -> tuple[str, 
     """
     if not log:
         text = instance_text(line, upstream_comments=upstream_comments)
-        return text, len(line) - len(line.lstrip()) if text else 0
+        return text, max(line.find(text), 0)
     instance = instance_in(without_comment(line))
     if instance is None:
         raise LineError(LineProblem("a kernel is named, but in no way that ckProfiler is known to print", 0))

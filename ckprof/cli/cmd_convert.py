@@ -241,7 +241,8 @@ def _targets(call: argparse.Namespace, conversion: Conversion, suffix: str) -> l
 
 def _several(conversion: Conversion) -> UsageError:
     names = ", ".join(f"{one.variant} {one.layout.name} {one.dtype.value}" for one in conversion.catalogs)
+    flags = "--dtype" if len({one.dtype for one in conversion.catalogs}) > 1 else "--direction and --lenient"
     return UsageError(
         f"the list gives {len(conversion.catalogs)} catalogs ({names}), one file each: name a folder, "
-        f"such as -o {conversion.path.stem}/, or one with --dtype, or --direction and --lenient"
+        f"such as -o {conversion.path.stem}/, or choose one with {flags}"
     )

@@ -62,14 +62,14 @@ def test_back_to_native_lines(ckprof, tmp_path, name):
 
 def test_several_catalogs_need_a_folder(ckprof, tmp_path):
     called = ckprof("convert", "forward/tests/ngchw_depthwise")
-    said = "one file each: name a folder, such as -o ngchw_depthwise/, or one with --dtype, or "
+    said = "one file each: name a folder, such as -o ngchw_depthwise/, or choose one with --dtype"
     assert (called.code, said in called.err) == (ExitCode.USAGE, True)
     lists = (conf_root() / f"{name}/tests/nhwgc_fp16.conf" for name in ("forward", "backward_data"))
     (tmp_path / "two.conf").write_text("\n".join(path.read_text().splitlines()[0] for path in lists))
     called = ckprof("convert", "two.conf", "-o", "two.json")
     said = (
         "2 catalogs (forward nhwgc fp16, bwd_data nhwgc fp16), one file each: name a folder, "
-        "such as -o two/, or one with --dtype, or --direction and --lenient"
+        "such as -o two/, or choose one with --direction and --lenient"
     )
     assert (called.code, (tmp_path / "two.json").exists()) == (ExitCode.USAGE, False) and said in called.err
     assert ckprof("convert", "two.conf", "--direction", "fwd", "--lenient", "-o", "two.json").code == 0

@@ -62,14 +62,22 @@ def test_the_place_of_an_instance():
         ("a", ("a", 0)),
         ("   # c", ("", 0)),
         ("", ("", 0)),
+        ("\t- 'A<b>', # c", ("A<b>", 4)),
+        ('12. "A<b>"', ("A<b>", 5)),
+        ("* A<b> ,", ("A<b>", 2)),
+        ("1.5 A<b>", ("1.5 A<b>", 0)),
     ):
         assert instance_of(text, log=False, upstream_comments=False) == found, text
     assert instance_of("a # c", log=False, upstream_comments=True) == ("", 0)
 
 
+def test_comments_in_any_encoding():
+    assert read(b"a # caf\xe9\nb", 1000) == ["a # caf\ufffd", "b"]
+
+
 def test_text_of_two_bytes_a_character_is_told_by_its_mark():
     for mark in (b"\xff\xfe", b"\xfe\xff"):
-        with pytest.raises(InputError, match="UTF-16 text, expected UTF-8") as caught:
+        with pytest.raises(InputError, match="UTF-16 text: save the file as UTF-8") as caught:
             read(mark + b"a", 1000)
         assert (caught.value.line, caught.value.column) == (1, 1)
         with pytest.raises(InputError, match="not UTF-8 text"):

@@ -64,8 +64,11 @@ def test_line_ends_of_every_kind(convert, end, last, mark):
         (b"", "x.conf: the file is empty, expected an instance list"),
         (b"\n# only\n", "x.conf: no instance found: all 2 lines are blank or comments"),
         (A.encode() + b"\nab\0c", "x.conf:2:3: NUL byte: this is a binary file, not an instance list"),
-        (A.encode() + b"\r\n\xc3\xa9\xff", "x.conf:2:2: byte 0xff is not UTF-8 text (invalid start byte)"),
-        ("\ufeff".encode("utf-16") + A.encode("utf-16"), "x.conf:1:1: UTF-16 text, expected UTF-8"),
+        (
+            A.encode() + b"\r\n\xc3\xa9\xff",
+            "x.conf:2:2: byte 0xff is not UTF-8 text (invalid start byte): save the file as UTF-8",
+        ),
+        ("\ufeff".encode("utf-16") + A.encode("utf-16"), "x.conf:1:1: UTF-16 text: save the file as UTF-8"),
         (
             b"#\n" + b"x" * 100_001,
             "x.conf:2:1: the line is longer than 100000 characters: this is no instance list",

@@ -166,6 +166,11 @@ def test_logs_that_name_no_layout(errors_of):
     assert "neither the lines nor the file name say the layout: pass --layout (and 4 more lines)" in message
 
 
+def test_items_of_other_lists_stand_in_logs():
+    for item in (f"- {NATIVE}", f'"{NATIVE}",', f"[Valid] Perf: 0.1 ms, {NATIVE},"):
+        assert instance_in(item) == (NATIVE, item.index(NATIVE))
+
+
 def test_places_are_those_of_the_coloured_line():
     assert instance_in(f"\x1b[36m[Valid] Perf: 0.1 ms, {NATIVE}\x1b[0m") == (NATIVE, 27)
 
