@@ -61,9 +61,7 @@ def change(ratio: float, digits: int = 1) -> str:
 
     :param digits: of percent, after the point.
     """
-    if ratio >= 2 or ratio <= 0.5:
-        return factor(ratio)
-    return f"{100 * (ratio - 1):+.{digits}f} %"
+    return factor(ratio) if ratio >= 2 or ratio <= 0.5 else f"{100 * (ratio - 1):+.{digits}f} %"
 
 
 def duration(seconds: float) -> str:

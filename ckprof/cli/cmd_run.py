@@ -201,6 +201,9 @@ def _run_lists(arguments: argparse.Namespace, session: Session, outputs: Outputs
     )
     delivery.finish(error)
     session.signals.check()
+    if not results.succeeded:
+        failed = ", ".join(f"{count} {what}" for what, count in results.failures.items())
+        session.console.info(f"exit code 1: {failed}")
     return ExitCode.OK if results.succeeded else ExitCode.FAILED
 
 

@@ -138,9 +138,7 @@ def _plain(value: object) -> object:
         # most instances of a list share their parts
         part: Any = value
         return dict(_plain_part(part) if part.__hash__ is not None else _plain_fields(part))
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return value
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _plain_fields(value: Any) -> dict[str, object]:

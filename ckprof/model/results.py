@@ -94,11 +94,17 @@ class RunResults:
     @property
     def succeeded(self) -> bool:
         """False if an outcome failed, also of a baseline, or no instance could serve one of the problems."""
+        return not self.failures
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """How many outcomes failed, by status, also of baselines; and problems that no instance could serve."""
         outcomes = (*self.outcomes, *(baseline.outcome for baseline in self.baselines))
-        if any(outcome.status.is_failure for outcome in outcomes):
-            return False
+        failed = Counter(outcome.status.value for outcome in outcomes if outcome.status.is_failure)
         served = {outcome.problem_index for outcome in self.outcomes if outcome.status is Status.OK}
-        return len(served) == len(self.problems)
+        if len(served) < len(self.problems):
+            failed["problem without a kernel"] = len(self.problems) - len(served)
+        return dict(failed)
 
     def is_complete(self, problem_index: int) -> bool:
         """Say whether every instance that a problem takes has an outcome on it: a run may be ended before."""

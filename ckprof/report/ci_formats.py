@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.compare.change import Verdict
 from ckprof.errors import Diagnostic
-from ckprof.formatting import change
+from ckprof.formatting import change, counted
 from ckprof.model.outcome import Status
 from ckprof.model.parity import ParityFinding
 from ckprof.model.results import ListVerdict, status_counts
@@ -91,7 +91,8 @@ def _finish(case: ElementTree.Element, row: ResultRow) -> None:
 def render_run_github(results: RunResults) -> str:
     """Render an error on the line of each instance that failed, and for problems that none supports."""
     counts = status_counts(Counter(outcome.status for outcome in results.outcomes))
-    end = f"{len(results.instances)} instances: {counts or 'no outcome'}"
+    of_problems = f" on {counted(len(results.problems), 'problem')}" if len(results.problems) > 1 else ""
+    end = f"{counted(len(results.instances), 'instance')}{of_problems}: {counts or 'no outcome'}"
     return render(_remarks(results), f"{end}. {PARTIAL}" if results.partial else end)
 
 

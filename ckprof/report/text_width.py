@@ -13,9 +13,7 @@ CUT: Final = "\N{HORIZONTAL ELLIPSIS}"
 
 def display_width(text: str) -> int:
     """Return how many characters of a line a text takes: East Asian ones take two, combining ones none."""
-    if text.isascii():
-        return len(text)
-    return sum(map(_char_width, text))
+    return len(text) if text.isascii() else sum(map(_char_width, text))
 
 
 def _char_width(char: str) -> int:

@@ -85,9 +85,7 @@ def unpack_samples(data: bytes) -> tuple[float, ...]:
     for index in range(width):
         plain[index::width] = grouped[index * count : (index + 1) * count]
     values = struct.unpack(f"<{count}{'d' if kind == _DOUBLES else _WIDTHS[width]}", plain)
-    if kind == _DOUBLES:
-        return values
-    return tuple(ns / _NS_PER_MS for ns in accumulate(values))
+    return values if kind == _DOUBLES else tuple(ns / _NS_PER_MS for ns in accumulate(values))
 
 
 def _squeeze(code: str, values: Sequence[float], width: int) -> bytes:

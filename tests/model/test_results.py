@@ -19,6 +19,8 @@ def test_a_run_succeeds_if_nothing_failed_and_every_problem_was_served(results):
     assert not of(results, "k1", "k0").succeeded, "one computes wrong numbers"
     assert not of(results, unsupported).succeeded, "none serves the problem"
     assert not replace(of(results, "k1"), problems=(PROBLEM, PROBLEM)).succeeded
+    assert of(results, "k1", "k0").failures == {"wrong_result": 1}
+    assert replace(of(results, "k1"), problems=(PROBLEM, PROBLEM)).failures == {"problem without a kernel": 1}
     failed = BaselineOutcome(
         baseline="b", description="", layout="", dtype=DataType.FP16, outcome=results.outcomes[0]
     )
