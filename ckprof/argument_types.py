@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from functools import wraps
 from inspect import isfunction, signature
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from ckprof.errors import UsageError
 from ckprof.plugin.members import check_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+Function = TypeVar("Function", bound="Callable[..., Any]")
 
 #: a name that is written -> what is checked; some stand for types that are distinguished where they are used,
 #: or for protocols, which objects of plugins have without naming them
@@ -31,11 +33,12 @@ def check_arguments(kind: type) -> None:
         method = member.__func__ if isinstance(member, classmethod) else member
         is_public = name == "__init__" or not name.startswith("_")
         if isfunction(method) and is_public and not hasattr(method, "__wrapped__"):
-            checked = _checked(method)
-            setattr(kind, name, checked if method is member else classmethod(checked))
+            wrapped = checked(method)
+            setattr(kind, name, wrapped if method is member else classmethod(wrapped))
 
 
-def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
+def checked(method: Function) -> Function:
+    """Have a function or a method raise it."""
     parameters = signature(method).parameters
     called = method.__qualname__.removesuffix(".__init__")
     checks = {
@@ -52,4 +55,4 @@ def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
                 raise UsageError(f"{called}: {name} is {value!r:.80}, expected {written}")
         return method(*given, **named)
 
-    return call
+    return cast("Function", call)

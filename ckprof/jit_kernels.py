@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ckprof.argument_types import checked
 from ckprof.errors import NothingLeftError, ToolchainError, UsageError
 from ckprof.kernels.requests import BuildOptions, InstanceQuery
 from ckprof.measure.kernel_library import KernelLibrary, Timing
@@ -55,6 +56,7 @@ class JitKernel:
         return self.library.rejection(self.kernel, self.problem, split_k)
 
 
+@checked
 def jit(
     problem: Problem,
     direction: str,

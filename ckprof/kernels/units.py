@@ -276,9 +276,7 @@ _CGROUP: Final = Path("/sys/fs/cgroup")
 
 def available_cpus() -> int:
     """Return how many CPUs this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def job_count(

@@ -98,7 +98,7 @@ class RunResults:
 
     @property
     def failures(self) -> dict[str, int]:
-        """How many outcomes failed, by status, also of baselines; and problems that no instance could serve."""
+        """How many outcomes failed, by status, also of baselines; and problems that no instance served."""
         outcomes = (*self.outcomes, *(baseline.outcome for baseline in self.baselines))
         failed = Counter(outcome.status.value for outcome in outcomes if outcome.status.is_failure)
         served = {outcome.problem_index for outcome in self.outcomes if outcome.status is Status.OK}

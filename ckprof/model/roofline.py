@@ -58,10 +58,10 @@ class Ceiling:
         except ValueError:
             kinds = " or ".join(ceiling_kind.value for ceiling_kind in CeilingKind)
             raise UsageError(
-                f"--ceiling {text!r} is not KIND=GFLOPS,GBYTES_PER_S with {kinds}, e.g. measured=95000,1350"
+                f"ceiling {text!r} is not KIND=GFLOPS,GBYTES_PER_S with {kinds}, e.g. measured=95000,1350"
             ) from None
         if not min(values) > 0 or min(values) == math.inf:
-            raise UsageError(f"--ceiling {text!r} needs positive numbers, and one of them at least")
+            raise UsageError(f"ceiling {text!r} needs positive numbers, and one of them at least")
         return ceiling
 
     def as_plain(self) -> dict[str, object]:

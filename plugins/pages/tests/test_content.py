@@ -199,7 +199,7 @@ def test_the_heat_map(side):
     "text", ["measured", "measured=1", "measured=-,-", "guessed=1,2", "measured=0,1", "measured=a,1"]
 )
 def test_wrong_ceilings(text):
-    with pytest.raises(UsageError, match="--ceiling"):
+    with pytest.raises(UsageError, match="ceiling "):
         Ceiling.parse(text)
 
 
