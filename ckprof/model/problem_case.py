@@ -126,9 +126,15 @@ class Token(NamedTuple):
 @lru_cache(maxsize=16)
 def _tokens(text: str) -> tuple[Token, ...]:
     """Return the words of a line, which each operation asks for that may read it."""
-    words = [Token(m[0], m.start() + 1) for m in _WORD.finditer(text)]
+    words = [*map(Token, text.split(), [m.start() + 1 for m in _WORD.finditer(text)])]
     end = next((n for n, word in enumerate(words) if word.text[0] == "#"), None) if "#" in text else None
     return tuple(words[:end])
+
+
+@lru_cache(maxsize=4096)
+def _integer(text: str) -> int | None:
+    """Return the value of a word, which logs repeat; ``None`` if it is no decimal integer of ASCII digits."""
+    return int(text) if _INTEGER.fullmatch(text) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +177,6 @@ class ProblemLine:
 
         :raises InputError: it is not a decimal integer of ASCII digits.
         """
-        if _INTEGER.fullmatch(token.text) is None:
+        if (value := _integer(token.text)) is None:
             raise self.error(f"expected an integer for {name}, got {token.text!r}", token.column)
-        return int(token.text)
+        return value

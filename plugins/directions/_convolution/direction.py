@@ -200,7 +200,7 @@ class Direction(Operation, ABC):
         plain, combination = split_option(line)
         if combination is not None and not self.can_be_fused:
             raise line.other_operation(f"kernels of {self.id} have no element-wise operations")
-        read = parse_miopen if looks_like_miopen(tokens) else parse_positional
+        read = parse_miopen if looks_like_miopen(line) else parse_positional
         case = read(plain, self)
         return (
             case

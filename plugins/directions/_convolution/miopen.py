@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
@@ -80,6 +80,9 @@ SIZES: Final = {
     ),
 }
 
+#: those with a flag for each axis
+_PER_AXIS: Final = tuple((name, flags) for name, flags in SIZES.items() if len(flags) == 3)
+
 #: those whose default is no size that anyone means who does not say it
 _SAID: Final = ("batch", "in_channels", "out_channels", "input", "filter")
 
@@ -146,7 +149,8 @@ BASES: Final[dict[str, DataType | None]] = {
 }
 USUAL_DTYPE: Final = DataType.FP32
 
-_ALL_BASES: Final = {*BASES, *FUSION_BASES}
+#: what directions know that have fusions
+_BASES_AND_FUSIONS: Final = {**BASES, **FUSION_BASES}
 
 #: What a correct line looks like, for messages.
 FORM: Final = (
@@ -176,11 +180,10 @@ class _Given:
     ignored: list[str] = field(default_factory=list)
 
 
-def looks_like_miopen(tokens: list[Token]) -> bool:
-    """Say whether the line calls MIOpenDriver, with or without the program's name, or is a log line of it."""
-    if tokens and tokens[0].text in _ALL_BASES:
-        return True
-    return _program(tokens) is not None
+def looks_like_miopen(line: ProblemLine) -> bool:
+    """Say whether a line calls MIOpenDriver, with or without the program's name, or is a log line of it."""
+    tokens = line.tokens()
+    return bool(tokens and tokens[0].text in _BASES_AND_FUSIONS) or _program(line) is not None
 
 
 def parse_miopen(line: ProblemLine, direction: Direction) -> ProblemCase:
@@ -196,10 +199,10 @@ def parse_miopen(line: ProblemLine, direction: Direction) -> ProblemCase:
     :raises OtherOperationError: it asks for another direction.
     """
     tokens = line.tokens()
-    program = _program(tokens)
+    program = _program(line)
     if program is not None:
         tokens = tokens[program + 1 :]
-    bases = {**BASES, **(FUSION_BASES if direction.has_fusions else {})}
+    bases = _BASES_AND_FUSIONS if direction.has_fusions else BASES
     if not tokens or tokens[0].text not in bases:
         if tokens and tokens[0].text in FUSION_BASES:
             raise line.other_operation(
@@ -256,8 +259,10 @@ def _notes(given: _Given, ndim: int, direction: Direction, dtype: DataType | Non
         yield "MIOpenDriver's convint8 has results of int32, the usual kernels of int8 those of int8"
 
 
-def _program(tokens: list[Token]) -> int | None:
-    """Return the position of the program's name in front of a convolution."""
+@lru_cache(maxsize=4)
+def _program(line: ProblemLine) -> int | None:
+    """Return the position of the program's name in front of a convolution; every direction asks for it."""
+    tokens = line.tokens()
     for position, token in enumerate(tokens):
         if "MIOpenDriver" in token.text and _PROGRAM.fullmatch(token.text):
             following = tokens[position + 1 : position + 2]
@@ -299,12 +304,11 @@ def _problem(line: ProblemLine, given: _Given) -> ConvProblem:
         raise line.error(f"spatial_dim must be 1, 2 or 3, not {ndim}", given.numbers["-_"][1].column)
 
     said = {short: value for short, (value, _) in given.numbers.items()}
-
-    @cache
-    def axes(name: str) -> tuple[int, ...]:
-        # what is said of further axes has no meaning: MIOpen's own lists say in_d of 2D problems
-        return tuple([said.get(flag.short, flag.default) for flag in SIZES[name][3 - ndim :]])
-
+    # what is said of further axes has no meaning: MIOpen's own lists say in_d of 2D problems
+    axes = {
+        name: tuple([said.get(flag.short, flag.default) for flag in flags[3 - ndim :]])
+        for name, flags in _PER_AXIS
+    }
     groups = _value(given, SIZES["groups"][0])
     channels = {}
     for name in ("in_channels", "out_channels"):
@@ -317,22 +321,22 @@ def _problem(line: ProblemLine, given: _Given) -> ConvProblem:
                 at[1].column if at else None,
             )
         channels[name] = total // groups
-    left, right = _pads(given, axes("pads"), axes("input"), axes("filter"), axes("strides"))
-    lengths = axes("input")
+    left, right = _pads(given, axes["pads"], axes["input"], axes["filter"], axes["strides"])
+    lengths = axes["input"]
     if given.transposed:
         channels = dict(zip(channels, reversed(channels.values()), strict=True))
-        lengths = _transposed(line, given, *map(axes, (*_LENGTHS, "output_pads")))
-    elif any(axes("output_pads")):
+        lengths = _transposed(line, given, *(axes[name] for name in (*_LENGTHS, "output_pads")))
+    elif any(axes["output_pads"]):
         raise line.error("pads of the output, -% -Y -X, go with -m trans")
     with line.at():
         return ConvProblem(
             groups=groups,
             batch=_batch(given),
             **channels,
-            filter=axes("filter"),
+            filter=axes["filter"],
             input=lengths,
-            strides=axes("strides"),
-            dilations=axes("dilations"),
+            strides=axes["strides"],
+            dilations=axes["dilations"],
             left_pads=left,
             right_pads=right,
         )
@@ -404,10 +408,16 @@ def _read_flags(line: ProblemLine, base: int, is_fusion: bool) -> _Given:
     given = _Given(fusion={} if is_fusion else None)
     tokens = [token for token in line.tokens() if token.column > base]
     for flag, value in zip_longest(tokens[::2], tokens[1::2]):
+        size = INTEGER_FLAGS.get(flag.text)
+        if size is not None and value is not None and size.short not in given.numbers:
+            given.numbers[size.short] = (line.integer(value, size.long[2:]), value)
+            continue
         if flag.text not in _KNOWN and (given.fusion is None or number_of(flag.text) is None):
             raise line.error(f"unknown MIOpenDriver flag {flag.text!r}; form: {FORM}", flag.column)
         if value is None:
             raise line.error(f"{flag.text} needs a value; form: {FORM}", flag.column)
+        if size is not None:
+            raise line.error(f"{flag.text} is given twice", flag.column)
         _read_flag(line, given, flag, value)
     return given
 
@@ -419,11 +429,6 @@ def _read_flag(line: ProblemLine, given: _Given, flag: Token, value: Token) -> N
     number = number_of(flag.text) if given.fusion is not None else None
     if given.fusion is not None and number is not None:
         given.fusion[number] = read_number(line, number, value)
-    elif flag.text in INTEGER_FLAGS:
-        flag_of = INTEGER_FLAGS[flag.text]
-        if flag_of.short in given.numbers:
-            raise line.error(f"{flag.text} is given twice", flag.column)
-        given.numbers[flag_of.short] = (line.integer(value, flag_of.long[2:]), value)
     elif flag.text in FIXED:
         if value.text != FIXED[flag.text]:
             raise line.error(

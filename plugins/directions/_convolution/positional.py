@@ -288,17 +288,18 @@ def to_miopen(case: ProblemCase, problem: Convolution, direction: Direction | No
             "MIOpenDriver has the same pads on both sides, not "
             f"{problem.left_pads} and {problem.right_pads}: {problem.describe()}"
         )
-    parts: list[str | int] = [_base(case.dtype), "-n", problem.batch]
-    parts += ["-c", problem.in_channels * problem.groups, "-k", problem.out_channels * problem.groups]
+    groups = problem.groups
+    parts = [_base(case.dtype), f"-n {problem.batch}"]
+    parts.append(f"-c {problem.in_channels * groups} -k {problem.out_channels * groups}")
     for flags, name in _AXIS_FLAGS:
-        for flag, value in zip(flags[3 - problem.ndim :], getattr(problem, name), strict=True):
-            parts += [flag, value]
+        values = zip(flags[3 - problem.ndim :], getattr(problem, name), strict=True)
+        parts += [f"{flag} {value}" for flag, value in values]
     if problem.ndim != 2:
-        parts += ["--spatial_dim", problem.ndim]
+        parts.append(f"--spatial_dim {problem.ndim}")
     if case.layout is not None:
         parts += _layout(case.layout)
-    parts += ["-m", "conv", "-g", problem.groups, "-F", direction.miopen_flag if direction else 0]
-    return " ".join(map(str, parts))
+    parts.append(f"-m conv -g {groups} -F {direction.miopen_flag if direction else 0}")
+    return " ".join(parts)
 
 
 def _layout(name: str) -> list[str]:
@@ -317,9 +318,9 @@ def _base(dtype: DataType | None) -> str:
 
     :raises InputError: lines with that of the type are not read.
     """
-    bases = {named: base for base, named in BASES.items()}
     if dtype in (None, DataType.FP32):
         return _PLAIN_BASE
+    bases = {named: base for base, named in BASES.items()}
     if dtype not in bases:
         raise InputError(f"MIOpenDriver lines of type {dtype.value} are not supported ({', '.join(BASES)})")
     return bases[dtype]
