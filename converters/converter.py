@@ -13,7 +13,7 @@ from ckprof.plugin.protocols import Converter
 from ckprof_converters.collect import Collector
 from ckprof_converters.compiled import CompiledFamily, LineError, LineProblem
 from ckprof_converters.conf_family import LOST, ConfFamily, StepError
-from ckprof_converters.derivation import lost_fields
+from ckprof_converters.derivation import PIPELINE_STATED, lost_fields
 from ckprof_converters.drop_rules import DropRule, rule_of_other_text
 from ckprof_converters.grammar import Grammar
 from ckprof_converters.lines import (
@@ -24,6 +24,7 @@ from ckprof_converters.lines import (
     looks_like_log,
     settings_in,
     stated_operation,
+    states_pipeline,
 )
 from ckprof_converters.properties import FileFacts
 from ckprof_converters.records import GemmRecord
@@ -217,10 +218,11 @@ class ConversionRun:
         if recorder is not None:
             recorder.start(text, start, self._grammar, match and match[0])
         stated = stated_operation(line)
-        known = match if stated is None and recorder is None else None
+        is_certain = states_pipeline(line)
+        known = match if stated is None and not is_certain and recorder is None else None
         outcome = self._outcomes.get(known) if known is not None else None
         if outcome is None:
-            read = self._read(number, text, match, stated, recorder)
+            read = self._read(number, text, match, stated, recorder, is_certain=is_certain)
             if isinstance(read, tuple):
                 return self._drop(number, *read, recorder)
             outcome = read
@@ -282,6 +284,8 @@ class ConversionRun:
         match: tuple[CompiledFamily, tuple[str | None, ...]] | None,
         stated: str | None,
         recorder: LineRecorder | None,
+        *,
+        is_certain: bool,
     ) -> _LineOutcome | tuple[str, str]:
         """Return what the line's arguments give, or the rule and reason of its rejection."""
         if match is None:
@@ -291,6 +295,7 @@ class ConversionRun:
         family = compiled.family
         if stated is not None and "elementwise_op" in values:
             values["elementwise_op"] = stated
+        values[PIPELINE_STATED] = is_certain
         if family.rejection:
             return family.rejection_rule, f"{family.title}: {family.rejection}"
         if family.conflicting_family:

@@ -224,11 +224,23 @@ def stream_k_fields(values: dict[str, Any], properties: ListReading) -> None:
         )
 
 
+#: key of what a line gives: whether its annotation says the pipeline
+PIPELINE_STATED: Final = "pipeline_stated"
+
+
 def stream_k_float(values: dict[str, Any], properties: ListReading) -> UnmetRequirement | None:
-    """Drop stream-K with asynchronous loads of the 32-bit type, which CK Tile does not have."""
+    """Drop stream-K with asynchronous loads of the 32-bit type, as CK Builder does.
+
+    CK Tile's own rule sets have such kernels: lines that ckprof wrote for them say so in an annotation.
+    """
     # COMPUTE_ASYNC is asynchronous too, though catalogs have no name of their own for it.
     asynchronous = values["pipeline_name"] in ("BASIC_ASYNC_V1", "COMPUTE_ASYNC")
-    if values["streamk_enabled"] and _is_single(properties) and asynchronous:
+    if (
+        values["streamk_enabled"]
+        and _is_single(properties)
+        and asynchronous
+        and not values.get(PIPELINE_STATED)
+    ):
         return dropped_by(
             DropRule.STREAM_K_ASYNC_FLOAT,
             f"stream-K with {values['pipeline_name']} does not exist for the 32-bit type",

@@ -259,6 +259,9 @@ ANNOTATION_MARK: Final = "# ckprof:"
 _SETTING: Final = re.compile(r'\s*([a-z_]+)=("[^"]*"|[A-Za-z0-9.+-]+)\s*')
 
 
+_PIPELINE: Final = re.compile(r"\bpipeline=")
+
+
 def annotation_of(values: Mapping[str, Any]) -> str:
     """Return the annotation that sets these fields, after its blanks; empty if there are none."""
     if not values:
@@ -305,3 +308,8 @@ def stated_operation(line: str) -> str | None:
     if "elementwise_op" not in line.partition(ANNOTATION_MARK)[2]:
         return None
     return settings_in(line, GemmRecord).get("elementwise_op")
+
+
+def states_pipeline(line: str) -> bool:
+    """Say whether the annotation of a line says its pipeline, which lists that others wrote never do."""
+    return _PIPELINE.search(line.partition(ANNOTATION_MARK)[2]) is not None

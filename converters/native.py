@@ -14,6 +14,9 @@ from ckprof.model.strings import argument_kinds as kinds
 from ckprof.model.strings.rendering import StringError, render
 from ckprof.model.types import DataType
 from ckprof_converters.compiled import CompiledFamily
+from ckprof_converters.conf_family import StepError
+from ckprof_converters.derivation import PIPELINE_STATED
+from ckprof_converters.drop_rules import DropRule
 from ckprof_converters.families.native import FAMILIES
 from ckprof_converters.lines import annotation_of
 from ckprof_plugins.directions._convolution import string_kinds
@@ -69,10 +72,12 @@ def to_native(catalog: Catalog) -> list[str]:
     seen: set[tuple[Any, ...]] = set()
     for count, record in enumerate(catalog.records):
         line = native_line(catalog, record)
-        said = _read_back(compiled, line, properties, record)
+        said, is_kept = _read_back(compiled, line, properties, record)
         wanted = msgspec.structs.asdict(record)
         id_ = wanted.pop("id")
         annotation = {name: value for name, value in wanted.items() if said[name] != value}
+        if not is_kept:
+            annotation["pipeline"] = record.pipeline
         if fill:
             lines.extend("#" for _ in range(id_ - len(lines)))
         values = msgspec.structs.astuple(record)[1:]
@@ -100,16 +105,26 @@ def _can_be_filled(ids: Sequence[int]) -> bool:
 
 def _read_back(
     compiled: CompiledFamily, line: str, properties: ListReading, record: CatalogRecord
-) -> dict[str, Any]:
-    """Return what the converter reads from a line, by the very steps that it takes."""
+) -> tuple[dict[str, Any], bool]:
+    """Return what the converter reads from a line, by the very steps that it takes.
+
+    And whether it does so where no annotation says the pipeline.
+    """
     values = compiled.read_fast(line, line.index("<") + 1)
     if values is None:
         raise InputError(f"instance {record.id}: a value is too large for a list: {line}")
-    for step in compiled.steps:
-        dropped = step(values, properties)
-        if dropped is not None:
-            raise InputError(f"instance {record.id} cannot be said in a list: {dropped.message}")
-    return values
+    is_kept = True
+    try:
+        for step in compiled.steps:
+            dropped = step(values, properties)
+            if dropped is not None and dropped.rule == DropRule.STREAM_K_ASYNC_FLOAT.value:
+                values[PIPELINE_STATED], is_kept = True, False
+                dropped = step(values, properties)
+            if dropped is not None:
+                raise StepError(dropped.message)
+    except StepError as error:
+        raise InputError(f"instance {record.id} cannot be said in a list: {error.message}") from None
+    return values, is_kept
 
 
 def native_line(catalog: Catalog, record: Any) -> str:

@@ -19,9 +19,9 @@ def test_outcomes_of_lines_are_remembered_up_to_a_number(converter, monkeypatch,
     read = []
 
     class Counting(ConversionRun):
-        def _read(self, number, *given):
+        def _read(self, number, *given, **named):
             read.append(number)
-            return super()._read(number, *given)
+            return super()._read(number, *given, **named)
 
     texts = [LINES[0], LINES[1], LINES[2], f"{LINES[2]} ", f"{LINES[0]} "]
     run = Counting(converter.grammar, ConversionRequest(path=Path("x.conf"), data=as_bytes(*texts)))

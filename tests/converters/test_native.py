@@ -209,8 +209,26 @@ def test_what_has_no_native_spelling():
     other = msgspec.structs.replace(catalog.records[0], scheduler="none")
     with pytest.raises(InputError, match="scheduler 'none'"):
         native_line(catalog, other)
-    with pytest.raises(InputError, match="instance 0 cannot be said in a list: stream-K with BASIC_ASYNC_V1"):
-        to_native(replace(convert([line("native_backward_weight")]).catalogs[0], dtype=DataType.FP32))
+    uneven = msgspec.structs.replace(catalog.records[0], tile_m=catalog.records[0].tile_m + 1)
+    with pytest.raises(InputError, match="instance 0 cannot be said in a list: tile_m .* is no multiple of"):
+        to_native(replace(catalog, records=(uneven,)))
     strange = replace(catalog, variant="winograd")
     with pytest.raises(InputError, match="'winograd' has no native form"):
         to_native(strange)
+
+
+def test_asynchronous_stream_k_of_the_32_bit_type_survives_where_an_annotation_says_it():
+    """CK Builder's reading drops such a line; a rule set has such kernels, which a list may name."""
+    text = (
+        "GroupedConvolutionBackwardWeightKernel<2,Default,NHWGC,GKYXC,EmptyTuple,NHWGK,8,8,8,1,0,0,64,64,64,2,2,"
+        "1,16,16,16,fp32,fp32,{},Intrawave,0,1,fp32,fp32,EmptyTuple,PassThrough,1,2,0>"
+    )
+    (catalog,) = convert([text.format("BASIC_V1")], dtype=DataType.FP32).catalogs
+    records = [msgspec.structs.replace(one, pipeline="basic_async_v1") for one in catalog.records]
+    asynchronous = replace(catalog, records=tuple(records))
+    lines = to_native(asynchronous)
+    assert lines == [f'{text.format("BASIC_ASYNC_V1")}  # ckprof: pipeline="basic_async_v1"']
+    read = convert(lines, dtype=DataType.FP32)
+    assert [one.records for one in read.catalogs] == [tuple(records)]
+    dropped = convert([text.format("BASIC_ASYNC_V1")], dtype=DataType.FP32).dropped
+    assert [one.rule for one in dropped.values()] == ["streamk-async-float"]

@@ -209,7 +209,7 @@ class TableJudge:
             return Reason.WRONG_RESULT, message
         if share and doubtful is None:
             message = (
-                f"{share:.1%} of the elements were off by more than the tuner's tolerance, which accepts it"
+                f"{100 * share:.2g}% of the elements were off by more than the tuner's tolerance, which accepts it"
             )
             return Reason.LOSES_DIGITS, message
         return doubtful
