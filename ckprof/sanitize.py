@@ -30,9 +30,8 @@ def plain(text: str) -> str:
 
 def visible(text: str) -> str:
     """Return a text with its control characters spelled out. Line feeds and tabs stay."""
-    is_plain = text.isascii() and text.isprintable()
     # as JSON has it, too: what is inside its texts keeps its meaning
-    return text if is_plain else _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def encodable(text: str) -> str:

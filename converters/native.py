@@ -77,7 +77,7 @@ def to_native(catalog: Catalog) -> list[str]:
         id_ = wanted.pop("id")
         annotation = {name: value for name, value in wanted.items() if said[name] != value}
         if not is_kept:
-            annotation["pipeline"] = record.pipeline
+            annotation["pipeline"] = wanted["pipeline"]
         if fill:
             lines.extend("#" for _ in range(id_ - len(lines)))
         values = msgspec.structs.astuple(record)[1:]

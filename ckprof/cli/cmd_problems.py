@@ -323,7 +323,7 @@ def _log_summary(path: Path, log: LogProblems) -> str:
         f"{len(log.problems)} distinct ones"
     ]
     if log.other_commands:
-        others = ", ".join(f"{count} {name}" for name, count in log.other_commands.items())
+        others = ", ".join(f"{count} {name}" for name, count in sorted(log.other_commands.items()))
         parts.append(f"of no known operation: {others}")
     if log.errors:
         parts.append(f"{counted(len(log.errors), 'command')} could not be read")

@@ -191,7 +191,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return ExitCode.TOOLCHAIN
         except OSError as exc:
             # a name that no file can have, a folder that may not be read, a full disk
-            where = "" if exc.filename is None else f"{exc.filename}: "
+            where = "the current folder or the system: " if exc.filename is None else f"{exc.filename}: "
             _print_error(f"{where}{exc.strerror or exc}")
             return ExitCode.INPUT
 

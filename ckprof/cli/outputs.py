@@ -6,6 +6,7 @@ What a command prints as its result goes to the file of ``-o FILE`` as a whole, 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import tempfile
 import time
@@ -117,9 +118,17 @@ def _output(text: str) -> tuple[Path, str]:
 def to_output_file(arguments: argparse.Namespace, session: Session) -> Iterator[None]:
     """Have what a command prints as its result go to the file of ``-o FILE``, if there is one.
 
-    :raises UsageError: there are several.
+    :raises UsageError: there are several, or one is a file that the command reads.
     :raises InputError: it cannot be written.
     """
+    given = {**vars(arguments), "outputs": None}
+    others = [given.pop(name, None) for name in ("output", "json", "export_json")]
+    written = [path for path in (*(one for one, _ in _outputs(arguments)), *others) if isinstance(path, Path)]
+    values = (value if isinstance(value, (list, tuple)) else [value] for value in given.values())
+    read = {os.path.realpath(one) for items in values for one in items if isinstance(one, (str, Path))}
+    for path in written:
+        if os.path.realpath(path) in read and resolved(path).is_file():
+            raise UsageError(f"{path}: the command reads this file, which its result would replace")
     paths = [path for path, form in _outputs(arguments) if not form]
     if len(paths) > 1:
         raise UsageError(

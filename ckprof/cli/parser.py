@@ -193,8 +193,7 @@ def typed_words() -> list[str]:
         # A shell would show whatever is printed here between the words of its user.
         sys.exit(ExitCode.FAILED)
     line = os.environ.get("COMP_LINE", "")
-    point = int(os.environ.get("COMP_POINT", len(line)))
-    _, _, _, words, _ = split_line(line, point)
+    _, _, _, words, _ = split_line(line, int(os.environ.get("COMP_POINT", len(line))))
     # the first one is ckprof itself, or python -m ckprof
     skipped = int(os.environ.get("_ARGCOMPLETE", "1"))
     return list(words[skipped:])

@@ -131,12 +131,6 @@ def _tokens(text: str) -> tuple[Token, ...]:
     return tuple(words[:end])
 
 
-@lru_cache(maxsize=4096)
-def _integer(text: str) -> int | None:
-    """Return the value of a word, which logs repeat; ``None`` if it is no decimal integer of ASCII digits."""
-    return int(text) if _INTEGER.fullmatch(text) else None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProblemLine:
     """One line and where it stands; raises errors with positions."""
@@ -177,6 +171,6 @@ class ProblemLine:
 
         :raises InputError: it is not a decimal integer of ASCII digits.
         """
-        if (value := _integer(token.text)) is None:
+        if _INTEGER.fullmatch(token.text) is None:
             raise self.error(f"expected an integer for {name}, got {token.text!r}", token.column)
-        return value
+        return int(token.text)

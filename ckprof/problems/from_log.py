@@ -24,7 +24,7 @@ from ckprof.problems.problem_file import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from ckprof.model.problem_case import Token
@@ -74,14 +74,13 @@ class LogProblems:
         self._cases: list[ProblemCase] = []
         #: lines that hold a command of a known program
         self.commands = 0
-        self._others: Counter[str] = Counter()
+        #: commands for something that no operation computes, by name
+        self.other_commands: Counter[str] = Counter()
         #: commands that cannot be understood
         self.errors: list[InputError] = []
         self._read(text.splitlines())
         #: without duplicates, in the order of their first occurrence
         self.problems = merged(self._cases)
-        #: commands for something that no operation computes, by name
-        self.other_commands: Mapping[str, int] = dict(sorted(self._others.items()))
 
     def _read(self, lines: Sequence[str]) -> None:
         for operation in self._operations:
@@ -115,7 +114,7 @@ class LogProblems:
         if first and any(operation.is_command(program, first.text) for operation in self._operations):
             return self._cases_of_command(text, number)
         self.commands += 1
-        self._others[f"{program} {first.text if first else ''}".strip()] += 1
+        self.other_commands[f"{program} {first.text if first else ''}".strip()] += 1
         return ()
 
     def _cases_of_command(self, text: str, number: int) -> Sequence[ProblemCase]:
@@ -173,17 +172,14 @@ def problems_from_log(path: Path, operations: Iterable[Operation]) -> LogProblem
 
 def _joined(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Yield (number of the first line, line) with lines that end in a backslash joined to the next."""
-    start, parts = 0, ""
-    for number, line in enumerate(lines, start=1):
-        if not parts:
-            start = number
+    start, parts = 1, ""
+    # the last line may end so as well
+    for number, line in enumerate((*lines, ""), start=1):
         if line.endswith("\\"):
             parts += f"{line[:-1]} "
             continue
         yield start, parts + line
-        parts = ""
-    if parts:
-        yield start, parts
+        start, parts = number + 1, ""
 
 
 def _reader_of(word: Token | None, operations: Sequence[Operation]) -> Operation | None:

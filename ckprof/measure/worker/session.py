@@ -313,7 +313,8 @@ class KernelSession(WorkerMethods):
         self._library.units_used()  # those of launches before
         try:
             sampling = take_samples(
-                partial(times.timed, run) if self._host_times else run,
+                # engines of baselines may measure with the device's clock, and keep it busy until they launch
+                run if self._batches or self._baseline is not None else partial(times.timed, run),
                 timing,
                 first_ms=first_ms,
                 first_s=first_s,
@@ -376,14 +377,6 @@ class KernelSession(WorkerMethods):
         audit = HostAudit(dict(operands), result[1], loaded.signs, request, times)
         self._kept = audit.kept
         return audit
-
-    @property
-    def _host_times(self) -> bool:
-        """Whether launchers measure with the clock that the worker has as well.
-
-        Engines of baselines may measure with the device's, and keep it busy until they have launched.
-        """
-        return self._baseline is None and not self._batches
 
     @cached_property
     def _batches(self) -> bool:

@@ -208,9 +208,8 @@ class TableJudge:
             message = f"{share:.1%} of the elements were wrong; the tuner accepts {MOST_WRONG:.0%}"
             return Reason.WRONG_RESULT, message
         if share and doubtful is None:
-            message = (
-                f"{100 * share:.2g}% of the elements were off by more than the tuner's tolerance, which accepts it"
-            )
+            off = f"{100 * share:.2g}% of the elements"
+            message = f"{off} were off by more than the tuner's tolerance, which accepts it"
             return Reason.LOSES_DIGITS, message
         return doubtful
 

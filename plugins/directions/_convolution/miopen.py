@@ -410,7 +410,11 @@ def _read_flags(line: ProblemLine, base: int, is_fusion: bool) -> _Given:
     for flag, value in zip_longest(tokens[::2], tokens[1::2]):
         size = INTEGER_FLAGS.get(flag.text)
         if size is not None and value is not None and size.short not in given.numbers:
-            given.numbers[size.short] = (line.integer(value, size.long[2:]), value)
+            number = _known_integer(value.text)
+            given.numbers[size.short] = (
+                line.integer(value, size.long[2:]) if number is None else number,
+                value,
+            )
             continue
         if flag.text not in _KNOWN and (given.fusion is None or number_of(flag.text) is None):
             raise line.error(f"unknown MIOpenDriver flag {flag.text!r}; form: {FORM}", flag.column)
@@ -420,6 +424,12 @@ def _read_flags(line: ProblemLine, base: int, is_fusion: bool) -> _Given:
             raise line.error(f"{flag.text} is given twice", flag.column)
         _read_flag(line, given, flag, value)
     return given
+
+
+@lru_cache(maxsize=4096)
+def _known_integer(text: str) -> int | None:
+    """Return the value of digits, which logs repeat; ``None`` for what may be something else."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
 
 
 _KNOWN: Final = frozenset({*INTEGER_FLAGS, *FIXED, *CHOICES, *IGNORED, *PAD_MODE_FLAGS, *LAYOUT_FLAGS})
