@@ -110,9 +110,7 @@ def split_tag(name: str) -> tuple[Path, str | None]:
     """Return the path and the tag of ``PATH@TAG``; a file whose whole name has the @ wins."""
     whole = Path(name)
     start, separator, tag = name.rpartition("@")
-    if whole.exists() or not separator or not start:
-        return whole, None
-    return Path(start), tag
+    return (whole, None) if whole.exists() or not separator or not start else (Path(start), tag)
 
 
 def _is_store(path: Path) -> bool:

@@ -258,7 +258,9 @@ class PluginManager:
             self._pm.register(plugin, name=name)
             try:
                 self._pm.check_pending()
-            except pluggy.PluginValidationError:
+                if hasattr(plugin, "__path__") and not self._pm.get_hookcallers(plugin):
+                    raise UsageError(f"a package without hooks; name its module, such as {name}.plugin")
+            except (pluggy.PluginValidationError, UsageError):
                 self._pm.unregister(plugin)
                 raise
         except KeyboardInterrupt:

@@ -79,6 +79,14 @@ def test_a_broken_requested_plugin_is_an_error(manager, tmp_path):
         manager.load_all(requested=[str(tmp_path / "nowhere.py")])
 
 
+def test_a_package_whose_hooks_are_in_a_module_of_it(manager, tmp_path, monkeypatch):
+    (tmp_path / "hookless_package").mkdir()
+    (tmp_path / "hookless_package" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(PluginError, match="a package without hooks; name its module, such as hookless"):
+        manager.load_all(requested=["hookless_package"])
+
+
 def test_disabled_plugins_are_not_loaded(monkeypatch, tmp_path):
     path = tmp_path / "broken.py"
     path.write_text("raise RuntimeError")
