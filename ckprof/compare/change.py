@@ -243,8 +243,7 @@ def _shift(visits: Visits, policy: ChangePolicy, *, tellable: bool) -> Shift:
 
     :param tellable: canaries and clocks say what the machine did.
     """
-    common, error = common_change(visits)
-    freedom = visits.times.shape[-1] - 2
+    common, error, freedom = common_change(visits)
     if tellable or freedom < 1:
         return Shift(log_ratio=common)
     beyond = abs(common) - t_quantile(_SURE_SHIFT, freedom) * error

@@ -138,12 +138,13 @@ def contrasts(visits: Visits, sides: Sequence[NDArray[np.intp]]) -> Contrasts:
         own = moved - np.clip(moved - usual, -chance, chance)
         hull += [_REACH * own, np.full(problems, _REACH * usual)]
     scatter = shared
-    if problems >= _ENOUGH_PROBLEMS:
-        common = np.nanmedian(shared, axis=0)
+    whole = _whole_passes(shared, _ENOUGH_PROBLEMS)
+    if whole.any():
+        common = np.where(whole, np.nanmedian(shared, axis=0), 0.0)
         low, high = _hull(of_passes)
         unseen = np.maximum(common - high, 0.0) + np.minimum(common - low, 0.0)
-        pass_freedom = max(count - 2.0, 1.0)
-        passes = float(np.nansum(unseen**2)) / pass_freedom
+        pass_freedom = max(whole.sum() - 2.0, 1.0)
+        passes = float(np.nansum(unseen[whole] ** 2)) / pass_freedom
         parts.append((passes * weight, np.full(1, pass_freedom)))
         scatter = (shared - common) * math.sqrt(problems / (problems - 1))
     of_visits, visit_average, visit_freedom = _moderated(scatter, _freedom(shared))
@@ -173,12 +174,27 @@ def contrasts(visits: Visits, sides: Sequence[NDArray[np.intp]]) -> Contrasts:
     )
 
 
-def common_change(visits: Visits) -> tuple[float, float]:
-    """Return what all rows changed by, problems counting alike, and the standard deviation of that."""
-    passes = np.nanmedian(_trimmed_mean(_within(visits.times, visits.sides)), axis=0)
-    variance = float(np.nansum(passes**2)) / max(len(passes) - 2, 1)
-    error = math.sqrt(variance * sum(1 / len(side) for side in visits.sides))
-    return _common(_contrast(visits.times, visits.sides)), error
+def common_change(visits: Visits) -> tuple[float, float, int]:
+    """Return what all rows changed by, problems counting alike.
+
+    :returns: with its standard deviation, and the degrees of freedom of that.
+    """
+    shared = _trimmed_mean(_within(visits.times, visits.sides))
+    whole = _whole_passes(shared, 1)
+    passes = np.nanmedian(shared[:, whole], axis=0)
+    freedom = max(len(passes) - 2, 0)
+    variance = float(np.nansum(passes**2)) / max(freedom, 1)
+    error = math.sqrt(variance * sum(1 / max(whole[side].sum(), 1) for side in visits.sides))
+    return _common(_contrast(visits.times, visits.sides)), error, freedom
+
+
+def _whole_passes(shared: Array, least: int) -> NDArray[np.bool_]:
+    """Say which passes visited half of the problems, and ``least``: what these share is the pass's.
+
+    Others are of searches that went on with few problems, and say nothing of the rest.
+    """
+    result: NDArray[np.bool_] = np.isfinite(shared).sum(axis=0) >= max(least, len(shared) / 2)
+    return result
 
 
 def _common(change: Array) -> float:

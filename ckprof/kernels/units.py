@@ -156,14 +156,18 @@ def unit_count(kernels: int, functions: int, jobs: int, most: int) -> int:
     return min(kernels, -(-functions // (most * jobs)) * jobs)
 
 
-def compilers_for_kernels(jobs: int, others: int) -> int:
-    """Return how many compilers translation units of kernels are made for: those that are free at first.
+def compilers_for_kernels(jobs: int, functions: int, others: int, recipe: BuildRecipe) -> int:
+    """Return how many compilers translation units of kernels are made for: what remains beside other sources.
+
+    These take as many compilers as would be done with them when the kernels are done.
 
     :param jobs: compilers at once.
-    :param others: sources without kernels that must be compiled as well. They come first, so kernels in as
-        many units as there are compilers would wait for them, and pay for more units than they need.
+    :param functions: device functions of all kernels together.
+    :param others: sources without kernels that must be compiled as well.
     """
-    return max(jobs - others, (jobs + 1) // 2)
+    kernels_s = jobs * recipe.unit_s + functions * recipe.function_s
+    others_s = others * recipe.unit_s
+    return max(jobs - round(jobs * others_s / (others_s + kernels_s)), (jobs + 1) // 2)
 
 
 def _balanced(

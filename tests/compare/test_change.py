@@ -97,6 +97,28 @@ def test_small_kernels_that_did_not_change_are_settled(machine, most):
     assert same / (4 * 32 * 18) <= 0.05
 
 
+def test_a_restless_problem_settles_no_fewer_rows_of_others():
+    """Its visits go on for seven passes after all others have ended, and scatter by a twentieth."""
+    generator = np.random.default_rng(5)
+    usual = simulate(generator, Shape(), Machine())
+    times = np.full((20, 30, 20), np.nan)
+    canaries = np.full((2, 20, 20), np.nan)
+    for side, first in zip(usual.sides, (0, 10), strict=True):
+        columns = first + np.arange(len(side))
+        times[..., columns], canaries[..., columns] = usual.times[..., side], usual.canaries[..., side]
+    times[0, :, :] = generator.normal(0, 0.05, 20) + generator.normal(0, 0.01, (30, 20))
+    canaries[:, 0, :] = generator.normal(0, 0.003, (2, 20))
+    some = {
+        name: [change.verdict for (problem, _), change in judged(one)[0].items() if problem]
+        for name, one in {
+            "without it": replace(usual, times=usual.times[1:], canaries=usual.canaries[:, 1:]),
+            "with it": Visits(times=times, canaries=canaries, old=10),
+        }.items()
+    }
+    same = {name: found.count(Verdict.SAME) / len(found) for name, found in some.items()}
+    assert 0.5 < same["without it"] < same["with it"] + 0.05, same
+
+
 def test_without_canaries_a_shift_of_all_rows_is_a_verdict_of_its_own():
     for factor, shifted in ((1.15, 1.0), (1 / 1.15, 1.0), (1.01, 0.0)):
         found = figures(Machine(canaries=()), Shape(), 4, factor=factor, changed=first_rows(30))

@@ -234,7 +234,7 @@ def test_the_common_change_is_no_single_rows():
     shape = Shape(problems=5, kernels=6)
     quiet = simulate(np.random.default_rng(7), shape, Machine(canaries=()))
     slower = replace(quiet, times=quiet.times + 0.3 * (np.arange(6) >= 3))
-    common, error = common_change(slower)
+    common, error, _ = common_change(slower)
     assert common == pytest.approx(0.3, abs=0.01) and 0 < error < 0.02
     one = replace(quiet, times=quiet.times.copy())
     one.times[:, 0, 3:] += 5.0
@@ -242,18 +242,18 @@ def test_the_common_change_is_no_single_rows():
 
 
 @pytest.mark.parametrize(
-    ("times", "old", "change", "error"),
+    ("times", "old", "change", "error", "freedom"),
     [
-        ([1.0, 3, 5, 9, 10], 2, 6.0, math.sqrt(16 / 3 * 5 / 6)),
-        ([1.0, np.nan, 5, 9], 2, 6.0, math.sqrt(8 / 2 * 1)),
-        ([1.0, 3], 1, 2.0, 0.0),
-        ([np.nan, 3.0], 1, 0.0, 0.0),
+        ([1.0, 3, 5, 9, 10], 2, 6.0, math.sqrt(16 / 3 * 5 / 6), 3),
+        ([1.0, np.nan, 5, 9], 2, 6.0, math.sqrt(8 / 1 * 3 / 2), 1),
+        ([1.0, 3], 1, 2.0, 0.0, 0),
+        ([np.nan, 3.0], 1, 0.0, 0.0, 0),
     ],
 )
-def test_the_common_change_by_hand(times, old, change, error):
+def test_the_common_change_by_hand(times, old, change, error, freedom):
     """The squares of what remains of visits, divided by their number without two means."""
     found = common_change(Visits(times=np.array([[times]]), canaries=NONE, old=old))
-    assert found == pytest.approx((change, error))
+    assert found == pytest.approx((change, error, freedom))
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 5, 9, 10, 30])
