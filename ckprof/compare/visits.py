@@ -82,8 +82,7 @@ class Visits:
             away = np.nanmax(np.abs(own - np.nanmedian(own, axis=-1, keepdims=True)), axis=0)
             limit = max(DISTURBED_SIGMAS * MEDIAN_TO_SIGMA * float(np.nanmedian(away)), DISTURBED_SHARE)
             off = away > limit
-            ran = np.isfinite(times[..., side])
-            enough = (ran & ~off[:, None]).sum(axis=-1, keepdims=True) >= 2
+            enough = (np.isfinite(times[..., side]) & ~off[:, None]).sum(axis=-1, keepdims=True) >= 2
             times[..., side] = np.where(off[:, None] & enough, np.nan, times[..., side])
             canaries[..., side] = np.where(off & enough.all(axis=1), np.nan, own)
         return replace(self, times=times, canaries=canaries)
@@ -141,11 +140,10 @@ def contrasts(visits: Visits, sides: Sequence[NDArray[np.intp]]) -> Contrasts:
     whole = _whole_passes(shared, _ENOUGH_PROBLEMS)
     if whole.any():
         common = np.where(whole, np.nanmedian(shared, axis=0), 0.0)
-        low, high = _hull(of_passes)
-        unseen = np.maximum(common - high, 0.0) + np.minimum(common - low, 0.0)
+        unseen = common - np.clip(common, *_hull(of_passes))
         pass_freedom = max(whole.sum() - 2.0, 1.0)
-        passes = float(np.nansum(unseen[whole] ** 2)) / pass_freedom
-        parts.append((passes * weight, np.full(1, pass_freedom)))
+        passes = np.nansum(unseen[whole] ** 2) / pass_freedom * weight
+        parts.append((passes, np.full(1, pass_freedom)))
         scatter = (shared - common) * math.sqrt(problems / (problems - 1))
     of_visits, visit_average, visit_freedom = _moderated(scatter, _freedom(shared))
     of_rows, row_average, row_freedom = _moderated(residuals - shared[:, None, :], _freedom(times))
@@ -182,10 +180,9 @@ def common_change(visits: Visits) -> tuple[float, float, int]:
     shared = _trimmed_mean(_within(visits.times, visits.sides))
     whole = _whole_passes(shared, 1)
     passes = np.nanmedian(shared[:, whole], axis=0)
-    freedom = max(len(passes) - 2, 0)
-    variance = float(np.nansum(passes**2)) / max(freedom, 1)
+    variance = float(np.nansum(passes**2)) / max(len(passes) - 2, 1)
     error = math.sqrt(variance * sum(1 / max(whole[side].sum(), 1) for side in visits.sides))
-    return _common(_contrast(visits.times, visits.sides)), error, freedom
+    return _common(_contrast(visits.times, visits.sides)), error, len(passes) - 2
 
 
 def _whole_passes(shared: Array, least: int) -> NDArray[np.bool_]:
@@ -232,8 +229,8 @@ def _trimmed_mean(values: Array) -> Array:
     cut = (_TRIMMED * count).astype(int)
     place = np.arange(values.shape[1])[None, :, None]
     kept = (place >= cut) & (place < count - cut)
-    total = np.where(kept, ordered, 0.0).sum(axis=1)
-    result: Array = total / np.where(count > 0, count - 2 * cut, np.nan)[:, 0]
+    rows = np.where(count > 0, count - 2 * cut, np.nan)[:, 0]
+    result: Array = np.where(kept, ordered, 0.0).sum(axis=1) / rows
     return result
 
 

@@ -201,20 +201,16 @@ class _Build:
             return True
         objects_by_key = locate(units, self._cache, self._recipe.product)
         absent = [unit for unit in units if unit.key not in objects_by_key]
-        sources = [[unit] for unit in absent if unit.kernel is None]
-        wanted = [unit for unit in absent if unit.kernel is not None]
-        functions = sum(unit.kernel.weight for unit in wanted if unit.kernel is not None)
-        # of what holds no kernel, the library's own table takes no time
-        others = sum(unit.key not in objects_by_key for unit in support)
         groups = partition(
-            wanted,
-            compilers_for_kernels(self._jobs, functions, others, self._recipe),
+            [unit for unit in absent if unit.kernel is not None],
+            # of what holds no kernel, the library's own table takes no time
+            compilers_for_kernels(self._jobs, sum(unit.key not in objects_by_key for unit in support)),
             self._limits,
             self._most,
             lambda unit: common_part_of(unit, self._recipe.fields_without_cost),
         )
-        # units of kernels take longest
-        groups += sources
+        # the longest first
+        groups += [[unit] for unit in absent if unit.kernel is None]
         missing = [translation_unit(group, self.keys) for group in groups]
         for group in missing:
             objects_by_key |= {unit.key: self._cache.object_path(group.key) for unit in group.parts}

@@ -33,6 +33,8 @@ _KEY_DIGITS: Final = 16
 #: measured with nvcc, and with clang for AMD GPUs (0.1 to 0.2): what a kernel costs beside one with which it
 #: has most in common, compared with that one
 _FURTHER: Final = 0.25
+#: sources without kernels that are compiled in the time of one translation unit of several kernels
+_SOURCES_PER_UNIT: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,18 +158,14 @@ def unit_count(kernels: int, functions: int, jobs: int, most: int) -> int:
     return min(kernels, -(-functions // (most * jobs)) * jobs)
 
 
-def compilers_for_kernels(jobs: int, functions: int, others: int, recipe: BuildRecipe) -> int:
-    """Return how many compilers translation units of kernels are made for: what remains beside other sources.
-
-    These take as many compilers as would be done with them when the kernels are done.
+def compilers_for_kernels(jobs: int, others: int) -> int:
+    """Return how many compilers translation units of kernels are made for: those that other sources leave.
 
     :param jobs: compilers at once.
-    :param functions: device functions of all kernels together.
-    :param others: sources without kernels that must be compiled as well.
+    :param others: sources without kernels that must be compiled as well. Compilers that compile them are done
+        with several of them when a unit of kernels is done, but kernels get half of all compilers at least.
     """
-    kernels_s = jobs * recipe.unit_s + functions * recipe.function_s
-    others_s = others * recipe.unit_s
-    return max(jobs - round(jobs * others_s / (others_s + kernels_s)), (jobs + 1) // 2)
+    return max(jobs - others // _SOURCES_PER_UNIT, (jobs + 1) // 2)
 
 
 def _balanced(

@@ -47,10 +47,8 @@ class Machine(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     clock_mhz: int
     memory_gb_per_s: float
     last_level_cache_mib: int
-    #: whether vector and accumulation registers share one file
-    unified_registers: bool
     vgprs_per_simd: int
-    #: 0 where they are a part of the others
+    #: 0 where they share one file with the others
     agprs_per_simd: int
     #: registers are handed out in multiples of this
     vgpr_grain: int

@@ -247,7 +247,7 @@ def test_the_common_change_is_no_single_rows():
         ([1.0, 3, 5, 9, 10], 2, 6.0, math.sqrt(16 / 3 * 5 / 6), 3),
         ([1.0, np.nan, 5, 9], 2, 6.0, math.sqrt(8 / 1 * 3 / 2), 1),
         ([1.0, 3], 1, 2.0, 0.0, 0),
-        ([np.nan, 3.0], 1, 0.0, 0.0, 0),
+        ([np.nan, 3.0], 1, 0.0, 0.0, -1),
     ],
 )
 def test_the_common_change_by_hand(times, old, change, error, freedom):

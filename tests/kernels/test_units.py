@@ -203,13 +203,11 @@ def test_code_objects_are_not_linked(make_tree, grouping, build, tmp_path):
     assert all(path.is_file() for path in result.objects.values())
 
 
-def test_sources_without_kernels_take_compilers_by_their_share_and_never_most_of_them(grouping):
-    recipe = replace(grouping, unit_s=4.5, function_s=1.5)
-    assert compilers_for_kernels(16, 126, 0, recipe) == 16
-    # 45 s of sources beside 16 * 4.5 + 126 * 1.5 = 261 s of kernels
-    assert compilers_for_kernels(16, 126, 10, recipe) == 14
-    assert compilers_for_kernels(16, 1, 40, recipe) == 8
-    assert compilers_for_kernels(1, 12, 6, recipe) == 1
+def test_sources_without_kernels_take_a_quarter_of_a_compiler_and_never_most_of_them():
+    assert compilers_for_kernels(16, 0) == 16
+    assert compilers_for_kernels(16, 9) == 14
+    assert compilers_for_kernels(4, 12) == 2
+    assert compilers_for_kernels(1, 6) == 1
 
 
 GIB = 2**30
