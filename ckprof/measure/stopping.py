@@ -110,10 +110,9 @@ class StandardDeviation(StoppingCriterion):
         return len(self._noises) == self._noises.maxlen and self._drift() <= self._values["max-drift"]
 
     def _drift(self) -> float:
-        noises = self._noises
-        mean = sum(noises) / len(noises)
-        squares = sum((noise - mean) ** 2 for noise in noises)
-        return math.sqrt(squares / (len(noises) - 1)) / mean if mean else 0.0
+        mean = sum(self._noises) / len(self._noises)
+        squares = sum((noise - mean) ** 2 for noise in self._noises)
+        return math.sqrt(squares / (len(self._noises) - 1)) / mean if mean else 0.0
 
 
 class SampleCount(StoppingCriterion):
