@@ -303,7 +303,9 @@ def _run(command: Command, parsed: argparse.Namespace, session: Session) -> int:
         session.console.warning(f"plugin {plugin.name} ({plugin.location}) is not active: {plugin.error}")
     try:
         with session.manager.blaming(f"'ckprof {command.name}'"), to_output_file(parsed, session):
-            code: int = command.run(parsed, session)
+            instead = getattr(parsed, "instead", None)
+            code = instead(parsed, session) if instead is not None else None
+            code = command.run(parsed, session) if code is None else code
     except PluginError as exc:
         # neither a reader that has gone nor a full disk is the plugin's fault
         cause = exc.__cause__

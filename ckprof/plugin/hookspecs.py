@@ -60,7 +60,10 @@ def ckprof_add_arguments(command: str, parser: argparse.ArgumentParser) -> None:
     Called once per command line, for the command that is about to run.
 
     :param command: name of the command, e.g. ``run`` or ``list instances``.
-    :param parser: the command's parser; add arguments, do not parse.
+    :param parser: the command's parser; add arguments, do not parse. With
+        ``set_defaults(instead=...)`` a plugin names a function of the parsed arguments and the session that
+        does what the command would do, and returns its exit code; ``None`` where the command is to run. What
+        was named before it has to ask, too.
     """
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
 
@@ -47,6 +47,16 @@ class BusyStoreError(StoreError):
 
 class NetworkStoreError(StoreError):
     """The store lies on a network file system."""
+
+
+def require_one_origin(origins: Collection[str], path: Path | str) -> None:
+    """Refuse times of several :attr:`origins <ckprof.store.key.MeasurementKey.origin>` in one place.
+
+    :param path: of the store, or what is compared.
+    :raises StoreError: there are several.
+    """
+    if len(origins) > 1:
+        raise StoreError(f"{' and '.join(sorted(origins))} do not mix: name another store", path)
 
 
 class DamagedRow(sqlite3.DatabaseError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Final
 
 import msgspec
 
@@ -16,6 +17,10 @@ from ckprof.model.problem import Problem
 
 #: raised whenever the canonical text of a key changes; part of every digest
 KEY_VERSION = 1
+#: :attr:`MethodKey.clock` of times that a model predicted, which is what computes for the device then
+PREDICTED: Final = "predicted"
+#: :attr:`MeasurementKey.origin` of all others
+MEASURED: Final = "measured times"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +60,8 @@ class DeviceKey:
     partition: str = ""
     #: on the CPU: threads of the kernels, where these are more than the CPUs; 0 otherwise
     threads: int = 0
-    #: what computes for a device that is emulated, with settings of it; empty for devices that there are
+    #: what computes for a device that is emulated, with settings of it, or the model that predicts its times;
+    #: empty for devices that there are
     host: str = ""
 
     @property
@@ -84,7 +90,7 @@ class ToolchainKey:
 class MethodKey:
     """How the time was taken."""
 
-    #: ``event`` (the device's own clock) or ``wall``
+    #: ``event`` (the device's own clock), ``wall``, or :data:`PREDICTED`
     clock: str = "wall"
     #: raised whenever the meaning of a sample changes
     version: int = 1
@@ -112,12 +118,22 @@ class MeasurementKey:
     toolchain: ToolchainKey
     method: MethodKey
 
+    @property
+    def origin(self) -> str:
+        """What its times are: measured, or predicted by a model. Those of two origins are not comparable."""
+        return origin_of(self.device, self.method)
+
     @cached_property
     def digest(self) -> bytes:
         """Return 16 bytes over all parts; equal for equal keys on every machine."""
         parts = (self.operation, self.problem, self.kernel, self.device, self.toolchain, self.method)
         text = b"\0".join((b"%d" % KEY_VERSION, b"%d" % self.split_k, *map(canonical, parts)))
         return hashlib.blake2b(text, digest_size=16).digest()
+
+
+def origin_of(device: DeviceKey, method: MethodKey) -> str:
+    """Return :attr:`MeasurementKey.origin` of keys with these parts."""
+    return f"times that {device.host} predicts" if method.clock == PREDICTED else MEASURED
 
 
 KeyPart = OperationKey | Problem | KernelKey | DeviceKey | ToolchainKey | MethodKey

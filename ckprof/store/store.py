@@ -15,7 +15,7 @@ from ckprof.store.baselines import read_baselines
 from ckprof.store.database import open_for_reading
 from ckprof.store.errors import DamagedRow, DamagedStoreError, store_errors
 from ckprof.store.formats import flat_row, row_columns
-from ckprof.store.key import canonical
+from ckprof.store.key import canonical, origin_of
 from ckprof.store.parts import PartReader
 from ckprof.store.plausibility import disordered_rows, implausible
 from ckprof.store.query import (
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     import pandas
 
     from ckprof.model.problem import Problem
-    from ckprof.model.types import DataType
     from ckprof.store.attempt import Attempt, Session
     from ckprof.store.baselines import BaselineAttempt
     from ckprof.store.key import DeviceKey
@@ -182,6 +181,13 @@ class Store(AbstractContextManager["Store"]):
         """Return every device once, in the order they were added."""
         return self._all_parts("devices")
 
+    def origins(self) -> set[str]:
+        """Return what its times are, see :attr:`~ckprof.store.key.MeasurementKey.origin`."""
+        rows = self._rows("SELECT DISTINCT device_id, method_id FROM contexts", [])
+        with self._errors():
+            part = self._parts.part
+            return {origin_of(part("devices", one), part("methods", other)) for one, other in rows}
+
     def problems(self) -> Sequence[Problem]:
         """Return every problem once, in the order they were added."""
         return self._all_parts("problems")
@@ -254,38 +260,11 @@ class Store(AbstractContextManager["Store"]):
             raise DamagedRow("attempts", number, "", str(exc)) from None
         return visit
 
-    def sequences(self, session: str, problem: Problem, dtype: DataType | None, layout: str) -> list[int]:
-        """Return the numbers of a session's attempts on a problem with kernels of one type and layout.
-
-        :param session: its uid.
-        """
-        rows = self._rows(
-            "SELECT a.id, a.sequence FROM attempts a JOIN sessions s ON s.id = a.session_id "
-            "JOIN measurements m ON m.id = a.measurement_id JOIN contexts c ON c.id = m.context_id "
-            "WHERE s.uid = ? AND m.problem_id = (SELECT id FROM problems WHERE body = ?) "
-            "AND c.dtype = ? AND c.layout = ? ORDER BY a.sequence",
-            [session, canonical(problem).decode(), dtype.value if dtype is not None else "", layout],
-        )
-        return [self._sequence(*row) for row in rows]
-
-    def _sequence(self, number: int, sequence: object) -> int:
-        if not isinstance(sequence, int):
-            with self._errors():
-                raise DamagedRow("attempts", number, "sequence", f"Expected `int`, found {sequence!r:.60}")
-        return sequence
-
-    def counts(self, first: int, end: int) -> list[tuple[Session, Status, int]]:
-        """Count attempts by session and status.
+    def added(self, first: int, end: int) -> Iterator[Attempt]:
+        """Yield the attempts of these rows.
 
         :param first: number of the first row, ``end`` that after the last one.
         """
-        text = "SELECT session_id, status, count(*) FROM attempts WHERE id >= ? AND id < ? GROUP BY 1, 2"
-        rows = self._rows(text, [first, end])
-        with self._errors():
-            return [(self._parts.session(session), _status(status), count) for session, status, count in rows]
-
-    def added(self, first: int, end: int) -> Iterator[Attempt]:
-        """Yield the attempts of these rows."""
         yield from self._attempts(" WHERE a.id >= ? AND a.id < ?", [first, end], samples=True)
 
     def _summary(self, number: int) -> MeasurementSummary:
@@ -303,10 +282,3 @@ class Store(AbstractContextManager["Store"]):
             yield from rows
             with self._errors():
                 rows = cursor.fetchmany(_BATCH)
-
-
-def _status(text: object) -> Status:
-    try:
-        return Status(text)
-    except ValueError as exc:
-        raise DamagedRow("attempts", "?", "status", str(exc)) from None

@@ -11,7 +11,7 @@ from ckprof.errors import system_errors
 from ckprof.store.attempt import encode_marks
 from ckprof.store.baselines import add_baseline
 from ckprof.store.database import check_location, open_for_writing
-from ckprof.store.errors import DamagedRow, StoreError, store_errors
+from ckprof.store.errors import DamagedRow, StoreError, require_one_origin, store_errors
 from ckprof.store.parts import PartWriter
 from ckprof.store.row_types import cells_of, insertion, row_digest, store_digest, typed_row_of
 from ckprof.store.rows import attempt_cells, marks_of, pack_samples, sum_up
@@ -125,6 +125,7 @@ class StoreWriter(AbstractContextManager["StoreWriter"]):
         self._rows = AttemptRows(self.connection)
         #: the same store, for reading
         self.reader = Store(self.path, self.connection)
+        self._origins: set[str] = set()
 
     def close(self) -> None:
         """Close the file and give the lock back; closing twice is fine."""
@@ -164,8 +165,11 @@ class StoreWriter(AbstractContextManager["StoreWriter"]):
         """Add attempts in one transaction.
 
         :returns: those among them that were new.
-        :raises StoreError: none of them was added.
+        :raises StoreError: none of them was added, e.g. since some are predicted and others measured.
         """
+        origins = (self._origins or self.reader.origins()) | {attempt.key.origin for attempt in attempts}
+        require_one_origin(origins, self.path)
+        self._origins = origins
         with self.transaction():
             return [attempt for attempt in attempts if self._rows.add(attempt)]
 

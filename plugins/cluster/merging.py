@@ -11,8 +11,10 @@ import msgspec
 
 from ckprof.errors import system_errors
 from ckprof.files import write_atomically
+from ckprof.model.outcome import Status
 from ckprof.store.attempt import Mark
 from ckprof.store.errors import StoreError
+from ckprof.store.query import StoreQuery
 from ckprof.store.shard import SUFFIX, add_lines
 from ckprof_plugins.cluster.partial import Merged, MergePool, absorb
 from ckprof_plugins.cluster.pieces import decode_lines
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
     from ckprof_plugins.cluster.units import ClusterWatch, OpenUnit
 
 
+#: attempts of some rows, by session and status
+_COUNTS: Final = """
+SELECT s.uid, a.status, count(*) FROM attempts a JOIN sessions s ON s.id = a.session_id
+WHERE a.id >= ? AND a.id < ? GROUP BY 1, 2"""
 #: bytes of a shard that are read at once
 _MOST_BYTES: Final = 32 * 2**20
 
@@ -194,15 +200,26 @@ class Ingest:
         """Mark what slow devices measured of a unit."""
         shared = unit.planned.shared
         for uid in [uid for device in devices for uid in sorted(self._sessions.get(device, ()))]:
-            sequences = self._writer.reader.sequences(uid, unit.unit.problem, shared.dtype, shared.layout)
-            self._writer.add_marks([(uid, sequence, Mark.SLOW_DEVICE) for sequence in sequences])
+            query = StoreQuery(session=uid, problem=unit.unit.problem)
+            marks = [
+                (uid, one.sequence, Mark.SLOW_DEVICE)
+                for one in self._writer.reader.attempts(query, samples=False)
+                if (one.kernel.dtype, one.kernel.layout) == (shared.dtype, shared.layout)
+            ]
+            self._writer.add_marks(marks)
 
     def count(self, merged: Merged) -> None:
         """Count what was merged, and notify the caller of it."""
         reader, on_attempt = self._writer.reader, self._watch.on_attempt
         copied = [(numbers.start, numbers.stop) for numbers in merged.copied]
+        sessions = {session.uid: session for session in reader.sessions()} if copied else {}
         added = ((attempt.session, attempt.status, 1) for attempt in merged.added)
-        for session, status, count in chain(*(reader.counts(*numbers) for numbers in copied), added):
+        counts = (
+            (sessions[uid], Status(status), count)
+            for numbers in copied
+            for uid, status, count in self._writer.connection.execute(_COUNTS, numbers)
+        )
+        for session, status, count in chain(counts, added):
             self._counters.statuses[status] += count
             self._sessions.setdefault(session.device_id, set()).add(session.uid)
         if on_attempt is not None:

@@ -41,11 +41,12 @@ examples:
   ckprof predict fwd --conf legacy.conf --target hip --arch gfx942 --problem "..." --kernel 25 \\
       --bisect ck@v1.0 ck@develop
 
-No device is needed and nothing is measured: times are predicted from what the machine code does, and neither
-stored nor compared with measured ones. Kernels that are not compiled yet are compiled first. Exit code 1 when
-a kernel does not compile or cannot be predicted, or none supports a problem; with --diff, by --fail-on. A
-side of --diff is a baseline of --write, a folder of headers, FOLDER@REVISION of one in Git, a list (.conf),
-or a compiler; sides that different time models have predicted are refused with exit code 3.
+No device is needed and nothing is measured: times are predicted from what the machine code does, and never
+compared with measured ones. Kernels that are not compiled yet are compiled first. Exit code 1 when a kernel
+does not compile or cannot be predicted, or none supports a problem; with --diff, by --fail-on. A side of
+--diff is a baseline of --write, a store of 'ckprof sweep --predict', a folder of headers, FOLDER@REVISION of
+one in Git, a list (.conf), or a compiler; sides that different time models have predicted are refused with
+exit code 3.
 """
 
 

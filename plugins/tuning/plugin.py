@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 @hookimpl
 def ckprof_add_arguments(command: str, parser: argparse.ArgumentParser) -> None:
-    """Let ``ckprof generate`` take a time model."""
+    """Let ``generate`` take a time model, and commands of stores know predictions."""
+    if command in ("sweep", "results", "report", "compare"):
+        from ckprof_plugins.tuning.stored.options import add_options
+
+        add_options(command, parser)
     if command != "generate":
         return
     group = parser.add_argument_group("choice by predicted times")

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from ckprof_plugins.emulator.tables import DeviceModel
     from ckprof_plugins.tuning.options import PredictOptions
 
+    #: a problem, with kernels and their splits
+    Asked: TypeAlias = tuple[ProblemCase, Sequence[tuple[Candidate, int]]]
     #: (problem, key or name of a kernel, splits) -> microseconds
     Times: TypeAlias = Mapping[tuple[Problem, str, int], float]
 
@@ -198,10 +200,12 @@ def predict(
     session: Session,
     options: PredictOptions,
     seen: Callable[[ProblemCase, KernelPrediction], KernelPrediction] = lambda _, found: found,
+    choose: Callable[[BuiltLibrary, Sequence[Asked]], Sequence[Asked]] = lambda _, asked: asked,
 ) -> Predictions:
     """Build the kernels and predict their times.
 
     :param seen: called with each kernel as soon as it is predicted; returns what is kept of it.
+    :param choose: called once when the kernels are built; returns what is left to be predicted.
     :raises UsageError: no times are predicted of the target, or there is no such product, or no problem.
     :raises PluginError: the emulated device is not installed.
     :raises NothingLeftError: no kernel compiles.
@@ -227,18 +231,22 @@ def predict(
         raise NothingLeftError("no kernel was built: nothing is predicted")
     measured = read_measured(session.registry, options.measured, library.built)
     to_learn = [ProblemCase(problem=problem) for problem in problems_to_learn(measured)]
-    cases = [
-        (
-            case,
-            [
-                (kernel, split)
-                for kernel in library.built
-                if case.takes(kernel.selected())
-                for split in case.splits or (1,)
-            ],
-        )
-        for case in (*to_learn, *options.problems)
-    ]
+    learned, chosen = (
+        [
+            (
+                case,
+                [
+                    (kernel, split)
+                    for kernel in library.built
+                    if case.takes(kernel.selected())
+                    for split in case.splits or (1,)
+                ],
+            )
+            for case in some
+        ]
+        for some in (to_learn, options.problems)
+    )
+    cases = [*learned, *choose(library, chosen)]
     arch = library.recipe.arch
     code = {key: _digest_of(digest) for key, digest in library.object_keys.items()}
     answers = predicted(
@@ -259,8 +267,9 @@ def predict(
             if row.time is not None
         }
         calibration = calibration_of(measured, known)
+        numbers = {id(case): number for number, case in enumerate(options.problems)}
         problems = [
-            _corrected(session, number, case, found, calibration) for number, (case, found) in enumerate(rows)
+            _corrected(session, numbers.get(id(case), 0), case, found, calibration) for case, found in rows
         ]
     finally:
         session.emit(ProgressEnded())
@@ -289,7 +298,7 @@ def _digest_of(key: str) -> str:
 
 def _answered(
     session: Session,
-    cases: Sequence[tuple[ProblemCase, Sequence[tuple[Candidate, int]]]],
+    cases: Sequence[Asked],
     answers: Iterator[tuple[PredictedTime | None, Answer]],
     seen: Callable[[ProblemCase, KernelPrediction], KernelPrediction],
 ) -> Iterator[tuple[ProblemCase, list[KernelPrediction]]]:

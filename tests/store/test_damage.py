@@ -108,7 +108,7 @@ def use(path, folder, *, full):
     )
     with suppress(StoreError), Store(path) as store:
         store.past_visits(shared, MADE[0].key.problem)
-        store.sequences(MADE[0].session.uid, MADE[0].key.problem, MADE[0].kernel.dtype, "nhwgc")
+        store.origins()
         list(store.measurements())
         store.devices(), store.sessions(), store.problems(), store.best(), len(store)
         store.to_dicts()

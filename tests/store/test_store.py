@@ -93,7 +93,7 @@ def test_of_equal_times_the_first_of_a_ranking_is_best():
         assert store.devices() == [KEY.device, other]
 
 
-def test_rows_are_counted_and_read_by_their_numbers():
+def test_rows_are_read_by_their_numbers():
     first, second = make_session(5), make_session(2)
     attempts = [
         make_attempt(0, 0, session=first),
@@ -102,10 +102,6 @@ def test_rows_are_counted_and_read_by_their_numbers():
         make_attempt(1, 7, session=second),
     ]
     with make_store(*attempts) as store:
-        assert sorted(store.counts(2, 4), key=str) == sorted(
-            [(first, Status.RUN_ERROR, 1), (second, Status.OK, 1)], key=str
-        )
-        assert store.counts(3, 9) == [(second, Status.OK, 2)] and store.counts(9, 12) == []
         assert [list(store.added(*rows)) for rows in ((2, 4), (4, 99), (5, 9))] == [
             attempts[1:3],
             attempts[3:],
@@ -116,7 +112,7 @@ def test_rows_are_counted_and_read_by_their_numbers():
         assert (store.name, len(store)) == ("memory", 4)
 
 
-def test_a_resumed_session_knows_its_numbers_on_a_problem():
+def test_past_visits_are_those_under_the_same_conditions():
     other = make_problem(9)
     typed = replace(make_attempt(4).kernel, dtype=None, layout="")
     attempts = [
@@ -126,17 +122,7 @@ def test_a_resumed_session_knows_its_numbers_on_a_problem():
         make_attempt(0, 3, session=make_session(9)),
         replace(make_attempt(4, 6), kernel=typed),
     ]
-    uid = make_session().uid
     with make_store(*attempts) as store:
-        assert store.sequences(uid, KEY.problem, DataType.FP16, "nhwgc") == [2, 8]
-        assert store.sequences(uid, other, DataType.FP16, "nhwgc") == [5]
-        assert store.sequences(uid, KEY.problem, None, "") == [6]
-        for absent in (
-            (uid[:-1], DataType.FP16, "nhwgc"),
-            (uid, DataType.BF16, "nhwgc"),
-            (uid, None, "nhwgc"),
-        ):
-            assert store.sequences(absent[0], KEY.problem, *absent[1:]) == []
         assert len(store.past_visits(SHARED, KEY.problem)) == 3
         assert len(store.past_visits(replace(SHARED, dtype=None, layout=""), KEY.problem)) == 1
         for change in (
@@ -159,12 +145,7 @@ def test_a_resumed_session_knows_its_numbers_on_a_problem():
             "row 1: 'fine' is not a valid",
         ),
         ("round = 'x'", lambda store: store.past_visits(SHARED, KEY.problem), "row 1: Expected `int`"),
-        (
-            "sequence = 'x'",
-            lambda store: store.sequences(make_session().uid, KEY.problem, DataType.FP16, "nhwgc"),
-            "row 1, column sequence: Expected `int`, found 'x'",
-        ),
-        ("status = 'fine'", lambda store: store.counts(1, 2), "column status: 'fine' is not a valid Status"),
+        ("sequence = 'x'", list, "row 1, column sequence: Expected `int`, got `str`, found 'x'"),
         ("round = -1", list, "row 1, column round: Expected `int` >= 0"),
     ],
 )

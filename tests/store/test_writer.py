@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from ckprof.store.attempt import Mark
 from ckprof.store.errors import NotAStoreError, StoreError, StoreFullError
+from ckprof.store.key import PREDICTED
 from ckprof.store.maintenance import check
 from ckprof.store.maintenance import check as check_store
-from ckprof.store.shard import merge
+from ckprof.store.shard import ShardWriter, merge
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
 from tests.store.samples import attempts, check_summaries, fill, make_attempt
@@ -47,6 +48,41 @@ def test_attempts_come_back_as_they_were_added(tmp_path_factory, added):
         without = [attempt.measurement for attempt in store.attempts(samples=False)]
         assert all(not measurement.samples_ms for measurement in without if measurement)
         check_summaries(store, list(first.values()))
+
+
+def predicted(kernel, model):
+    """Return an attempt whose time a model predicted; nothing verified it."""
+    attempt = make_attempt(kernel, sequence=kernel, verified=False)
+    device = replace(attempt.key.device, host=model)
+    method = replace(attempt.key.method, clock=PREDICTED)
+    return replace(attempt, key=replace(attempt.key, device=device, method=method))
+
+
+def test_predicted_times_stand_apart_and_are_never_ranked(path, tmp_path):
+    first, second = predicted(0, "model 1"), predicted(1, "model 1")
+    fill(path, first)
+    assert first.key.origin == "times that model 1 predicts"
+    for added, named in (
+        ([make_attempt(3, 3)], "measured times and times that model 1 predicts do not mix"),
+        ([predicted(3, "model 2")], "times that model 1 predicts and times that model 2 predicts do not mix"),
+        ([second, make_attempt(3, 3)], "do not mix: name another store"),
+    ):
+        with StoreWriter(path) as writer, pytest.raises(StoreError, match=named):
+            writer.append_new(added)
+    shard = ShardWriter(tmp_path / "shards")
+    shard.append(make_attempt(3, 3))
+    shard.close()
+    with StoreWriter(path) as writer, pytest.raises(StoreError, match="do not mix"):
+        merge(writer, [shard.path])
+    with StoreWriter(path) as writer:
+        assert writer.append(second), "what was refused changes nothing"
+    with Store(path) as store:
+        assert [*store] == [first, second] and store.origins() == {first.key.origin}
+        assert store.best() == [] and all(one.time_ms is None for one in store.measurements())
+    measured = tmp_path / "measured.db"
+    fill(measured, make_attempt(3, 3))
+    with StoreWriter(measured) as writer, pytest.raises(StoreError, match="do not mix"):
+        writer.append(first)
 
 
 def test_marks_are_added_to_what_is_stored(path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import exp, prod
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -15,6 +15,7 @@ from ckprof.paths import lasting_name
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ckprof.kernels.candidates import Rejection
     from ckprof.model.problem import Problem
     from ckprof.model.problem_case import ProblemCase
     from ckprof_plugins.emulator.kernel_profile import ExecutedInstruction, KernelProfile
@@ -58,6 +59,8 @@ class KernelFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     status: str
     reason: str = ""
     time_us: float = 0.0
+    #: limits that hold a measured time in 90 of 100 cases, in microseconds
+    interval_us: tuple[float, float] = (0.0, 0.0)
     #: of the busiest compute unit, all launches together
     cycles: float = 0.0
     limit: str = ""
@@ -124,6 +127,15 @@ def mnemonic_of(text: str) -> str:
     return word
 
 
+#: half the logarithmic width of the interval that holds 90 % of the published times
+_HALF: Final = 0.39
+
+
+def interval_us(time_us: float) -> tuple[float, float]:
+    """Return the limits that hold a measured time in 90 of 100 cases."""
+    return time_us * exp(-_HALF), time_us * exp(_HALF)
+
+
 class FiguresCollector:
     """Takes the figures out of profiles while kernels are predicted: profiles of all of them fill memory."""
 
@@ -133,7 +145,7 @@ class FiguresCollector:
 
     def take(self, case: ProblemCase, kernel: KernelPrediction) -> None:
         """Note what was predicted of a kernel on a problem, with a profile unless it has no time."""
-        figures = _figures(kernel, self._loops)
+        figures = figures_of(kernel, self._loops)
         self._figures[case.problem.describe(), figures.key, figures.split_k] = figures
 
     def baseline(self, predictions: Predictions, model: str) -> PredictionBaseline:
@@ -147,14 +159,7 @@ class FiguresCollector:
             text = case.problem.describe()
             figures = [self._figures[text, one.kernel.instance.key, one.split_k] for one in kernels]
             figures += [
-                KernelFigures(
-                    key=one.candidate.instance.key,
-                    name=one.candidate.name,
-                    line=_line(one.candidate.source),
-                    split_k=split,
-                    status="not built",
-                    reason=one.reason,
-                )
+                figures_of_rejected(one, split)
                 for one in predictions.library.rejected
                 if case.takes(one.candidate.selected())
                 for split in case.splits or (1,)
@@ -172,7 +177,11 @@ class FiguresCollector:
         )
 
 
-def _figures(kernel: KernelPrediction, loops: dict[str, tuple[LoopInstruction, ...]]) -> KernelFigures:
+def figures_of(kernel: KernelPrediction, loops: dict[str, tuple[LoopInstruction, ...]]) -> KernelFigures:
+    """Return the figures of what was predicted, with a profile unless there is no time.
+
+    :param loops: digest -> instructions, which gets the loop of the kernel.
+    """
     time, candidate = kernel.time, kernel.kernel
     named: dict[str, Any] = {
         "key": candidate.instance.key,
@@ -189,6 +198,7 @@ def _figures(kernel: KernelPrediction, loops: dict[str, tuple[LoopInstruction, .
         **named,
         status=PREDICTED,
         time_us=time.time_us,
+        interval_us=interval_us(time.time_us),
         cycles=time.cycles,
         limit=time.limit,
         busy=_shares(time.busy),
@@ -201,6 +211,18 @@ def _figures(kernel: KernelPrediction, loops: dict[str, tuple[LoopInstruction, .
         conflict_cycles=round(sum(one.conflict_cycles * one.executions for one in profile.instructions), 1),
         iterations=profile.iterations,
         loop=_noted(profile, loops),
+    )
+
+
+def figures_of_rejected(rejection: Rejection, split_k: int) -> KernelFigures:
+    """Return the figures of a kernel that was not built."""
+    return KernelFigures(
+        key=rejection.candidate.instance.key,
+        name=rejection.candidate.name,
+        line=_line(rejection.candidate.source),
+        split_k=split_k,
+        status="not built",
+        reason=rejection.reason,
     )
 
 

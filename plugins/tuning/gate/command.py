@@ -23,6 +23,7 @@ from ckprof_plugins.tuning.gate.report import (
 )
 from ckprof_plugins.tuning.gate.sides import GateSide
 from ckprof_plugins.tuning.options import PredictOptions
+from ckprof_plugins.tuning.stored.reading import origins_of
 
 if TYPE_CHECKING:
     import argparse
@@ -44,12 +45,15 @@ def run_diff(arguments: argparse.Namespace, session: Session) -> ExitCode:
         raise UsageError("--hot lists instructions of one side: omit it with --diff, which says what differs")
     with Outputs(arguments, session, DIFF_FORMATS) as outputs:
         check_report(arguments.write)
-        before, after = (GateSide.of(name) for name in arguments.diff)
+        direction = session.registry.operation(arguments.direction).id if arguments.direction else ""
+        before, after = (GateSide.of(name, direction) for name in arguments.diff)
         options = None
         if before.baseline is None or after.baseline is None:
             options, (before, after) = _options(arguments, session, before, after)
         elif given := [name for name in _OF_KERNELS if getattr(arguments, name)]:
-            raise UsageError(f"{given[0]}: both sides are files, which say that themselves: omit it")
+            # a store may have several directions
+            if given != ["direction"] or not any(map(origins_of, arguments.diff)):
+                raise UsageError(f"{given[0]}: both sides are files, which say that themselves: omit it")
         gate = chosen(arguments, GateOptions)
         found = diff_predictions(session.profiler, (before, after), options, gate.fail_on)
         if arguments.write:

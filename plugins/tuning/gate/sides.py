@@ -1,4 +1,4 @@
-"""What is compared: a baseline, a tree of headers, a revision of one in Git, a compiler, or a list."""
+"""What is compared: stored predictions, headers, a revision of them in Git, a compiler, or a list."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ckprof.errors import InputError, ToolchainError
 from ckprof.paths import cache_dir
 from ckprof.sanitize import one_line
 from ckprof_plugins.tuning.gate.baseline import read_baseline
+from ckprof_plugins.tuning.stored.reading import origins_of, read_store
 
 if TYPE_CHECKING:
     from ckprof.kernels.choose import Selection
@@ -48,12 +49,15 @@ class GateSide:
     selection: Selection | None = None
 
     @classmethod
-    def of(cls, name: str) -> GateSide:
+    def of(cls, name: str, direction: str = "") -> GateSide:
         """Return what a name means.
 
+        :param direction: which predictions of a store are meant; empty where it has those of one.
         :raises InputError: it is nothing that can be compared, or a file that is no baseline.
         """
         path = Path(name)
+        if origins_of(name):
+            return cls(name=name, baseline=read_store(name).side(direction))
         if name and path.is_dir():
             return cls(name=name, headers=path)
         if path.suffix == _LIST and path.is_file():
@@ -67,8 +71,8 @@ class GateSide:
         if words and (shutil.which(words[0]) or os.access(words[0], os.X_OK)):
             return cls(name=name, compiler=name)
         raise InputError(
-            "is neither a baseline of 'ckprof predict --write', nor a folder of headers, nor "
-            "FOLDER@REVISION, nor a list (.conf), nor a compiler that can be called",
+            "is neither a baseline of 'ckprof predict --write', nor a store of 'ckprof sweep --predict', nor "
+            "a folder of headers, nor FOLDER@REVISION, nor a list (.conf), nor a compiler that can be called",
             name or "''",
         )
 

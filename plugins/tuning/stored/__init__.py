@@ -1,0 +1,1 @@
+"""Stores of predictions: predicted times as attempts, which nothing takes for measured ones."""
