@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import NothingLeftError
+from ckprof.events import Level, Message
 from ckprof.formatting import counted
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.ranking import ranked_set_of
@@ -27,6 +28,7 @@ from ckprof_plugins.tuning.time_model.selector import Selector
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from ckprof.events import Event
     from ckprof.kernels.candidates import Candidate as ListedKernel
     from ckprof.kernels.choose import Selection
     from ckprof.measure.worker.messages import Support
@@ -82,13 +84,19 @@ def select(session: Session, options: SelectOptions) -> KernelChoice:
     selector = Selector(model, traits, gemm_sizes_of(session.registry, model.direction, model.dtype))
     wanted = max(options.top, options.measure)
     unsupported: dict[str, str] = {}
-    supports = _support(session, options, listed, selector, unsupported) if options.check_support else None
+    asked: set[str] = set()
+    building = _without_counts(session) if options.check_support else session
+    supports = (
+        _support(building, options, listed, selector, asked, unsupported) if options.check_support else None
+    )
     predictions = selector.rank(
         options.problem,
         top=wanted,
         supported=supports,
         distinct=options.measure > 0,
     )
+    if asked:
+        session.emit(Message(f"built {counted(len(asked), 'kernel')}, once each, to ask what they support"))
     if not predictions:
         usual = "".join(f" ({reason})" for reason, _ in Counter(unsupported.values()).most_common(1))
         raise NothingLeftError(
@@ -99,7 +107,7 @@ def select(session: Session, options: SelectOptions) -> KernelChoice:
         ChosenKernel(kernel=listed[prediction.kernel], prediction=prediction) for prediction in predictions
     ]
     if options.measure:
-        chosen = _measured(session, options, chosen)
+        chosen = _measured(building, options, chosen)
     warnings += [*selector.warnings(options.problem, predictions)]
     if options.measure and model.target != target.id and runs_elsewhere(session.registry, target.id):
         here = f"times are measured with target {target.id}"
@@ -138,15 +146,31 @@ def _predictable(
     return listed, warnings
 
 
+def _without_counts(session: Session) -> Session:
+    """Return a session whose builds are counted with -v alone: kernels are built in batches."""
+    quiet: Session = object.__new__(type(session))  # copy() pickles, which a Profiler refuses
+    vars(quiet).update(vars(session))
+
+    def emit(event: Event) -> None:
+        if isinstance(event, Message) and event.level is Level.INFO:
+            event = replace(event, level=Level.DETAIL)
+        session.emit(event)
+
+    quiet.emit = emit
+    return quiet
+
+
 def _support(
     session: Session,
     options: SelectOptions,
     listed: dict[str, ListedKernel],
     selector: Selector,
+    seen: set[str],
     reasons: dict[str, str],
 ) -> Callable[[str, int], bool]:
     """Return what asks kernels whether they support the problem, a few at a time, from the best one on.
 
+    :param seen: names of kernels that were asked; what is asked adds to it.
     :param reasons: name of a kernel that does not -> why; what is asked adds to it.
     """
     from ckprof.kernels.library import build_library
@@ -162,6 +186,7 @@ def _support(
             return supported[name, splits]
         start = order.index((name, splits))
         asked = order[start : start + max(_ASKED_AT_ONCE, options.top)]
+        seen.update(name for name, _ in asked)
         counts = sorted({splits for _, splits in asked})
         candidates = tuple(listed[name] for name in dict.fromkeys(name for name, _ in asked))
         queries = [SupportQuery(problem=options.problem, split_k=count) for count in counts]
