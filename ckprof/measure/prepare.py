@@ -36,7 +36,7 @@ from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from numpy.typing import NDArray
@@ -53,9 +53,8 @@ if TYPE_CHECKING:
 
 _DOUBLE_BYTES = 8
 
-#: bytes of doubles that one part of the reference's computation may take
-_PART_BYTES = 32 * 2**20
-_PART_ELEMENTS = _PART_BYTES // _DOUBLE_BYTES
+#: doubles that one part of the reference's computation may take
+_PART_ELEMENTS = 32 * 2**20 // _DOUBLE_BYTES
 
 
 class InsufficientMemoryError(Exception):
@@ -138,6 +137,7 @@ def prepare_problem(
     *,
     can_check: bool = False,
     exact: ExactKind | None = None,
+    change: Callable[[dict[str, NDArray[Any]]], None] | None = None,
 ) -> PreparedProblem:
     """Write the operands and, unless verification is off, the reference.
 
@@ -147,6 +147,7 @@ def prepare_problem(
     :param folder: where to write; must exist.
     :param can_check: whether workers verify results on their device.
     :param exact: what to fill the operands with in the place of what the options say.
+    :param change: changes operands that the host makes, as they are stored, by name and without gaps.
     :raises InsufficientMemoryError: memory or disk do not suffice.
     :raises PluginError: the operation's reference fails, or has the wrong shape.
     :raises ToolchainError: the folder cannot be written.
@@ -167,7 +168,7 @@ def prepare_problem(
     if contraction is None:
         check_memory(problem, work.specs, all_types, options, folder)
         with work.writing():
-            stored, files = work.write_operands(wanted), work.files()
+            stored, files = work.write_operands(wanted, change), work.files()
             if options.verify:
                 reference, magnitude, deviation = work.write_reference(stored)
     else:
@@ -209,7 +210,6 @@ def _on_device(work: _Preparation, options: RunOptions, *, can_check: bool) -> C
     on_host = where is ReferencePlace.HOST or (where is ReferencePlace.AUTO and bool(options.device_name))
     if on_host or not options.verify:
         return None
-    reason = ""
     if not can_check:
         reason = "the target of the kernels does not verify on its device"
     elif not offers(operation, Operation.contraction):
@@ -310,13 +310,16 @@ class _Preparation:
             return ()
         return signed_axes(self.operation.contraction(self.problem), self.specs, self.types)
 
-    def write_operands(self, wanted: OperandValues) -> dict[str, NDArray[Any]]:
+    def write_operands(
+        self, wanted: OperandValues, change: Callable[[dict[str, NDArray[Any]]], None] | None
+    ) -> dict[str, NDArray[Any]]:
         """Write the operands' files; return their values without gaps."""
-        stored: dict[str, NDArray[Any]] = {}
-        for spec, dtype in zip(self.specs[:-1], self._dtypes, strict=False):
-            values = make_operand(spec, dtype, wanted, ocp=self.types.ocp)
-            np.save(self._path(spec), with_gaps(values, spec), allow_pickle=False)
-            stored[spec.name] = values
+        pairs = [*zip(self.specs[:-1], self._dtypes, strict=False)]
+        stored = {spec.name: make_operand(spec, dtype, wanted, ocp=self.types.ocp) for spec, dtype in pairs}
+        if change is not None:
+            change(stored)
+        for spec in self.specs[:-1]:
+            np.save(self._path(spec), with_gaps(stored[spec.name], spec), allow_pickle=False)
         return stored
 
     def files(self) -> tuple[TensorFile, ...]:
@@ -386,16 +389,15 @@ class _Preparation:
         return values, magnitude, deviation
 
     def _compute(self, problem: Problem, operands: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-        operation = self.operation
         shape = problem.tensor(self.specs[-1].name, self.layout).shape
-        reference = np.asarray(operation.reference(problem, self.layout, operands), dtype=np.float64)
+        reference = np.asarray(self.operation.reference(problem, self.layout, operands), dtype=np.float64)
         if reference.shape != shape:
             raise PluginError(
-                f"operation {operation.id}: the reference has shape {reference.shape}, expected {shape}"
+                f"operation {self.operation.id}: the reference has shape {reference.shape}, expected {shape}"
             )
         if not math.isfinite(float(reference.sum())):
             raise PluginError(
-                f"operation {operation.id}: the reference is not finite on {problem.describe()}"
+                f"operation {self.operation.id}: the reference is not finite on {problem.describe()}"
             )
         return np.ascontiguousarray(reference)
 

@@ -6,11 +6,11 @@ a trial with operands of its own.
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -18,126 +18,33 @@ import numpy as np
 
 from ckprof.errors import InputError
 from ckprof.measure.kernel_measurement import KernelMeasurement, KernelRequest
-from ckprof.measure.options import CacheMode, RunOptions, timing_settings
-from ckprof.measure.prepare import InsufficientMemoryError, prepare_problem
-from ckprof.measure.verify.exact import ExactKind
-from ckprof.measure.verify.operands import InitKind
+from ckprof.measure.options import RunOptions, timing_settings
 from ckprof.measure.verify.storage import decode, storage_type
 from ckprof.measure.worker.guards import read_tensor
 from ckprof.measure.worker.messages import BaselineSource, DeviceChoice, Fault
 from ckprof.measure.worker.process import WorkerFailure, WorkerTimeout
 from ckprof.measure.worker.remote import CallFailed
-from ckprof.measure.worker.sampling import SignedAxis
 from ckprof.measure.workers import ReplacedWorker, WorkerState
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import NOT_ASKED, UnmetRequirement
-from ckprof.model.types import SplitSum
-from ckprof.plugin.members import offers
-from ckprof.plugin.protocols import Operation
 from ckprof.session import ignore
 from ckprof_plugins.judge.engine import CANDIDATE_FILE, ENTRY, SEEN_FILE, VARIABLE, WORK_FILE, Seen, Work
+from ckprof_plugins.judge.operands import Operands, Place, Task, exchanges, prepared
+from ckprof_plugins.judge.python_candidate import OURS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
     from ckprof.measure.prepare import PreparedProblem
     from ckprof.measure.worker.sampling import TimingSettings
-    from ckprof.model.problem import Problem
-    from ckprof.model.tensor import Layout
-    from ckprof.model.types import TypeSet
     from ckprof_plugins.judge.candidate import Candidate
 
 #: of the candidate among the keys of kernels
 KEY: Final = "candidate"
 #: seconds for copies and comparisons of one launch
 _OWN_S: Final = 120.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """What candidates are judged by: an operation, with types and a layout."""
-
-    operation: Operation
-    types: TypeSet
-    layout: Layout
-    #: names of operands and result
-    names: tuple[str, ...] = ()
-    #: below which operands are written; ``None`` for where the system keeps temporary files
-    folder: Path | None = None
-    #: how partial sums of splits meet, which results may be off by
-    split_sum: SplitSum = SplitSum.RESULT_TYPE
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A problem with a number of splits of its reduction."""
-
-    problem: Problem
-    split_k: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Operands:
-    """What the operands of a launch hold."""
-
-    #: with sums that are exact, or the usual ones
-    exact: bool
-    seed: int
-
-    @property
-    def text(self) -> str:
-        """How messages call them."""
-        return f"{'exact' if self.exact else 'usual'} operands of seed {self.seed}"
-
-
-class NoRoomError(InputError):
-    """Operands and reference of a problem do not fit: that says nothing of a candidate."""
-
-
-def untimed(timeout_s: float, seed: int = 0) -> RunOptions:
-    """Return how a candidate is launched once and verified."""
-    return RunOptions(
-        timeout_s=timeout_s,
-        min_samples=0,
-        rounds=1,
-        passes=1,
-        cache=CacheMode.WARM,
-        second_problem=False,
-        seed=seed,
-        init=InitKind.DECIMAL,
-    )
-
-
-@contextmanager
-def prepared(task: Task, place: Place, operands: Operands, options: RunOptions) -> Iterator[PreparedProblem]:
-    """Have operands and reference of a problem inside of a block.
-
-    :raises NoRoomError: they do not fit.
-    :raises CkprofError: see :func:`ckprof.measure.prepare.prepare_problem`.
-    """
-    roundings = task.operation.roundings(place.problem)
-    exact = None
-    if operands.exact:
-        exact = ExactKind.of(place.split_k, task.split_sum, roundings)
-    with TemporaryDirectory(prefix="operands-", dir=task.folder) as folder:
-        try:
-            made = prepare_problem(
-                task.operation,
-                place.problem,
-                task.layout,
-                task.types,
-                replace(options, seed=operands.seed),
-                Path(folder),
-                exact=exact,
-            )
-        except InsufficientMemoryError as exc:
-            raise NoRoomError(f"{place.problem.describe()}: {exc}", "--problem") from exc
-        try:
-            yield made
-        finally:
-            made.close()
 
 
 class Bench:
@@ -150,6 +57,7 @@ class Bench:
     :param folder: where files for workers lie; must exist.
     :param options: how it is run and timed.
     :param variables: further environment variables of the candidate.
+    :param load_s: seconds that it may take to be loaded.
     """
 
     def __init__(
@@ -159,6 +67,7 @@ class Bench:
         folder: Path,
         options: RunOptions,
         variables: Mapping[str, str] | None = None,
+        load_s: float | None = None,
     ) -> None:
         self._folder = Path(mkdtemp(prefix="bench-", dir=folder))
         self._options, self._task = options, task
@@ -184,6 +93,9 @@ class Bench:
                 "title": source.title,
                 "operation": task.operation.id,
                 "variables": {**source.variables, **(variables or {})},
+                "hidden": [*_reference_folders(), *([str(task.folder)] if task.folder else [])],
+                "shown": [str(source.path.resolve().parent), sys.prefix, sys.base_prefix],
+                "load_s": load_s,
             }
             self._path = source.path
             (self._folder / CANDIDATE_FILE).write_bytes(msgspec.json.encode(config))
@@ -192,6 +104,8 @@ class Bench:
         device = DeviceChoice(arch=arch, index=options.device_index, cpu_threads=options.cpu_threads)
         self._worker = ReplacedWorker(engine, device, self._folder, ignore, environment, ())
         self._held: PreparedProblem | None = None
+        #: whether launches are those of a candidate's process, each of which is timed
+        self.is_served = self._path is not None
         #: launches in the running process
         self.launches = 0
 
@@ -248,13 +162,19 @@ class Bench:
         return np.concatenate(chunks)
 
     def trial(
-        self, given: PreparedProblem, split_k: int = 1, timing: TimingSettings | None = None
+        self,
+        given: PreparedProblem,
+        split_k: int = 1,
+        timing: TimingSettings | None = None,
+        *,
+        flush_bytes: int = 0,
     ) -> Outcome:
         """Run it once on operands, or have it timed, and verify.
 
         A worker that does not survive it makes the outcome; what follows has a new one.
 
         :param timing: how it is sampled; ``None``: it is launched once.
+        :param flush_bytes: that are touched before, if its memory is shared with the worker.
         """
         request = KernelRequest(
             key=self.key,
@@ -271,6 +191,7 @@ class Bench:
             split_k=split_k,
             signs=given.request.signs,
             exchanges=() if given.request.signs else exchanges(self._task, given.problem),
+            flush_bytes=flush_bytes,
         )
         (self._folder / WORK_FILE).write_bytes(msgspec.json.encode(work))
         measurement = None
@@ -300,30 +221,13 @@ class Bench:
         return outcome
 
 
-def exchanges(task: Task, problem: Problem) -> tuple[SignedAxis, ...]:
-    """Return an axis of each operand whose indices may be exchanged, and those of the result with them.
-
-    That is one that the result has, and no other operand: its index decides about nothing else.
-    """
-    operation = task.operation
-    if not offers(operation, Operation.contraction):
-        return ()
-    sums = operation.contraction(problem)
-    *operands, result = (problem.tensor(name, task.layout) for name in operation.tensors_of(problem))
-    if sums.is_changed or not all(spec.is_packed for spec in (*operands, result)):
-        return ()
-    steps, found = dict(zip(result.axes, result.strides, strict=True)), []
-    for spec in operands:
-        indices = sums.indices.get(spec.name, {})
-        used = {letter for index in indices.values() for letter, _ in index.terms}
-        taken = {*indices, *used, *(axis for other in operands if other is not spec for axis in other.axes)}
-        axes = [
-            SignedAxis(operand=spec.name, length=length, operand_step=step, result_step=steps[letter])
-            for letter, length, step in zip(spec.axes, spec.shape, spec.strides, strict=True)
-            if letter in steps and letter not in taken
-        ]
-        found += [max(axes, key=lambda axis: axis.length)] if axes else []
-    return tuple(found)
+def _reference_folders() -> list[str]:
+    """Return where the packages are that hold references, and the rest of the tree that they come from."""
+    packages = [
+        Path(folder).resolve() for one in OURS for folder in sys.modules[one].__path__ if one in sys.modules
+    ]
+    trees = [path.parent for path in packages if (path.parent / "pyproject.toml").is_file()]
+    return [str(path) for path in dict.fromkeys((*packages, *trees))]
 
 
 def outcome_of(

@@ -23,8 +23,6 @@ PYTHON_ENTRY: Final = "candidate"
 #: what libraries of generated kernels export
 _LIBRARY_ENTRY: Final = b"ckprof_get_library"
 INCLUDE_DIR: Final = Path(__file__).parent / "include"
-#: seconds that a compiler gets
-_COMPILE_S: Final = 600.0
 _FLAGS: Final = ("-std=c++20", "-O3", "-march=native", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden")
 _ERROR: Final = re.compile(
     r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: (?P<text>.*)$", re.MULTILINE
@@ -85,6 +83,8 @@ class OpenRequest:
     folder: Path
     compiler: str | None = None
     cxx_flags: tuple[str, ...] = ()
+    #: seconds that a compiler gets
+    limit_s: float = 600.0
 
 
 def digest_of(path: Path) -> str:
@@ -186,10 +186,11 @@ def compiled(request: OpenRequest, name: str, flags: Sequence[str]) -> Candidate
     ]
     try:
         ended = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_COMPILE_S, check=False
+            command, capture_output=True, text=True, errors="replace", timeout=request.limit_s, check=False
         )
     except subprocess.TimeoutExpired as exc:
-        raise InputError(f"does not compile within {_COMPILE_S:g} s", request.path) from exc
+        reason = f"does not compile within {request.limit_s:g} s, see --budget"
+        raise InputError(reason, request.path) from exc
     if ended.returncode != 0:
         found = _ERROR.search(ended.stderr)
         if found is None:

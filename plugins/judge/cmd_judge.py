@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,13 +17,14 @@ from ckprof.measure.baselines import baseline_sources
 from ckprof.measure.requests import RunPlanOptions
 from ckprof.model.types import DataType, types_on
 from ckprof.problems.choose import parse_problems
-from ckprof_plugins.judge.bench import Place, Task
 from ckprof_plugins.judge.candidate import OpenRequest, open_candidate, split_name
 from ckprof_plugins.judge.judge_report import JUDGE_FORMATS, judge_document
-from ckprof_plugins.judge.judging import Judge, JudgeOptions, Verdict
+from ckprof_plugins.judge.judging import Judge
 from ckprof_plugins.judge.library_kernel import chosen_kernel
 from ckprof_plugins.judge.new import write_template
+from ckprof_plugins.judge.operands import Place, Task
 from ckprof_plugins.judge.timing import time_candidate
+from ckprof_plugins.judge.verdicts import JudgeOptions, Verdict
 
 if TYPE_CHECKING:
     import argparse
@@ -100,6 +102,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     options = chosen(arguments, JudgeOptions)
     build = chosen(arguments, BuildOptions, "compiler", "cxx_flags")
     path, function = split_name(arguments.file)
+    started = time.monotonic()
     baselines = baseline_sources(session.profiler, tuple(arguments.baseline or ()), None)
     with Outputs(arguments, session, JUDGE_FORMATS) as outputs, scratch_folder() as folder:
         candidate = open_candidate(
@@ -109,6 +112,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
                 folder=folder,
                 compiler=build.compiler,
                 cxx_flags=build.cxx_flags,
+                **({} if options.budget_s is None else {"limit_s": max(1.0, options.budget_s)}),
             )
         )
         if candidate.kind == "kernels":
@@ -118,7 +122,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
             raise UsageError("--device is for libraries that 'ckprof build' made for a device")
         task = replace(task, folder=folder)
         places = [Place(case.problem, case.split_k or 1) for case in cases]
-        judge = Judge(session.profiler, candidate, task, places, options, folder)
+        judge = Judge(session.profiler, candidate, task, places, options, folder, started)
         judge.run()
         if judge.verdict is Verdict.RIGHT:
             time_candidate(judge, baselines, arguments.store)

@@ -1,10 +1,10 @@
 """The candidate as a worker sees it: an engine whose computations are those of another process.
 
-The worker has the clock, fills and poisons memory, and never runs a line of the candidate. Operands and
-result are memory that both processes map. Between launches every process of the candidate is stopped by a
-signal, so that nothing is computed, or written, in time that is not measured. In each launch random slices of
-an operand are negated along an axis that the result has too, or exchanged where signs do not do that: no
-launch has the operands of another one.
+The worker has the clock, fills and poisons memory, and never runs a line of the candidate. Between launches
+every process of the candidate is stopped by a signal. Its operands are copied into memory that it maps while
+it is stopped, and wiped before it is asked for anything else: nothing can be computed of them in time that
+is not measured. In each launch random slices of an operand are negated along an axis that the result has too,
+or exchanged where signs do not do that.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import time
 from collections import deque
 from contextlib import suppress
 from pathlib import Path
-from random import SystemRandom
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -26,11 +25,13 @@ import numpy as np
 import psutil
 
 from ckprof.measure.verify.storage import storage_type
-from ckprof.measure.worker.audit import by_index, sign_bits, word_type
+from ckprof.measure.worker.audit import word_type
 from ckprof.measure.worker.baseline_session import BaselineRejection, BaselineUnusable
 from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.measure.worker.messages import AbiStatus
 from ckprof.measure.worker.sampling import SignedAxis
+from ckprof_plugins.judge.changes import Changes, chance
+from ckprof_plugins.judge.stage import Stage
 from ckprof_plugins.judge.stopped_process import Failed, StoppedProcess
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.measure.worker.messages import DeviceChoice
-    from ckprof.model.computation import Computation
+    from ckprof.model.computation import Computation, TensorView
     from ckprof.model.requirement import UnmetRequirement
 
 #: what makes the engine
@@ -52,15 +53,14 @@ CANDIDATE_FILE, WORK_FILE, SEEN_FILE = "candidate.json", "work.json", "seen.json
 #: left at least
 _EMPTY_LAUNCHES: Final = 15
 _LEAST_S: Final = 1e-7
-#: elements of an operand that are negated for a launch, at most, unless one index has more
-_NEGATED: Final = 1 << 18
+#: of launches that get the memory of the launch before
+_SAME_MEMORY: Final = 0.8
 #: launches after which late writes are looked for: the first one, and this share of the others
 _LATE_SHARE: Final = 0.1
 _LEAST_WAIT_S, _MOST_WAIT_S = 2e-3, 5e-3
 #: seconds that the clocks of two processes may differ by, and the time of day
 _CLOCK_S: Final = 1e-3
 _DAY_S: Final = 0.5
-chance = SystemRandom()
 
 
 class Dishonest(Exception):
@@ -77,6 +77,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     signs: tuple[SignedAxis, ...] = ()
     #: where indices of operands may be exchanged, and those of the result with them
     exchanges: tuple[SignedAxis, ...] = ()
+    #: bytes that are touched before a launch, so that caches hold no operands
+    flush_bytes: int = 0
 
 
 class Seen(msgspec.Struct, kw_only=True):
@@ -92,6 +94,8 @@ class Seen(msgspec.Struct, kw_only=True):
     #: median one takes longer: a time may be that much shorter
     hand_over_ms: float = 0.0
     hand_over_spread_ms: float = 0.0
+    #: milliseconds of the last launch
+    taken_ms: float = 0.0
     #: what it did to seem better
     evidence: str = ""
 
@@ -115,11 +119,12 @@ class CandidateEngine:
     def __init__(self, folder: Path, cpu_threads: int) -> None:
         self._folder, self._seen = folder, Seen()
         self._config = json.loads((folder / CANDIDATE_FILE).read_text("utf-8"))
-        self._blocks: dict[int, tuple[mmap.mmap, int]] = {}
+        self._blocks: dict[int, mmap.mmap] = {}
         self._flush: NDArray[np.uint8] | None = None
         self._work: Work | None = None
-        self._loaded: object = None
-        self._views: dict[str, NDArray[Any]] = {}
+        #: what the candidate maps, by name, and what it was told of it
+        self._stages: dict[str, Stage] = {}
+        self._told: dict[str, Any] = {}
         #: nothing has been launched yet
         self._is_new = True
         variables: dict[str, str] = {**self._config.pop("variables"), VARIABLE: ""}
@@ -129,7 +134,13 @@ class CandidateEngine:
         self._own = StoppedProcess(self._config, folder, variables)
         #: loads no candidate: what it takes is what a launch takes besides the candidate's own work
         self._empty = StoppedProcess(self._config, folder, {})
-        said = self._own.asked(b"l")
+        try:
+            said = self._own.asked(b"l", within_s=self._config.get("load_s"))
+        except TimeoutError:
+            limit_s = self._config["load_s"]
+            raise BaselineUnusable(f"it took longer than {limit_s:.0f} s, see --budget") from None
+        except Failed as failed:
+            raise BaselineUnusable(str(failed)) from None
         if "error" in said:
             raise BaselineUnusable(str(said["error"]))
         self._seen.isolation = str(said.get("isolation", ""))
@@ -149,33 +160,26 @@ class CandidateEngine:
         return f"candidate {self._config['title']} on {os.cpu_count()} CPUs"
 
     def allocate(self, size_bytes: int) -> int:
-        """Return the address of new memory, which the candidate can map."""
-        size = max(1, size_bytes)
-        descriptor = os.memfd_create("ckprof-candidate", os.MFD_CLOEXEC)
+        """Return the address of new memory of this process, which the candidate does not see."""
         try:
-            os.ftruncate(descriptor, size)
-            block = mmap.mmap(descriptor, size)
+            block = mmap.mmap(-1, max(1, size_bytes))
         except OSError as exc:
-            os.close(descriptor)
-            raise MemoryError(f"{size_bytes} bytes cannot be shared: {exc.strerror}") from exc
+            raise MemoryError(f"{size_bytes} bytes: {exc.strerror}") from exc
         address = ctypes.addressof(ctypes.c_char.from_buffer(block))
-        self._blocks[address] = block, descriptor
+        self._blocks[address] = block
         return address
 
     def release(self, address: int) -> None:
         """Give a piece of memory back."""
-        block, descriptor = self._blocks.pop(address)
-        self._views, self._loaded = {}, None
-        os.close(descriptor)
         with suppress(BufferError):  # a view is left: the memory goes with it
-            block.close()
+            self._blocks.pop(address).close()
 
     def copy_to_device(self, device: int, host: int, size_bytes: int) -> None:
-        """Copy to memory that the candidate sees."""
+        """Copy to memory of this process."""
         ctypes.memmove(device, host, size_bytes)
 
     def copy_to_host(self, host: int, device: int, size_bytes: int) -> None:
-        """Copy from memory that the candidate sees."""
+        """Copy from memory of this process."""
         ctypes.memmove(host, device, size_bytes)
 
     def flush_cache(self, size_bytes: int) -> None:
@@ -198,9 +202,7 @@ class CandidateEngine:
 
     def unmet_requirements(self, work: Computation) -> list[UnmetRequirement]:
         """Take note of the problem; the candidate itself says what it does not support when it runs."""
-        told = msgspec.json.decode((self._folder / WORK_FILE).read_bytes(), type=Work)
-        if told != self._work:
-            self._work, self._loaded = told, None
+        self._work = msgspec.json.decode((self._folder / WORK_FILE).read_bytes(), type=Work)
         return []
 
     def run(self, work: Computation, addresses: Mapping[str, int]) -> float:
@@ -213,111 +215,96 @@ class CandidateEngine:
         told = self._work
         if told is None:
             raise ValueError("no problem is known")
-        if self._loaded is not work:
-            self._load(work, told, addresses)
-        result = self._views[work.tensors[-1].name]
-        result.view(np.uint8)[...] = POISON_BYTE
-        negated = [(axis, self._drawn(axis)) for axis in told.signs]
-        exchanged = [(axis, self._drawn(axis)) for axis in told.exchanges]
-        for change, drawn in ((_negate, negated), (_exchange, exchanged)):
-            for axis, indices in drawn:
-                change(self._views[axis.operand], axis.length, axis.operand_step, indices)
+        self._load(work, told, addresses)
+        *operands, result = (tensor.name for tensor in work.tensors)
+        # before operands are there: it does not take their time
+        self._hand_overs.append(self._empty.launch_of_nothing())
+        words = {
+            tensor.name: self._stages[tensor.name].tensor.view(word_type(storage_type(tensor.dtype).itemsize))
+            for tensor in work.tensors
+        }
+        changes = Changes(told, words)
+        self._stages[result].tensor[...] = POISON_BYTE
+        for name in operands:
+            self._stages[name].fill(addresses[name])
+        changes.change(words)
+        if told.flush_bytes:
+            self.flush_cache(told.flush_bytes)
         try:
-            taken_s = self._launched(result)
+            taken_s, said, looks = self._launched(self._stages[result])
         finally:
-            # each of them undoes itself
-            for change, drawn in ((_negate, negated), (_exchange, exchanged)):
-                for axis, indices in drawn:
-                    change(self._views[axis.operand], axis.length, axis.operand_step, indices)
-                    change(result, axis.length, axis.result_step, indices)
-        return 1e3 * max(taken_s - min(self._hand_overs), _LEAST_S)
+            for name in operands:
+                self._stages[name].wipe()
+            changes.undo_in(words[result])
+            self._stages[result].copy_with_rest(addresses[result])
+        self._seen.taken_ms = 1e3 * max(taken_s - min(self._hand_overs), _LEAST_S)
+        if looks:
+            # it runs for that, and operands are gone
+            self._look_for_evidence()
+        self._emit()
+        status, reason = said.get("status"), str(said.get("reason", ""))
+        if status == AbiStatus.REJECTED:
+            raise BaselineRejection(reason or "it gave no reason")
+        if status != AbiStatus.OK:
+            raise Failed(reason or "it failed without a reason")
+        return self._seen.taken_ms
 
     def _load(self, work: Computation, told: Work, addresses: Mapping[str, int]) -> None:
-        tensors: list[dict[str, Any]] = []
-        descriptors = []
-        positions = {name: number for number, name in enumerate(addresses)}
+        """Have the candidate map the tensors of a problem, which it may have mapped before."""
+        body = {
+            "ndim": told.ndim,
+            "values": told.values,
+            "split_k": told.split_k,
+            "problem": work.problem,
+            "tensors": [_described(tensor, work.ocp) for tensor in work.tensors],
+        }
+        if body == self._told and chance.random() < _SAME_MEMORY:
+            return
+        for stage in self._stages.values():
+            stage.close()
+        self._stages, self._told = {}, {}
+        at_end = chance.random() < 0.5
         for tensor in work.tensors:
-            storage = storage_type(tensor.dtype)
-            address = addresses[tensor.name]
-            base, (block, descriptor) = next(
-                (base, held) for base, held in self._blocks.items() if 0 <= address - base < len(held[0])
-            )
-            # what lies behind the last element is a gap, if the tensor has any
-            size = self._stored_bytes(tensor.name, work, storage.itemsize)
-            view = np.frombuffer(block, np.uint8, size, address - base)
-            self._views[tensor.name] = view.view(word_type(storage.itemsize))
-            descriptors.append(descriptor)
-            said = {"dtype": tensor.dtype.value, "ocp": work.ocp}
-            tensors.append(
-                {
-                    **said,
-                    "name": tensor.name,
-                    "position": positions[tensor.name],
-                    "lengths": tensor.lengths,
-                    "strides": tensor.strides,
-                    "extent": tensor.extent,
-                    "offset": address - base,
-                    "storage": storage.str,
-                    # numpy has no such type
-                    "decode": said if tensor.dtype.value in ("bf16", "fp8", "bf8") else None,
-                }
-            )
-        body = json.dumps(
-            {
-                "ndim": told.ndim,
-                "values": told.values,
-                "split_k": told.split_k,
-                "problem": work.problem,
-                "tensors": tensors,
-            }
-        ).encode()
-        said = self._own.asked(b"t" + body, descriptors)
+            is_result = tensor is work.tensors[-1]
+            size = _stored_bytes(tensor)
+            self._stages[tensor.name] = Stage(size, writable=is_result, at_end=at_end)
+        positions = {name: number for number, name in enumerate(addresses)}
+        places = [
+            {"position": positions[name], "offset": stage.offset, "writable": stage.writable}
+            for name, stage in self._stages.items()
+        ]
+        said = self._own.asked(
+            b"t" + json.dumps({**body, "places": places}).encode(),
+            [stage.descriptor for stage in self._stages.values()],
+        )
         if "error" in said:
             raise Failed(str(said["error"]))
-        self._loaded = work
-
-    def _stored_bytes(self, name: str, work: Computation, item: int) -> int:
-        tensor = next(one for one in work.tensors if one.name == name)
-        if len(tensor.lengths) == 0:
-            return item
-        return tensor.lengths[0] * tensor.strides[0] * item
-
-    def _drawn(self, axis: SignedAxis) -> NDArray[np.intp]:
-        """Choose indices of an axis."""
-        operand = self._views[axis.operand]
-        each = max(1, operand.size // axis.length)
-        most = max(1, min(axis.length, _NEGATED // each))
-        return np.array(chance.sample(range(axis.length), chance.randint(1, most)), dtype=np.intp)
+        self._told = body
 
     # --- launches -----------------------------------------------------------------------------------------
 
-    def _launched(self, result: NDArray[Any]) -> float:
-        """Return the seconds of a launch, by this process's clock, until the candidate is stopped again."""
+    def _launched(self, result: Stage) -> tuple[float, dict[str, Any], bool]:
+        """Have it launched once.
+
+        :returns: seconds by this process's clock, until the candidate is stopped again; what it answers;
+            whether it was looked at more closely.
+        """
         first, self._is_new = self._is_new, False
         looks = first or chance.random() < _LATE_SHARE
-        self._hand_overs.append(self._empty.launch_of_nothing())
         day, start = time.time(), time.perf_counter()
         self._own.send(b"g")
         self._own.resume()
         said = self._own.reply()
         done = time.perf_counter()
         if looks:
-            self._wait_for_late_writes(result, done - start)
+            self._wait_for_late_writes(result.tensor, done - start)
         self._own.stop()
-        taken_s = (done if looks else time.perf_counter()) - start
-        if looks or self._own.has_helpers:
-            self._own.stop_helpers()
+        over = done if looks else time.perf_counter()
+        if self._own.stop_helpers():
+            # what it has started was at work until now
+            over = time.perf_counter()
         self._check_clocks(said, (start, done), day)
-        if looks:
-            self._look_for_evidence()
-            self._emit()
-        status = said.get("status")
-        reason = str(said.get("reason", ""))
-        if status == AbiStatus.REJECTED:
-            raise BaselineRejection(reason or "it gave no reason")
-        if status != AbiStatus.OK:
-            raise Failed(reason or "it failed without a reason")
-        return taken_s
+        return over - start, said, looks
 
     def _wait_for_late_writes(self, result: NDArray[Any], taken_s: float) -> None:
         """Let a candidate that says that it is done go on for a while, and look whether it does.
@@ -367,17 +354,22 @@ class CandidateEngine:
         path.with_suffix(".new").replace(path)
 
 
-def _exchange(words: NDArray[Any], length: int, step: int, indices: NDArray[np.intp]) -> None:
-    """Exchange indices of an axis in memory, the first with the last one and so on."""
-    part = by_index(words, length, step)
-    part[:, indices] = part[:, indices[::-1]]
+def _described(tensor: TensorView, ocp: bool) -> dict[str, Any]:
+    """Return what a candidate is told of a tensor."""
+    said = {"dtype": tensor.dtype.value, "ocp": ocp}
+    return {
+        **said,
+        "name": tensor.name,
+        "lengths": list(tensor.lengths),
+        "strides": list(tensor.strides),
+        "extent": tensor.extent,
+        "storage": storage_type(tensor.dtype).str,
+        # numpy has no such type
+        "decode": said if tensor.dtype.value in ("bf16", "fp8", "bf8") else None,
+    }
 
 
-def _negate(words: NDArray[Any], length: int, step: int, indices: NDArray[np.intp]) -> None:
-    """Negate indices of an axis in memory; what is poison stays."""
-    if not indices.size:
-        return
-    part = by_index(words, length, step)
-    chosen = part[:, indices]
-    poison = chosen == np.iinfo(chosen.dtype).max
-    part[:, indices] = np.where(poison, chosen, chosen ^ sign_bits(chosen))
+def _stored_bytes(tensor: TensorView) -> int:
+    """Return the bytes of a tensor with all of its gaps."""
+    elements = tensor.lengths[0] * tensor.strides[0] if tensor.lengths else 1
+    return elements * storage_type(tensor.dtype).itemsize

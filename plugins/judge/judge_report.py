@@ -20,9 +20,10 @@ from ckprof.report.document import Block, Document, Items
 from ckprof.version import __version__
 
 if TYPE_CHECKING:
-    from ckprof_plugins.judge.bench import Place
-    from ckprof_plugins.judge.judging import Finding, Judge
+    from ckprof_plugins.judge.judging import Judge
+    from ckprof_plugins.judge.operands import Place
     from ckprof_plugins.judge.timing import Comparison, Time
+    from ckprof_plugins.judge.verdicts import Finding
 
 SCHEMA: Final = "ckprof.judge"
 VERSION: Final = 1

@@ -7,143 +7,61 @@ import secrets
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field, replace
-from enum import Enum
+from dataclasses import replace
 from pathlib import Path
+from random import SystemRandom
 from typing import TYPE_CHECKING, Final
-
-import numpy as np
 
 from ckprof.errors import InputError
 from ckprof.events import Message
 from ckprof.formatting import counted
-from ckprof.measure.options import RunOptions
+from ckprof.measure.options import CacheMode, timing_settings
 from ckprof.measure.worker.process import WorkerFailure
 from ckprof.model.outcome import Outcome, Status
-from ckprof.option import Limits, device_choice, limits, same_option, settable
-from ckprof.settings import Settings
-from ckprof.sweep.requests import SweepOptions
-from ckprof_plugins.judge.bench import (
-    Bench,
+from ckprof_plugins.judge.bench import Bench, outcome_of
+from ckprof_plugins.judge.candidate import digest_of
+from ckprof_plugins.judge.diagnosis import diagnose, looks_like
+from ckprof_plugins.judge.operands import (
     NoRoomError,
     Operands,
     Place,
     Task,
-    outcome_of,
+    Variation,
     prepared,
     untimed,
+    variations,
 )
-from ckprof_plugins.judge.candidate import digest_of
-from ckprof_plugins.judge.places import Reached, reached, smaller
+from ckprof_plugins.judge.places import Reached, reached
 from ckprof_plugins.judge.sanitizers import sanitized
+from ckprof_plugins.judge.verdicts import Finding, JudgeOptions, Shortcoming, Verdict
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ckprof.measure.prepare import PreparedProblem
     from ckprof.profiler import Profiler
     from ckprof_plugins.judge.candidate import Candidate
     from ckprof_plugins.judge.timing import Comparison, Time
 
-#: shares of the budget after which no further problem is begun, and after which none is made smaller
+#: seconds that a candidate gets to be loaded: what is left of the budget, between these
+_LEAST_LOAD_S: Final = 1.0
+MOST_LOAD_S: Final = 100.0
+#: share of the budget after which no further problem is begun
 _LOOKING_SHARE: Final = 0.6
-_SMALLER_SHARE: Final = 0.9
 #: problems that sanitizers see, and operations of each, at most
 _SANITIZED: Final = 12
 _SMALL_FLOP: Final = 2e6
-#: launches on one problem, and seconds that they may take, by which what changes with their number is found
+#: launches on one problem, seconds and share of what is left of the budget that they may take, and how many
+#: there are in any case, by which what changes with their number is found, or from operands to operands
 _MOST_LAUNCHES: Final = 40
 _LAUNCHES_S: Final = 4.0
-#: processes in which a launch that was wrong is repeated alone
-_REPEATS: Final = 3
-#: part of magnitudes that elements of a result may differ by which are those of another launch, and the share
-#: of such elements
-_NEAR: Final = 0.01
-_STALE_SHARE: Final = 0.9
-#: problems on which what is smaller is looked for
-_MOST_ROUNDS: Final = 12
+_LAUNCHES_SHARE: Final = 0.1
+_FEWEST_LAUNCHES: Final = 5
+#: of them whose operands are planned, at most; later ones have the same again
+_MOST_PLANNED: Final = 10
+#: share of them before which caches are flushed, as they are before launches that are timed
+_FLUSHED_SHARE: Final = 0.25
 #: fills memory that is allocated with bytes that are large numbers in every type: glibc's own
 FILLED: Final = {"MALLOC_PERTURB_": "1"}
-
-
-def _looks_like(result: NDArray[np.float64] | None, before: PreparedProblem) -> str:
-    """Return what a wrong result is, if it is that of a launch before; signs do not count.
-
-    :param before: what that launch was.
-    """
-    reference = before.reference
-    if result is None or reference is None:
-        return ""
-    if np.isnan(result).all():
-        return "writes nothing"
-    earlier = np.abs(reference[: reference.size])
-    known = np.isfinite(earlier)
-    near = np.abs(np.abs(result) - earlier) <= _NEAR * (earlier + float(earlier[known].max(initial=0.0)))
-    is_stale = float(near[known].mean()) > _STALE_SHARE
-    return "returns the result of that launch" if is_stale else ""
-
-
-class Verdict(Enum):
-    """What a candidate is."""
-
-    RIGHT = "right"
-    WRONG = "wrong"
-    DISHONEST = "dishonest"
-    #: it does not support a problem that it was asked for
-    REFUSED = "refused"
-
-
-class Shortcoming(Enum):
-    """What else ``--fail-on`` may name."""
-
-    #: significantly slower than a baseline, or than the best kernel that a store knows
-    SLOWER = "slower"
-    #: the budget ended before all problems were tried
-    INCOMPLETE = "incomplete"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeOptions:
-    """How long, and how strictly."""
-
-    budget_s: float | None = field(default=300.0, metadata=same_option(SweepOptions, "max_time_s"))
-    seed: int | None = settable(
-        None, "seed of what is drawn at random (default: another one each time)", metavar="N"
-    )
-    timeout_s: float = settable(Settings().timeout, "seconds for one launch", flag="--timeout", metavar="S")
-    fail_on: Limits[Shortcoming] = settable(
-        (),
-        "what else is exit code 1 beside wrong and dishonest candidates: slower[=N%], incomplete",
-        metavar="NAME,...",
-        parse=lambda text: limits(Shortcoming, text, (Shortcoming.SLOWER,)),
-    )
-    device: int | str | None = settable(
-        None,
-        "of libraries that 'ckprof build' made for a device: its index, or the name of one that a target "
-        "brings along",
-        metavar="N|NAME",
-        parse=device_choice,
-    )
-    checks: tuple[str, ...] = field(default=(), metadata=same_option(RunOptions, "checks"))
-    cpu_threads: int = settable(
-        0, "CPU threads that the candidate is asked to use", flag="--threads", metavar="N"
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """Why a candidate is not right."""
-
-    verdict: Verdict
-    #: one sentence
-    evidence: str
-    #: the smallest problem that shows it
-    place: Place
-    operands: Operands
-    outcome: Outcome
-    #: where it was found, and what that problem is at; the same place where nothing smaller shows it
-    found_on: Place
-    kind: str
+chance = SystemRandom()
 
 
 class Judge:
@@ -152,6 +70,7 @@ class Judge:
     :param candidate: opened.
     :param task: what it is judged by.
     :param asked: the problems.
+    :param started: when the budget began to run, by :func:`time.monotonic`; ``None``: now.
     """
 
     def __init__(
@@ -162,6 +81,7 @@ class Judge:
         asked: list[Place],
         options: JudgeOptions,
         folder: Path,
+        started: float | None = None,
     ) -> None:
         self.profiler, self.candidate, self.task, self.asked = profiler, candidate, task, asked
         self.options, self.folder = options, folder
@@ -172,8 +92,10 @@ class Judge:
             device=options.device or 0,
             checks=options.checks,
         )
-        self._started = time.monotonic()
+        self._started = time.monotonic() if started is None else started
         self._drawn = 0
+        #: every sanitizer has seen it that there is for it
+        self._is_sanitized = True
         self.finding: Finding | None = None
         #: problems beyond those that are asked for: planned, and those on which it was right and refused
         self.planned: list[Reached] = []
@@ -199,8 +121,9 @@ class Judge:
 
     @property
     def complete(self) -> bool:
-        """Whether every problem was tried."""
-        return self.finding is None and len(self.right) + len(self.refused) == len(self.planned)
+        """Whether every problem was tried, and every sanitizer that there is."""
+        tried = len(self.right) + len(self.refused)
+        return self.finding is None and self._is_sanitized and tried == len(self.planned)
 
     @property
     def shortcomings(self) -> list[str]:
@@ -273,7 +196,10 @@ class Judge:
     def _sanitize(self) -> None:
         """Launch a source that is right on small problems on these again, as sanitizers see it."""
         places = [Reached(self.asked[0], "asked", ""), *self.right]
-        if self.finding is not None or self.seconds_left(_LOOKING_SHARE) <= 0:
+        if self.finding is not None:
+            return
+        self._is_sanitized = self.candidate.request is None
+        if self.seconds_left() <= 0:
             return
         for name, candidate in sanitized(self.candidate):
             with Bench(candidate, self.task, self.folder, self.run_options) as bench:
@@ -283,20 +209,25 @@ class Judge:
                     self.emit(f"not tried with the {name} sanitizer: {failure}")
                     continue
                 self.sanitizers.append(name)
-                for one in places:
-                    if self.seconds_left(_LOOKING_SHARE) <= 0:
-                        return
-                    operands = self._operands(exact=False)
-                    outcome = self._trial(bench, one.place, operands)
+                for number, one in enumerate(places):
+                    # each of them sees the problem that is asked for
+                    if number and self.seconds_left(_LOOKING_SHARE) <= 0:
+                        break
+                    operands = self.operands(exact=False)
+                    outcome = self.trial(bench, one.place, operands)
                     # it is slower there
                     if outcome.status.is_failure and outcome.status is not Status.RUN_TIMEOUT:
                         evidence = f"with the {name} sanitizer: {outcome.reason}"
                         self.note(Verdict.WRONG, evidence, one.place, operands, outcome, one.kind)
                         return
+            if self.seconds_left() <= 0:
+                return
+        self._is_sanitized = True
 
     def bench(self, variables: dict[str, str] | None = None) -> Bench:
         """Return a bench of the candidate."""
-        return Bench(self.candidate, self.task, self.folder, self.run_options, variables)
+        load_s = max(_LEAST_LOAD_S, min(self.seconds_left(), MOST_LOAD_S))
+        return Bench(self.candidate, self.task, self.folder, self.run_options, variables, load_s)
 
     def _asked(self, bench: Bench, place: Place) -> bool:
         """Look at a problem that is asked for; say whether it is right there."""
@@ -316,93 +247,96 @@ class Judge:
         for wants in dict.fromkeys(exact) if not can_be_exact else exact:
             if wants and not can_be_exact:
                 continue
-            operands = self._operands(exact=wants)
-            outcome = self._trial(bench, place, operands)
+            operands = self.operands(exact=wants)
+            outcome = self.trial(bench, place, operands)
             if outcome.status.is_failure:
-                self._judge(bench, place, operands, outcome, kind)
+                diagnose(self, bench, place, operands, outcome, kind)
                 return outcome
         if outcome is None:
-            outcome = self._trial(bench, place, operands := self._operands(exact=False))
+            outcome = self.trial(bench, place, operands := self.operands(exact=False))
             if outcome.status.is_failure:
-                self._judge(bench, place, operands, outcome, kind)
+                diagnose(self, bench, place, operands, outcome, kind)
         return outcome
 
-    def _operands(self, *, exact: bool) -> Operands:
+    def operands(self, *, exact: bool) -> Operands:
         self._drawn += 1
         return Operands(exact, self.seed + self._drawn)
 
-    def _trial(self, bench: Bench, place: Place, operands: Operands) -> Outcome:
+    def trial(self, bench: Bench, place: Place, operands: Operands) -> Outcome:
         outcome = outcome_of(bench, self.task, place, operands, self.run_options)
         self.launches += outcome.status is Status.OK
         return outcome
 
     def _look_at_many(self, bench: Bench, place: Place) -> None:
-        """Launch it many times, each launch verified: what changes with their number is found."""
-        operands = self._operands(exact=False)
-        outcomes: list[Outcome] = []
-        with self._given(place, operands) as given:
-            until = time.monotonic() + _LAUNCHES_S
-            while len(outcomes) < _MOST_LAUNCHES and (not outcomes or time.monotonic() < until):
-                outcomes.append(bench.trial(given, place.split_k))
-                if bench.seen.evidence or outcomes[-1].status is Status.RUN_TIMEOUT:
+        """Launch it many times, each launch verified: what changes with their number is found.
+
+        Which operands a launch has nobody can foresee: they differ from those of launches before in one
+        element, in their order or in everything.
+        """
+        failed: list[tuple[int, Operands, Outcome]] = []
+        count, left_s = 0, _LAUNCHES_SHARE * self.seconds_left()
+        end = time.monotonic() + min(_LAUNCHES_S, left_s)
+        flush_bytes = timing_settings(replace(self.run_options, cache=CacheMode.COLD)).flush_bytes
+        with ExitStack() as stack:
+            sets: dict[Operands, PreparedProblem] = {}
+            planned = self._planned(place)
+            while count < _MOST_LAUNCHES and (count < _FEWEST_LAUNCHES or time.monotonic() < end):
+                operands = planned.pop(0) if planned else chance.choice([*sets])
+                if operands not in sets:
+                    sets[operands] = stack.enter_context(self.given(place, operands))
+                given = sets[operands]
+                flushed = flush_bytes if chance.random() < _FLUSHED_SHARE else 0
+                outcome = bench.trial(given, place.split_k, flush_bytes=flushed)
+                count += 1
+                self.launches += outcome.status is Status.OK
+                if not outcome.status.is_failure:
+                    continue
+                failed.append((count, operands, outcome))
+                if bench.seen.evidence or outcome.status is Status.RUN_TIMEOUT:
                     break
-        self.launches += sum(one.status is Status.OK for one in outcomes)
-        wrong = [number for number, one in enumerate(outcomes) if one.status.is_failure]
-        if not wrong:
-            return
-        outcome, first, count = outcomes[wrong[0]], wrong[0], len(outcomes)
+                result = bench.result(given)
+                for earlier, before in sets.items():
+                    if before is not given and looks_like(result, given, before):
+                        diagnose(self, bench, place, operands, outcome, "many launches", earlier)
+                        return
+        if failed:
+            self._note_now_and_then(bench, place, failed, count)
+
+    def _planned(self, place: Place) -> list[Operands]:
+        """Return operands of the first launches, in which a single element changes, and changes back."""
+        operation = self.task.operation
+        can_be_exact = operation.is_exact(place.problem) and not self.task.types.is_exact
+        first, usual = self.operands(exact=can_be_exact), self.operands(exact=False)
+
+        def varied(one: Operands) -> list[Operands]:
+            return [
+                replace(one, variation=kind, number=2 * chance.getrandbits(32) + operand)
+                for kind in variations(self.task, place.problem, exact=one.exact)
+                for operand in ((0, 1) if kind is Variation.ONE else (chance.randrange(2),))
+            ]
+
+        again = [operands for one in varied(first) for operands in (one, first)]
+        others = [] if first.exact == usual.exact else [usual, *varied(usual)]
+        return [first, *again, *others][:_MOST_PLANNED]
+
+    def _note_now_and_then(
+        self, bench: Bench, place: Place, failed: Sequence[tuple[int, Operands, Outcome]], count: int
+    ) -> None:
+        """Take note that some of many launches were wrong, the first of them with a number from 1."""
+        first, operands, outcome = failed[0]
+        verdict = Verdict.WRONG
         if bench.seen.evidence:
             verdict, evidence = Verdict.DISHONEST, bench.seen.evidence
-        elif outcome.status is Status.WRONG_RESULT and first > 0 and len(wrong) == count - first > 1:
+        elif outcome.status is Status.WRONG_RESULT and 1 < len(failed) == count - first + 1 < count:
             verdict = Verdict.DISHONEST
-            evidence = f"right in its first launches, wrong in all of the last {len(wrong)} of {count}"
+            evidence = f"right in its first launches, wrong in all of the last {len(failed)} of {count}"
             evidence += f": {outcome.reason}"
         else:
-            verdict = Verdict.WRONG
-            evidence = f"wrong now and then, in {len(wrong)} of {count} launches: {outcome.reason}"
+            evidence = f"wrong now and then, in {len(failed)} of {count} launches: {outcome.reason}"
         self.note(verdict, evidence, place, operands, outcome, "many launches")
 
-    # --- what is wrong ------------------------------------------------------------------------------------
-
-    def _judge(self, bench: Bench, place: Place, operands: Operands, outcome: Outcome, kind: str) -> None:
-        """Find out what a failure means: alone in new processes, after other operands, with less."""
-        if evidence := bench.seen.evidence:
-            self.note(Verdict.DISHONEST, evidence, place, operands, outcome, kind)
-            return
-        self.emit(f"it fails on {place.problem.describe()}: {outcome.reason}")
-        hangs = outcome.status is Status.RUN_TIMEOUT
-        alone, later, told = [], [], []
-        for number in range(1 if hangs else 2 * _REPEATS):
-            bench.new_process()
-            # after a launch with other operands, and with the same ones, whose signs differ in each launch
-            first = operands if number % 2 else self._operands(exact=operands.exact)
-            with self._given(place, first) as before, self._given(place, operands) as given:
-                failed = bench.trial(given if number % 2 else before, place.split_k).status.is_failure
-                if number % 2 or hangs:
-                    alone.append(failed)
-                if not hangs:
-                    later.append(bench.trial(given, place.split_k).status.is_failure)
-                    told.append(_looks_like(bench.result(given), before))
-        if all(alone):
-            self.note(Verdict.WRONG, outcome.reason, place, operands, outcome, kind)
-            if not hangs:
-                self._make_smaller(bench)
-            return
-        new = counted(_REPEATS, "new process", "new processes")
-        evidence, verdict = f"right in the first launch of {new}", Verdict.DISHONEST
-        if told and not any(alone) and all(later[::2]) and all(told[::2]):
-            evidence += f", after one with other operands it {told[0]}: {outcome.reason}"
-        elif told and not any(alone) and all(later[1::2]) and all(told[1::2]):
-            evidence += f", in the second one it {told[1]}: {outcome.reason}"
-        else:
-            tried = [True, *alone, *later]
-            verdict = Verdict.WRONG
-            evidence = f"wrong in {sum(tried)} of {len(tried)} launches with the same operands, "
-            evidence += "now and then or after other launches in its process"
-            evidence += f": {outcome.reason}"
-        self.note(verdict, evidence, place, operands, outcome, kind)
-
-    def _given(self, place: Place, operands: Operands) -> AbstractContextManager[PreparedProblem]:
+    def given(self, place: Place, operands: Operands) -> AbstractContextManager[PreparedProblem]:
+        """Have operands and reference inside of a block."""
         return prepared(self.task, place, operands, self.run_options)
 
     def note(
@@ -425,23 +359,3 @@ class Judge:
             found_on=place,
             kind=kind,
         )
-
-    def _make_smaller(self, bench: Bench) -> None:
-        """Look for the smallest problem on which it fails alike, as far as there is time."""
-        for _ in range(_MOST_ROUNDS):
-            found = self._smaller_one(bench)
-            if found is None:
-                return
-            self.finding = found
-
-    def _smaller_one(self, bench: Bench) -> Finding | None:
-        known = self.finding
-        if known is None:
-            return None
-        for place in smaller(known.place, self.task):
-            if self.seconds_left(_SMALLER_SHARE) <= 0:
-                return None
-            outcome = self._trial(bench, place, known.operands)
-            if outcome.status is known.outcome.status:
-                return replace(known, place=place, outcome=outcome, evidence=outcome.reason)
-        return None

@@ -15,9 +15,9 @@ from ckprof.model.types import types_on
 
 if TYPE_CHECKING:
     from ckprof.profiler import Profiler
-    from ckprof_plugins.judge.bench import Task
     from ckprof_plugins.judge.candidate import Candidate
-    from ckprof_plugins.judge.judging import JudgeOptions
+    from ckprof_plugins.judge.operands import Task
+    from ckprof_plugins.judge.verdicts import JudgeOptions
 
 _DESCRIBE_S: Final = 60.0
 

@@ -13,7 +13,7 @@ from ckprof.model.types import DataType
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ckprof_plugins.judge.bench import Task
+    from ckprof_plugins.judge.operands import Task
 
 #: C++ of an element as it lies in memory
 _CPP_TYPES: Final = {

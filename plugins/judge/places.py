@@ -21,13 +21,13 @@ from ckprof.plugin.protocols import Operation
 from ckprof.problems.choose import random_problems
 from ckprof_plugins.hunt.boundaries import KernelBoundaries
 from ckprof_plugins.hunt.findings import smaller_problems, weight_of
-from ckprof_plugins.judge.bench import Place
+from ckprof_plugins.judge.operands import Place
 from ckprof_plugins.pipelines.second_problems import second_convolutions
 from ckprof_plugins.pipelines.vocabulary import Specialization
 
 if TYPE_CHECKING:
     from ckprof.model.problem import Problem
-    from ckprof_plugins.judge.bench import Task
+    from ckprof_plugins.judge.operands import Task
 
 #: boundaries of which a field says where they are, or that anything has
 KINDS: Final = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -25,7 +26,12 @@ if TYPE_CHECKING:
 #: how files begin, in the folder that a candidate may write, in which sanitizers report
 REPORTS: Final = "sanitizer"
 
+#: where Python says in which line a signal has hit it
+_FAULT_FILE: Final = "fault"
+
 _PROGRAM: Final = "ckprof_plugins.judge.served"
+_FRAME: Final = re.compile(r'^  File "(?P<path>.*)", line (?P<line>\d+) in ')
+_FAULTS: Final = (signal.SIGSEGV, signal.SIGBUS)
 _SUMMARY: Final = "SUMMARY: "
 #: packets are small; a candidate cannot make the worker read more
 _PACKET: Final = 1 << 16
@@ -59,7 +65,7 @@ class StoppedProcess:
         own = {name: text.format(scratch=scratch) for name, text in variables.items()}
         environment = {**os.environ, **own, "TMPDIR": str(scratch), "HOME": str(scratch)}
         self._process = subprocess.Popen(
-            python_command(_PROGRAM, str(theirs.fileno()), json.dumps({**config, "writable": writable})),
+            python_command(_PROGRAM, str(theirs.fileno())),
             stdin=subprocess.DEVNULL,
             # what it prints is no message of the worker
             stdout=sys.stderr.fileno(),
@@ -70,13 +76,12 @@ class StoppedProcess:
         )
         theirs.close()
         self._line = ours
+        told = {**config, "writable": writable, "fault": str(scratch / _FAULT_FILE)}
+        self.send(json.dumps(told).encode())
         #: processes that it has started, as far as they were seen
         self._helpers: set[int] = set()
-
-    @property
-    def has_helpers(self) -> bool:
-        """Whether it has started processes that were seen."""
-        return bool(self._helpers)
+        #: number of the system's latest process when they were last looked for
+        self._latest = ""
 
     def launch_of_nothing(self) -> float:
         """Return the seconds of a request that does nothing."""
@@ -92,12 +97,20 @@ class StoppedProcess:
         with suppress(BrokenPipeError, ConnectionResetError):
             self._line.send(packet)
 
-    def asked(self, packet: bytes, descriptors: Sequence[int] = ()) -> dict[str, Any]:
-        """Have it run until it has answered a request."""
+    def asked(
+        self, packet: bytes, descriptors: Sequence[int] = (), within_s: float | None = None
+    ) -> dict[str, Any]:
+        """Have it run until it has answered a request.
+
+        :param within_s: seconds that it gets; ``None``: as many as it takes.
+        :raises TimeoutError: it has not answered.
+        """
         self.resume()
         with suppress(BrokenPipeError, ConnectionResetError):
             socket.send_fds(self._line, [packet], [*descriptors])
+        self._line.settimeout(within_s)
         said = self.reply()
+        self._line.settimeout(None)
         self.stop()
         return said
 
@@ -131,7 +144,13 @@ class StoppedProcess:
                 how = f"was killed by {signal.Signals(-code).name}"
         said = [line for path in self._scratch.glob(f"{REPORTS}*") for line in _lines(path)]
         summary = next((line for line in said if line.startswith(_SUMMARY)), "")
-        return Failed(summary.removeprefix(_SUMMARY) or f"its process {how}")
+        if summary or -code not in _FAULTS:
+            return Failed(summary.removeprefix(_SUMMARY) or f"its process {how}")
+        frames = (_FRAME.search(line) for line in _lines(self._scratch / _FAULT_FILE))
+        place = next(
+            (f" at {one['path']}:{one['line']}" for one in frames if one and _is_its(one["path"])), ""
+        )
+        return Failed(f"its process {how}{place}: it used memory outside of its tensors, or wrote an operand")
 
     def resume(self) -> None:
         """Let it go on, with all that it has started."""
@@ -152,28 +171,43 @@ class StoppedProcess:
         if state is not None and state.si_code != os.CLD_STOPPED:
             raise self._ended()
 
-    def stop_helpers(self) -> None:
-        """Stop what it has started and what has left its group.
+    def stop_helpers(self) -> bool:
+        """Stop what it has started and what has left its group; say whether any of that was running.
 
         :raises Failed: it starts more of them all the time.
         """
+        if not self._helpers and self._latest == (latest := _latest_process()):
+            return False  # nobody has started anything since
+        was_running = False
         for _ in range(_MOST_SCANS):
-            running = []
+            latest, running = _latest_process(), []
             for one in psutil.Process().children(recursive=True):
                 with suppress(psutil.Error):
                     if one.pid != self._process.pid and _runs(one.pid):
                         running.append(one)
                         one.suspend()
+                        was_running |= os.getpgid(one.pid) != self._process.pid
             self._helpers |= {one.pid for one in running}
             if not running:
-                return
+                self._latest = latest
+                return was_running
         raise Failed("it starts processes that cannot be stopped")
+
+
+def _latest_process() -> str:
+    """Return the number that the system has given to a process or thread last."""
+    return next(iter(_lines(Path("/proc/loadavg"))), "").rpartition(" ")[2] or str(time.monotonic_ns())
 
 
 def _runs(pid: int) -> bool:
     """Say whether a thread of a process is not at rest: the first one may have ended, and others go on."""
     found = [line for path in Path(f"/proc/{pid}/task").glob("*/stat") for line in _lines(path)]
     return any(line.rpartition(")")[2].split()[0] not in _AT_REST for line in found)
+
+
+def _is_its(path: str) -> bool:
+    """Say whether a line is the candidate's, and not that of the program which calls it."""
+    return path[:1] != "<" and Path(path).parent != Path(__file__).parent
 
 
 def _lines(path: Path) -> list[str]:

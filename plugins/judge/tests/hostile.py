@@ -634,7 +634,7 @@ def candidate(a, b):
     # --- the program that calls it
     "changes-its-caller": _py("""
 import sys
-caller = sys.modules["__main__"]._PythonCandidate
+caller = sys.modules["__main__"].PythonCandidate
 take = caller.set_work
 def set_work(self, work, memory):
     take(self, work, memory)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ckprof.model.types import DataType
-from ckprof_plugins.judge.bench import Task, exchanges
-from ckprof_plugins.judge.engine import _exchange, _negate
+from ckprof_plugins.judge.changes import exchange, negate
+from ckprof_plugins.judge.operands import Task, exchanges
 
 
 def test_slices_are_negated_as_numbers_are_and_poison_stays():
@@ -21,9 +21,9 @@ def test_slices_are_negated_as_numbers_are_and_poison_stays():
     expected[0, 1, 0] = 0.0
     expected = expected.reshape(-1).view(np.uint32)
     expected[13] = 0xFFFFFFFF
-    _negate(words, 4, 2, np.array([1, 3]))
+    negate(words, 4, 2, np.array([1, 3]))
     assert np.array_equal(words, expected)
-    _negate(words, 4, 2, np.array([1, 3]))
+    negate(words, 4, 2, np.array([1, 3]))
     words[13] = values.reshape(-1).view(np.uint32)[13]
     assert np.array_equal(words, values.reshape(-1).view(np.uint32))
 
@@ -51,7 +51,7 @@ def test_exchanged_operands_exchange_the_result(registry, direction):
     expected = before.reshape(-1).copy()
     for axis in axes:
         indices = np.array(draw.choice(axis.length, min(axis.length, 3), replace=False))
-        _exchange(changed[axis.operand].reshape(-1), axis.length, axis.operand_step, indices)
-        _exchange(expected, axis.length, axis.result_step, indices)
+        exchange(changed[axis.operand].reshape(-1), axis.length, axis.operand_step, indices)
+        exchange(expected, axis.length, axis.result_step, indices)
     after = operation.reference(problem, layout, changed).reshape(-1)
     assert np.array_equal(after, expected) and not np.array_equal(after, before.reshape(-1))

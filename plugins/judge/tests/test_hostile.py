@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from .hostile import HOSTILE
+from . import hostile, hostile_by_purpose
 
+HOSTILE = {**hostile.HOSTILE, **hostile_by_purpose.HOSTILE}
 #: as small as a problem is that has tails and several lines
 PROBLEMS = {"gemm": "24x40x64", "fwd": "conv -n 2 -c 8 -H 9 -W 9 -k 8 -y 3 -x 3 -p 1 -q 1 -F 1"}
 #: those whose evidence says what they did, with a part of it
@@ -16,11 +17,15 @@ SAID = {
     "right-ten-times": "right in its first launches, wrong in all of the last",
     "clock-is-slow": "it changed time.perf_counter",
     "clock-in-c": "it defines clock_gettime",
-    "changes-its-caller": "it changed _PythonCandidate.set_work",
+    "changes-its-caller": "it changed PythonCandidate.set_work",
     "clocks-of-texts": "it answered in place of the program that calls it",
     "imports-the-reference": "it imported ckprof, which holds the reference",
+    "works-when-it-is-told-sizes": "it changed _set_work",
+    **{f"key-{name}": "it returns the result of that launch" for name in hostile_by_purpose.KEYS},
 }
-SAMPLE = ("cached-by-shape", "tail-of-k")
+#: those that are refused as files
+UNREADABLE = {"loads-the-reference-from-its-file": "Permission denied"}
+SAMPLE = ("cached-by-shape", "tail-of-k", "key-eight-values")
 
 
 def judged(ckprof, tmp_path, name, table, *options):
@@ -29,11 +34,14 @@ def judged(ckprof, tmp_path, name, table, *options):
     file.write_text(source)
     what = ("judge", direction, str(file), "--problem", PROBLEMS[direction], "--dtype", *(dtypes or ["fp32"]))
     called = ckprof(*what, "--format", "json", *options)
-    return called.code, json.loads(called.out)
+    return called.code, json.loads(called.out or json.dumps({"error": called.err}))
 
 
 def _check(ckprof, tmp_path, name):
     code, said = judged(ckprof, tmp_path, name, HOSTILE, "--budget", "60s", "--timeout", "10")
+    if name in UNREADABLE and "error" in said:
+        assert code == 3 and UNREADABLE[name] in said["error"]
+        return
     assert code == 1 and said["verdict"] in ("wrong", "dishonest"), said
     assert said["finding"]["evidence"]
     if name in SAID:
@@ -60,6 +68,6 @@ def test_what_cannot_be_loaded_with_half_a_character_in_its_error_is_said(ckprof
     assert called.code == 3 and "candidate.py" in called.err and "ValueError: ?" in called.err
 
 
-def test_there_are_forty_of_all_classes():
-    assert len(HOSTILE) >= 40
+def test_there_are_seventy_of_all_classes():
+    assert len(HOSTILE) == len(hostile.HOSTILE) + len(hostile_by_purpose.HOSTILE) >= 70
     assert {*SAID, *SAMPLE} <= {*HOSTILE}

@@ -14,8 +14,9 @@ from ckprof.model.outcome import Outcome, Status
 from ckprof_plugins.judge import judging
 from ckprof_plugins.judge.candidate import Candidate
 from ckprof_plugins.judge.engine import Seen
-from ckprof_plugins.judge.judging import Judge, JudgeOptions, Verdict
+from ckprof_plugins.judge.judging import Judge
 from ckprof_plugins.judge.places import Place, reached
+from ckprof_plugins.judge.verdicts import JudgeOptions, Verdict
 
 from .test_places import task_of
 
@@ -44,7 +45,7 @@ class ScriptedBench:
         # that of the launch before, or zeros
         return self.before if self.is_stale else np.zeros(3)
 
-    def trial(self, given, split_k=1):
+    def trial(self, given, split_k=1, flush_bytes=0):
         self.number += 1
         self.before, self.current = self.current, given.reference
         status = self.fails(self, given)

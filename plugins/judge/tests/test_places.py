@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from ckprof.model.types import DataType
-from ckprof_plugins.judge.bench import Place, Task
+from ckprof_plugins.judge.operands import Place, Task
 from ckprof_plugins.judge.places import KINDS, reached, smaller, weight
 
 
