@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 @hookimpl
 def ckprof_add_arguments(command: str, parser: argparse.ArgumentParser) -> None:
-    """Let ``generate`` take a time model, and commands of stores know predictions."""
-    if command in ("sweep", "results", "report", "compare"):
+    """Let ``generate`` take a time model, and other commands know predictions."""
+    if command in ("sweep", "results", "report", "compare", "inspect"):
         from ckprof_plugins.tuning.stored.options import add_options
 
         add_options(command, parser)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.cli import shared_options
@@ -13,7 +15,7 @@ from ckprof.errors import ExitCode, UsageError
 from ckprof.sanitize import json_text
 from ckprof_plugins.tuning.gate.baseline import write_baseline
 from ckprof_plugins.tuning.gate.bisection import bisect_predictions, states_of
-from ckprof_plugins.tuning.gate.comparison import GateOptions
+from ckprof_plugins.tuning.gate.comparison import GateOptions, Regression
 from ckprof_plugins.tuning.gate.gate import diff_predictions, of_line, problems_of
 from ckprof_plugins.tuning.gate.report import (
     DIFF_FORMATS,
@@ -61,6 +63,30 @@ def run_diff(arguments: argparse.Namespace, session: Session) -> ExitCode:
             session.console.info(f"wrote {arguments.write}: figures of {found.after}")
         outputs.deliver(found, diff_document)
     return ExitCode.FAILED if found.failures else ExitCode.OK
+
+
+def run_page(arguments: argparse.Namespace, session: Session) -> int | None:
+    """Do what ``ckprof inspect --diff BEFORE AFTER --page FILE.html`` asks for; ``None`` without both.
+
+    The page has both loops of each kernel next to each other. Exit code 1 as of ``inspect --diff``: more
+    spills, or less occupancy.
+
+    :raises CkprofError: as :func:`run_diff` says, or the page has no name that ends in ``.html``.
+    """
+    if arguments.diff is None or not getattr(arguments, "page", None):
+        return None
+    if Path(arguments.page).suffix != ".html":
+        raise UsageError(f"--page {arguments.page}: of --diff, a page is a file whose name ends in .html")
+    of_predict = dict.fromkeys(("hot", "kernel", "measured", "write"))
+    given = {
+        **vars(arguments),
+        **of_predict,
+        "direction": arguments.what,
+        "diff": [str(side) for side in arguments.diff],
+        "fail_on": (Regression.SPILLS, Regression.OCCUPANCY),
+        "outputs": [*(arguments.outputs or ()), (Path(arguments.page), "html")],
+    }
+    return run_diff(Namespace(**given), session)
 
 
 def run_bisect(arguments: argparse.Namespace, session: Session) -> ExitCode:

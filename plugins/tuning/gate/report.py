@@ -31,6 +31,7 @@ from ckprof.report.table import Column, Table
 from ckprof.sanitize import json_text
 from ckprof_plugins.tuning.gate.causes import without_registers
 from ckprof_plugins.tuning.gate.comparison import Regression
+from ckprof_plugins.tuning.gate.loops import loop_table, side_by_side
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -51,8 +52,11 @@ _EXPLAINED: Final = 20
 _ELSEWHERE: Final = "--format json has everything"
 
 
-def diff_document(found: PredictionDiff) -> Document:
-    """Return a table of what differs, why the slowest rows changed, and the verdict."""
+def diff_document(found: PredictionDiff, *, loops: bool = False) -> Document:
+    """Return a table of what differs, why the slowest rows changed, and the verdict.
+
+    :param loops: with both loops of each of these rows next to each other.
+    """
     differing = found.differing
     document = Document([_about(found, len(differing))])
     if differing:
@@ -60,6 +64,8 @@ def diff_document(found: PredictionDiff) -> Document:
     explained = [row for row in differing if row.reasons or _lost(row)]
     for row in explained[:_EXPLAINED]:
         document.add(Heading(f"{row.either.line}: {row.either.name}", 3), *_why(row))
+        if loops and row.before and row.after:
+            document.add(loop_table(side_by_side(row.before, row.after)))
     if len(explained) > _EXPLAINED:
         document.add(f"... and {len(explained) - _EXPLAINED} more; {_ELSEWHERE}")
     document.add(verdict_line(found.failures, found.fail_on))
@@ -278,7 +284,7 @@ def _render_html(found: PredictionDiff) -> str:
         raise PluginError("--format html needs the pages package, which is not installed")
     from ckprof_plugins.pages.page import render_document
 
-    return render_document("ckprof predict --diff", diff_document(found))
+    return render_document("ckprof predict --diff", diff_document(found, loops=True))
 
 
 _RENDERERS: Final[Mapping[str, tuple[str, Callable[[Any], str]]]] = {

@@ -1,8 +1,9 @@
-"""What stores of predictions add to commands of others: the options of ``sweep``, and what runs instead."""
+"""What predictions add to commands of others: the options of ``sweep``, and what runs instead."""
 
 from __future__ import annotations
 
 import argparse
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from ckprof.cli.parser import CommandParser
@@ -15,12 +16,18 @@ if TYPE_CHECKING:
 
     Instead: TypeAlias = "Callable[[argparse.Namespace, Session], int | None]"
 
-#: command -> function of ``commands`` that does its work for stores of predictions
-_SHOWING: Final = {"results": "show_results", "report": "show_report", "compare": "compare_stores"}
+_STORED: Final = "ckprof_plugins.tuning.stored.commands"
+#: command -> module and function that does its work for predictions
+_INSTEAD: Final = {
+    "results": (_STORED, "show_results"),
+    "report": (_STORED, "show_report"),
+    "compare": (_STORED, "compare_stores"),
+    "inspect": ("ckprof_plugins.tuning.gate.command", "run_page"),
+}
 
 
 def add_options(command: str, parser: argparse.ArgumentParser) -> None:
-    """Add what stores of predictions need to a command of stores."""
+    """Add what predictions need to a command."""
     before: Instead | None = parser.get_default("instead")
     if command == "sweep":
         group = parser.add_argument_group("predictions")
@@ -40,11 +47,12 @@ def add_options(command: str, parser: argparse.ArgumentParser) -> None:
         code = before(arguments, session) if before is not None else None
         if code is not None:
             return code
-        from ckprof_plugins.tuning.stored import commands
-
         if command == "sweep":
-            return commands.predict_sweep(arguments, session, _measuring(parser, arguments))
-        found: int | None = getattr(commands, _SHOWING[command])(arguments, session)
+            from ckprof_plugins.tuning.stored.commands import predict_sweep
+
+            return predict_sweep(arguments, session, _measuring(parser, arguments))
+        module, function = _INSTEAD[command]
+        found: int | None = getattr(import_module(module), function)(arguments, session)
         return found
 
     parser.set_defaults(instead=instead)

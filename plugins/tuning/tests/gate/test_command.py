@@ -1,6 +1,7 @@
 """``ckprof predict --diff`` on two files, in all formats."""
 
 import json
+import re
 from xml.etree import ElementTree
 
 import pytest
@@ -61,6 +62,22 @@ def test_the_page_has_the_same(sides, capsys):
     assert all(
         text in shown for text in ("kernel_64x64", "+10.0", "s_barrier", "not measured", "failed: 1 slower")
     )
+
+
+def test_inspect_shows_both_loops_on_a_page(sides, capsys, tmp_path):
+    pytest.importorskip("ckprof_plugins.pages")
+    page = ["inspect", *sides[1:], "--page", "loops.html"]
+    # slower, but neither more spills nor less occupancy
+    assert main(page) == ExitCode.OK
+    assert "+10.0 %" in capsys.readouterr().out
+    shown = (tmp_path / "loops.html").read_text()
+    (first,) = re.findall(r'<tr class="first-difference">.*?</tr>', shown, re.DOTALL)
+    assert "s_barrier" in first and "first difference" in first
+    assert shown.count("v_mfma_f32_32x32x8_f16") == 2 * LOOP.count("v_mfma_f32_32x32x8_f16")
+    file(tmp_path / "after.json", figures(SLOWER, resident=1), text=SLOWER)
+    assert main(page) == ExitCode.FAILED
+    assert main([*page[:-1], "loops.md"]) == ExitCode.USAGE
+    assert "a file whose name ends in .html" in capsys.readouterr().err
 
 
 def test_a_side_with_itself_has_no_difference(sides, capsys):
