@@ -109,6 +109,8 @@ class Watch:
     #: seconds after which no further attempt begins
     max_time_s: float | None = None
     clock: Callable[[], float] = time.monotonic
+    #: how many were seen of each kind; the first is emitted. Sweeps that follow one another may share them
+    warnings: Counter[str] = field(default_factory=Counter)
 
 
 class Sweep(RoundsLoop):
@@ -127,8 +129,9 @@ class Sweep(RoundsLoop):
         self._summary = Summary(
             rankings=rankings,
             rankings_done=rankings - len(plan.open_rankings),
-            warnings=self._seen_warnings,
+            warnings=watch.warnings,
         )
+        self._seen_warnings = watch.warnings
         self._attempt_s = plan.usual_attempt_s
         self._started = 0.0
         #: name and time of the fastest attempt of each ranking

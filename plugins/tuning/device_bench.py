@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -25,7 +26,7 @@ from ckprof.sweep.identity import new_session, shared_key
 from ckprof.sweep.plan import PlanRequest, make_plan
 from ckprof.sweep.recording import Recorder, is_shard_folder, open_sink
 from ckprof.sweep.sweep import Sweep, Watch, as_stored, open_library, sweep_run_options
-from ckprof_plugins.tuning.kernel_build import KernelBuild
+from ckprof_plugins.tuning.kernel_build import KernelBuild, without_counts
 from ckprof_plugins.tuning.model_use import KernelKind, ran_on, traits_of
 from ckprof_plugins.tuning.search.loop import MeasuredPair
 from ckprof_plugins.tuning.search.observations import (
@@ -146,6 +147,8 @@ class DeviceBench:
         self._visits: dict[Pair, list[RoundTime | None]] = {}
         self._build: KernelBuild | None = None
         self._building: frozenset[int] = frozenset()
+        #: those of all measurements, by kind: the first of each is shown
+        self._warnings: Counter[str] = Counter()
         jobs = request.build.jobs or session.settings.jobs
         if jobs is None and self.overlaps:
             jobs = max(1, available_cpus() - _MEASURING_CPUS)
@@ -201,7 +204,7 @@ class DeviceBench:
             SupportQuery(problem=problem, split_k=count) for problem in space.problems for count in splits
         )
         build = replace(self._request.build, build_dir=None)
-        answers = support_answers(self._session, self._selection(kernels), build, queries)
+        answers = support_answers(without_counts(self._session), self._selection(kernels), build, queries)
         return [
             Pair(index // len(splits), self._choices[KernelConfiguration(key, splits[index % len(splits)])])
             for key in (space.kernels[kernel].key for kernel in kernels)
@@ -341,6 +344,7 @@ class DeviceBench:
 
         watch = Watch(
             emit=self._session.emit,
+            warnings=self._warnings,
             on_stored=stored,
             should_stop=self._options.search.should_stop,
             max_time_s=most_s,

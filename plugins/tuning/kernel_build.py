@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ckprof.events import Progress, ProgressEnded
+from ckprof.events import Level, Message, Progress, ProgressEnded
 from ckprof.measure.support import build_checked_library
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ckprof.events import Event
     from ckprof.kernels.choose import Selection
     from ckprof.kernels.library import BuiltLibrary
@@ -23,6 +26,25 @@ _END_S = 20.0
 
 class _Abandoned(BaseException):
     """Nobody waits for the build any more."""
+
+
+def listening(session: Session, emit: Callable[[Event], None]) -> Session:
+    """Return a session like another one whose events go elsewhere."""
+    other: Session = object.__new__(type(session))  # copy() pickles, which a Profiler refuses
+    vars(other).update(vars(session))
+    other.emit = emit
+    return other
+
+
+def without_counts(session: Session) -> Session:
+    """Return a session whose builds are counted with -v alone: kernels are built in batches."""
+
+    def emit(event: Event) -> None:
+        if isinstance(event, Message) and event.level is Level.INFO:
+            event = replace(event, level=Level.DETAIL)
+        session.emit(event)
+
+    return listening(session, emit)
 
 
 class KernelBuild:
@@ -75,10 +97,7 @@ class KernelBuild:
             self._thread.join(_END_S)
 
     def _in_thread(self) -> None:
-        session = object.__new__(type(self._session))  # copy() pickles, which a Profiler refuses
-        vars(session).update(vars(self._session))
-        session.emit = self._keep
-        self._build(session)
+        self._build(listening(self._session, self._keep))
 
     def _build(self, session: Session) -> None:
         started = time.monotonic()

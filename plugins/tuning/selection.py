@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import NothingLeftError
-from ckprof.events import Level, Message
+from ckprof.events import Message
 from ckprof.formatting import counted
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.ranking import ranked_set_of
 from ckprof.model.recipe import Purpose
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Pipeline
+from ckprof_plugins.tuning.kernel_build import without_counts
 from ckprof_plugins.tuning.model_use import (
     KernelKind,
     gemm_sizes_of,
@@ -28,7 +29,6 @@ from ckprof_plugins.tuning.time_model.selector import Selector
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ckprof.events import Event
     from ckprof.kernels.candidates import Candidate as ListedKernel
     from ckprof.kernels.choose import Selection
     from ckprof.measure.worker.messages import Support
@@ -85,7 +85,7 @@ def select(session: Session, options: SelectOptions) -> KernelChoice:
     wanted = max(options.top, options.measure)
     unsupported: dict[str, str] = {}
     asked: set[str] = set()
-    building = _without_counts(session) if options.check_support else session
+    building = without_counts(session) if options.check_support else session
     supports = (
         _support(building, options, listed, selector, asked, unsupported) if options.check_support else None
     )
@@ -144,20 +144,6 @@ def _predictable(
             f"there is no kernel to choose from: {'; '.join(warnings) or 'none is listed'}"
         )
     return listed, warnings
-
-
-def _without_counts(session: Session) -> Session:
-    """Return a session whose builds are counted with -v alone: kernels are built in batches."""
-    quiet: Session = object.__new__(type(session))  # copy() pickles, which a Profiler refuses
-    vars(quiet).update(vars(session))
-
-    def emit(event: Event) -> None:
-        if isinstance(event, Message) and event.level is Level.INFO:
-            event = replace(event, level=Level.DETAIL)
-        session.emit(event)
-
-    quiet.emit = emit
-    return quiet
 
 
 def _support(

@@ -109,6 +109,14 @@ def test_what_was_never_launched_is_not_measured(path):
     assert summary.attempts == 0
 
 
+def test_sweeps_that_follow_one_another_warn_together(path):
+    kernels, problems, warned = make_kernels(4), make_problems(2), []
+    watch = Watch(emit=noting(Level.WARNING, warned))
+    for session in (1, 2):
+        _, summary = sweep(path, SimulatedBench(lost=True), kernels, problems, session=session, watch=watch)
+    assert len(warned) == 1 and summary.warnings["kernels that were not launched"] == 16
+
+
 def test_a_kernel_that_kills_its_device_stops_two_sweeps_not_more(path):
     kernels, problems = make_kernels(4), make_problems(2)
     bench = SimulatedBench(killing={"kernel_2"})
