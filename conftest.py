@@ -26,7 +26,7 @@ from ckprof_plugins.directions._convolution.layout import find_layout
 from ckprof_plugins.pipelines.gemm_families import ImplicitGemmPipeline
 from tests.called import Called, Ckprof, ckprof_apart
 from tests.e2e.forked_calls import ForkedCalls
-from tests.places import TESTS, cxx
+from tests.places import QUICK_COMPILER, TESTS, cxx
 
 # Python's own limit has all objects looked through again and again while thousands of tests are collected.
 gc.set_threshold(*GARBAGE_THRESHOLDS)
@@ -47,9 +47,6 @@ os.environ.setdefault("CKPROF_LAST_LEVEL_CACHE", "8M")
 # How long an example takes says nothing on a busy machine; other runs draw other examples.
 settings.register_profile("ckprof", deadline=None, max_examples=50)
 settings.load_profile("ckprof")
-
-#: A compiler whose kernels are slow, which small matrices do not show.
-QUICK_COMPILER = TESTS / "quick_c++"
 
 #: The forward instance for which a literal instance string is known, as a catalog spells it.
 FORWARD_RECORD = {
@@ -89,14 +86,14 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
-    """Have Ctrl-C work in tests and what they start, and compile in half the time in the fast suite.
+    """Have Ctrl-C work in tests and what they start, and compile in half the time unless tests are slow ones.
 
     Shells ignore Ctrl-C for commands in the background, and so do some machines that test automatically.
-    What is thorough or slow compiles as users do.
+    Thorough tests find the kernels of the fast suite in the gate's cache; see :func:`usual_compiler`.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if "not thorough" in config.option.markexpr and shutil.which("c++"):
+    if "thorough" in config.option.markexpr and shutil.which("c++"):
         os.environ.setdefault("CXX", str(QUICK_COMPILER))
 
 
@@ -107,14 +104,21 @@ def pytest_xdist_auto_num_workers():
     return count if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else count + 1
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist's own hook chooses otherwise
 def pytest_cmdline_main(config):
-    """Give each process of pytest-xdist neighbouring tests: what a module shares is made once, mostly."""
+    """Give each process of pytest-xdist whole files, in our order: what a module shares is made once."""
     if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
-        config.option.dist = "worksteal"
+        config.option.dist = "loadfile"
+        config.option.loadscopereorder = False
 
 
 def pytest_collection_modifyitems(items):
-    """Skip what compiles where there is no compiler; of several processes the first compiles for all."""
+    """Skip what compiles where there is no compiler; of several processes the first compiles for all.
+
+    Whole commands take the longest: they come first, so that no process is left with them in the end.
+    """
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=lambda item: not calls_whole_commands(item.path))
     for item in items:
         if not item.get_closest_marker("compiler"):
             continue
@@ -122,6 +126,11 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip(reason="no C++ compiler found"))
         if "PYTEST_XDIST_WORKER" in os.environ and "host_runtime" not in item.fixturenames:
             item.fixturenames.insert(0, "host_runtime")
+
+
+def calls_whole_commands(path: Path) -> bool:
+    """Say whether the tests of a file do, by its place and its name."""
+    return not {"e2e", "docs"}.isdisjoint(path.parts) or path.name.startswith("test_amd")
 
 
 def pytest_collection_finish():
@@ -242,7 +251,13 @@ def make_instance(make_record):
 
 
 @pytest.fixture
-def ckprof(capfd, tmp_path, monkeypatch) -> Ckprof:
+def ckprof(ckprof_within: Ckprof) -> Ckprof:
+    """Call ``ckprof`` in ``tmp_path``, within the test's process unless the folder's tests do otherwise."""
+    return ckprof_within
+
+
+@pytest.fixture
+def ckprof_within(capfd, tmp_path, monkeypatch) -> Ckprof:
     """Call ``ckprof`` in ``tmp_path``, within the test's process."""
     monkeypatch.chdir(tmp_path)
 
@@ -291,10 +306,13 @@ def short_list(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def quick_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compile in half the time, where a thorough test begins with an empty cache."""
-    monkeypatch.setenv("CXX", str(QUICK_COMPILER))
+@pytest.fixture(scope="module")
+def usual_compiler() -> Iterator[None]:
+    """Compile as users do, where kernels' numbers are what a thorough test is about."""
+    with pytest.MonkeyPatch.context() as patch:
+        if os.environ.get("CXX") == str(QUICK_COMPILER):
+            patch.delenv("CXX")
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,8 @@ from ckprof_plugins import FEATURE_PACKAGES
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"
 PLUGINS = TESTS.parent / "plugins"
+#: A compiler whose kernels are slow, which small matrices do not show.
+QUICK_COMPILER = TESTS / "quick_c++"
 
 
 def left_out(path):

@@ -262,7 +262,6 @@ def test_the_action_converts_and_installs(runner, repository):
 
 @pytest.mark.slow
 @pytest.mark.compiler
-@pytest.mark.usefixtures("quick_compiler")
 def test_the_workflow_from_one_push_to_a_pull_request(runner, repository, ckprof, tmp_path, monkeypatch):
     monkeypatch.chdir(repository)
     conf = repository / "nhwgc_fp16.conf"

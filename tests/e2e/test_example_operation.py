@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 import scipy
 
 import ckprof
-from ckprof.cli.main import main
 from tests.e2e.conftest import ROOT
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
@@ -50,20 +48,12 @@ def ckprof_register(registry):
 """
 
 
-class Called(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
+def call(monkeypatch, ckprof_within):
     monkeypatch.syspath_prepend(str(EXAMPLE))
-    monkeypatch.chdir(tmp_path)
 
-    def run(*arguments, plugin=PLUGIN):
-        code = main([arguments[0], *plugin, *arguments[1:]])
-        return Called(int(code), *capsys.readouterr())
+    def run(command, *arguments, plugin=PLUGIN):
+        return ckprof_within(command, *plugin, *arguments)
 
     return run
 

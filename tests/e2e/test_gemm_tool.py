@@ -5,11 +5,9 @@ import json
 
 import pytest
 
-from ckprof.cli.main import main
 from ckprof.errors import ExitCode
 from ckprof.store.store import Store
 from ckprof_plugins.operations.gemm.problem import GemmProblem
-from tests.called import Called
 
 pytestmark = [pytest.mark.compiler, pytest.mark.thorough]
 
@@ -24,16 +22,9 @@ QUICK = ("--round-time", "0.01", "--min-rounds", "1", "--max-rounds", "1")
 
 
 @pytest.fixture
-def ckprof(tmp_path, monkeypatch, capsys):
-    """Call ``ckprof`` in ``tmp_path`` without a process of its own: many calls, most of them short."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        code = main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return Called(code, out, err)
-
-    return call
+def ckprof(ckprof_within):
+    """Call ``ckprof`` without a process of its own: many calls, most of them short."""
+    return ckprof_within
 
 
 @pytest.fixture

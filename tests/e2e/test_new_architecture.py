@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from ckprof.cli.main import main
 from ckprof.model import architecture as architectures
 
 RECORD = {
@@ -19,19 +18,12 @@ KERNEL = ("--instance-spec", "tile=64x64x32,mma=16x16x16,gemm_pipeline=compv3")
 
 
 @pytest.fixture
-def call(tmp_path, monkeypatch, capsys):
+def call(ckprof_within, tmp_path):
     """Call ckprof in a folder whose settings name a file with one record."""
     document = {"schema": architectures.SCHEMA, "version": 2, "architectures": {"gfx999": RECORD}}
     (tmp_path / "mine.json").write_text(json.dumps(document))
     (tmp_path / "ckprof.toml").write_text('architectures = ["mine.json"]\n')
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        code = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    yield run
+    yield ckprof_within
     architectures.use_files([])
 
 

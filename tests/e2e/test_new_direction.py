@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from ckprof.cli.main import main
-
 PLUGIN = '''
 """Forward convolution under another name, with names of its own in the C++ text."""
 
@@ -39,17 +37,10 @@ PROBLEM = "conv -n 1 -c 8 -H 6 -W 6 -k 8 -y 3 -x 3 -p 1 -q 1"
 
 
 @pytest.fixture
-def call(tmp_path, monkeypatch, capsys):
+def call(ckprof_within, tmp_path):
     (tmp_path / "mine.py").write_text(PLUGIN)
     (tmp_path / "ckprof.toml").write_text('plugins = ["mine.py"]\n')
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        code = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+    return ckprof_within
 
 
 def test_families_of_its_kernel_serve_it(call):

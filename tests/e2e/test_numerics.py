@@ -105,7 +105,7 @@ def build(folder, make, *, everything):
 
 
 @pytest.fixture(scope="module")
-def diagonal(tmp_path_factory, make_instance):
+def diagonal(tmp_path_factory, make_instance, usual_compiler):
     return build(tmp_path_factory, make_instance, everything=False)
 
 

@@ -1,13 +1,11 @@
-"""Sides of comparisons, and ``ckprof`` called in the test's own process."""
+"""Sides of comparisons."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from ckprof.cli.main import main
 from ckprof.kernels.candidates import list_candidates
 from ckprof.lists.list_files import read_list
 from ckprof.model.conversion import ConversionRequest
@@ -17,32 +15,6 @@ from ckprof.paths import conf_root
 
 from .samples import STREAM_K_LIST
 from .told_library import build_told_library
-
-
-@dataclass(frozen=True)
-class Called:
-    """What one call of ckprof gave."""
-
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def ckprof(tmp_path, monkeypatch, capsys):
-    """Call ``ckprof`` in ``tmp_path``."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        capsys.readouterr()
-        try:
-            code = main([str(argument) for argument in arguments])
-        except SystemExit as exc:
-            code = int(exc.code or 0)
-        printed = capsys.readouterr()
-        return Called(code, printed.out, printed.err)
-
-    return call
 
 
 @pytest.fixture(scope="session")

@@ -67,7 +67,6 @@ def apart(folder):
 
 @pytest.mark.thorough
 @pytest.mark.compiler
-@pytest.mark.usefixtures("quick_compiler")
 def test_kernels_that_are_only_asked(profiler, kernels, tmp_path):
     options = MigrateOptions(**apart(tmp_path), random=100, runs=False)
     found = migrate(profiler, lines_of(kernels, 2, 11, 13), options)
@@ -89,7 +88,6 @@ def test_what_has_no_kernel_is_refused(profiler, kernels):
 
 @pytest.mark.thorough
 @pytest.mark.compiler
-@pytest.mark.usefixtures("quick_compiler")
 def test_each_planted_difference_is_named(profiler, kernels, tmp_path):
     # that one is the same on both sides
     lines = {**lines_of(kernels, *PLANTED), "5": (kernels[5], kernels[5])}

@@ -16,6 +16,7 @@ from ckprof.model.recipe import BuildRequest
 from ckprof.paths import object_cache_dir
 from ckprof_plugins.targets.cpu.recipe import device_table_source
 from ckprof_plugins.targets.cpu.target import CpuTarget
+from tests.places import QUICK_COMPILER
 
 HERE = Path(__file__).parent
 CPU_TARGET = HERE.parents[3] / "plugins" / "targets" / "cpu"
@@ -37,9 +38,9 @@ ENOUGH = "--abort-after=50"
 
 
 def find_compilers():
-    """Name the C++ compilers of this machine, one per family."""
+    """Name the C++ compilers of this machine, one per family. Programs say how they are optimised."""
     asked = os.environ.get("CXX")
-    if asked:
+    if asked and asked != str(QUICK_COMPILER):
         return [asked]
     families = [("g++", "g++-13", "g++-12", "g++-11"), ("clang++", "clang++-19", "clang++-14")]
     found = (next((name for name in names if shutil.which(name)), None) for names in families)
