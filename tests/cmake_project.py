@@ -1,6 +1,7 @@
 """Programs of users that CMake builds with what ckprof has generated."""
 
 import os
+import shutil
 import subprocess
 
 
@@ -8,10 +9,10 @@ def build(folder, project, program):
     """Write a project of one program, build it in its folder ``out``, and return what the build printed.
 
     :param project: text of its CMakeLists.txt.
-    :param program: text of ``user.cpp``.
+    :param program: what becomes its ``user.cpp``.
     """
     (folder / "CMakeLists.txt").write_text(project)
-    (folder / "user.cpp").write_text(program)
+    shutil.copyfile(program, folder / "user.cpp")
     out = folder / "out"
     subprocess.run(["cmake", "-S", folder, "-B", out], check=True, capture_output=True)
     built = subprocess.run(

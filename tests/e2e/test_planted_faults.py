@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.kernel_faults import FAULTS, planted
+from tests.kernel_faults import FAULTS, LISTS, planted
 
 pytestmark = [pytest.mark.compiler, pytest.mark.slow]
 
@@ -14,10 +14,10 @@ pytestmark = [pytest.mark.compiler, pytest.mark.slow]
 GOAL = 0.83
 
 
-def statuses(fault, where, folder, *options):
-    """Return the statuses of a default run of kernels with a fault."""
+def statuses(fault, name, folder, *options):
+    """Return the statuses of a default run of the kernels of a list with a fault."""
     environment = planted(fault, folder / "packages")
-    direction, conf, instances = where
+    direction, conf, instances = LISTS[name]
     report = folder / "run.json"
     command = [sys.executable, "-m", "ckprof", "run", direction, "--conf", conf, "--instance", instances]
     command += ["--rounds", "1", "--max-time", "0.05", "--json", str(report), "--timeout", "20", *options]
@@ -31,13 +31,13 @@ def statuses(fault, where, folder, *options):
 def test_the_default_run_finds_them(tmp_path):
     found = {}
     for number, fault in enumerate(FAULTS):
-        seen = statuses(fault, fault.where, tmp_path / str(number))
+        seen = statuses(fault, fault.list, tmp_path / str(number))
         assert seen.keys() - {"unsupported"}, (fault.name, seen)
         found[fault.name] = bool({"wrong_result", "run_error", "run_timeout"} & seen.keys())
     missed = [name for name, seen in found.items() if not seen]
     assert len(missed) <= (1 - GOAL) * len(FAULTS), missed
 
 
-@pytest.mark.parametrize("where", sorted({fault.where for fault in FAULTS}))
-def test_kernels_without_a_fault_are_right(where, tmp_path):
-    assert statuses(None, where, tmp_path / "run").keys() <= {"ok", "unsupported"}
+@pytest.mark.parametrize("name", LISTS)
+def test_kernels_without_a_fault_are_right(name, tmp_path):
+    assert statuses(None, name, tmp_path / "run").keys() <= {"ok", "unsupported"}

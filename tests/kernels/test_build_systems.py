@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import psutil
@@ -32,39 +33,6 @@ add_subdirectory(bwd_data)
 add_executable(user user.cpp)
 target_link_libraries(user PRIVATE ckprof_conv_fwd_kernels ckprof_conv_bwd_data_kernels)
 target_compile_options(user PRIVATE -Wall -Wextra -Werror)
-"""
-
-PROGRAM = """
-#include <iostream>
-#include <stdexcept>
-
-#include "register_bwd_data_kernels.hpp"
-#include "register_fwd_kernels.hpp"
-
-int main()
-{
-    ckprof::registry kernels;
-    ckprof::register_fwd_kernels(kernels);
-    ckprof::register_bwd_data_kernels(kernels);
-    for(const auto& one : kernels)
-        std::cout << one.name() << ' ' << one.arch << ' ' << one.field("tile_m") << '\\n';
-    const auto forward_2d = kernels.select({{"direction", "fwd"}, {"ndim", "2"}});
-    ckprof_problem problem = {};
-    problem.ndim           = 2;
-    problem.split_k = problem.groups = problem.batch = problem.out_channels = problem.in_channels = 1;
-    for(int axis = 0; axis < 2; ++axis)
-        problem.filter[axis] = problem.input[axis] = problem.strides[axis] = problem.dilations[axis] = 1;
-    std::cout << forward_2d.size() << ' ' << kernels.supporting(problem).size() << ' '
-              << (kernels.find(forward_2d[0]->name()) == forward_2d[0]) << '\\n';
-    try
-    {
-        ckprof::register_fwd_kernels(kernels);
-    }
-    catch(const std::invalid_argument& error)
-    {
-        std::cout << error.what() << '\\n';
-    }
-}
 """
 
 
@@ -189,7 +157,7 @@ def test_two_directions_in_one_program(tmp_path, capsys):
         assert main(["generate", direction, *HAND, "--build-dir", str(tmp_path / direction)]) == 0
     assert main(["generate", "fwd", *HAND, "--build-dir", str(tmp_path / "bwd_data")]) == 2
     assert "holds the kernels of bwd_data" in capsys.readouterr().err
-    printed_by_cmake = cmake_project.build(tmp_path, PROJECT, PROGRAM)
+    printed_by_cmake = cmake_project.build(tmp_path, PROJECT, Path(__file__).with_name("two_directions.cpp"))
     out = tmp_path / "out"
     assert set(re.findall(r"register_fwd_chunk_\d", printed_by_cmake)) == {
         "register_fwd_chunk_0",

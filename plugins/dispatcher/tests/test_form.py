@@ -33,29 +33,6 @@ SAMPLE = {
 _NEVER = (
     "grouped_conv_fwd_int8_nhwgc_2d_compv1_cshuffle_intrawave_32x64x32_1x1x1_32x32x16_vec8_8_1_gm8_filter3x3"
 )
-#: the second route, which includes all wrappers at once
-USES_WRAPPERS = """
-#include "include_all_grouped_conv_bwd_data_kernels.hpp"
-#include "include_all_grouped_conv_bwd_weight_kernels.hpp"
-#include "include_all_grouped_conv_fwd_kernels.hpp"
-#include "dispatcher_wrappers/register_all_grouped_conv_kernels.hpp"
-using namespace ck_tile::dispatcher;
-static_assert(SelectedConvBwdDataLauncher::NDimSpatial == 3);
-int main()
-{
-    const auto& registry = GroupedConvRegistry::instance();
-    const auto first     = [&] { return registry.all_kernels().front(); };
-    register_all_grouped_conv_kernels();
-    const auto* before = first();
-    bool good = registry.size() == get_grouped_conv_kernel_count() && before->key().arch == "gfx950" &&
-                get_grouped_conv_bwd_data_kernel_count() == registry.size() && registry.size() > 1 &&
-                get_grouped_conv_fwd_kernel_count() + get_grouped_conv_bwd_weight_kernel_count() == 0;
-    register_all_grouped_conv_kernels();
-    good = good && first() == before;
-    register_all_grouped_conv_bwd_data_kernels("gfx950", Priority::High);
-    return good && first() != before && registry.size() == get_grouped_conv_kernel_count() ? 0 : 1;
-}
-"""
 
 
 def compile_and_run(root, sources, compiler, objects, *flags):
@@ -100,8 +77,8 @@ def test_some_kernels_compile_register_and_run(direction, kernels_of, generate, 
     assert len(list(root.glob("dispatcher/register_*_chunk_*.cpp"))) == -(-len(selection.candidates) // 2)
     assert registers_and_runs(root, selection, COMPILERS[0], host_model_objects) == []
     if direction == "bwd_data":
-        (tmp_path / "wrappers.cpp").write_text(USES_WRAPPERS)
-        compile_and_run(root, [tmp_path / "wrappers.cpp"], COMPILERS[0], host_model_objects)
+        wrappers = Path(__file__).with_name("uses_wrappers.cpp")
+        compile_and_run(root, [wrappers], COMPILERS[0], host_model_objects)
 
 
 @pytest.mark.compiler

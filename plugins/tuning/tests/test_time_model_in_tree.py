@@ -24,43 +24,9 @@ from tests import cmake_project
 from tests.convolutions import convolution
 from tests.places import TESTS
 
+HERE = Path(__file__).parent
 TABLE = TESTS / "data" / "measured" / "gfx950_fwd_bf16_30kernels_even.csv"
 
-PROGRAM = """
-#include <cstdio>
-
-#include "ckprof_conv_api.h"
-#include "register_fwd_kernels.hpp"
-
-int main()
-{
-    ckprof::registry kernels;
-    ckprof::register_fwd_kernels(kernels);
-    for(int channels = 8; channels <= 2048; channels *= 4)
-        for(int image = 1; image <= 256; image *= 4)
-        {
-            ckprof_problem problem = {};
-            problem.ndim           = 2;
-            problem.split_k = problem.groups = problem.batch = 1;
-            problem.out_channels = problem.in_channels = channels;
-            for(int axis = 0; axis < 2; ++axis)
-            {
-                problem.input[axis] = image;
-                problem.filter[axis] = problem.strides[axis] = problem.dilations[axis] = 1;
-            }
-            const auto* chosen = ckprof::select_fwd_kernel(kernels, problem);
-            ConvProblemC same  = {};
-            same.N = same.G = same.input_d = same.filter_z = same.filter_y = same.filter_x = 1;
-            same.stride_d = same.stride_h = same.stride_w = 1;
-            same.dilation_d = same.dilation_h = same.dilation_w = same.split_k = 1;
-            same.C = same.K = channels;
-            same.input_h = same.input_w = image;
-            char name[512] = "none";
-            conv_dispatcher_select_kernel(&same, name, sizeof(name));
-            std::printf("%d %d %s %s\\n", channels, image, chosen ? chosen->kernel->name : "none", name);
-        }
-}
-"""
 
 PROJECT = """
 cmake_minimum_required(VERSION 3.20)
@@ -101,7 +67,7 @@ def test_registry_and_c_interface_take_the_predicted_best(tmp_path, capsys):
     assert main([*choice, "--model", str(model_path)]) == 0
     names = [one["name"] for one in json.loads((tree / "manifest.json").read_text())["kernels"]]
     assert len(names) == 3
-    cmake_project.build(tmp_path, PROJECT, PROGRAM)
+    cmake_project.build(tmp_path, PROJECT, HERE / "registered_and_answered.cpp")
     out = tmp_path / "out"
     printed = subprocess.run([out / "user"], capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in printed.splitlines()]
@@ -120,29 +86,6 @@ def test_registry_and_c_interface_take_the_predicted_best(tmp_path, capsys):
     assert "The first kernel in the order of registration" in header
     assert not (tree / "include" / "ckprof_time_model_fwd.hpp").exists()
     capsys.readouterr()
-
-
-#: kernels that support everything but batches, and a device that is always there
-FAKES = """
-#include "ckprof_abi.h"
-#include "ckprof_target.h"
-
-static ckprof_status supports(const ckprof_problem* problem, ckprof_plan*, ckprof_report, void*)
-{ return problem->values[6] > 1 ? CKPROF_REJECTED : CKPROF_OK; }
-
-static ckprof_status select(const char*, int32_t, char*, size_t) { return CKPROF_OK; }
-
-extern "C" const ckprof_target* ckprof_target_table(void)
-{
-    static ckprof_target target = {};
-    target.select_device = select;
-    return &target;
-}
-
-#define FAKE(symbol, name) \
-    extern "C" { extern const ckprof_kernel symbol; \
-    const ckprof_kernel symbol = {"", name, supports, nullptr, nullptr}; }
-"""
 
 
 def _product(number, tile):
@@ -175,8 +118,9 @@ def test_a_library_of_products_takes_the_predicted_best(tmp_path, monkeypatch, c
     assert main([*choice, "--model", "model.json", "--force"]) == 0, capsys.readouterr().err
     rows = json.loads(Path("tree/manifest.json").read_text())["kernels"]
     fakes = [f'FAKE({kernel_symbol(one["key"])}, "{one["name"]}")' for one in rows]
-    Path("fakes.cpp").write_text("\n".join((FAKES, *fakes)))
-    command = ["g++", "-std=c++17", "-shared", "-fPIC", "-Itree/include", "-Wall", "-Wextra", "-Werror"]
+    Path("fakes.cpp").write_text("\n".join(('#include "fake_kernels.hpp"', *fakes)))
+    folders = ("-Itree/include", f"-I{HERE}")
+    command = ["g++", "-std=c++17", "-shared", "-fPIC", *folders, "-Wall", "-Wextra", "-Werror"]
     command += ["tree/support/ckprof_gemm.cpp", "fakes.cpp", "-o", "libckprof_gemm.so"]
     subprocess.run(command, check=True)
     library = ctypes.CDLL(str(Path("libckprof_gemm.so").resolve()))

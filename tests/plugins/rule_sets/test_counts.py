@@ -4,74 +4,16 @@ What is left after upstream's filter by architecture is counted with a filter th
 nothing with the validity rules.
 """
 
+import csv
 from collections import Counter
 
 import pytest
 
 from ckprof_plugins.pipelines.depthwise_family import DepthwiseInstance
+from tests.places import TESTS
 
-COUNTS = [
-    ("default", "gfx90a", "fwd", (14, 14, 14), (14, 14, 14), 0, 50),
-    ("default", "gfx90a", "bwd_data", (16, 16, 16), (16, 16, 16), 0, 76),
-    ("default", "gfx90a", "bwd_weight", (32, 32, 32), (32, 32, 32), 0, 152),
-    ("default", "gfx942", "fwd", (14, 14, 14), (14, 14, 14), 0, 50),
-    ("default", "gfx942", "bwd_data", (16, 16, 16), (16, 16, 16), 0, 76),
-    ("default", "gfx942", "bwd_weight", (32, 32, 32), (32, 32, 32), 0, 152),
-    ("default", "gfx950", "fwd", (16, 16, 16), (16, 16, 16), 0, 58),
-    ("default", "gfx950", "bwd_data", (20, 20, 20), (20, 20, 20), 0, 92),
-    ("default", "gfx950", "bwd_weight", (40, 40, 40), (40, 40, 40), 0, 184),
-    ("default", "gfx1201", "fwd", (0, 0, 0), (0, 0, 0), 0, 0),
-    ("default", "gfx1201", "bwd_data", (0, 0, 0), (0, 0, 0), 0, 0),
-    ("default", "gfx1201", "bwd_weight", (0, 0, 0), (0, 0, 0), 0, 0),
-    ("default", "gfx1250", "fwd", (12, 12, 12), (12, 12, 12), 0, 24),
-    ("default", "gfx1250", "bwd_data", (12, 12, 12), (12, 12, 12), 0, 48),
-    ("default", "gfx1250", "bwd_weight", (24, 24, 24), (24, 24, 24), 0, 96),
-    ("full", "gfx90a", "fwd", (882, 882, 329), (851, 851, 309), 60, 3164),
-    ("full", "gfx90a", "bwd_data", (106, 106, 72), (106, 106, 72), 0, 0),
-    ("full", "gfx90a", "bwd_weight", (1852, 1852, 224), (1836, 1836, 224), 0, 2420),
-    ("full", "gfx942", "fwd", (641, 641, 308), (611, 611, 288), 60, 3080),
-    ("full", "gfx942", "bwd_data", (86, 86, 78), (86, 86, 78), 0, 0),
-    ("full", "gfx942", "bwd_weight", (1942, 1942, 228), (1930, 1930, 228), 0, 3280),
-    ("full", "gfx950", "fwd", (641, 641, 308), (611, 611, 288), 60, 3080),
-    ("full", "gfx950", "bwd_data", (86, 86, 78), (86, 86, 78), 0, 0),
-    ("full", "gfx950", "bwd_weight", (1942, 1942, 228), (1930, 1930, 228), 0, 3280),
-    ("full", "gfx1201", "fwd", (802, 802, 20), (782, 782, 0), 60, 60),
-    ("full", "gfx1201", "bwd_data", (94, 94, 0), (94, 94, 0), 0, 0),
-    ("full", "gfx1201", "bwd_weight", (684, 684, 0), (674, 674, 0), 0, 0),
-    ("full", "gfx1250", "fwd", (1386, 1386, 20), (1366, 1366, 0), 60, 5196),
-    ("full", "gfx1250", "bwd_data", (254, 254, 0), (254, 254, 0), 0, 0),
-    ("full", "gfx1250", "bwd_weight", (1980, 1980, 0), (1952, 1952, 0), 0, 2992),
-    ("full-tests", "gfx90a", "fwd", (176, 176, 67), (170, 170, 61), 12, 624),
-    ("full-tests", "gfx90a", "bwd_data", (21, 21, 14), (21, 21, 14), 0, 0),
-    ("full-tests", "gfx90a", "bwd_weight", (368, 368, 44), (367, 367, 45), 0, 484),
-    ("full-tests", "gfx942", "fwd", (128, 128, 61), (122, 122, 57), 12, 615),
-    ("full-tests", "gfx942", "bwd_data", (17, 17, 15), (17, 17, 16), 0, 0),
-    ("full-tests", "gfx942", "bwd_weight", (387, 387, 45), (386, 386, 46), 0, 674),
-    ("full-tests", "gfx950", "fwd", (128, 128, 61), (122, 122, 57), 12, 615),
-    ("full-tests", "gfx950", "bwd_data", (17, 17, 15), (17, 17, 16), 0, 0),
-    ("full-tests", "gfx950", "bwd_weight", (387, 387, 45), (386, 386, 46), 0, 674),
-    ("full-tests", "gfx1201", "fwd", (160, 160, 4), (157, 157, 0), 12, 12),
-    ("full-tests", "gfx1201", "bwd_data", (18, 18, 0), (19, 19, 0), 0, 0),
-    ("full-tests", "gfx1201", "bwd_weight", (135, 135, 0), (136, 136, 0), 0, 0),
-    ("full-tests", "gfx1250", "fwd", (277, 277, 4), (273, 273, 0), 12, 1032),
-    ("full-tests", "gfx1250", "bwd_data", (50, 50, 0), (51, 51, 0), 0, 0),
-    ("full-tests", "gfx1250", "bwd_weight", (395, 395, 0), (389, 389, 0), 0, 600),
-    ("tiny", "gfx90a", "fwd", (4, 4, 4), (3, 3, 3), 3, 21),
-    ("tiny", "gfx90a", "bwd_data", (2, 2, 2), (2, 1, 1), 0, 0),
-    ("tiny", "gfx90a", "bwd_weight", (5, 5, 2), (5, 5, 2), 0, 10),
-    ("tiny", "gfx942", "fwd", (4, 4, 4), (3, 3, 3), 3, 21),
-    ("tiny", "gfx942", "bwd_data", (2, 2, 2), (2, 1, 1), 0, 0),
-    ("tiny", "gfx942", "bwd_weight", (5, 5, 2), (5, 5, 2), 0, 6),
-    ("tiny", "gfx950", "fwd", (4, 4, 4), (3, 3, 3), 3, 21),
-    ("tiny", "gfx950", "bwd_data", (2, 2, 2), (2, 1, 1), 0, 0),
-    ("tiny", "gfx950", "bwd_weight", (5, 5, 2), (5, 5, 2), 0, 6),
-    ("tiny", "gfx1201", "fwd", (4, 4, 1), (3, 3, 0), 3, 3),
-    ("tiny", "gfx1201", "bwd_data", (3, 3, 0), (2, 2, 0), 0, 0),
-    ("tiny", "gfx1201", "bwd_weight", (4, 4, 0), (4, 4, 0), 0, 0),
-    ("tiny", "gfx1250", "fwd", (4, 4, 1), (3, 3, 0), 3, 11),
-    ("tiny", "gfx1250", "bwd_data", (3, 3, 0), (2, 2, 0), 0, 0),
-    ("tiny", "gfx1250", "bwd_weight", (4, 4, 0), (4, 4, 0), 0, 2),
-]
+#: how many kernels upstream's generator enumerates, and how many of them pass its filter
+COUNTS = [*csv.DictReader((TESTS / "data" / "rule_set_counts.csv").read_text().splitlines())]
 
 #: Kernels of one call for all directions.
 JOINT_COUNTS = {
@@ -122,22 +64,20 @@ def passes_upstreams_filter(instance, arch):
     return fits and (m + n) * k * (4 if float_type else 2) <= budget
 
 
-@pytest.mark.parametrize(
-    ("rule_set", "arch", "direction", "two", "three", "depthwise", "left"),
-    COUNTS,
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_counts(rule_set, arch, direction, two, three, depthwise, left, entries_of):
+@pytest.mark.parametrize("row", COUNTS, ids=lambda row: "-".join([*row.values()][:3]))
+def test_counts(row, entries_of):
+    rule_set, arch, direction, *counts = row.values()
     # what ckprof adds there has its own test
     more = entries_of("rdna", arch, (direction,)) if arch == "gfx1201" else ()
     rdna = {entry.instance.key for entry in more}
     instances = [entry.instance for entry in entries_of(rule_set, arch, (direction,))]
     instances = [instance for instance in instances if instance.key not in rdna]
-    counted = Counter((i.ndim, i.dtype.value) for i in instances)
-    assert tuple(counted[2, dtype] for dtype in ("fp16", "bf16", "fp32")) == two
-    assert tuple(counted[3, dtype] for dtype in ("fp16", "bf16", "fp32")) == three
-    assert sum(isinstance(i, DepthwiseInstance) for i in instances) == depthwise
-    assert sum(passes_upstreams_filter(i, arch) for i in instances) == left
+    counted = Counter((instance.dtype.value, instance.ndim) for instance in instances)
+    assert [
+        *(counted[dtype, ndim] for ndim in (2, 3) for dtype in ("fp16", "bf16", "fp32")),
+        sum(isinstance(instance, DepthwiseInstance) for instance in instances),
+        sum(passes_upstreams_filter(instance, arch) for instance in instances),
+    ] == [*map(int, counts)]
 
 
 @pytest.mark.parametrize("rule_set", JOINT_COUNTS)
