@@ -22,6 +22,9 @@ SEQUENCE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 PROBLEM = "2 1 1 16 16 3 3 10 10 1 1 1 1 1 1 1 1"
 RUN = ("--problem", PROBLEM, "--max-time", "0.05", "--min-samples", "2", "--rounds", "1")
 
+#: the narrowest that tables are made for, and a wider one, where they have more columns
+WIDTHS = [80, pytest.param(120, marks=pytest.mark.slow)]
+
 Shown = Callable[..., str]
 
 
@@ -81,7 +84,7 @@ def check_width(text, width):
         assert max(map(display_width, lines)) <= width
 
 
-@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(
     "what",
     [
@@ -102,7 +105,7 @@ def test_columns_without_room_are_named(shown, short_list):
 
 
 @pytest.mark.compiler
-@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("width", WIDTHS)
 def test_colours_of_a_run_are_escape_sequences(shown, short_list, width):
     text = shown("run", "fwd", "--conf", short_list, *RUN, width=width)
     check_width(text, width)
@@ -127,7 +130,7 @@ def test_pipes_get_every_column_and_no_colour(ckprof, short_list):
     assert "\x1b" not in done.out and "\\u001b" not in done.out
 
 
-@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("width", WIDTHS)
 def test_each_row_of_a_list_takes_one_line(shown, short_list, width):
     text = shown("list", "instances", "--conf", short_list, width=width)
     (lines,) = tables(text)
@@ -153,7 +156,7 @@ SWEEP = ("--problems", "layers.txt", "--min-samples", "2", "--min-rounds", "1", 
 
 @pytest.mark.slow
 @pytest.mark.compiler
-@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("width", WIDTHS)
 def test_what_measures_fits_the_terminal(shown, tmp_path, short_list, width):
     (tmp_path / "layers.txt").write_text(LAYERS)
     run = ("run", "fwd", "--conf", short_list, "--problems", "layers.txt", *RUN[2:])

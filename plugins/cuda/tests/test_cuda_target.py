@@ -354,8 +354,7 @@ def test_convolutions_of_bytes_compile(listed, pattern, arch, tmp_path):
 @pytest.mark.usefixtures("has_nvcc")
 def test_the_folder_of_a_library_is_inspected(tmp_path):
     """What a build leaves has kernels that share device code; its sources give each its own."""
-    build = ("build", "fwd", "--conf", "forward/tests/nhwgc_fp16", "--instance", "0", "--target", "cuda")
-
+    build = ("build", "gemm", "--conf", "gemm/universal/rcr_fp16", "--instance", "0", "--target", "cuda")
     out = tmp_path / "out"
     library = Path(ckprof_apart(*build, "--build-dir", out, timeout=280).ok().out.strip())
     assert library.is_file()
