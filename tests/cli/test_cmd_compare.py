@@ -28,9 +28,7 @@ def stores(tmp_path_factory):
 def test_changes_and_what_fails(ckprof, stores):
     called = ckprof("compare", stores / "old.db", stores / "same.db").ok()
     assert "0 SLOWER, 0 FASTER" in called.out
-    called = ckprof("compare", stores / "old.db", stores / "slow.db")
-    assert called.code == 1
-    assert "failed: 1 slower" in called.err
+    ckprof("compare", stores / "old.db", stores / "slow.db").fails_with(1, "failed: 1 slower")
     assert ckprof("compare", stores / "old.db", stores / "slow.db", "--fail-on", "status").code == 0
     assert ckprof("compare", stores / "old.db", stores / "slow.db", "--fail-on", "none").code == 0
 
@@ -40,9 +38,9 @@ def test_tags_of_one_store(ckprof, stores):
         "compare", f"{stores / 'both.db'}@main", f"{stores / 'both.db'}@branch", "--format", "json"
     )
     assert json.loads(called.out)["verdicts"]["slower"] == 1
-    called = ckprof("compare", f"{stores / 'both.db'}@main", f"{stores / 'both.db'}@other")
-    assert called.code == 3
-    assert "tag 'other'" in called.err
+    ckprof("compare", f"{stores / 'both.db'}@main", f"{stores / 'both.db'}@other").fails_with(
+        3, "tag 'other'"
+    )
 
 
 def test_a_format_into_a_file(ckprof, stores, tmp_path):
@@ -91,9 +89,7 @@ def test_stores_without_anything_in_common(ckprof, stores, tmp_path):
     ]
     with StoreWriter(tmp_path / "moved.db") as writer:
         writer.append_many(moved)
-    called = ckprof("compare", "other.db", "moved.db")
-    assert called.code == 2
-    assert "nothing can be compared" in called.err
+    ckprof("compare", "other.db", "moved.db").fails_with(2, "nothing can be compared")
 
 
 def test_self_tests(ckprof, stores):
@@ -110,6 +106,4 @@ def test_self_tests(ckprof, stores):
 
 
 def test_settling_needs_the_kernels(ckprof, stores):
-    called = ckprof("compare", stores / "old.db", stores / "slow.db", "--settle")
-    assert called.code == 2
-    assert "--conf or --rule-set" in called.err
+    ckprof("compare", stores / "old.db", stores / "slow.db", "--settle").fails_with(2, "--conf or --rule-set")

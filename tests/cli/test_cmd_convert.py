@@ -112,9 +112,7 @@ def test_the_older_table_of_mma_tiles(ckprof):
 )
 def test_wrong_usage(ckprof, tmp_path, arguments, part):
     (tmp_path / "file").write_text("")
-    called = ckprof("convert", *arguments)
-    assert called.code == ExitCode.USAGE
-    assert part in called.err
+    ckprof("convert", *arguments).fails_with(ExitCode.USAGE, part)
 
 
 def test_a_list_is_never_overwritten_by_its_catalog(ckprof, tmp_path):
@@ -153,10 +151,12 @@ def test_lists_without_instances(ckprof, tmp_path):
     assert (called.code, "no instance is left, the catalog is empty" in called.err) == (0, True)
     assert (tmp_path / "x.json").read_text().endswith('"instances": []\n}')
     (tmp_path / "wmma.conf").write_text("DeviceGroupedConvFwdMultipleD_Wmma_CShuffle<1>\n")
-    called = ckprof("convert", "wmma.conf", "-o", "y.json")
-    assert called.code == ExitCode.INPUT
-    assert "note: unsupported-family: WMMA: WMMA instructions" in called.err
-    assert "dropped lines: 1 unsupported-family" in called.err and "no line gives an instance" in called.err
+    ckprof("convert", "wmma.conf", "-o", "y.json").fails_with(
+        ExitCode.INPUT,
+        "note: unsupported-family: WMMA: WMMA instructions",
+        "dropped lines: 1 unsupported-family",
+        "no line gives an instance",
+    )
 
 
 def test_links_out_of_the_output_folder_are_rejected(ckprof, tree, tmp_path):
@@ -165,9 +165,9 @@ def test_links_out_of_the_output_folder_are_rejected(ckprof, tree, tmp_path):
     out = tmp_path / "out" / "forward"
     out.mkdir(parents=True)
     (out / "tests").symlink_to(elsewhere)
-    called = ckprof("convert", tree, "-o", "out")
-    assert called.code == ExitCode.INPUT
-    assert "a symbolic link leads out of the output folder" in called.err
+    ckprof("convert", tree, "-o", "out").fails_with(
+        ExitCode.INPUT, "a symbolic link leads out of the output folder"
+    )
     assert not list(elsewhere.iterdir()) and not (tmp_path / "out" / "backward_data").exists()
     (out / "tests").unlink()
     (out / "tests").mkdir()
@@ -239,7 +239,7 @@ def test_conf_names_work_inside_and_outside_a_checkout(ckprof, monkeypatch):
 def test_a_wrong_line_says_what_helps(ckprof, tmp_path):
     path = tmp_path / "nhwgc_fp16.conf"
     path.write_text("Wrong<1, 2>\n")
-    called = ckprof("convert", path)
-    assert called.code == ExitCode.INPUT
-    assert f"see 'ckprof explain {path}:1'; --lenient excludes wrong lines" in called.err
+    ckprof("convert", path).fails_with(
+        ExitCode.INPUT, f"see 'ckprof explain {path}:1'; --lenient excludes wrong lines"
+    )
     assert "wrong at column 1: unknown kernel name" in ckprof("explain", f"{path}:1").out

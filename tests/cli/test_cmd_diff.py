@@ -10,6 +10,4 @@ def test_diff_points_at_compare(ckprof, tmp_path, name):
     (tmp_path / "report.json").write_text('{\n  "schema": "ckprof.run",\n  "version": 1\n}\n')
     (tmp_path / "shard.ndjson").write_text('{"schema":"ckprof.attempts","version":1}\n')
     stored(tmp_path / "old.db", Made(problems=1, instances=1, rounds=1))
-    called = ckprof("diff", name, "forward/tests/nhwgc_fp16")
-    assert called.code == 2
-    assert "ckprof compare" in called.err
+    ckprof("diff", name, "forward/tests/nhwgc_fp16").fails_with(2, "ckprof compare")

@@ -110,9 +110,7 @@ def test_places_that_do_not_exist(ckprof, tmp_path, text, code, part):
     (tmp_path / "x.json").write_text("{}")
     (tmp_path / "table.csv").write_text("kernel,latency_ms\nk,1\n")
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    called = ckprof("explain", text)
-    assert called.code == code
-    assert part in called.err
+    ckprof("explain", text).fails_with(code, part)
 
 
 def test_options_reach_the_reader_and_garbage_is_named(ckprof):

@@ -62,9 +62,9 @@ def test_a_log_of_several_directions_is_a_file_each(ckprof, tmp_path):
 
 def test_bad_lines_are_reported_and_the_others_written(ckprof, tmp_path):
     (tmp_path / "app.log").write_text(f"{LOG}{CONV} -F 1\n{LOG}conv -n\n")
-    called = ckprof("problems", "from-log", "app.log", "-o", "out.txt")
-    assert called.code == 1
-    assert "warning: app.log:2: -n needs a value" in called.err
+    ckprof("problems", "from-log", "app.log", "-o", "out.txt").fails_with(
+        1, "warning: app.log:2: -n needs a value"
+    )
     assert (tmp_path / "out.txt").is_file()
 
 

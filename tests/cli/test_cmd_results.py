@@ -121,8 +121,9 @@ def test_shards_are_merged_and_bad_lines_are_named(ckprof, tmp_path):
     assert code == 0 and f"warning: {shard.path.relative_to(tmp_path)}:" in err
     lines = whole.splitlines(keepends=True)
     shard.path.write_bytes(b"".join([*lines[:2], b"[]\n", *lines[2:]]))
-    code, _, err = ckprof("results", "merge", "shards", "--store", "b.db")
-    assert code == 1 and f"{shard.path.relative_to(tmp_path)}:3: " in err
+    ckprof("results", "merge", "shards", "--store", "b.db").fails_with(
+        1, f"{shard.path.relative_to(tmp_path)}:3: "
+    )
 
 
 def test_a_damaged_store_is_found_and_what_is_readable_is_saved(ckprof, store, tmp_path):

@@ -55,9 +55,7 @@ def test_a_mistake_is_answered(ckprof, call, parts):
 )
 def test_a_misspelt_list(ckprof, tmp_path, name, part):
     (tmp_path / "legacy.conf").write_text("")
-    called = ckprof("run", "--conf", name)
-    assert called.code == 3
-    assert part in called.err and "'ckprof list lists'" in called.err
+    ckprof("run", "--conf", name).fails_with(3, part, "'ckprof list lists'")
 
 
 def test_ranges_of_instances(ckprof):

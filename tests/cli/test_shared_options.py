@@ -16,14 +16,12 @@ def test_layouts_of_the_operation_are_known(ckprof, name):
 
 
 def test_layouts_of_another_operation_are_unknown(ckprof):
-    code, _, err = ckprof(*LISTING, "--conf", RCR, "--layout", "nhwgc")
-    assert code == 2
-    assert "--layout: unknown layout of gemm 'nhwgc' (known: rcr, rrr, ccr, crr)" in err
-    code, _, err = ckprof(
-        "run", "fwd", "--list-instances", "--conf", "forward/tests/nhwgc_fp16", "--layout", "rcr"
+    ckprof(*LISTING, "--conf", RCR, "--layout", "nhwgc").fails_with(
+        2, "--layout: unknown layout of gemm 'nhwgc' (known: rcr, rrr, ccr, crr)"
     )
-    assert code == 2
-    assert "unknown layout of fwd 'rcr' (known: nwgc, nhwgc, ndhwgc, ngchw)" in err
+    ckprof(
+        "run", "fwd", "--list-instances", "--conf", "forward/tests/nhwgc_fp16", "--layout", "rcr"
+    ).fails_with(2, "unknown layout of fwd 'rcr' (known: nwgc, nhwgc, ndhwgc, ngchw)")
 
 
 def test_without_an_operation_all_layouts_are_known(ckprof, tmp_path):
@@ -31,16 +29,15 @@ def test_without_an_operation_all_layouts_are_known(ckprof, tmp_path):
     assert ckprof("convert", RCR, "--layout", "rcr", "--dtype", "bf16", "-o", path)[0] == 0
     catalog = json.loads(path.read_text())
     assert (catalog["layout"], catalog["datatype"], len(catalog["instances"])) == ("rcr", "bf16", 106)
-    code, _, err = ckprof("convert", RCR, "--layout", "rcc", "-o", path)
-    assert code == 2
-    assert "unknown layout 'rcc'; did you mean" in err
-    assert "nwgc, nhwgc" in err
+    ckprof("convert", RCR, "--layout", "rcc", "-o", path).fails_with(
+        2, "unknown layout 'rcc'; did you mean", "nwgc, nhwgc"
+    )
 
 
 def test_a_layout_that_the_lines_contradict_is_an_error(ckprof):
-    code, _, err = ckprof(*LISTING, "--conf", RCR, "--layout", "rrr")
-    assert code == 3
-    assert "layout rcr contradicts --layout, which says rrr" in err
+    ckprof(*LISTING, "--conf", RCR, "--layout", "rrr").fails_with(
+        3, "layout rcr contradicts --layout, which says rrr"
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,9 +49,9 @@ def test_a_layout_that_the_lines_contradict_is_an_error(ckprof):
     ],
 )
 def test_dimensions_are_those_of_the_operation(ckprof, direction, rule_set, ndim, message):
-    code, _, err = ckprof("run", direction, "--list-instances", "--rule-set", rule_set, "--ndim", ndim)
-    assert code == 2
-    assert message in err
+    ckprof("run", direction, "--list-instances", "--rule-set", rule_set, "--ndim", ndim).fails_with(
+        2, message
+    )
 
 
 def test_types_of_a_rule_set(ckprof):

@@ -9,6 +9,7 @@ import numpy as np
 
 from ckprof.measure.worker.baseline_session import BaselineUnusable
 from ckprof.model.requirement import UnmetRequirement
+from tests.measure.local_worker import HostTarget
 
 
 def make_good(device, on_host):
@@ -50,34 +51,17 @@ def make_broken(device, on_host):
     raise OSError("libsomething.so is missing")
 
 
-class Engine:
+class Engine(HostTarget):
     operations = ("scale",)
 
     def __init__(self, description, *, factor=1.0, beyond=0, action=None, unmet=()):
+        super().__init__()
         self.description = description
         self._factor, self._beyond, self._action, self._unmet = factor, beyond, action, list(unmet)
-        self._blocks = {}
         self.flushed = 0
-
-    def allocate(self, size_bytes):
-        block = ctypes.create_string_buffer(size_bytes)
-        self._blocks[ctypes.addressof(block)] = block
-        return ctypes.addressof(block)
-
-    def release(self, address):
-        del self._blocks[address]
-
-    def copy_to_device(self, device, host, size_bytes):
-        ctypes.memmove(device, host, size_bytes)
-
-    def copy_to_host(self, host, device, size_bytes):
-        ctypes.memmove(host, device, size_bytes)
 
     def flush_cache(self, size_bytes):
         self.flushed += 1
-
-    def available_bytes(self):
-        return None
 
     def unmet_requirements(self, work):
         return self._unmet

@@ -29,8 +29,7 @@ def compiled(test):
 
 
 def test_a_list_matches_by_itself_unless_losses_fail(ckprof):
-    done = ckprof("parity", "fwd", "--conf", LIST)
-    assert done.code == ExitCode.OK, done.out
+    done = ckprof("parity", "fwd", "--conf", LIST).ok()
     assert "parity holds: 58 matched, 0 missing, 0 extra, 0 duplicate, 10 lossy, 0 skipped" in done.out
     assert done.out.count("specialization (Default -> OddC)") == 8
     assert done.out.count("pipeline_name (COMPUTE_ASYNC -> MEMORY)") == 2
@@ -40,8 +39,7 @@ def test_a_list_matches_by_itself_unless_losses_fail(ckprof):
 
 
 def test_skipped_instances_are_listed_with_their_rule(ckprof):
-    done = ckprof("parity", "bwd_weight", "--conf", "backward_weight/tests/nhwgc_fp16")
-    assert done.code == ExitCode.OK
+    done = ckprof("parity", "bwd_weight", "--conf", "backward_weight/tests/nhwgc_fp16").ok()
     assert "skipped: one-wave-coverage: " in done.out
     again = ckprof(
         *("parity", "bwd_weight", "--conf", "backward_weight/tests/nhwgc_fp16", "--fail-on", "skipped")
@@ -50,9 +48,9 @@ def test_skipped_instances_are_listed_with_their_rule(ckprof):
 
 
 def test_a_list_of_which_nothing_is_left_is_an_error(ckprof):
-    done = ckprof("parity", "bwd_data", "--conf", "backward_data/typestring/nhwgc_fp16")
-    assert done.code == ExitCode.INPUT
-    assert "nothing is compared: every instance is excluded (missing-information)" in done.err
+    ckprof("parity", "bwd_data", "--conf", "backward_data/typestring/nhwgc_fp16").fails_with(
+        ExitCode.INPUT, "nothing is compared: every instance is excluded (missing-information)"
+    )
 
 
 def test_formats_for_machines(ckprof):
@@ -93,15 +91,15 @@ def test_diff_between_lists_catalogs_and_logs(ckprof, tmp_path, upstream_lists):
 
 def test_diff_counts_what_rules_leave_out_where_nothing_is_generated(ckprof, tmp_path):
     name = "backward_weight/tests/nhwgc_fp16"
-    done = ckprof("diff", name, name)
-    assert done.code == ExitCode.OK
+    done = ckprof("diff", name, name).ok()
     assert " 0 skipped" in done.out
 
 
 @compiled
 def test_library_catalog_and_builder_agree(ckprof, truthful):
-    done = ckprof("parity", "bwd_weight", "--conf", STREAM_K_LIST, "--library", truthful, "--format", "json")
-    assert done.code == ExitCode.OK, done.out
+    done = ckprof(
+        "parity", "bwd_weight", "--conf", STREAM_K_LIST, "--library", truthful, "--format", "json"
+    ).ok()
     agreement, parity = json.loads(done.out)["comparisons"]
     assert (agreement["first"], agreement["second"]) == ("catalog", "library")
     assert (parity["first"], parity["second"]) == ("CK Builder", "library")
@@ -112,8 +110,7 @@ def test_library_catalog_and_builder_agree(ckprof, truthful):
 def test_only_the_library(ckprof, truthful):
     done = ckprof(
         "parity", "bwd_weight", "--conf", STREAM_K_LIST, "--library", truthful, "--generated", "library"
-    )
-    assert done.code == ExitCode.OK
+    ).ok()
     assert "in 1 comparison" in done.out
 
 

@@ -72,8 +72,7 @@ def converted(tmp_path, *lines):
 def test_both_say_which_line_is_lossy(ckprof, tmp_path, kind, rule, line):
     other = LINES[kind].replace("Default", "Filter1x1Pad0", 1)
     (lost,) = converted(tmp_path, line, other)
-    parity = ckprof("parity", direction_of(kind), "--conf", "nhwgc_fp16.conf", "--format", "json")
-    assert parity.code == ExitCode.OK, parity.out
+    parity = ckprof("parity", direction_of(kind), "--conf", "nhwgc_fp16.conf", "--format", "json").ok()
     found = comparison_of(parity)
     assert (found["counts"]["missing"], found["counts"]["extra"], found["counts"]["duplicate"]) == (0, 0, 0)
     (lossy,) = found["lossy"]
@@ -132,8 +131,7 @@ def test_a_log_that_alone_accumulates_in_another_type_is_no_match(ckprof, tmp_pa
     assert "differs in type_accumulator (fp16 -> fp32)" in done.out
     # if the list says it as well, it is
     converted(tmp_path, replaced(LINES["fwd"], *ACCUMULATORS["fwd"]))
-    done = ckprof(*against)
-    assert done.code == ExitCode.OK, done.out
+    done = ckprof(*against).ok()
     assert "1 matched, 0 missing, 0 extra, 0 duplicate, 1 lossy" in done.out
 
 
@@ -141,8 +139,7 @@ def test_a_folder_says_how_many_lines_are_lossy(ckprof, tmp_path):
     folder = tmp_path / "lists" / "forward" / "tests"
     folder.mkdir(parents=True)
     (folder / "nhwgc_fp16.conf").write_text(replaced(LINES["fwd"], *ACCUMULATORS["fwd"]) + "\n")
-    done = ckprof("convert", "lists", "-o", "catalogs")
-    assert done.code == ExitCode.OK
+    done = ckprof("convert", "lists", "-o", "catalogs").ok()
     assert "lossy lines: 1" in done.out
     assert "first in line 1: type_accumulator fp16 of fp16 operands" in done.err
 
@@ -204,8 +201,7 @@ def test_what_kernels_have_is_kept_and_compared(ckprof, tmp_path, kind, operatio
     plain, fused = conversion.catalogs[0].records
     assert (plain.elementwise_op, plain.d_layouts) == (None, None)
     assert (fused.elementwise_op, fused.d_layouts or "") == (operation, layouts.replace(" ", ""))
-    done = ckprof("parity", direction_of(kind), "--conf", "nhwgc_fp16.conf", "--format", "json")
-    assert done.code == ExitCode.OK, done.out
+    done = ckprof("parity", direction_of(kind), "--conf", "nhwgc_fp16.conf", "--format", "json").ok()
     found = json.loads(done.out)["comparisons"][0]
     assert found["counts"]["matched"] == 2 and not found["lossy"]
 
@@ -228,8 +224,7 @@ def test_what_no_kernel_has_is_left_out_by_one_rule(ckprof, tmp_path, kind, rule
     assert [why.rule for why in conversion.dropped.values()] == [rule] and not conversion.lossy
     assert any(rule in note for note in conversion.notes)
     direction = direction_of(kind)
-    done = ckprof("parity", direction, "--conf", "nhwgc_fp16.conf", "--format", "json")
-    assert done.code == ExitCode.OK, done.out
+    done = ckprof("parity", direction, "--conf", "nhwgc_fp16.conf", "--format", "json").ok()
     found = json.loads(done.out)["comparisons"][0]
     assert found["counts"]["matched"] == 1
     assert [one["rule"] for one in found["skipped"]] == [rule]
@@ -271,8 +266,7 @@ def test_operands_may_be_made_of_two_tensors(ckprof, tmp_path):
     assert not conversion.lossy and not conversion.dropped
     first, second = conversion.catalogs[0].records
     assert (first.elementwise_op, second.elementwise_op, second.d_layouts) == (None, "ScaleAdd", None)
-    done = ckprof("parity", "fwd", "--conf", LIST, "--format", "json")
-    assert done.code == ExitCode.OK, done.out
+    done = ckprof("parity", "fwd", "--conf", LIST, "--format", "json").ok()
     assert json.loads(done.out)["comparisons"][0]["counts"]["matched"] == 2
     said = json.loads(ckprof("list", "instances", "--conf", LIST, "--format", "json").out)
     assert said[0]["instance string"] == said[1]["instance string"]
@@ -302,8 +296,7 @@ def test_what_else_is_done_with_operands_is_left_out_by_one_rule(ckprof, tmp_pat
     conversion = made(tmp_path, line, MADE)
     ((said, why),) = [(why.rule, why.message) for why in conversion.dropped.values()]
     assert said == rule and reason in why
-    done = ckprof("parity", "fwd", "--conf", LIST, "--format", "json")
-    assert done.code == ExitCode.OK, done.out
+    done = ckprof("parity", "fwd", "--conf", LIST, "--format", "json").ok()
     found = json.loads(done.out)["comparisons"][0]
     assert found["counts"]["matched"] == 1
     assert [(one["rule"], one["reason"]) for one in found["skipped"]] == [(rule, why)]
@@ -341,8 +334,7 @@ def test_lists_of_gradients_give_what_the_builder_would(ckprof, direction, name)
     for dtype in ("fp16", "fp32"):
         path = f"{direction}/{name}/profiler/ndhwgc_{dtype}"
         short = direction.replace("backward", "bwd")
-        done = ckprof("parity", short, "--conf", path, "--format", "json")
-        assert done.code == ExitCode.OK, done.out
+        done = ckprof("parity", short, "--conf", path, "--format", "json").ok()
         found = json.loads(done.out)["comparisons"][0]
         assert found["counts"]["matched"] >= 32 and not found["skipped"]
         # two lines of fp32 differ in nothing but how they fill local memory

@@ -23,8 +23,7 @@ def own_list(tmp_path):
 
 @pytest.fixture
 def lock(ckprof, own_list):
-    done = ckprof("parity", "fwd", "--conf", own_list, "--write", "parity.lock")
-    assert done.code == ExitCode.OK
+    ckprof("parity", "fwd", "--conf", own_list, "--write", "parity.lock").ok()
     return own_list.with_name("parity.lock")
 
 
@@ -51,8 +50,7 @@ def test_a_lock_holds_strings_digests_and_revision(lock, ckprof):
     ],
 )
 def test_what_is_unchanged_matches(lock, ckprof, arguments):
-    done = ckprof("parity", *arguments)
-    assert done.code == ExitCode.OK, done.err
+    done = ckprof("parity", *arguments).ok()
     assert "parity holds: 58 matched" in done.out
 
 
@@ -60,12 +58,10 @@ def test_a_lock_keeps_its_revision(ckprof, tmp_path):
     name = "backward_weight/tests/nhwgc_bf16"
     done = ckprof(
         *("parity", "bwd_weight", "--conf", name, "--revision", "2026-01", "--write", "parity.lock")
-    )
-    assert done.code == ExitCode.OK
+    ).ok()
     strings = json.loads((tmp_path / "parity.lock").read_text())["expected"][0]["strings"]
     assert all(text.endswith(",PassThrough>") for text in strings)
-    done = ckprof("parity", "--locked")
-    assert done.code == ExitCode.OK
+    done = ckprof("parity", "--locked").ok()
     assert "CK revision 2026-01" in done.out
 
 
@@ -86,9 +82,9 @@ def test_what_does_not_match_is_not_frozen(ckprof, own_list, tmp_path):
     assert done.code == ExitCode.INPUT
     text = json.loads(ckprof("list", "instances", "--conf", own_list, "--format", "json").out)[0]
     (tmp_path / "builder.txt").write_text(text["instance string"])
-    done = ckprof("parity", "fwd", "--conf", own_list, "--against", "builder.txt", "--write", other)
-    assert done.code == ExitCode.FAILED
-    assert "other.lock is not written" in done.err
+    ckprof("parity", "fwd", "--conf", own_list, "--against", "builder.txt", "--write", other).fails_with(
+        ExitCode.FAILED, "other.lock is not written"
+    )
     assert not other.exists()
 
 

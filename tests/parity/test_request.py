@@ -10,8 +10,7 @@ from ckprof.paths import conf_root
 
 @pytest.mark.thorough
 def test_every_shipped_list_matches(ckprof):
-    done = ckprof("parity", "--all", "--format", "json")
-    assert done.code == ExitCode.OK
+    done = ckprof("parity", "--all", "--format", "json").ok()
     comparisons = json.loads(done.out)["comparisons"]
     assert len(comparisons) == len(list(conf_root().rglob("*.conf")))
     for comparison in comparisons:
@@ -68,9 +67,7 @@ def test_lists_say_what_they_are_for(ckprof):
     ],
 )
 def test_wrong_usage(ckprof, arguments, message):
-    done = ckprof("parity", *arguments)
-    assert done.code == ExitCode.USAGE
-    assert message in done.err
+    ckprof("parity", *arguments).fails_with(ExitCode.USAGE, message)
 
 
 def test_missing_files(ckprof, tmp_path):

@@ -34,8 +34,7 @@ def test_a_log_that_has_every_line_of_the_list_shows_what_collapses(ckprof, tmp_
     side = builder_of(*path.read_text().splitlines(), name=path.name)
     log = tmp_path / "profiler.log"
     log.write_text(log_of([entry.text for entry in side.entries]).replace("[Not supported]", "Perf: 1 ms,"))
-    done = ckprof("parity", "fwd", "--conf", LIST, "--against", log)
-    assert done.code == ExitCode.OK, done.out
+    done = ckprof("parity", "fwd", "--conf", LIST, "--against", log).ok()
     assert "58 matched, 0 missing, 0 extra, 0 duplicate, 10 lossy" in done.out
     # one more copy than the list has lines for is a copy
     log.write_text("\n".join([*(entry.text for entry in side.entries), side.entries[0].text]))
@@ -51,8 +50,7 @@ def test_instances_of_a_log_that_rules_leave_out_are_skipped(ckprof, tmp_path, b
     texts = [entry.text for entry in side.entries] + [skip.text for _, skip in side.skipped]
     file = tmp_path / "builder.txt"
     file.write_text("\n".join(texts))
-    done = ckprof("parity", "bwd_weight", "--conf", name, "--against", file)
-    assert done.code == ExitCode.OK, done.out
+    done = ckprof("parity", "bwd_weight", "--conf", name, "--against", file).ok()
     assert f"{len(side.skipped)} skipped" in done.out
     assert f"skipped: one-wave-coverage: {file}:" in done.out
 
@@ -62,16 +60,15 @@ def test_older_strings_are_recognised_and_a_revision_insists(ckprof, tmp_path):
     old = [text.removesuffix(",0>") + ">" for text in strings_of(ckprof, name)]
     file = tmp_path / "builder.txt"
     file.write_text("\n".join(old))
-    done = ckprof("parity", "bwd_weight", "--conf", name, "--against", file)
-    assert done.code == ExitCode.OK, done.out
+    done = ckprof("parity", "bwd_weight", "--conf", name, "--against", file).ok()
     told = f"{file}: as printed by CK revision 2025-11 or 2026-01 or 2026-02"
     assert told in done.out + done.err
-    newer = ckprof("parity", "bwd_weight", "--conf", name, "--against", file, "--revision", "2026-06")
-    assert newer.code == ExitCode.INPUT
-    assert f"{file}:1:" in newer.err
-    assert "has 32 or 34 fields in revision 2026-06, got 31; revision 2026-02 prints 31" in newer.err
-    done = ckprof("parity", "bwd_weight", "--conf", name, "--against", file, "--revision", "2026-01")
-    assert done.code == ExitCode.OK, done.out
+    ckprof("parity", "bwd_weight", "--conf", name, "--against", file, "--revision", "2026-06").fails_with(
+        ExitCode.INPUT,
+        f"{file}:1:",
+        "has 32 or 34 fields in revision 2026-06, got 31; revision 2026-02 prints 31",
+    )
+    ckprof("parity", "bwd_weight", "--conf", name, "--against", file, "--revision", "2026-01").ok()
 
 
 @pytest.mark.parametrize(
@@ -96,9 +93,7 @@ def test_bad_strings_are_rejected_by_line(ckprof, tmp_path, content, parts):
 
 def test_a_catalog_needs_strings_to_be_compared_with(ckprof, tmp_path):
     ckprof("convert", LIST, "-o", "catalog.json")
-    done = ckprof("parity", "fwd", "--conf", "catalog.json")
-    assert done.code == ExitCode.USAGE
-    assert "catalog.json is a catalog" in done.err
+    ckprof("parity", "fwd", "--conf", "catalog.json").fails_with(ExitCode.USAGE, "catalog.json is a catalog")
     (tmp_path / "builder.txt").write_text("\n".join(strings_of(ckprof, LIST)))
     assert ckprof("parity", "fwd", "--conf", "catalog.json", "--against", "builder.txt").code == ExitCode.OK
 

@@ -92,6 +92,23 @@ def make_runner(job, label, folder, *, bench=None, device=SHARED.device, number=
     return UnitRunner(job, own, device, session, Path(folder))
 
 
+def lose(runner, task, attempts):
+    """Have a worker serve a task, whose node is gone after so many attempts: they are on the disk."""
+    bench, measure = runner.bench, runner.bench.measure
+    stop_after = len(bench.samples) + attempts
+
+    def measure_some(planned, visit):
+        if len(bench.samples) >= stop_after:
+            raise ConnectionResetError("the node is gone")
+        return measure(planned, visit)
+
+    bench.measure = measure_some
+    try:
+        runner.serve(task)
+    finally:
+        del bench.measure
+
+
 def pids(session):
     """Return the process ids of the workers of a session of the local engine that run."""
     return [process.pid for lane in session._lanes if (process := lane._process) is not None]
@@ -161,6 +178,14 @@ class Setup:
         )
         coordinator.run()
         return coordinator.finish()
+
+    def sweep(self, runners, watch=None, *, interfere=lambda worker, task: None, **changes):
+        """Coordinate workers that are threads until they have ended, see :class:`ThreadSession`."""
+        session = ThreadSession(runners, interfere)
+        try:
+            return self.coordinate(session, watch, **changes)
+        finally:
+            session.close(now=True)
 
 
 def make_setup(path, *, problems=6, kernels=4, rounds=ROUNDS, reference=None, suspect_s=math.inf, **planning):

@@ -18,7 +18,7 @@ from ckprof_plugins.cluster.devices import EngineProgress
 from ckprof_plugins.cluster.folder import LeasePolicy, LeaseTable
 from ckprof_plugins.cluster.messages import End, ReferencePolicy, Reply, decode_unit
 from ckprof_plugins.cluster.units import ClusterWatch
-from plugins.cluster.tests.simulated import ThreadSession, TimedBench, make_runner, make_setup
+from plugins.cluster.tests.simulated import ThreadSession, TimedBench, lose, make_runner, make_setup
 from tests.sweep.bench import noting
 
 
@@ -51,9 +51,7 @@ def check_complete(path, problems, kernels):
 
 def test_each_worker_spreads_its_rounds_over_processes(setup, tmp_path):
     one = setup(problems=4, kernels=3, rounds=RoundOptions(passes=3, max_rounds=5))
-    session = ThreadSession(runners_for(one))
-    one.coordinate(session)
-    session.close(now=True)
+    one.sweep(runners_for(one))
     processes = {}
     for attempt in check_complete(tmp_path / "r.db", 4, 3):
         processes.setdefault(attempt.key.problem, set()).add(attempt.round_time.process)
@@ -64,10 +62,8 @@ def test_each_worker_spreads_its_rounds_over_processes(setup, tmp_path):
 
 def test_every_problem_is_measured_once_and_by_one_device(setup, tmp_path):
     one = setup(problems=8, kernels=5)
-    session = ThreadSession(runners_for(one))
     messages = []
-    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, emit=noting(Level.WARNING, messages)))
-    session.close(now=True)
+    summary = one.sweep(runners_for(one), ClusterWatch(poll_s=0.02, emit=noting(Level.WARNING, messages)))
     assert (summary.stop, summary.rankings_done, summary.lost) == (Stop.DONE, 8, 0)
     assert [index for index, _ in summary.resolutions] == list(range(8))
     attempts = check_complete(tmp_path / "r.db", 8, 5)
@@ -101,27 +97,11 @@ def test_a_lost_worker_costs_no_outcome(setup, tmp_path):
         unit = decode_unit(task.unit)
         if not lost[unit.id] and worker == 0:
             lost[unit.id] += 1
-            # half of the work is done and on the disk when the worker is gone
-            bench = one_runners[0].bench
-            stop_after = len(bench.samples) + 5
-            original = type(bench).measure
-
-            def measure(planned, visit):
-                if len(bench.samples) >= stop_after:
-                    raise ConnectionResetError("the node is gone")
-                return original(bench, planned, visit)
-
-            bench.measure = measure
-            try:
-                one_runners[0].serve(task)
-            finally:
-                del bench.measure
-        return None
+            # half of the work
+            lose(one_runners[0], task, attempts=5)
 
     one_runners = runners_for(one)
-    session = ThreadSession(one_runners, lose_some)
-    summary = one.coordinate(session)
-    session.close(now=True)
+    summary = one.sweep(one_runners, interfere=lose_some)
     assert summary.lost == sum(lost.values()) > 0
     assert summary.rankings_done == 4
     attempts = check_complete(tmp_path / "r.db", 4, 4)
@@ -163,9 +143,7 @@ def test_a_problem_that_ends_every_worker_is_given_up(setup):
             raise MemoryError("killed")
         return None
 
-    session = ThreadSession(runners_for(one), end)
-    summary = one.coordinate(session, leases=LeasePolicy(attempts=3))
-    session.close(now=True)
+    summary = one.sweep(runners_for(one), interfere=end, leases=LeasePolicy(attempts=3))
     assert (summary.rankings_done, summary.lost) == (2, 3)
     assert dict(summary.given_up) == {bad: "killed"}
 
@@ -173,11 +151,10 @@ def test_a_problem_that_ends_every_worker_is_given_up(setup):
 def test_a_problem_is_finished_without_a_kernel_that_kills_the_devices_of_workers(setup, tmp_path):
     rounds = RoundOptions(min_rounds=2, max_rounds=3, passes=1)
     one = setup(problems=2, rounds=rounds)
-    session = ThreadSession(
-        runners_for(one, a=TimedBench(killing={"kernel_3"}), b=TimedBench(killing={"kernel_3"}))
+    summary = one.sweep(
+        runners_for(one, a=TimedBench(killing={"kernel_3"}), b=TimedBench(killing={"kernel_3"})),
+        leases=LeasePolicy(attempts=3),
     )
-    summary = one.coordinate(session, leases=LeasePolicy(attempts=3))
-    session.close(now=True)
     assert (summary.rankings_done, dict(summary.given_up)) == (2, {})
     # two for each problem
     assert summary.lost == 4
@@ -196,10 +173,8 @@ def test_a_sweep_without_a_worker_that_works_is_an_error(setup):
     def fail(worker, task):
         return Reply(task=task.id, end=End.ERROR, message="host: no such library")
 
-    session = ThreadSession(runners_for(one), fail)
     with pytest.raises(ToolchainError, match="no such library"):
-        one.coordinate(session, leases=LeasePolicy(attempts=1))
-    session.close(now=True)
+        one.sweep(runners_for(one), interfere=fail, leases=LeasePolicy(attempts=1))
 
 
 def test_a_stop_leaves_everything_in_the_store(setup, tmp_path):
@@ -215,17 +190,16 @@ def test_a_stop_leaves_everything_in_the_store(setup, tmp_path):
     assert summary.attempts == len(stored) == measured - checks
     one.writer.close()
     two = setup(problems=20)
-    session = ThreadSession(runners_for(two))
-    assert two.coordinate(session).rankings_done == 20
-    session.close(now=True)
+    assert two.sweep(runners_for(two)).rankings_done == 20
     check_complete(tmp_path / "r.db", 20, 4)
 
 
 def test_the_time_is_over_for_workers_too(setup):
     one = setup(problems=50)
-    session = ThreadSession(runners_for(one, a=TimedBench(visit_s=0.01), b=TimedBench(visit_s=0.01)))
-    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, max_time_s=0.3))
-    session.close(now=True)
+    summary = one.sweep(
+        runners_for(one, a=TimedBench(visit_s=0.01), b=TimedBench(visit_s=0.01)),
+        ClusterWatch(poll_s=0.02, max_time_s=0.3),
+    )
     assert summary.stop is Stop.MAX_TIME
     assert 0 < summary.attempts
 
@@ -245,19 +219,15 @@ def test_a_half_measured_problem_goes_on_with_its_device_and_begins_anew_with_an
         one = setup(name, problems=1, kernels=6, rounds=whole)
         bench = SlowingBench()
         stored = []
-        session = ThreadSession(runners_for(one, "a", a=bench))
         watch = ClusterWatch(
             poll_s=0.01, on_attempt=stored.append, should_stop=lambda bench=bench: len(bench.samples) > 12
         )
-        one.coordinate(session, watch)
-        session.close(now=True)
+        one.sweep(runners_for(one, "a", a=bench), watch)
         one.writer.close()
         two = setup(name, problems=1, kernels=6, rounds=whole)
         (left,) = two.units.open()
         assert left.unit.device == "host:a" and len(left.unit.past) > 0
-        session = ThreadSession(runners_for(two, "a" if same else "b"))
-        two.coordinate(session)
-        session.close(now=True)
+        two.sweep(runners_for(two, "a" if same else "b"))
         with Store(tmp_path / name) as store:
             attempts = list(store)
         rounds = {}
@@ -315,10 +285,8 @@ def test_another_device_is_set_aside(setup):
         make_runner(one.job, "a", one.folder.root),
         make_runner(one.job, "b", one.folder.root, device=other),
     ]
-    session = ThreadSession(runners)
     warnings = []
-    summary = one.coordinate(session, ClusterWatch(poll_s=0.02, emit=noting(Level.WARNING, warnings)))
-    session.close(now=True)
+    summary = one.sweep(runners, ClusterWatch(poll_s=0.02, emit=noting(Level.WARNING, warnings)))
     assert summary.rankings_done == 4
     assert warnings == ["device host:b is set aside: another device: partition CPX instead of unknown"]
     assert runners[1].session.uid not in {found.uid for found in one.writer.reader.sessions()}
@@ -334,9 +302,7 @@ def test_objects_and_shards_travel_through_the_engine(setup, tmp_path):
             return Reply(task=task.id, end=End.MISSING, missing=(one.digest,))
         return None
 
-    session = ThreadSession([runner], lack)
-    summary = one.coordinate(session, sends=True)
-    session.close(now=True)
+    summary = one.sweep([runner], interfere=lack, sends=True)
     assert summary.rankings_done == 3
     attempts = check_complete(tmp_path / "r.db", 3, 4)
     assert summary.attempts == len(attempts)
@@ -362,9 +328,7 @@ def test_leases_of_a_killed_coordinator_are_respected(setup, tmp_path):
 def test_progress_counts_all_workers(setup):
     one = setup(problems=5)
     seen = []
-    session = ThreadSession(runners_for(one))
-    one.coordinate(session, ClusterWatch(poll_s=0.01, emit=seen.append))
-    session.close(now=True)
+    one.sweep(runners_for(one), ClusterWatch(poll_s=0.01, emit=seen.append))
     seen = [event for event in seen if isinstance(event, EngineProgress)]
     outcomes = [
         re.match(r"sweep: \d/5 rankings, (\d+) outcomes?; \d+ running on", one.text)[1] for one in seen

@@ -16,7 +16,7 @@ from ckprof_plugins.cluster.folder import LeasePolicy, LeaseTable
 from ckprof_plugins.cluster.messages import ReferencePolicy, decode_unit
 from ckprof_plugins.cluster.sharding import LEAST_KERNELS
 from ckprof_plugins.cluster.units import ClusterWatch
-from plugins.cluster.tests.simulated import ThreadSession, TimedBench, make_runner, make_setup
+from plugins.cluster.tests.simulated import ThreadSession, TimedBench, lose, make_runner, make_setup
 
 ROUNDS = RoundOptions(min_rounds=3, max_rounds=6)
 KERNELS = 160
@@ -88,9 +88,7 @@ def check_ranking(path, setup, *, lean=0.0):
 @pytest.mark.parametrize("lean", [0.0, 0.03])
 def test_devices_of_different_speed_find_the_winner_that_one_would(setup, tmp_path, lean):
     one = setup(problems=2, devices=4)
-    session = ThreadSession(workers(one, **of_devices(1.0, 1.04, 0.97, 1.02, lean=lean)))
-    summary = one.coordinate(session)
-    session.close(now=True)
+    summary = one.sweep(workers(one, **of_devices(1.0, 1.04, 0.97, 1.02, lean=lean)))
     assert summary.rankings_done == 2
     attempts = check_ranking(tmp_path / "r.db", one, lean=lean)
     of_parts = [one for one in attempts if Mark.PART in one.marks]
@@ -124,25 +122,9 @@ def test_a_part_whose_worker_is_lost_is_measured_again(setup, tmp_path):
         unit = decode_unit(task.unit)
         if unit.part and unit.anchor and lost[worker] < 1:
             lost[worker] += 1
-            bench = runners[worker].bench
-            stop_after = len(bench.samples) + 40
-            original = type(bench).measure
+            lose(runners[worker], task, attempts=40)
 
-            def measure(planned, visit):
-                if len(bench.samples) >= stop_after:
-                    raise ConnectionResetError("the node is gone")
-                return original(bench, planned, visit)
-
-            bench.measure = measure
-            try:
-                runners[worker].serve(task)
-            finally:
-                del bench.measure
-        return None
-
-    session = ThreadSession(runners, lose_some)
-    summary = one.coordinate(session)
-    session.close(now=True)
+    summary = one.sweep(runners, interfere=lose_some)
     assert summary.lost == sum(lost.values()) > 0 and not summary.given_up
     assert summary.rankings_done == 1
     check_ranking(tmp_path / "r.db", one)
@@ -212,9 +194,7 @@ def test_a_divided_problem_that_ends_every_worker_is_given_up(setup):
             raise MemoryError("killed")
         return None
 
-    session = ThreadSession(workers(one, **of_devices(1.0, 1.0)), end)
-    summary = one.coordinate(session, leases=LeasePolicy(attempts=3))
-    session.close(now=True)
+    summary = one.sweep(workers(one, **of_devices(1.0, 1.0)), interfere=end, leases=LeasePolicy(attempts=3))
     assert summary.rankings_done == 0
     assert list(summary.given_up.values()) == ["killed"]
 
@@ -223,19 +203,16 @@ def test_a_sweep_that_was_stopped_goes_on_with_what_is_missing(setup, tmp_path):
     one = setup(rounds=ROUNDS)
     stored = []
     benches = of_devices(1.0, 1.03, 0.98, visit_s=0.001)
-    session = ThreadSession(workers(one, **benches))
-    one.coordinate(
-        session, ClusterWatch(poll_s=0.01, on_attempt=stored.append, should_stop=lambda: len(stored) > 250)
+    one.sweep(
+        workers(one, **benches),
+        ClusterWatch(poll_s=0.01, on_attempt=stored.append, should_stop=lambda: len(stored) > 250),
     )
-    session.close(now=True)
     assert {Mark.PART} <= {mark for attempt in stored for mark in attempt.marks}
     one.writer.close()
     # other devices go on
     two = setup()
     assert len(two.units.open()) == 1
-    session = ThreadSession(workers(two, **of_devices(0.99, 1.02)))
-    summary = two.coordinate(session)
-    session.close(now=True)
+    summary = two.sweep(workers(two, **of_devices(0.99, 1.02)))
     assert summary.rankings_done == 1
     check_ranking(tmp_path / "r.db", two)
     two.writer.close()
@@ -245,17 +222,13 @@ def test_a_sweep_that_was_stopped_goes_on_with_what_is_missing(setup, tmp_path):
 def test_one_device_goes_on_with_a_divided_problem(setup, tmp_path):
     one = setup()
     stored = []
-    session = ThreadSession(workers(one, **of_devices(1.0, 1.03, 0.98, visit_s=0.001)))
     watch = ClusterWatch(poll_s=0.01, on_attempt=stored.append, should_stop=lambda: len(stored) > 250)
-    one.coordinate(session, watch)
-    session.close(now=True)
+    one.sweep(workers(one, **of_devices(1.0, 1.03, 0.98, visit_s=0.001)), watch)
     one.writer.close()
     alone = setup(devices=1)
     (left,) = alone.units.open()
     assert set(alone.work().parts) == {1} and 0 < len(left.unit.cells) < KERNELS
-    session = ThreadSession(workers(alone, **of_devices(1.0)))
-    alone.coordinate(session)
-    session.close(now=True)
+    alone.sweep(workers(alone, **of_devices(1.0)))
     check_ranking(tmp_path / "r.db", alone)
 
 
@@ -307,9 +280,12 @@ def test_a_part_that_a_device_began_before_it_was_found_slow_counts_not_though_i
             judged.set()
         time.sleep(0.1)
 
-    session = ThreadSession(workers(one, **benches), slow_at_first)
-    summary = one.coordinate(session, ClusterWatch(poll_s=0.005, emit=lag_behind), parts=[10])
-    session.close(now=True)
+    summary = one.sweep(
+        workers(one, **benches),
+        ClusterWatch(poll_s=0.005, emit=lag_behind),
+        interfere=slow_at_first,
+        parts=[10],
+    )
     assert summary.rankings_done == 1
     one.writer.close()
     with Store(tmp_path / "r.db") as store:

@@ -30,8 +30,7 @@ def command(short_list, *arguments):
 
 
 def test_two_workers_share_the_problems(ckprof, short_list, tmp_path):
-    first = ckprof(*command(short_list, "--devices", "0,1", "--tag", "two"))
-    assert first.code == ExitCode.OK, first.err
+    first = ckprof(*command(short_list, "--devices", "0,1", "--tag", "two")).ok()
     assert "done: 2 of 2 rankings are finished" in first.out
     assert "device " in first.out and "reference kernel " in first.out and "given up" not in first.out
     with Store(tmp_path / "r.db") as store:
@@ -116,8 +115,7 @@ def test_parsl_builds_and_measures(ckprof, short_list, tmp_path, shared):
         text += f'\n[transport]\nkind = "folder"\npath = "{tmp_path / "shared"}"\n'
     (tmp_path / "c.toml").write_text(text)
     own = {"CKPROF_CACHE_DIR": str(tmp_path / "own")}
-    done = ckprof(*command(short_list, "--cluster", "c.toml"), env={**os.environ, **own}, timeout=800)
-    assert done.code == ExitCode.OK, done.err
+    done = ckprof(*command(short_list, "--cluster", "c.toml"), env={**os.environ, **own}, timeout=800).ok()
     assert "4 kernels are compiled by 2 workers in 4 tasks" in done.err
     assert "built 4 of 4 kernels: 0 compiled, 4 from the cache, 0 failed" in done.err
     assert "done: 2 of 2 rankings are finished" in done.out
@@ -159,8 +157,7 @@ def test_parsl_measures_products(ckprof, tmp_path):
         *(part for line in lines for part in ("--problem", line)),
         env={**os.environ, "CKPROF_CACHE_DIR": str(tmp_path / "own")},
         timeout=800,
-    )
-    assert done.code == ExitCode.OK, done.err
+    ).ok()
     assert "done: 4 of 4 rankings are finished" in done.out
     with Store(tmp_path / "r.db") as store:
         found = [(one.key.problem, one.status) for one in store]

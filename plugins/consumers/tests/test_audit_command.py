@@ -83,8 +83,7 @@ def test_mistakes_and_what_does_not_fail(ckprof, database, arguments, code, part
 
 def test_a_file_without_entries_is_not_called_sound(ckprof, tmp_path):
     (tmp_path / "gfx942130.HIP.fdb.txt").write_text("")
-    done = ckprof("audit", "gfx942130.HIP.fdb.txt")
-    assert done.code == ExitCode.OK
+    done = ckprof("audit", "gfx942130.HIP.fdb.txt").ok()
     assert "empty_file: holds no entry: nothing was judged" in done.out
     assert "sound" not in done.out
     assert ckprof("audit", "gfx942130.HIP.fdb.txt", "--fail-on", "empty_file").code == ExitCode.FAILED
@@ -97,8 +96,7 @@ def test_a_kernel_in_a_table_of_rocprof(ckprof, tmp_path):
     rows = [["Index", "KernelName", "DurationNs"], [0, SYMBOL, 5], [1, "fill", 2], [2, SYMBOL, 6]]
     text = "".join(",".join(f'"{cell}"' for cell in row) + "\n" for row in rows)
     (tmp_path / "results.csv").write_text(text)
-    done = ckprof("identify", "results.csv", "--conf", "forward/tests/nhwgc_fp16", "--format", "json")
-    assert done.code == ExitCode.OK
+    done = ckprof("identify", "results.csv", "--conf", "forward/tests/nhwgc_fp16", "--format", "json").ok()
     (found,) = json.loads(done.out)
     assert (found["count"], found["direction"]) == (2, "fwd")
     lines = {match["source"]: match["line"] for match in found["matches"]}

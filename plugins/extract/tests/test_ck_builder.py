@@ -5,7 +5,6 @@ from collections import Counter
 
 import pytest
 
-from ckprof.errors import ExitCode
 from ckprof.paths import conf_root
 
 pytestmark = [
@@ -28,8 +27,7 @@ def printed(ckprof, *options):
         *("extract", "--extractor", "reflection", "--from", os.environ["CK_BUILDER_ROOT"]),
         *(*options, "--layout", "nhwgc", "--stdout"),
         timeout=_COMPILING_S,
-    )
-    assert done.code == ExitCode.OK, done.err
+    ).ok()
     return done.out.splitlines()
 
 
@@ -69,14 +67,14 @@ def test_both_ways_through_the_tree_agree(ckprof, tmp_path):
     read = ckprof(
         *("extract", "--from", root, "--direction", "fwd", "--layout", "nhwgc", "--dtype", "bf16"),
         *("--set", "profiler", "--stdout"),
-    )
-    assert read.code == ExitCode.OK
+    ).ok()
     (tmp_path / "read.conf").write_text(read.out)
     (tmp_path / "printed.conf").write_text(
         "\n".join(printed(ckprof, "--direction", "fwd", "--dtype", "bf16"))
     )
-    done = ckprof("diff", str(tmp_path / "read.conf"), str(tmp_path / "printed.conf"), "--direction", "fwd")
-    assert done.code == ExitCode.OK, done.out
+    done = ckprof(
+        "diff", str(tmp_path / "read.conf"), str(tmp_path / "printed.conf"), "--direction", "fwd"
+    ).ok()
     assert "343 matched, 0 missing, 0 extra" in done.out
 
 

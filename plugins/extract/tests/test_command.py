@@ -47,8 +47,7 @@ def test_one_list_on_standard_output(ckprof, prefix):
 
 
 def test_a_folder_of_lists(ckprof, prefix, tmp_path):
-    called = ckprof("extract", "--from", prefix, *CHOSEN, "-o", "lists")
-    assert called.code == 0
+    called = ckprof("extract", "--from", prefix, *CHOSEN, "-o", "lists").ok()
     assert "lists: 4 files written, 0 unchanged" in called.err
     rows = called.out.splitlines()
     assert rows[2].split() == ["fwd", "nhwgc_fp16", "2", "6", "10", "0", "0", "2", "0", "0", "0"]
@@ -70,22 +69,20 @@ def test_a_folder_of_lists(ckprof, prefix, tmp_path):
 
 def test_what_is_written_can_be_converted(ckprof, prefix):
     ckprof("extract", "--from", prefix, *CHOSEN, "--set", "profiler,tests", "-o", "lists", "--remarks")
-    called = ckprof("convert", "lists", "-o", "catalogs", "--format", "json")
-    assert called.code == 0
+    called = ckprof("convert", "lists", "-o", "catalogs", "--format", "json").ok()
     converted = json.loads(called.out)["lists"]
     assert [item["state"] for item in converted] == ["converted"] * 2
     assert [item["lines"] - item["dropped"]["comment"] for item in converted] == [10, 2]
-    called = ckprof("convert", "lists", "-o", "catalogs", "--check")
-    assert called.code == 0
+    ckprof("convert", "lists", "-o", "catalogs", "--check").ok()
 
 
 def test_other_files_are_replaced_with_force_alone(ckprof, prefix, tmp_path):
     path = tmp_path / "lists" / PLACE
     path.parent.mkdir(parents=True)
     path.write_text("mine\n")
-    called = ckprof("extract", "--from", prefix, *CHOSEN, "-o", "lists")
-    assert called.code == ExitCode.USAGE
-    assert f"{Path('lists') / PLACE} exists and holds something else; --overwrite replaces it" in called.err
+    ckprof("extract", "--from", prefix, *CHOSEN, "-o", "lists").fails_with(
+        ExitCode.USAGE, f"{Path('lists') / PLACE} exists and holds something else; --overwrite replaces it"
+    )
     assert [item.name for item in (tmp_path / "lists").rglob("*.*")] == ["nhwgc_fp16.conf"]
     assert ckprof("extract", "--from", prefix, *CHOSEN, "-o", "lists", "--overwrite").code == 0
     assert path.read_text() == text(LINES)
@@ -93,8 +90,7 @@ def test_other_files_are_replaced_with_force_alone(ckprof, prefix, tmp_path):
 
 def test_check_for_ci(ckprof, prefix, tmp_path):
     ckprof("extract", "--from", prefix, *CHOSEN, "-o", "lists")
-    called = ckprof("extract", "--from", prefix, *CHOSEN, "--check", "lists")
-    assert called.code == 0
+    called = ckprof("extract", "--from", prefix, *CHOSEN, "--check", "lists").ok()
     assert called.out.splitlines()[-1] == "3 lists: 3 same, 0 different; 0 lines added, 0 removed"
     path = tmp_path / "lists" / PLACE
     old = LINES[0].replace(",256,128,128,32,", ",256,128,64,32,")
@@ -145,9 +141,9 @@ def test_a_list_that_cannot_be_derived(ckprof, tree, tmp_path):
 
 
 def test_a_list_that_the_library_lacks(ckprof, prefix):
-    called = ckprof("extract", "--from", prefix, "--direction", "forward", "--layout", "ndhwgc")
-    assert called.code == ExitCode.FAILED
-    assert "the library has no such list: fwd ndhwgc_fp16, fwd ndhwgc_bf16, fwd ndhwgc_fp32" in called.err
+    ckprof("extract", "--from", prefix, "--direction", "forward", "--layout", "ndhwgc").fails_with(
+        ExitCode.FAILED, "the library has no such list: fwd ndhwgc_fp16, fwd ndhwgc_bf16, fwd ndhwgc_fp32"
+    )
 
 
 def test_a_factory_that_is_missing_concerns_its_direction_alone(ckprof, prefix):
@@ -176,9 +172,7 @@ def test_a_factory_that_is_missing_concerns_its_direction_alone(ckprof, prefix):
     ],
 )
 def test_wrong_usage(ckprof, prefix, arguments, message):
-    called = ckprof("extract", "--from", prefix, *arguments)
-    assert called.code == ExitCode.USAGE
-    assert message in called.err
+    ckprof("extract", "--from", prefix, *arguments).fails_with(ExitCode.USAGE, message)
 
 
 def test_nothing_installed(ckprof, monkeypatch, tmp_path):
@@ -261,9 +255,9 @@ def test_what_stands_in_place_of_the_archive_is_said(ckprof, prefix, tmp_path, k
 
 
 def test_a_folder_of_lists_that_is_not_there_is_no_upgrade(ckprof, prefix):
-    called = ckprof("extract", "--from", prefix, *CHOSEN, "--check", "nothere")
-    assert called.code == ExitCode.INPUT
-    assert "nothere: there is no such folder of lists" in called.err
+    ckprof("extract", "--from", prefix, *CHOSEN, "--check", "nothere").fails_with(
+        ExitCode.INPUT, "nothere: there is no such folder of lists"
+    )
 
 
 def test_a_pipe_is_no_package(ckprof, tmp_path):
@@ -273,8 +267,7 @@ def test_a_pipe_is_no_package(ckprof, tmp_path):
 
 
 def test_a_part_without_instances_is_no_list(ckprof, prefix, tmp_path):
-    called = ckprof("extract", "--from", prefix, *CHOSEN, "--every", "1000", "-o", "lists")
-    assert called.code == 0, called.err
+    ckprof("extract", "--from", prefix, *CHOSEN, "--every", "1000", "-o", "lists").ok()
     found = {path.parent.name for path in (tmp_path / "lists").rglob("*.conf")}
     assert "profiler" in found and "tests" not in found
     assert ckprof("extract", "--from", prefix, *CHOSEN, "--every", "1000", "--check", "lists").code == 0

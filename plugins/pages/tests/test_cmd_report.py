@@ -47,8 +47,7 @@ def test_inputs_that_are_no_stores(ckprof, tmp_path):
 
 
 def test_a_report(ckprof, stores, tmp_path):
-    called = ckprof("report", stores / "old.db", "-o", "report.html", "--ceiling", "measured=100,50")
-    assert called.code == 0
+    called = ckprof("report", stores / "old.db", "-o", "report.html", "--ceiling", "measured=100,50").ok()
     assert "report.html: 3 problems, 4 instances" in called.err
     page = (tmp_path / "report.html").read_text()
     assert "measured ceiling" in page

@@ -138,15 +138,13 @@ PROBLEM = "conv -n 1 -c 64 -H 14 -W 14 -k 64 -y 1 -x 1 -F 1"
 
 def test_predict_needs_a_target_that_predicts_and_problems(ckprof):
     pytest.importorskip("ckprof_plugins.emulator")
-    called = ckprof(
+    ckprof(
         "predict", "fwd", "--rule-set", "tiny", "--arch", "gfx942", "--target", "cpu", "--problem", PROBLEM
-    )
-    assert called.code == 2
-    assert "--target cpu predicts no times; these do: hip" in called.err
+    ).fails_with(2, "--target cpu predicts no times; these do: hip")
     pytest.importorskip("ckprof_plugins.emulator")
-    called = ckprof("predict", "fwd", "--rule-set", "tiny", "--arch", "gfx942", "--target", "hip")
-    assert called.code == 2
-    assert "no problem to predict times for" in called.err
+    ckprof("predict", "fwd", "--rule-set", "tiny", "--arch", "gfx942", "--target", "hip").fails_with(
+        2, "no problem to predict times for"
+    )
 
 
 def test_problems_are_told_one_by_one_as_they_are_predicted(monkeypatch):
@@ -193,9 +191,9 @@ def test_predicted_times_are_not_taken_for_measured_ones(ckprof, tmp_path):
     problem = {"problem": "2D", "sizes": {}, "kernels": [kernel]}
     report = tmp_path / "predicted.json"
     report.write_text(json.dumps({"schema": SCHEMA, "version": VERSION, "problems": [problem]}))
-    imported = ckprof("results", "import", report, "--store", tmp_path / "store.db")
-    assert imported.code == 3
-    assert "in none of the known formats" in imported.err
+    ckprof("results", "import", report, "--store", tmp_path / "store.db").fails_with(
+        3, "in none of the known formats"
+    )
     compared = ckprof("compare", report, report)
     assert compared.code == 3
     trained = ckprof("train", report, "--direction", "fwd", "--dtype", "bf16", "-o", tmp_path / "model.json")

@@ -70,12 +70,11 @@ def test_products_hot_instructions_and_tables(ckprof, catalog):
     # 80 compute units instead of 304
     assert fastest[0]["predicted_us"] > 1.5 * fastest[1]["predicted_us"]
     assert len(fastest[0]["hot"]) == 5
-    shown = ckprof("predict", "fwd", "--conf", catalog, *TARGET, "--problem", PROBLEM, timeout=1200)
-    assert shown.code == 0, shown.err
+    shown = ckprof("predict", "fwd", "--conf", catalog, *TARGET, "--problem", PROBLEM, timeout=1200).ok()
     assert "predicted for MI300X (gfx942) from machine code; nothing was measured" in shown.out
-    refused = ckprof("predict", "fwd", "--conf", catalog, *TARGET, "--problem", PROBLEM, "--gpu", "MI1")
-    assert refused.code == 2
-    assert "MI300X" in refused.err
+    ckprof("predict", "fwd", "--conf", catalog, *TARGET, "--problem", PROBLEM, "--gpu", "MI1").fails_with(
+        2, "MI300X"
+    )
 
 
 def test_what_is_not_supported_is_no_failure_unless_nothing_is(ckprof, catalog):
@@ -94,16 +93,13 @@ def test_a_model_of_predicted_times_alone(ckprof, catalog, tmp_path):
     problems.write_text("\n".join(lines) + "\n")
     predicted, model = tmp_path / "predicted.json", tmp_path / "model.json"
     asked = ("--conf", catalog, *TARGET, "--problems", problems, "--format", "json", "-o", predicted)
-    called = ckprof("predict", "fwd", *asked, timeout=1200)
-    assert called.code == 0, called.err
+    ckprof("predict", "fwd", *asked, timeout=1200).ok()
     kind = ("--direction", "fwd", "--dtype", "fp16")
-    trained = ckprof("train", "--predicted", predicted, *kind, "-o", model)
-    assert trained.code == 0, trained.err
+    trained = ckprof("train", "--predicted", predicted, *kind, "-o", model).ok()
     assert "24 of them predicted from machine code, not measured, 0 measured" in trained.out
     document = json.loads(model.read_text())
     assert (document["device"], document["compute_units"]) == ("gfx942", 304)
-    chosen = ckprof("select", "fwd", "--model", model, "--conf", catalog, *TARGET, "--problem", PROBLEM)
-    assert chosen.code == 0, chosen.err
+    chosen = ckprof("select", "fwd", "--model", model, "--conf", catalog, *TARGET, "--problem", PROBLEM).ok()
     assert "predicted from machine code, not measured" in chosen.err
     # the formulas say of the problem about what the machine code does
     times = {

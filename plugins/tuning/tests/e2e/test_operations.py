@@ -15,8 +15,7 @@ def test_a_search_finds_kernels_with_operations_and_emits_them(ckprof, tmp_path)
         *("tune", "fwd", "--conf", FUSED, "--instance", "0,8,13", "--problem", ASKED, "--format", "json"),
         *("--store", "r.db", "--round-time", "0.02", "--min-rounds", "1", "--max-rounds", "2"),
     )
-    found = ckprof(*search, "--emit", "library.conf")
-    assert found.code == 0, found.err
+    found = ckprof(*search, "--emit", "library.conf").ok()
     result = json.loads(found.out)
     assert result["stop"] == "settled"
     # of which the first one is for filters of one element

@@ -40,8 +40,7 @@ def arguments(short_list, tmp_path):
 
 
 def test_a_search_finds_stores_emits_and_goes_on(ckprof, arguments, tmp_path):
-    first = ckprof(*arguments, "--emit", "library.conf", "--format", "json")
-    assert first.code == ExitCode.OK, first.err
+    first = ckprof(*arguments, "--emit", "library.conf", "--format", "json").ok()
     found = json.loads(first.out)
     assert found["stop"] == "settled"
     assert [one["count"] for one in found["problems"]] == [1, 2]
@@ -59,14 +58,12 @@ def test_a_search_finds_stores_emits_and_goes_on(ckprof, arguments, tmp_path):
     best = {(one["kernel"], one["problem"]) for one in found["problems"]}
     assert best <= stored
 
-    again = ckprof(*arguments, "--emit", "library.json", "--format", "json")
-    assert again.code == ExitCode.OK, again.err
+    again = ckprof(*arguments, "--emit", "library.json", "--format", "json").ok()
     assert json.loads(again.out)["progress"] == [], "everything is known"
     for name in ("library.conf", "library.json"):
         listed = ckprof("list", "instances", "--conf", name, "--format", "names")
         assert set(listed.out.split()) == set(found["chosen"])
-    replayed = ckprof("tune", "fwd", "--dtype", "fp16", "--replay", "r.db", "--strategy", "random")
-    assert replayed.code == ExitCode.OK, replayed.err
+    replayed = ckprof("tune", "fwd", "--dtype", "fp16", "--replay", "r.db", "--strategy", "random").ok()
     assert "2 of 2 problems" in replayed.err
 
 
@@ -102,8 +99,7 @@ def test_a_search_is_stopped_by_ctrl_c_and_goes_on(ckprof, arguments, tmp_path):
     with Store(tmp_path / "r.db") as store:
         before = len(store)
     assert before > 0
-    after = ckprof(*arguments)
-    assert after.code == ExitCode.OK, after.err
+    after = ckprof(*arguments).ok()
     assert "no further measurement is expected to be worth it" in after.out
     with Store(tmp_path / "r.db") as store:
         assert len(store) > before
@@ -146,8 +142,7 @@ def test_a_search_that_builds_beside_measuring(short_list, tmp_path, monkeypatch
 
 def test_what_was_found_is_compared_with_a_baseline(ckprof, arguments, tmp_path):
     vendor = ("--plugin", plugin(tmp_path), "--baseline", "numpy")
-    called = ckprof(*arguments, *vendor, "--format", "json")
-    assert called.code == ExitCode.OK, called.err
+    called = ckprof(*arguments, *vendor, "--format", "json").ok()
     found = json.loads(called.out)
     compared = found["comparison"]
     assert compared["failure"] is None
@@ -165,8 +160,7 @@ def test_what_was_found_is_compared_with_a_baseline(ckprof, arguments, tmp_path)
     with Store(tmp_path / "r.db") as store:
         attempts = list(store)
     assert len({one.session.uid for one in attempts}) == 2
-    again = ckprof(*arguments, *vendor)
-    assert again.code == ExitCode.OK, again.err
+    again = ckprof(*arguments, *vendor).ok()
     assert "measured again next to numpy: numpy " in again.out
 
 
@@ -196,8 +190,7 @@ def test_a_slow_baseline_stays_within_the_budget_but_for_one_problem(ckprof, arg
     path = plugin(tmp_path)
     path.write_text(path.read_text().replace("\n        start = time.perf_counter()\n", slow))
     begun = time.time()
-    called = ckprof(*arguments, "--plugin", path, "--baseline", "numpy", "--budget", f"{BUDGET_S}s")
-    assert called.code == ExitCode.OK, called.err
+    called = ckprof(*arguments, "--plugin", path, "--baseline", "numpy", "--budget", f"{BUDGET_S}s").ok()
     assert "error" not in called.out, called.out
     first = {}
     calls = tmp_path / "calls.txt"  # none where a busy machine spends the budget on building
