@@ -118,7 +118,7 @@ def pytest_collection_modifyitems(items):
     Whole commands take the longest: they come first, so that no process is left with them in the end.
     """
     if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=lambda item: not calls_whole_commands(item.path))
+        items.sort(key=lambda item: not calls_whole_commands(Path(item.location[0])))
     for item in items:
         if not item.get_closest_marker("compiler"):
             continue
@@ -129,7 +129,7 @@ def pytest_collection_modifyitems(items):
 
 
 def calls_whole_commands(path: Path) -> bool:
-    """Say whether the tests of a file do, by its place and its name."""
+    """Say whether the tests of a file do, by its place in the checkout and its name."""
     return not {"e2e", "docs"}.isdisjoint(path.parts) or path.name.startswith("test_amd")
 
 

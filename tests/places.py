@@ -14,6 +14,11 @@ PLUGINS = TESTS.parent / "plugins"
 QUICK_COMPILER = TESTS / "quick_c++"
 
 
+def belongs_to_tests(path):
+    """Say whether a file of the checkout, which may lie anywhere, belongs to tests."""
+    return "tests" in path.relative_to(TESTS.parent).parts
+
+
 def left_out(path):
     """Say whether a path leads into a feature package that is not there."""
     if not path.is_relative_to(PLUGINS):

@@ -19,6 +19,7 @@ from ckprof.kernels.builder import build_tree
 from ckprof.measure.workers import device_lock
 from ckprof.private_folders import checked, claimed, lock_file, private_folder, temporary_folder
 from ckprof.store.writer import StoreWriter
+from tests.places import belongs_to_tests
 from tests.shared_folders import (  # noqa: F401 - fixtures
     STRANGER,
     Place,
@@ -233,7 +234,7 @@ _MAY_CHOOSE = re.compile(
 @pytest.mark.parametrize("folder", ["ckprof", "plugins", "converters"])
 def test_places_in_shared_folders_are_chosen_in_one_file(folder):
     for path in sorted((ROOT / folder).rglob("*.py")):
-        if path == ROOT / "ckprof" / "private_folders.py" or "tests" in path.parts:
+        if path == ROOT / "ckprof" / "private_folders.py" or belongs_to_tests(path):
             continue
         content = path.read_text()
         # most files need not be parsed

@@ -11,6 +11,7 @@ import pytest
 
 from ckprof import python_child
 from ckprof.measure.worker.process import WorkerProcess
+from tests.places import belongs_to_tests
 
 ROOT = Path(__file__).parents[1]
 
@@ -129,7 +130,7 @@ def test_python_is_started_in_isolation(folder):
     found = 0
     for path in sorted((ROOT / folder).rglob("*.py")):
         text = path.read_text()
-        if "tests" in path.parts or "sys.executable" not in text:
+        if belongs_to_tests(path) or "sys.executable" not in text:
             continue
         for node in ast.walk(ast.parse(text)):
             if not isinstance(node, (ast.List, ast.Tuple)) or not node.elts:

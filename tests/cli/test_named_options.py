@@ -11,6 +11,7 @@ import pytest
 from ckprof.cli.main import main
 from ckprof.cli.parser import CommandParser
 from tests.called import COMMANDS, EVERY_PACKAGE
+from tests.places import belongs_to_tests
 
 ROOT = Path(__file__).parents[2]
 OPTION = re.compile(r"(?<![\w/.=+-])--[a-z][a-z0-9-]*[a-z0-9]\b(?!-)")
@@ -91,7 +92,7 @@ def files():
     modules = (path for name in ("ckprof", "converters", "plugins") for path in (ROOT / name).rglob("*.py"))
     pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "plugins").glob("*/docs/*.md")]
     named = [*sorted(modules), *sorted(pages), ROOT / "README.md"]
-    return [path for path in named if path not in OTHER_FILES and "tests" not in path.parts]
+    return [path for path in named if path not in OTHER_FILES and not belongs_to_tests(path)]
 
 
 def of_parser(parser):

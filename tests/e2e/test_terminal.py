@@ -192,7 +192,8 @@ def check_progress(text, width, start):
 def test_pipes_get_whole_names_lines_of_lists_and_few_lines_of_progress(ckprof, tmp_path, short_list):
     (tmp_path / "layers.txt").write_text(LAYERS)
     swept = ckprof("sweep", "--conf", short_list, *SWEEP, "--store", "a.db", env={"CI": "true"})
-    assert 1 <= swept.err.count("sweep: ") <= 5 and "\r" not in swept.err and "\x1b" not in swept.err
+    # none where all is over before the first is due, see test_console.py
+    assert swept.err.count("sweep: ") <= 5 and "\r" not in swept.err and "\x1b" not in swept.err
     compared = ckprof("compare", "a.db", "a.db")
     assert "names without" not in compared.out
     done = ckprof("run", "--conf", short_list, "--problem", PROBLEM, *RUN[2:])
