@@ -128,10 +128,14 @@ class EmulatedDevice(NamedDevice):
             return linked
         return replace(linked, last_level_cache_bytes=_CACHE_BYTES, worker_variables=tuple(variables.items()))
 
+    #: targets without devices whose libraries are sampled as well
+    sampled_targets = frozenset({"cpu"})
+
     def sampler(self, library: Path, arch: str, device: str) -> Sampler:
         """Return what runs a few workgroups of each launch, on tensors that may be larger than memory.
 
-        :param library: built for this device, and for ``arch``.
+        :param library: built for this device, or for one of :attr:`sampled_targets`, and for ``arch``.
+        :param device: its name with settings; empty for such a target.
         :raises ToolchainError: it cannot be loaded.
         :raises UsageError: a setting is wrong.
         """

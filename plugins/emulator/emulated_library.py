@@ -1,4 +1,4 @@
-"""A library that is linked with the emulated device, in a process that has it for itself.
+"""A library that is linked with the emulated device or runs on the CPU, in a process that has it for itself.
 
 What kernels read and write is memory of that process: nothing is copied, and a kernel that brings the process
 down costs one answer.
@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ckprof.errors import CkprofError, ToolchainError
 from ckprof.measure.kernel_library import library_kernels
@@ -29,9 +29,12 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
+#: what libraries of kernels for the CPU have
+_HOST_SAMPLE: Final = "ckprof_host_model_sample"
+
 
 class OpenedLibrary:
-    """The library, and the device that it is linked with.
+    """The library, and the device that it is linked with; or a library of kernels for the CPU.
 
     :raises LibraryError: it is not one of ckprof, or it cannot be loaded.
     :raises AttributeError: it is not linked with the device.
@@ -47,10 +50,14 @@ class OpenedLibrary:
         self.operation: Operation = Registry(manager).operation(info.direction)
         self.kernels = {kernel.key: kernel for kernel in library_kernels(self.operation, info)}
         self.arch = arch
-        runtime = ctypes.CDLL(RUNTIME_LIBRARY)
-        self._sample: Any = runtime.ckprof_emulator_sample
+        # kernels for the CPU have what executes them in their library
+        host = ctypes.CDLL(library)
+        self._sample: Any = getattr(host, _HOST_SAMPLE, None)
+        self._order: Any = None
+        if self._sample is None:
+            runtime = ctypes.CDLL(RUNTIME_LIBRARY)
+            self._sample, self._order = runtime.ckprof_emulator_sample, runtime.ckprof_emulator_order
         self._sample.restype = ctypes.c_uint64
-        self._order: Any = runtime.ckprof_emulator_order
         self.library.target.select_device(arch, 0)
 
     def choose(self, *places: float) -> bool:
@@ -88,7 +95,7 @@ def _open(library: str, arch: str, variables: Mapping[str, str]) -> str:
 class LibraryProcess:
     """Has a process of its own run kernels of a library; a context manager.
 
-    :param library: built for the emulated device.
+    :param library: built for the emulated device, or for the CPU.
     :param arch: what it was built for, with features.
     :param variables: settings of the device, as its ``variables()`` returns them.
     :raises ToolchainError: the library cannot be loaded, or is not linked with the device.

@@ -19,7 +19,7 @@ from ckprof_plugins.hunt.findings import findings
 from ckprof_plugins.hunt.hunt_report import HUNT_FORMATS, hunt_document
 from ckprof_plugins.hunt.hunting import LARGE, ORDERS, RANGE, Hunt, HuntOptions, hunt_run_options
 from ckprof_plugins.hunt.judging import large_answers, range_findings
-from ckprof_plugins.hunt.large import SamplingDevice, large_findings
+from ckprof_plugins.hunt.large import SamplingDevice, large_findings, sampling_device
 from ckprof_plugins.hunt.orders import OrderingDevice, order_findings
 
 if TYPE_CHECKING:
@@ -98,7 +98,10 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         should_stop=lambda: session.signals.requested,
     )
     run_options = chosen(arguments, RunOptions, defaults=hunt_run_options(session.settings.timeout))
-    if LARGE in options.kinds:
+    build = shared_options.chosen_build_options(arguments)
+    if LARGE in options.kinds and not sampling_device(
+        session.registry, run_options.device_name, session.profiler.target(build.target).id
+    ):
         _require(
             session, run_options.device_name, SamplingDevice, "large: the device runs whole problems alone"
         )
@@ -110,7 +113,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         hunt = Hunt(
             session.profiler,
             selection.require(),
-            shared_options.chosen_build_options(arguments),
+            build,
             run_options,
             options,
         )
@@ -122,7 +125,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
             answers = large_answers(hunt)
             if hunt.tries(RANGE):
                 hunt.answered, hunt.ranges = sum(map(len, answers.values())), range_findings(hunt, answers)
-            if hunt.tries(LARGE):
+            if hunt.samples:
                 hunt.large = large_findings(hunt, answers)
         hunt.findings = [replace(one, command=_command(one, hunt, arguments)) for one in findings(hunt)]
         with session.signals.deferred():

@@ -26,7 +26,7 @@ from ckprof.store.store import Store
 from ckprof.sweep.recording import is_shard_folder
 from ckprof.sweep.requests import SweepOptions
 from ckprof_plugins.hunt.boundaries import KernelBoundaries, formulas
-from ckprof_plugins.hunt.large import SamplingDevice
+from ckprof_plugins.hunt.large import sampling_device
 from ckprof_plugins.hunt.orders import OrderingDevice
 
 if TYPE_CHECKING:
@@ -154,6 +154,8 @@ class Hunt:
         #: what runs the kernels, if it is not one of the machine's own devices
         self.device_name = run.device_name
         self.device = profiler.named_device(self.device_name) if self.device_name else None
+        #: what executes chosen workgroups, if anything does
+        self.sampling = sampling_device(profiler.registry, self.device_name, self.target.id)
         #: ``None`` where nothing is run, because support tests alone are asked
         self.library: BuiltLibrary | None = None
         if options.kinds != (RANGE,):
@@ -198,7 +200,10 @@ class Hunt:
     @property
     def samples(self) -> bool:
         """Whether a few workgroups of large problems are run, where there are any."""
-        return self.tries(LARGE) and isinstance(self.device, SamplingDevice)
+        # the CPU counts in 64 bits where devices do not: it is looked at there when that is asked for
+        return self.sampling is not None and (
+            LARGE in self._options.kinds if self.target.embedded else self.tries(LARGE)
+        )
 
     @property
     def reorders(self) -> bool:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.model.problem import Problem
+    from ckprof.plugin.registry import Registry
     from ckprof_plugins.hunt.hunting import Hunt
     from ckprof_plugins.hunt.judging import LargeAnswers
 
@@ -38,14 +39,31 @@ class Sampler(Protocol):
 
 @runtime_checkable
 class SamplingDevice(Protocol):
-    """A device that executes chosen workgroups of problems that are larger than its memory."""
+    """A device that executes chosen workgroups of problems that are larger than its memory.
+
+    It may have ``sampled_targets``: ids of targets whose libraries it samples as well.
+    """
+
+    id: str
 
     def sampler(self, library: Path, arch: str, device: str) -> AbstractContextManager[Sampler]:
         """Return what runs the kernels of a library that is built for the device.
 
-        :param device: its name with settings, as ``--device`` has it.
+        :param device: its name with settings, as ``--device`` has it; empty for a library of another target.
         :raises ToolchainError: the library cannot be loaded.
         """
+
+
+def sampling_device(registry: Registry, device: str, target: str) -> SamplingDevice | None:
+    """Return what executes chosen workgroups, or ``None``: the device runs whole problems alone.
+
+    :param device: name of what kernels run on; empty for none of the devices that packages bring.
+    :param target: a device may sample libraries of targets without devices as well.
+    """
+    able = [one for one in registry.devices if isinstance(one, SamplingDevice)]
+    if device:
+        return next((one for one in able if one.id == device.partition(":")[0]), None)
+    return next((one for one in able if target in getattr(one, "sampled_targets", ())), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +84,8 @@ def large_findings(hunt: Hunt, answers: LargeAnswers) -> list[LargeFinding]:
     What is beyond the same ends as a smaller problem on which the kernel is wrong, or more, is not tried.
     Nothing is where the device cannot. What ends it before all were tried is said by the hunt.
     """
-    device, library = hunt.device, hunt.library
-    if not isinstance(device, SamplingDevice) or library is None or library.path is None:
+    device, library = hunt.sampling, hunt.library
+    if device is None or library is None or library.path is None:
         return []
     pairs = [(key, problem) for key, said in answers.items() for problem, yes in said if yes]
     found: dict[Problem, tuple[str, list[str]]] = {}

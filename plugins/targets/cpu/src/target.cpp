@@ -9,6 +9,8 @@
 #include <exception>
 #include <string>
 #include <thread>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #if defined(__linux__)
@@ -17,6 +19,7 @@
 
 #include "ck_tile/host_model/device.hpp"
 #include "ck_tile/host_model/product_unit.hpp"
+#include "ck_tile/host_model/sampling.hpp"
 #include "ckprof_target.h"
 
 namespace {
@@ -108,8 +111,34 @@ void describe_device(char* text, size_t text_size) noexcept
                       bf16_unit());
 }
 
+#if defined(__linux__)
+// Memory that takes what is touched of it, page by page; address -> bytes.
+std::unordered_map<void*, size_t> sparse_memory;
+
+void* allocate_sparse(size_t bytes) noexcept
+{
+    constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void* const memory  = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if(memory == MAP_FAILED) return nullptr;
+    (void)madvise(memory, bytes, MADV_NOHUGEPAGE); // only advice
+    try
+    {
+        sparse_memory.emplace(memory, bytes);
+    }
+    catch(const std::exception&)
+    {
+        (void)munmap(memory, bytes);
+        return nullptr;
+    }
+    return memory;
+}
+#endif
+
 void* allocate(size_t bytes) noexcept
 {
+#if defined(__linux__)
+    if(ck_tile::host_model::current_sampling().is_on()) return allocate_sparse(bytes);
+#endif
     // Large buffers start at a large page, so that address translation costs every run the same.
     const size_t alignment = bytes >= large_page_size ? large_page_size : page_bytes;
     if(bytes > SIZE_MAX - alignment) return nullptr;
@@ -122,7 +151,18 @@ void* allocate(size_t bytes) noexcept
     return memory;
 }
 
-void release(void* memory) noexcept { std::free(memory); }
+void release(void* memory) noexcept
+{
+#if defined(__linux__)
+    if(const auto found = sparse_memory.find(memory); found != sparse_memory.end())
+    {
+        (void)munmap(memory, found->second);
+        sparse_memory.erase(found);
+        return;
+    }
+#endif
+    std::free(memory);
+}
 
 ckprof_status copy_to_device(void* device, const void* host, size_t bytes) noexcept
 {
@@ -239,6 +279,16 @@ constexpr ckprof_target table = {
 } // namespace
 
 extern "C" const ckprof_target* ckprof_target_table(void) { return &table; }
+
+// Has launches execute the blocks at these places alone, and memory that is allocated from now on
+// take what is touched of it; returns how often memory would have been set since the last call.
+extern "C" __attribute__((visibility("default"))) std::uint64_t
+ckprof_host_model_sample(const double* places, size_t count)
+{
+    auto& sampling = ck_tile::host_model::current_sampling();
+    sampling.places.assign(places, places + count);
+    return std::exchange(sampling.sets, 0);
+}
 
 extern "C" void ckprof_units_used(char* names, size_t names_size)
 {

@@ -14,7 +14,7 @@ struct block_position
 {
     std::uint32_t x, y, z;
     dim3 grid;
-    block_order* order = nullptr; // of the grid in execution
+    block_order* order = nullptr; // of the grid in execution; none where chosen blocks are executed
 };
 
 using block_function = void (*)(const void* context, const block_position& block);

@@ -13,6 +13,7 @@
 
 #include "ck_tile/host_model/device.hpp"
 #include "ck_tile/host_model/grid.hpp"
+#include "ck_tile/host_model/impl/sampling.hpp"
 
 namespace ck_tile::host_model {
 
@@ -61,8 +62,9 @@ public:
         : grid_(grid),
           function_(function),
           context_(context),
-          blocks_(std::uint64_t{grid.x} * grid.y * grid.z),
-          order_(grid),
+          chosen_(chosen_blocks(std::uint64_t{grid.x} * grid.y * grid.z)),
+          blocks_(chosen_.empty() ? std::uint64_t{grid.x} * grid.y * grid.z : chosen_.size()),
+          order_(chosen_.empty() ? grid : dim3(1)),
           run_length_(grid.z > 1 ? 1
                                  : std::clamp<std::uint64_t>(
                                        blocks_ / (runs_per_worker *
@@ -105,20 +107,23 @@ private:
     static constexpr std::uint64_t longest_run     = 16;
     static constexpr std::uint64_t runs_per_worker = 64;
 
-    void execute(std::uint64_t block)
+    void execute(std::uint64_t number)
     {
-        const std::uint64_t row = block / grid_.x;
+        const std::uint64_t block = chosen_.empty() ? number : chosen_[number];
+        const std::uint64_t row   = block / grid_.x;
         function_(context_,
                   {static_cast<std::uint32_t>(block % grid_.x),
                    static_cast<std::uint32_t>(row % grid_.y),
                    static_cast<std::uint32_t>(row / grid_.y),
                    grid_,
-                   &order_});
+                   // turns of blocks that are not executed never come
+                   chosen_.empty() ? &order_ : nullptr});
     }
 
     dim3 grid_;
     block_function function_;
     const void* context_;
+    std::vector<std::uint64_t> chosen_;
     std::uint64_t blocks_;
     block_order order_;
     std::uint64_t run_length_;
@@ -226,12 +231,12 @@ CK_TILE_HOST_MODEL_API void run_grid(const dim3& grid, block_function function, 
 
 CK_TILE_HOST_MODEL_API ordered_turn::ordered_turn(const block_position& block) : block_(block)
 {
-    if(block.grid.z > 1) { block.order->wait(block); }
+    if(block.grid.z > 1 && block.order != nullptr) { block.order->wait(block); }
 }
 
 CK_TILE_HOST_MODEL_API ordered_turn::~ordered_turn()
 {
-    if(block_.grid.z > 1) { block_.order->pass_on(block_); }
+    if(block_.grid.z > 1 && block_.order != nullptr) { block_.order->pass_on(block_); }
 }
 
 } // namespace ck_tile::host_model

@@ -11,6 +11,7 @@
 
 #include "ck_tile/host_model/device.hpp"
 #include "ck_tile/host_model/grid.hpp"
+#include "ck_tile/host_model/impl/sampling.hpp"
 #include "ck_tile/host_model/impl/simd.hpp"
 #include "ck_tile/host_model/product_unit.hpp"
 
@@ -131,7 +132,10 @@ CK_TILE_HOST_MODEL_API product_unit choose_product_unit(data_type a_type,
                                                         const operand_lines& b,
                                                         std::int64_t depth)
 {
-    if(a_type != data_type::bf16 || b_type != data_type::bf16) { return product_unit::fp32; }
+    if(a_type != data_type::bf16 || b_type != data_type::bf16 || current_sampling().is_on())
+    {
+        return product_unit::fp32;
+    }
     product_unit unit = best_product_unit();
     if(unit != product_unit::fp32 && !sums_stay_normal(exponents_of(a), exponents_of(b), depth))
     {
