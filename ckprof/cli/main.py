@@ -370,7 +370,7 @@ def _shared_options() -> CommandParser:
     shared = CommandParser(add_help=False, argument_default=argparse.SUPPRESS)
     group = shared.add_argument_group("options of every command")
     group.add_argument("-v", "--verbose", action="count", help="say more")
-    group.add_argument("-q", "--quiet", action="store_true", help="say nothing but results and errors")
+    group.add_argument("-q", "--quiet", action="store_true", help="results, warnings and errors alone")
     group.add_argument(
         "--plugin",
         action="append",

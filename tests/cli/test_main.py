@@ -22,6 +22,9 @@ def test_every_command_has_help_with_an_example(ckprof, command):
     assert called.code == 0 and called.err == ""
     assert f"usage: ckprof {command}" in called.out
     assert "--quiet" in called.out or f"'ckprof {command} --help-all'" in called.out
+    # usage that is longer is not read
+    for text in (called.out, ckprof(command, "--help-all").out):
+        assert len(text.partition("\n\n")[0].splitlines()) <= 3
 
 
 def test_commands_and_their_help(ckprof):
