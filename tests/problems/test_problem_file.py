@@ -297,6 +297,8 @@ def test_types_layouts_and_what_has_no_meaning(direction):
             "expected one of conv, convfp16, convbfp16, convint8, convfp8, convbfp8, CBAInfer, CBAInferfp16",
         ),
         ("hello world", "p.txt:7:1: expected a MIOpenDriver conv line or grouped_conv_fwd"),
+        ("DeviceFoo<1,2>", "NDIM values each, got 'DeviceFoo<1,2>'; --conf takes lists of instances"),
+        (__file__, f"; --problems {__file__} reads problems from the file"),
         ("2 1 4 64 64 3 3 28", "input W is missing: 7 of 16 convolution parameters of a 2D problem"),
         ("2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1 9", "p.txt:7:39: unexpected '9': a 2D problem has 16"),
         ("4 1 4 64 64", "p.txt:7:1: the number of spatial dimensions must be 1, 2 or 3, not 4"),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from ckprof.errors import InputError
 from ckprof.model.problem_case import AUTO, ProblemCase
+from ckprof.model.strings.grammar import shorten
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.ckprofiler_forms import BACKWARD_DATA, BACKWARD_WEIGHT, FORWARD
 from ckprof_plugins.directions._convolution.fused_problem import FusedConvProblem
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 
 #: leading arguments that say something of the problem
 _MEANT: Final = ("dtype", "layout", "ndim", "element_op")
+#: how an instance begins
+_INSTANCE: Final = re.compile(r"[A-Za-z_]\w*<")
 _CHANNELS: Final = ("G", "N", "K", "C")
 #: The blocks after G N K C, one value per spatial axis each, in this order.
 _BLOCKS: Final = ("filter", "input", "strides", "dilations", "left_pads", "right_pads")
@@ -78,7 +83,7 @@ def parse_positional(line: ProblemLine, direction: Direction) -> ProblemCase:
     word = tokens[0].text
     if not word.lstrip("+-").isdecimal():
         expected = _meaning(word, direction) or f"expected a MIOpenDriver conv line or {form_of(direction)}"
-        raise line.error(f"{expected}, got {word!r}", tokens[0].column)
+        raise line.error(f"{expected}, got {shorten(word)}{_hint(word)}", tokens[0].column)
     ndim = _ndim(line, tokens[0])
     problem = _parse_parameters(line, tokens[1:], ndim, direction, direction.positional_form)
     return ProblemCase(problem=problem)
@@ -92,6 +97,13 @@ def _meaning(word: str, direction: Direction) -> str:
         if what and operation.removeprefix("grouped_conv") in word:
             return f"{what.format(operation)}; expected {form_of(direction, form)}"
     return ""
+
+
+def _hint(word: str) -> str:
+    """Return which option takes a text that is no problem; empty if none is known to."""
+    if _INSTANCE.match(word):
+        return "; --conf takes lists of instances"
+    return f"; --problems {word} reads problems from the file" if Path(word).is_file() else ""
 
 
 def _without_options(tokens: list[Token]) -> tuple[list[Token], list[str]]:
