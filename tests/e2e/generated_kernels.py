@@ -23,7 +23,7 @@ from ckprof.model.types import DataType
 from ckprof.paths import object_cache_dir
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
-from ckprof_plugins.directions._convolution.layout import TENSORS
+from ckprof_plugins.directions._convolution.layout import TENSORS, tensor_shape
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from tests.candidates import candidates_of
 
@@ -115,6 +115,22 @@ def run_kernel(kernel, problem, stored, result, dtype, split_k=1):
     for name, tensor in tensors.items():
         assert tensor.fences_hold() if name == result else tensor.unchanged(), (kernel.name, problem, name)
     return decode(tensors[result].values, dtype).astype(float).reshape(stored[result].shape)
+
+
+def random_tensors(direction, problem, layout, draw):
+    """Return values of fp32 for each tensor, of a normal distribution."""
+    shapes = {name: tensor_shape(problem, layout, name) for name in direction.tensors}
+    return {name: draw.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def expected_of(direction, problem, layout, stored):
+    """Return what a direction's reference makes of operands, and a bound of what sums of fp32 differ by."""
+    values = {name: stored[name].astype(np.float64) for name in direction.tensors[:-1]}
+    magnitudes = {name: np.abs(value) for name, value in values.items()}
+    expected, magnitude = (
+        np.asarray(direction.reference(problem, layout, of)) for of in (values, magnitudes)
+    )
+    return expected, direction.reduction_length(problem) * 2.0**-23 * magnitude + 2.0**-25
 
 
 def problems(ndim):

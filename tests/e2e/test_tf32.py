@@ -9,10 +9,9 @@ import pytest
 
 from ckprof.model.types import DataType
 from ckprof_plugins.directions import shipped_directions
-from ckprof_plugins.directions._convolution.layout import tensor_shape
 from ckprof_plugins.pipelines.gemm_families import StreamKPipeline
 from tests.convolutions import convolution
-from tests.e2e.generated_kernels import build_kernels, run_kernel
+from tests.e2e.generated_kernels import build_kernels, expected_of, random_tensors, run_kernel
 
 pytestmark = pytest.mark.compiler
 
@@ -58,21 +57,13 @@ def test_operands_are_rounded_and_sums_are_not(built):
     draw = np.random.default_rng(5)
     for instance, kernel in kernels:
         layout = instance.layout
-        stored = {
-            one: draw.standard_normal(tensor_shape(PROBLEM, layout, one)).astype(np.float32)
-            for one in direction.tensors
-        }
+        stored = random_tensors(direction, PROBLEM, layout, draw)
         # values that lie between two others: ties go to the even one
         stored[operands[0]].reshape(-1)[:4] = [1 + 2**-11, 1 + 3 * 2**-11, -(1 + 2**-11), 1 + 2**-11 + 2**-23]
 
-        def reference(values):
-            return np.asarray(direction.reference(PROBLEM, layout, values))  # noqa: B023  # called at once
-
         rounded = {one: to_tf32(stored[one]) for one in operands}
-        expected = reference(rounded)
-        magnitude = reference({one: np.abs(values) for one, values in rounded.items()})
-        exact = reference({one: stored[one].astype(np.float64) for one in operands})
-        bound = direction.reduction_length(PROBLEM) * 2.0**-23 * magnitude + 2.0**-25
+        expected, bound = expected_of(direction, PROBLEM, layout, rounded)
+        exact, _ = expected_of(direction, PROBLEM, layout, stored)
         for splits in (1,) if name == "fwd" else (1, 3):
             got = run_kernel(kernel, PROBLEM, stored, result, DataType.FP32, splits)
             if got is None:

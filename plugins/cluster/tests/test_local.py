@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -32,13 +33,19 @@ ROOT = Path(__file__).parents[3]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
-def open_local(handler=ECHO, **options):
-    return LocalEngine().open(EngineRequest(handler=handler, **options))
+@contextmanager
+def local(handler=ECHO, **options):
+    """Open a session, and close it: no worker is left."""
+    session = LocalEngine().open(EngineRequest(handler=handler, **options))
+    try:
+        yield session
+    finally:
+        session.close(now=True)
+    assert pids(session) == []
 
 
 def test_workers_answer_fail_and_are_replaced():
-    session = open_local(devices=(3,))
-    try:
+    with local(devices=(3,)) as session:
         assert session.submit(Pool.RUN, b"abc").result(60) == b"cba"
         assert session.submit(Pool.RUN, b"print").result(60) == b"tnirp"
         with pytest.raises(WorkerLost, match="ValueError: as told"):
@@ -48,9 +55,6 @@ def test_workers_answer_fail_and_are_replaced():
         assert session.submit(Pool.RUN, b"who").result(60).startswith(b"3 3 [")
         with pytest.raises(ValueError, match="no pool for build"):
             session.submit(Pool.BUILD, b"")
-    finally:
-        session.close(now=True)
-    assert pids(session) == []
 
 
 def starting(code):
@@ -101,8 +105,7 @@ def broken(monkeypatch, fault):
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_workers_that_break_are_lost_with_a_reason_and_replaced(monkeypatch, fault):
-    session = open_local()
-    try:
+    with local() as session:
         with monkeypatch.context() as patched:
             said = broken(patched, fault)
             for _ in range(2):
@@ -110,31 +113,22 @@ def test_workers_that_break_are_lost_with_a_reason_and_replaced(monkeypatch, fau
                     session.submit(Pool.RUN, b"abc").result(60)
                 assert "Traceback" not in str(raised.value) and "\n" not in str(raised.value)
         assert session.submit(Pool.RUN, b"abc").result(60) == b"cba"
-    finally:
-        session.close(now=True)
-    assert pids(session) == []
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_sweep_whose_workers_break_ends_with_one_message(monkeypatch, tmp_path, fault):
     said = broken(monkeypatch, fault)
-    session = open_local()
     task = Task(id="a", run="probe", job="none", folder="")
-    try:
+    with local() as session:
         with pytest.raises(ToolchainError, match=rf"no worker can measure: .*{said}") as raised:
             _probe(task, session, SweepFolder(tmp_path), SweepOptions(store="r.db"))
-    finally:
-        session.close(now=True)
     assert raised.value.exit_code is ExitCode.TOOLCHAIN and "\n" not in str(raised.value)
 
 
 def test_a_handler_that_cannot_be_imported_is_a_reason(capfd):
-    session = open_local("plugins.cluster.tests.nowhere:handle")
-    try:
+    with local("plugins.cluster.tests.nowhere:handle") as session:
         with pytest.raises(WorkerLost) as raised:
             session.submit(Pool.RUN, b"abc").result(60)
-    finally:
-        session.close(now=True)
     assert (
         last_line(str(raised.value)) == "ModuleNotFoundError: No module named 'plugins.cluster.tests.nowhere'"
     )
@@ -152,7 +146,7 @@ def test_without_threads_there_is_a_message(monkeypatch):
 
     monkeypatch.setattr(threading.Thread, "start", limited)
     with pytest.raises(ToolchainError, match="engine local: can't start new thread; end other processes"):
-        open_local(devices=(0, 1, 2))
+        LocalEngine().open(EngineRequest(handler=ECHO, devices=(0, 1, 2)))
     for thread in started:
         thread.join(10)
         assert not thread.is_alive()
@@ -160,18 +154,12 @@ def test_without_threads_there_is_a_message(monkeypatch):
 
 def test_workers_that_compute_on_the_host_share_its_cpus():
     cpus = sorted(os.sched_getaffinity(0))
-    session = open_local(devices=(0, 1), embedded=True)
-    try:
+    with local(devices=(0, 1), embedded=True) as session:
         said = session.submit(Pool.RUN, b"who").result(60).decode()
-    finally:
-        session.close(now=True)
     assert len(said.partition("[")[2].split(",")) == cpus_per_worker(len(cpus), 2)
     # the host is one device, whatever its shares are called
-    session = open_local(devices=(1,), embedded=True)
-    try:
+    with local(devices=(1,), embedded=True) as session:
         assert session.submit(Pool.RUN, b"who").result(60).startswith(b"0 1 [")
-    finally:
-        session.close(now=True)
     assert [cpus_per_worker(*given) for given in ((64, 8), (7, 2), (2, 4), (1, 1))] == [8, 3, 1, 1]
 
 
@@ -254,11 +242,8 @@ def check_kills(tmp_path, kills, problems, kernels=5):
             stored = len(reader)
     left = make_setup(store, problems=problems, kernels=kernels)
     left.devices = 2
-    session = open_local(HANDLER, devices=(0, 1))
-    try:
+    with local(HANDLER, devices=(0, 1)) as session:
         left.coordinate(session, ClusterWatch(poll_s=0.02))
-    finally:
-        session.close(now=True)
     left.writer.close()
     assert check(store) == []
     lines = {}
@@ -303,11 +288,8 @@ def test_fifty_kills_lose_and_double_nothing(tmp_path):
 
 
 def test_a_worker_imports_nothing_from_the_current_folder(trap):  # noqa: F811
-    session = open_local()
-    try:
+    with local() as session:
         assert session.submit(Pool.RUN, b"abc").result(60) == b"cba"
-    finally:
-        session.close(now=True)
 
 
 @pytest.mark.slow

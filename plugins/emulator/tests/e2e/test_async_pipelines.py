@@ -7,14 +7,13 @@ well, are compiled from a copy in which its name is the other's. Takes minutes: 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
+from plugins.emulator.tests.e2e.conftest import changed_headers, outcome_of
 from tests.e2e.catalogs import PRODUCT_TILE, write_catalog
 
 ROOT = os.environ.get("CK_BUILDER_ROOT", "")
@@ -47,19 +46,12 @@ def reason(ckprof, tmp_path):
     """Run a product after a call in the pipeline has become another; return what failed."""
 
     def run(problem, right="", wrong="", number=0):
-        headers = tmp_path / "ck"
-        shutil.copytree(Path(ROOT, "include"), headers, copy_function=os.link)
         changed = {GEMM: lambda text: text + RENAMED}
         if right:
             changed[PIPELINE] = lambda text: wrong.join(
                 map(right.join, (text.split(right)[: number + 1], text.split(right)[number + 1 :]))
             )
-        for name, change in changed.items():
-            header = headers / "ck_tile" / name
-            text = header.read_text()
-            # the file itself belongs to the tree that was linked
-            header.unlink()
-            header.write_text(change(text))
+        headers = changed_headers(ROOT, tmp_path / "ck", changed)
         catalog = write_catalog(
             tmp_path / "one.json", "gemm", [{"pipeline": "compv4"}], usual=PRODUCT_TILE, layout="rcr"
         )
@@ -70,11 +62,9 @@ def reason(ckprof, tmp_path):
             env={"HIPCXX": COMPILER},
             timeout=1700,
         )
-        assert called.code in (0, 1), called.err
-        (answer,) = json.loads(called.out)["problems"]
-        (outcome,) = answer["outcomes"]
-        assert outcome["status"] in ("ok", "run_error"), outcome
-        return outcome.get("reason") or ""
+        status, why = outcome_of(called)
+        assert status in ("ok", "run_error"), (status, why)
+        return why
 
     return run
 

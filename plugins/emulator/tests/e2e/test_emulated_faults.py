@@ -3,10 +3,9 @@
 A barrier or a wait is taken out of the compiled kernel, as if the compiler or its source had left it out.
 """
 
-import json
-
 import pytest
 
+from plugins.emulator.tests.e2e.conftest import outcome_of
 from tests.e2e.catalogs import write_catalog
 
 pytestmark = [pytest.mark.amd, pytest.mark.usefixtures("amd_toolchain"), pytest.mark.timeout(1500)]
@@ -32,10 +31,7 @@ def outcome(ckprof, tmp_path):
             env={"CKPROF_EMULATED_OMIT": f"{left_out}:{KERNEL}"} if left_out else {},
             timeout=1200,
         )
-        assert called.code in (0, 1), called.err
-        (problem,) = json.loads(called.out)["problems"]
-        (instance,) = problem["outcomes"]
-        return instance["status"], instance.get("reason") or ""
+        return outcome_of(called)
 
     return run
 
