@@ -58,12 +58,9 @@ def sentences(path):
 
 @each(path=DOCUMENTS)
 def test_a_page_uses_the_words_of_the_field(path):
-    found = [
-        f"{path.name}:{number}: {one}"
-        for number, line in enumerate(path.read_text().splitlines(), 1)
-        for one in refused(line)
-    ]
-    assert not found
+    # in one line: what is refused may go over the end of one
+    text = path.read_text()
+    assert not [f"{path.name}: {one}" for one in refused(text.replace("\n", " "))]
 
 
 @pytest.mark.parametrize("folder", ["ckprof", "plugins", "converters"])
