@@ -42,6 +42,8 @@ class PredictedTime:
     #: vgprs, agprs, sgprs, vgpr_spills, sgpr_spills, lds_bytes and scratch_bytes, each the largest of all
     #: launches
     needs: Mapping[str, int] = field(default_factory=dict)
+    #: how often the loop runs that most instructions of the launch with the most time belong to
+    iterations: int = 0
     #: of the launch that takes most time, if it was asked for
     profile: KernelProfile | None = None
 
@@ -135,6 +137,7 @@ def compose(
         stalls=stalls,
         cycles=sum(_unit_cycles(launch) for launch in kernels),
         needs={name: max(launch.needs.get(name, 0) for launch in kernels) for name in first.needs},
+        iterations=first.iterations,
         profile=profile_of(first),
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +17,8 @@ from ckprof.report.document import Document, Part
 from ckprof.report.table import Column, Table
 from ckprof_plugins.tuning.gate.comparison import GateOptions
 from ckprof_plugins.tuning.options import PredictOptions
-from ckprof_plugins.tuning.predicted_times import SCHEMA, USUAL_HALF, VERSION
+from ckprof_plugins.tuning.predicted_interval import SHARE
+from ckprof_plugins.tuning.predicted_times import SCHEMA, VERSION
 
 if TYPE_CHECKING:
     import argparse
@@ -216,7 +216,7 @@ def _kernel(kernel: KernelPrediction, hot: int) -> dict[str, Any]:
     return {
         **named,
         "predicted_us": time.time_us,
-        "interval_us": [time.time_us * exp(-USUAL_HALF), time.time_us * exp(USUAL_HALF)],
+        "interval_us": list(kernel.interval_us),
         "extrapolation_us": time.extrapolation_us,
         "limit": time.limit,
         "ceiling_share": time.ceiling_share,
@@ -238,7 +238,7 @@ def _document(predictions: Predictions, hot: int) -> Document:
     corrected = f"corrected by {counted(pairs, 'measured time')}" if pairs else "nothing was measured"
     parts: list[Part] = [
         f"predicted for {predictions.device.name} ({predictions.arch}) from machine code; {corrected}; "
-        f"95 % of published times are within a factor of {exp(USUAL_HALF):.1f}"
+        f"intervals are those that hold {SHARE:.0%} of the published times of gfx950"
     ]
     for number, (case, kernels) in enumerate(predictions.problems):
         parts.append(f"Problem {number}: {case.problem.describe()}")
@@ -257,6 +257,11 @@ _HOT: list[Column[ExecutedInstruction]] = [
 ]
 
 
+def _interval(row: tuple[int, KernelPrediction]) -> str:
+    low, high = row[1].interval_us
+    return f"{low:.4g} to {high:.4g}" if row[1].time is not None else ""
+
+
 def _table(kernels: Sequence[KernelPrediction]) -> Table[tuple[int, KernelPrediction]]:
     def figure(get: str) -> Any:
         return lambda row: getattr(row[1].time, get) if row[1].time is not None else None
@@ -269,6 +274,7 @@ def _table(kernels: Sequence[KernelPrediction]) -> Table[tuple[int, KernelPredic
         Column("instance", lambda row: row[1].kernel.name, names=lambda row: row[1].kernel.shown),
         Column("split_k", lambda row: row[1].split_k, priority=2, align="right"),
         Column("predicted", figure("time_us"), unit="us", form=".2f", align="right"),
+        Column("interval us", _interval, align="right", priority=2),
         Column("of the roofline ceiling", figure("ceiling_share"), form=".1%", align="right"),
         Column("bound by", figure("limit"), text=lambda row: row[1].time.limit if row[1].time else ""),
         Column("matrix units", busy("matrix"), form=".0%", align="right", priority=3),

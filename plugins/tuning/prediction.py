@@ -22,6 +22,7 @@ from ckprof.model.types import types_on
 from ckprof.paths import object_cache_dir
 from ckprof_plugins.tuning.measured_tables import read_tables
 from ckprof_plugins.tuning.model_use import KernelKind
+from ckprof_plugins.tuning.predicted_interval import interval_us
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -171,6 +172,14 @@ class KernelPrediction:
     #: what was predicted; ``None`` if nothing was, for the answer's reason
     time: PredictedTime | None
     answer: Answer
+
+    @property
+    def interval_us(self) -> tuple[float, float]:
+        """The limits that hold a measured time in 90 of 100 cases, see :mod:`.predicted_interval`."""
+        if self.time is None:
+            return 0.0, 0.0
+        pipeline = self.kernel.instance.fields().get("gemm_pipeline")
+        return interval_us(self.time.time_us, pipeline, self.time.iterations)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, prod
+from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -127,15 +127,6 @@ def mnemonic_of(text: str) -> str:
     return word
 
 
-#: half the logarithmic width of the interval that holds 90 % of the published times
-_HALF: Final = 0.39
-
-
-def interval_us(time_us: float) -> tuple[float, float]:
-    """Return the limits that hold a measured time in 90 of 100 cases."""
-    return time_us * exp(-_HALF), time_us * exp(_HALF)
-
-
 class FiguresCollector:
     """Takes the figures out of profiles while kernels are predicted: profiles of all of them fill memory."""
 
@@ -198,7 +189,7 @@ def figures_of(kernel: KernelPrediction, loops: dict[str, tuple[LoopInstruction,
         **named,
         status=PREDICTED,
         time_us=time.time_us,
-        interval_us=interval_us(time.time_us),
+        interval_us=kernel.interval_us,
         cycles=time.cycles,
         limit=time.limit,
         busy=_shares(time.busy),

@@ -23,7 +23,8 @@ from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.pipelines.kernel_name import traits_of_name
 from ckprof_plugins.tuning import PredictOptions, predict
 from ckprof_plugins.tuning.measured_tables import read_csv
-from ckprof_plugins.tuning.predicted_times import USUAL_HALF, with_predicted
+from ckprof_plugins.tuning.predicted_interval import KINDS, REPEATS, SHARE, WIDEST
+from ckprof_plugins.tuning.predicted_times import with_predicted
 from ckprof_plugins.tuning.prediction import calibration_of
 from ckprof_plugins.tuning.search.prior import physical_model
 from plugins.tuning.tests.sizes import forward_with_runs
@@ -122,7 +123,7 @@ def _problem(size):
 
 
 def predicted(problems):
-    """Return problem, tile and pipeline -> microseconds, and the seconds of one prediction."""
+    """Return problem, tile and pipeline -> microseconds and kind, and the seconds of one prediction."""
     profiler = ckprof.Profiler()
     query = ckprof.InstanceQuery(
         rule_set="default",
@@ -142,7 +143,7 @@ def predicted(problems):
     cases = tuple(ProblemCase(problem=problem) for problem in problems)
     answer = predict(profiler, replace(options, problems=cases))
     seconds = _processor_seconds() - start
-    times = {}
+    times, kinds = {}, {}
     asked = 0
     for case, kernels in answer.problems:
         for kernel in kernels:
@@ -151,7 +152,8 @@ def predicted(problems):
             if kernel.time is not None:
                 name = "{tile_m}x{tile_n}x{tile_k}_{gemm_pipeline}".format(**fields)
                 times[case.problem, name] = kernel.time.time_us
-    return times, seconds / asked
+                kinds[case.problem, name] = fields["gemm_pipeline"], kernel.time.iterations >= REPEATS
+    return times, kinds, seconds / asked
 
 
 def _processor_seconds():
@@ -254,7 +256,37 @@ def print_signs(times, judged, columns):
     for share in (0.9, 0.95):
         factor = np.exp(np.quantile(sizes, share))
         print(f"{judged.name}: {share:.0%} of {len(errors)} times are within a factor of {factor:.2f}")
-    print(f"{judged.name}: within the interval of predictions: {np.mean(sizes <= USUAL_HALF):.1%}")
+
+
+def print_kinds(judged, times, kinds):
+    """Print how many published times the intervals of each kind hold, and what others would say of it.
+
+    :param kinds: problem, tile and pipeline -> kind, as :data:`KINDS` has them.
+    """
+    errors = {}
+    for one in judged:
+        index = {problem: number for number, problem in enumerate(one.table.problems)}
+        for problem in one.problems:
+            for column in one.table.kernels:
+                if kernel_of(column) != column or (problem, column) not in times:
+                    continue
+                measured = one.table.times.get((index[problem], column, 1))
+                if measured is not None:
+                    error = abs(np.log(measured / times[problem, column]))
+                    errors.setdefault(kinds[problem, column], {}).setdefault(column, []).append(error)
+    print("| pipeline, loop | times | half, 90 % | held | of a kernel that was excluded |")
+    print("| --- | --- | --- | --- | --- |")
+    for kind, by_column in sorted(errors.items()):
+        every = np.concatenate([*by_column.values()])
+        held = []
+        for column, own in by_column.items():
+            rest = [error for other, found in by_column.items() if other != column for error in found]
+            held += [error <= np.quantile(rest, SHARE) for error in own] if rest else []
+        half = KINDS.get(kind, WIDEST)
+        print(
+            f"| {kind[0]}, {'repeats' if kind[1] else 'does not'} | {len(every)} | "
+            f"{np.quantile(every, SHARE):.2f} | {np.mean(every <= half):.1%} | {np.mean(held):.1%} |"
+        )
 
 
 def main():
@@ -262,13 +294,14 @@ def main():
     half = sys.argv[1] if len(sys.argv) > 1 else "1"
     judged = tables(half)
     problems = list(dict.fromkeys(problem for one in judged for problem in one.problems))
-    times, seconds = predicted(problems)
+    times, kinds, seconds = predicted(problems)
     print(f"{seconds:.3f} s of processor time for a kernel and a problem")
     print("| predicted by | judged by | problems | mean | P10 | rank correlation | error | constant |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     own = [column for column in judged[0].table.kernels if kernel_of(column) == column]
     for one in judged:
         print_signs(by_column(times, one), one, own)
+    print_kinds(judged, times, kinds)
     for one, other, label in ((judged[0], judged[1], TABLES[0]), (judged[1], judged[0], TABLES[1])):
         machine = by_column(times, one)
         supported = [problem for problem in one.problems if any(key[0] == problem for key in machine)]

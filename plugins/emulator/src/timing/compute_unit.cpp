@@ -59,6 +59,9 @@ ProgramCosts::ProgramCosts(const Machine& machine, const Program& program)
                 entry.vector_limit  = static_cast<int8_t>((bits & 15) | bits >> 14 << 4);
                 entry.local_limit   = static_cast<int8_t>(bits >> 8 & 15);
             }
+            // "The hardware implicitly executes S_WAITCNT 0 before executing this instruction":
+            // manuals of the instruction sets, S_ENDPGM
+            if(name == "s_endpgm") entry.vector_limit = entry.local_limit = 0;
         }
         entries_.push_back(entry);
         addresses_.push_back(i.address);

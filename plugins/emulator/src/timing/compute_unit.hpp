@@ -41,7 +41,7 @@ public:
         uint16_t read[4] = {}, reads[4] = {}; // first vector registers and how many
         uint16_t write = 0, writes = 0;
         uint16_t accumulator = 0xffff;              // index in read[] that may be chained; none
-        int8_t vector_limit = -1, local_limit = -1; // of s_waitcnt
+        int8_t vector_limit = -1, local_limit = -1; // of s_waitcnt and s_endpgm
         uint8_t pause = 0;                          // cycles of s_nop
         bool barrier = false, lds_data = false, scalar_load = false;
     };

@@ -146,6 +146,18 @@ def test_what_was_loaded_is_in_the_cache_until_it_is_full():
     assert small["missed_lines"] == 128
 
 
+def test_a_wave_ends_when_its_stores_are_complete():
+    array = _aligned(4096)
+    changes = {"miss_latency": 500, "miss_cycle_bytes": 64, "dispatch_cycles": 100}
+    given = {"states": [_pointing_state(array, 0)], "memory": [array], "changes": changes}
+    store = "global_store_dword v[0:1], v4, off"
+    # 4 cycles of addresses, the latency and the end; then the next workgroup has the place
+    one = 4 + 500 + ISSUE
+    assert _cycles(store, **given) == one
+    assert _cycles(store, count=2, **given) == 2 * one + 100
+    assert _cycles("s_nop 0", count=2, **given) == 2 * _cycles("s_nop 0", **given) + 100
+
+
 def test_a_wait_takes_the_latency_of_its_load():
     array = _aligned(4096)
     load = "global_load_dword v4, v[0:1], off"
@@ -154,8 +166,9 @@ def test_a_wait_takes_the_latency_of_its_load():
     waited = _cycles(f"{load}\ns_waitcnt vmcnt(0)\ns_nop 0", states=states, memory=[array], changes=changes)
     # 4 cycles of addresses and then the miss; the wait, the pause and the end issue one after the other
     assert waited == 4 + 500 + 3 * ISSUE
+    # without it, the pause is over meanwhile, and the end waits
     free = _cycles(f"{load}\ns_nop 0", states=states, memory=[array], changes=changes)
-    assert free == 3 * ISSUE
+    assert free == 4 + 500 + ISSUE
     partial = f"{load}\n{load} offset:1024\ns_waitcnt vmcnt(1)\ns_nop 0"
     assert _cycles(partial, states=states, memory=[array], changes=changes) == waited
 

@@ -5,7 +5,7 @@ from math import exp
 
 import pytest
 
-from ckprof_plugins.tuning.predicted_times import USUAL_HALF
+from ckprof_plugins.tuning.predicted_interval import WIDEST
 from tests.e2e.catalogs import write_catalog
 
 pytest.importorskip("ckprof_plugins.emulator")
@@ -46,7 +46,7 @@ def test_kernels_are_ranked_by_predicted_times(ckprof, catalog, tmp_path):
             assert 0 < kernel["ceiling_share"] < 1
             low, high = kernel["interval_us"]
             assert low * high == pytest.approx(kernel["predicted_us"] ** 2)
-            assert high / low == pytest.approx(exp(2 * USUAL_HALF))
+            assert high / low == pytest.approx(exp(2 * WIDEST))
             assert kernel["limit"]
             assert all(0 <= share <= 1 for share in kernel["busy"].values())
     by_key = {kernel["key"]: kernel["predicted_us"] for kernel in small}
