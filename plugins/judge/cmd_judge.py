@@ -18,6 +18,8 @@ from ckprof.measure.requests import RunPlanOptions
 from ckprof.model.types import DataType, types_on
 from ckprof.problems.choose import parse_problems
 from ckprof_plugins.judge.candidate import OpenRequest, open_candidate, split_name
+from ckprof_plugins.judge.described_kernel import SUFFIX as DESCRIPTION_SUFFIX
+from ckprof_plugins.judge.described_kernel import described
 from ckprof_plugins.judge.judge_report import JUDGE_FORMATS, judge_document
 from ckprof_plugins.judge.judging import Judge
 from ckprof_plugins.judge.library_kernel import chosen_kernel
@@ -41,7 +43,8 @@ examples:
   ckprof judge fwd libmine.so:my_entry --dtype fp16 --store results.db --budget 10m --format json
 
 FILE is Python (.py; a function that takes operands as arrays by their names and returns the result), C or C++
-with the entry of ckprof_candidate.h (.c, .cc, .cpp, .cxx, .hip), or a shared library with that entry (.so).
+with the entry of ckprof_candidate.h (.c, .cc, .cpp, .cxx, .hip), a shared library with that entry (.so), or
+the description of a code object's launch (.json; with --device).
 It runs in a process of its own, which is stopped between launches; clock and comparison are in others.
 
 Exit code 0: right; 1: wrong, dishonest, a problem not supported, or what --fail-on names; 3: a file or line
@@ -51,6 +54,8 @@ that cannot be read, compiled or loaded.
 #: type of elements where neither line nor option says it
 _USUAL: Final = DataType.FP16
 _USUAL_DIMENSIONS: Final = 2
+#: options of builds that are options here
+_BUILDING: Final = ("compiler", "cxx_flags", "ck_root")
 
 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
@@ -77,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         help="compare with the fastest kernel that this result store knows",
     )
     add_fields(group, JudgeOptions)
-    add_fields(parser.add_argument_group("build"), BuildOptions, "compiler", "cxx_flags")
+    add_fields(parser.add_argument_group("build"), BuildOptions, *_BUILDING)
     formats = ", ".join(JUDGE_FORMATS.ids)
     add_formats(parser.add_argument_group("results"), f"format of the result: {formats} (default: table)")
 
@@ -100,26 +105,33 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     if arguments.store is not None and not arguments.store.exists():
         raise InputError("no such file, expected a result store", arguments.store)
     options = chosen(arguments, JudgeOptions)
-    build = chosen(arguments, BuildOptions, "compiler", "cxx_flags")
+    build = chosen(arguments, BuildOptions, *_BUILDING)
     path, function = split_name(arguments.file)
     started = time.monotonic()
     baselines = baseline_sources(session.profiler, tuple(arguments.baseline or ()), None)
     with Outputs(arguments, session, JUDGE_FORMATS) as outputs, scratch_folder() as folder:
-        candidate = open_candidate(
-            OpenRequest(
-                path=path,
-                function=function,
-                folder=folder,
-                compiler=build.compiler,
-                cxx_flags=build.cxx_flags,
-                **({} if options.budget_s is None else {"limit_s": max(1.0, options.budget_s)}),
+        if path.suffix == DESCRIPTION_SUFFIX:
+            candidate = described(session.profiler, path, task, options, folder, build)
+            # what was built until now is ckprof's own
+            started = time.monotonic()
+        else:
+            candidate = open_candidate(
+                OpenRequest(
+                    path=path,
+                    function=function,
+                    folder=folder,
+                    compiler=build.compiler,
+                    cxx_flags=build.cxx_flags,
+                    **({} if options.budget_s is None else {"limit_s": max(1.0, options.budget_s)}),
+                )
             )
-        )
         if candidate.kind == "kernels":
             named = bool(arguments.dtype or arguments.layout)
             candidate, task = chosen_kernel(session.profiler, candidate, task, options, is_chosen=named)
         elif options.device is not None:
-            raise UsageError("--device is for libraries that 'ckprof build' made for a device")
+            raise UsageError(
+                "--device is for code objects, and for libraries that 'ckprof build' made for a device"
+            )
         task = replace(task, folder=folder)
         places = [Place(case.problem, case.split_k or 1) for case in cases]
         judge = Judge(session.profiler, candidate, task, places, options, folder, started)

@@ -82,6 +82,8 @@ def command(judge: Judge, finding: Finding) -> str:
     words = ["ckprof", "judge", judge.task.operation.id, name, f"--problem={line}"]
     words += [f"--dtype={judge.task.types.operands[0].value}", f"--layout={judge.task.layout.name}"]
     words += [f"--seed={judge.seed}"]
+    if judge.options.device is not None:
+        words += [f"--device={judge.options.device}", *(f"--check={one}" for one in judge.options.checks)]
     return shlex.join(words) if line else "no line can say this problem; --format json has its sizes"
 
 

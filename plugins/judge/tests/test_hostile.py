@@ -24,7 +24,9 @@ SAID = {
     **{f"key-{name}": "it returns the result of that launch" for name in hostile_by_purpose.KEYS},
 }
 #: those that are refused as files
-UNREADABLE = {"loads-the-reference-from-its-file": "Permission denied"}
+UNREADABLE = dict.fromkeys(
+    ("loads-the-reference-from-its-file", "imports-past-the-refusal"), "Permission denied"
+)
 SAMPLE = ("cached-by-shape", "tail-of-k", "key-eight-values")
 
 
