@@ -156,7 +156,7 @@ def write_output(path: Path, content: str | bytes | Iterable[bytes]) -> bool:
         finally:
             beside.unlink(missing_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise InputError(f"cannot write: {path.parent} is no folder", path) from None
+        raise InputError(f"cannot write: {path.parent} is not a folder", path) from None
     except OSError as exc:
         raise InputError(f"cannot write: {exc.strerror}", path) from None
     return True
@@ -168,7 +168,7 @@ def check_name(path: Path) -> None:
     :raises UsageError: it is that.
     """
     if path == Path("-"):
-        raise UsageError("'-' is no file: omit the option for standard output, or name /dev/stdout")
+        raise UsageError("'-' is not a file: omit the option for standard output, or name /dev/stdout")
 
 
 def _holds(path: Path, data: bytes) -> bool:

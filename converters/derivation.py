@@ -73,7 +73,7 @@ def waves(values: dict[str, Any], properties: ListReading) -> None:
     warp_k, rest = divmod(block_size, lanes)
     if rest or not warp_k:
         raise StepError(
-            f"block size {block_size} is no multiple of {lanes}, the lanes of {warp_m}x{warp_n} waves",
+            f"block size {block_size} is not a multiple of {lanes}, the lanes of {warp_m}x{warp_n} waves",
             "block_size",
         )
     values["warp_k"] = warp_k
@@ -82,7 +82,8 @@ def waves(values: dict[str, Any], properties: ListReading) -> None:
 def _uneven(values: dict[str, Any], axis: str) -> StepError:
     tile, mma, repeat = values[f"tile_{axis}"], values[f"mma_{axis}"], values[f"repeat_{axis}"]
     return StepError(
-        f"tile_{axis} {tile} is no multiple of {mma} x {repeat} (MMA tile x repeats per wave)", f"tile_{axis}"
+        f"tile_{axis} {tile} is not a multiple of {mma} x {repeat} (MMA tile x repeats per wave)",
+        f"tile_{axis}",
     )
 
 
@@ -254,7 +255,7 @@ def whole_tiles(values: dict[str, Any], properties: ListReading) -> None:
         tile, count, mma = values[f"tile_{axis}"], values[f"warp_{axis}"], values[f"warp_tile_{axis}"]
         if tile % (count * mma):
             raise StepError(
-                f"tile_{axis} {tile} is no multiple of {count} x {mma} (waves x MMA tile)", f"tile_{axis}"
+                f"tile_{axis} {tile} is not a multiple of {count} x {mma} (waves x MMA tile)", f"tile_{axis}"
             )
 
 

@@ -193,7 +193,7 @@ def iterate_lines(request: ConversionRequest) -> Iterator[str]:
 def _checked(line: str, path: Path, number: int) -> str:
     """Return a line as text: a comment may have been written in any encoding."""
     if len(line) > MAX_LINE and line[-1] != "\n":
-        message = f"the line is longer than {MAX_LINE} characters: this is no instance list"
+        message = f"the line is longer than {MAX_LINE} characters: this is not an instance list"
         raise InputError(message, path, number, 1)
     if number == 1 and line.startswith(_UTF16_MARKS):
         raise InputError("UTF-16 text: save the file as UTF-8", path, 1, 1)

@@ -83,7 +83,7 @@ def test_a_disk_that_takes_no_more_leaves_the_old_file(tmp_path, monkeypatch, nu
 def test_what_stands_in_the_way_is_said(tmp_path):
     (tmp_path / "file").write_text("")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(InputError, match=r"file/x\.json: cannot write: .*/file is no folder$"):
+    with pytest.raises(InputError, match=r"file/x\.json: cannot write: .*/file is not a folder$"):
         files.write_output(tmp_path / "file" / "x.json", "text")
     with pytest.raises(InputError, match="folder: cannot write: Is a directory"):
         files.write_output(tmp_path / "folder", "text")

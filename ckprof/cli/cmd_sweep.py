@@ -99,7 +99,7 @@ pruned; a problem is finished when its winner is resolved.
 
 Exit codes are those of a run, by what the store has at the end: 0 when nothing failed, 1 when a kernel failed
 or no kernel supports a problem, also when nothing was left to do, 3 when the store cannot be used, 5 when the
-device cannot be used any more, or a problem ends worker after worker: that is no outcome, and the same
+device cannot be used any more, or a problem ends worker after worker: that is not an outcome, and the same
 command resumes, after two lost devices without the kernel that was in use (exit code 1; --retry-failed tries
 it).
 129, 130 or 143 when it was stopped by SIGHUP, Ctrl-C or SIGTERM.

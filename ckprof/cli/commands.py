@@ -284,7 +284,7 @@ def _of_others() -> list[ListedCommand]:
         listed = ListedCommand(name=one_line(point.name), owner=owner, place=point.value)
         try:
             if not COMMAND_NAME.fullmatch(point.name):
-                raise ValueError(f"{point.name!r} is no name of a command")
+                raise ValueError(f"{point.name!r} is not a name of a command")
             entry = _table_of(point.dist, point.module).get(point.name, {}) if point.dist else {}
             listed = _listed(point.name, owner, point.value, entry)
         # whatever is wrong with the file of a package must not end other commands

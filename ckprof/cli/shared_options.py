@@ -171,7 +171,7 @@ def _check_directions(arguments: argparse.Namespace, directions: Sequence[str]) 
         if looks_like_list(word):
             direction = "" if arguments.command in _DEDUCING else "DIRECTION "
             call = f"ckprof {arguments.command} {direction}--conf {word}"
-            raise UsageError(f"{word!r} is no direction; a list is named with --conf: type '{call}'")
+            raise UsageError(f"{word!r} is not a direction; a list is named with --conf: type '{call}'")
 
 
 def _ndims(text: str | None, session: Session, directions: Sequence[str]) -> tuple[int, ...]:

@@ -199,7 +199,7 @@ class Expression:
             for item in items:
                 if isinstance(item, ast.Name) and item.id not in self._fields and item.id not in _BOOLEANS:
                     raise self._error(
-                        f'{item.id} is no field; a text has quotes: "{item.id}"', item.col_offset + 1
+                        f'{item.id} is not a field; a text has quotes: "{item.id}"', item.col_offset + 1
                     )
 
     def _check_kinds(self, sign: str, left: ast.expr, right: ast.expr) -> None:
@@ -207,7 +207,7 @@ class Expression:
         kinds = [self._kind(left), self._kind(right)]
         if "in" in sign:
             if not isinstance(right, (ast.List, ast.Tuple, ast.Set)) and kinds[1] != "text":
-                raise self._error(f"{ast.unparse(right)} is no list", right.col_offset + 1)
+                raise self._error(f"{ast.unparse(right)} is not a list", right.col_offset + 1)
             return
         if None not in kinds and kinds[0] != kinds[1]:
             raise self._error(
@@ -218,7 +218,7 @@ class Expression:
 
     def _require_number(self, node: ast.expr) -> None:
         if self._kind(node) not in (None, "number"):
-            raise self._error(f"{ast.unparse(node)} is no number", node.col_offset + 1)
+            raise self._error(f"{ast.unparse(node)} is not a number", node.col_offset + 1)
 
     def _kind(self, node: ast.expr) -> str | None:
         if isinstance(node, ast.Name):

@@ -274,7 +274,7 @@ def _catalog_differences(on_disk: dict[str, Any], expected: dict[str, Any]) -> I
     yield from _fields("", _without_records(on_disk), _without_records(expected))
     records = on_disk.get(_RECORDS)
     if not isinstance(records, list):
-        yield Difference(where=_RECORDS, message="is no list of records")
+        yield Difference(where=_RECORDS, message="is not a list of records")
         return
     by_id: dict[int, dict[str, Any]] = {}
     for index, record in enumerate(records):

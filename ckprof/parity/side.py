@@ -185,7 +185,7 @@ def library_side(
         raise InputError("no such library", library)
     with library.open("rb") as stream:
         if not is_library(stream.read(4)):
-            raise InputError("is no kernel library: it is no shared library at all", library)
+            raise InputError("is not a kernel library: it is not a shared library at all", library)
     texts, failures = query_instance_strings(library)
     by_key = {candidate.instance.key: candidate for candidate in candidates}
     for key, reason in failures.items():

@@ -162,7 +162,7 @@ def kinds_of(item: object, kinds: Sequence[Kind[Any]], boundary: Boundary) -> li
         named = [kind for kind in kinds if kind.protocol is item.protocol]
         if not named:
             known = ", ".join(kind.protocol.__name__ for kind in kinds)
-            raise boundary.wrong(f"add_lazy: {item.protocol.__name__} is no protocol of a kind ({known})")
+            raise boundary.wrong(f"add_lazy: {item.protocol.__name__} is not a protocol of a kind ({known})")
         return named
     derived = [kind for kind in kinds if kind.protocol in type(item).__mro__]
     if derived:

@@ -138,7 +138,7 @@ class LogProblems:
         if not owners:
             reader = self._asked or _reader_of(word, operations)
             if reader is None:
-                raise command.error("this is no problem line")
+                raise command.error("this is not a problem line")
             return [parse_problem(command, reader, operations)]
         cases: list[ProblemCase] = []
         refusals: list[OtherOperationError] = []

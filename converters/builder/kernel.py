@@ -194,9 +194,9 @@ class _Block:
         along_m = self.m // (self.mma_m * self.repeat_m)
         along_n = self.n // (self.mma_n * self.repeat_n)
         if along_m * self.mma_m * self.repeat_m != self.m or not along_m:
-            raise RouteError(f"{self.m} is no multiple of {self.mma_m} x {self.repeat_m}", "tile_m")
+            raise RouteError(f"{self.m} is not a multiple of {self.mma_m} x {self.repeat_m}", "tile_m")
         if along_n * self.mma_n * self.repeat_n != self.n or not along_n:
-            raise RouteError(f"{self.n} is no multiple of {self.mma_n} x {self.repeat_n}", "tile_n")
+            raise RouteError(f"{self.n} is not a multiple of {self.mma_n} x {self.repeat_n}", "tile_n")
         if self.size % (LANES * along_m * along_n) or self.size < LANES * along_m * along_n:
             raise RouteError(f"block size {self.size} does not fit {along_m}x{along_n} waves", "block_size")
         return along_m, along_n, self.size // (LANES * along_m * along_n)

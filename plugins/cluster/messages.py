@@ -376,4 +376,4 @@ def answer_of(future: Future[bytes], decode: Callable[[bytes], T]) -> T | str:
     try:
         return decode(data if isinstance(data, bytes) else b"")
     except msgspec.DecodeError:
-        return f"the engine returned an object of type {type(data).__name__} that is no reply of a worker"
+        return f"the engine returned an object of type {type(data).__name__} that is not a reply of a worker"

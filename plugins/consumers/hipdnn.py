@@ -59,10 +59,10 @@ def remarks_of(item: Any, *, by_position: bool = False) -> list[tuple[Reason, st
         if not isinstance(item.get(name), str) or not item[name]:
             return [(Reason.MALFORMED_ROW, f"{name} is {item.get(name)!r}, expected a text")]
     if not isinstance(item.get("criteria", {}), dict):
-        return [(Reason.MALFORMED_ROW, "criteria is no object")]
+        return [(Reason.MALFORMED_ROW, "criteria is not an object")]
     tensors = item.get("tensors")
     if not isinstance(tensors, list) or not tensors:
-        return [(Reason.MALFORMED_KEY, "tensors is no list with entries")]
+        return [(Reason.MALFORMED_KEY, "tensors is not a list with entries")]
     shapes: dict[str, tuple[int, ...]] = {}
     for number, tensor in enumerate(tensors):
         if by_position and isinstance(tensor, dict) and "tensor_id" not in tensor:
@@ -76,7 +76,7 @@ def remarks_of(item: Any, *, by_position: bool = False) -> list[tuple[Reason, st
         return [(Reason.WRONG_PROBLEM, mismatch)]
     metadata = item.get("autotune_metadata", {})
     if not isinstance(metadata, dict):
-        return [(Reason.MALFORMED_VALUE, "autotune_metadata is no object")]
+        return [(Reason.MALFORMED_VALUE, "autotune_metadata is not an object")]
     return list(_metadata_remarks(metadata))
 
 
@@ -171,7 +171,7 @@ def _override(winner: TunedKernel) -> tuple[str, dict[str, Any]]:
     """Return what a winner's override is known by, and the override."""
     problem = winner.problem
     if not isinstance(problem, ConvProblem) or winner.direction not in _NAMES:
-        raise LeftOutError(f"{winner.direction} is no convolution")
+        raise LeftOutError(f"{winner.direction} is not a convolution")
     if winner.layout not in _LAYOUTS:
         raise LeftOutError(f"tensors of the layout {winner.layout} have no strides of their own")
     x = [problem.batch, problem.groups * problem.in_channels, *problem.input]
@@ -236,7 +236,7 @@ class Hipdnn:
             audit.find(Reason.NEVER_HIT, f"version is {_shown(version)[:80]}, expected a number from 1 on")
         by_position = version == 1
         if not isinstance(overrides, list):
-            audit.find(Reason.MALFORMED_ROW, "engine_overrides is no list")
+            audit.find(Reason.MALFORMED_ROW, "engine_overrides is not a list")
             overrides = []
         seen: dict[str, int] = {}
         for number, item in enumerate(overrides, 1):

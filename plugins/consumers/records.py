@@ -71,7 +71,11 @@ class Reason(Enum):
         "of another version of the program or of a device than those that are known: not judged",
         Severity.NOTE,
     )
-    UNUSABLE_ID = ("unusable_id", "an id is missing, is no number, or is that of several rows", Severity.NOTE)
+    UNUSABLE_ID = (
+        "unusable_id",
+        "an id is missing, is not a number, or is that of several rows",
+        Severity.NOTE,
+    )
     UNREADABLE_LIST = (
         "unreadable_list",
         "a list of kernels cannot be read, and its kernels were not judged",

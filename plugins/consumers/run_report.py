@@ -31,7 +31,7 @@ SCHEMA: Final = "ckprof.run"
 VERSION: Final = 1
 
 
-_NO_REPORT: Final = "is no report of 'ckprof run'"
+_NO_REPORT: Final = "is not a report of 'ckprof run'"
 
 
 class _Report(msgspec.Struct, frozen=True):

@@ -257,7 +257,7 @@ def row_changes(
             continue
         data = path.read_bytes()
         if b"\0" in data[:1024]:
-            notes.append(f"{path}: is no text: rows whose kernels have changed are not found")
+            notes.append(f"{path}: is not text: rows whose kernels have changed are not found")
         else:
             automatic = {one.line for one in new.findings if one.reason is Reason.AUTOMATIC_SPLIT}
             for number, line in enumerate(data.decode(errors="replace").split("\n"), 1):

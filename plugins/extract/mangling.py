@@ -232,7 +232,7 @@ def read_class(text: str) -> DeviceInstance:
     """
     name, opening, rest = text.partition("<")
     if not opening or not rest.endswith(">"):
-        raise InputError(f"{text[:80]} is no class template with arguments")
+        raise InputError(f"{text[:80]} is not a class template with arguments")
     return DeviceInstance(name, tuple([_argument(item) for item in _split(rest[:-1])]))
 
 

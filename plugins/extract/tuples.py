@@ -221,7 +221,7 @@ class InstanceTuples:
         instances = []
         for element in header.elements(alias):
             if element.args is None:
-                raise InputError(f"{element.name} is no class with arguments")
+                raise InputError(f"{element.name} is not a class with arguments")
             device = self._classes(element.name)
             written = [header.substitute(item, bound) for item in element.args]
             instances.append(DeviceInstance(element.name, device.complete(written)))

@@ -172,7 +172,7 @@ def described(
     code = code_path.read_bytes()
     arch = _ARCH.search(code)
     if arch is None:
-        raise InputError("this is no code object for an AMD GPU", code_path)
+        raise InputError("this is not a code object for an AMD GPU", code_path)
     try:
         # of what a family may offer besides, it has nothing
         make: Any = _JudgedFamily

@@ -133,7 +133,7 @@ class StoppedProcess:
         except (ValueError, RecursionError):
             said = None
         if not isinstance(said, dict):
-            raise Failed("its process answers with what is no message")
+            raise Failed("its process answers with what is not a message")
         return said
 
     def _ended(self) -> Failed:

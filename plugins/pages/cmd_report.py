@@ -96,7 +96,7 @@ def _write(report: str | bytes, path: Path | None, content: ReportContent, sessi
     elif isinstance(report, str):
         session.console.exact(report)
     else:
-        raise UsageError("the format is no text: name a file for it with --output")
+        raise UsageError("the format is not text: name a file for it with --output")
 
 
 def _format(arguments: argparse.Namespace, session: Session) -> StoreReportFormat:

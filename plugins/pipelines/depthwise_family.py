@@ -94,7 +94,7 @@ def _batch(candidate: RuleSubject[DepthwiseInstance]) -> Violation | None:
     tiles = max(1, i.tiles_per_wave)
     if i.nbatch % tiles == 0:
         return None
-    return Violation(f"nbatch {i.nbatch} is no multiple of {tiles}, the tiles per wave", i.nbatch, tiles)
+    return Violation(f"nbatch {i.nbatch} is not a multiple of {tiles}, the tiles per wave", i.nbatch, tiles)
 
 
 def _stride(candidate: RuleSubject[DepthwiseInstance]) -> Violation | None:

@@ -250,7 +250,7 @@ def _parts_of(name: str) -> tuple[re.Match[str], dict[str, Any]]:
         )
     fields, rest = parts_of_name(name[head.end() :])
     if rest:
-        raise InputError(f"{name}: {rest.strip('_')!r} is no part of a kernel's name")
+        raise InputError(f"{name}: {rest.strip('_')!r} is not part of a kernel's name")
     if "tile_m" not in fields or "gemm_pipeline" not in fields:
         raise InputError(f"{name}: expected a tile and a GEMM pipeline, such as 64x64x64_compv3")
     return head, fields

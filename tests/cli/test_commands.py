@@ -44,7 +44,7 @@ def test_texts_of_others_are_no_control_sequences(ckprof, install, plugin):
     install("odd", {"odd_package": PLUGIN}, "[ckprof.commands]\n--run = odd_package:COMMAND\n")
     assert "\n  --run\n" in ckprof("--help").out
     called = ckprof("plugins")
-    assert called.code == 4 and "'--run' is no name of a command" in called.out
+    assert called.code == 4 and "'--run' is not a name of a command" in called.out
     plugin.write_text(PLUGIN.replace('name="dig"', 'name="Dig it"'))
     called = ckprof("--plugin", plugin, "Dig it")
     assert called.code == 4 and "its name is not of lower-case words" in called.err

@@ -61,13 +61,17 @@ def test_waves_share_the_tile_and_the_rest_of_the_block_is_along_k():
 @pytest.mark.parametrize(
     ("changed", "field", "said"),
     [
-        ({"tile_m": 129}, "tile_m", "tile_m 129 is no multiple of 32 x 2"),
-        ({"tile_m": 32}, "tile_m", "tile_m 32 is no multiple of 32 x 2"),
-        ({"tile_m": 0}, "tile_m", "tile_m 0 is no multiple"),
-        ({"tile_n": 65}, "tile_n", "tile_n 65 is no multiple of 16 x 2"),
-        ({"block_size": 257}, "block_size", "block size 257 is no multiple of 256, the lanes of 2x2 waves"),
-        ({"block_size": 128}, "block_size", "block size 128 is no multiple of 256"),
-        ({"block_size": 0}, "block_size", "block size 0 is no multiple of 256"),
+        ({"tile_m": 129}, "tile_m", "tile_m 129 is not a multiple of 32 x 2"),
+        ({"tile_m": 32}, "tile_m", "tile_m 32 is not a multiple of 32 x 2"),
+        ({"tile_m": 0}, "tile_m", "tile_m 0 is not a multiple"),
+        ({"tile_n": 65}, "tile_n", "tile_n 65 is not a multiple of 16 x 2"),
+        (
+            {"block_size": 257},
+            "block_size",
+            "block size 257 is not a multiple of 256, the lanes of 2x2 waves",
+        ),
+        ({"block_size": 128}, "block_size", "block size 128 is not a multiple of 256"),
+        ({"block_size": 0}, "block_size", "block size 0 is not a multiple of 256"),
     ],
 )
 def test_waves_that_do_not_fill_tile_or_block_are_refused(changed, field, said):
@@ -242,10 +246,10 @@ def test_waves_fill_tiles():
         **{"tile_n": 48, "warp_n": 3, "warp_tile_n": 16},
     }
     fields(derivation.whole_tiles, **whole)
-    assert "tile_m 96 is no multiple of 2 x 32" in refused(
+    assert "tile_m 96 is not a multiple of 2 x 32" in refused(
         derivation.whole_tiles, "tile_m", **{**whole, "tile_m": 96}
     )
-    assert "tile_n 49 is no multiple of 3 x 16" in refused(
+    assert "tile_n 49 is not a multiple of 3 x 16" in refused(
         derivation.whole_tiles, "tile_n", **{**whole, "tile_n": 49}
     )
 

@@ -71,7 +71,7 @@ def test_line_ends_of_every_kind(convert, end, last, mark):
         ("\ufeff".encode("utf-16") + A.encode("utf-16"), "x.conf:1:1: UTF-16 text: save the file as UTF-8"),
         (
             b"#\n" + b"x" * 100_001,
-            "x.conf:2:1: the line is longer than 100000 characters: this is no instance list",
+            "x.conf:2:1: the line is longer than 100000 characters: this is not an instance list",
         ),
     ],
     ids=["empty", "comments", "nul", "latin", "utf-16", "huge"],

@@ -210,7 +210,9 @@ def test_what_has_no_native_spelling():
     with pytest.raises(InputError, match="scheduler 'none'"):
         native_line(catalog, other)
     uneven = msgspec.structs.replace(catalog.records[0], tile_m=catalog.records[0].tile_m + 1)
-    with pytest.raises(InputError, match=r"instance 0 cannot be said in a list: tile_m .* is no multiple of"):
+    with pytest.raises(
+        InputError, match=r"instance 0 cannot be said in a list: tile_m .* is not a multiple of"
+    ):
         to_native(replace(catalog, records=(uneven,)))
     strange = replace(catalog, variant="winograd")
     with pytest.raises(InputError, match="'winograd' has no native form"):

@@ -24,6 +24,7 @@ REFUSED = {
     r"\bsame (call|command) goes on\b": "rerun the same command to resume",
     r"\bof so many\b|\bso many times\b": "n, multiples of n",
     r"\bis none\b": "not found, missing, is not an X",
+    r"(?<!there )\bis no (?!longer|more|less|other|such)[a-z]": "is not a",
     r"\bwhoever\b|\bthat which\b|\bwhat is told\b|\bfor once\b|\btaken for\b": "a plain sentence",
     r"\bshares? (the )?first place\b": "tied with the best",
     r"\bfirst place is decided\b": "winner resolved",

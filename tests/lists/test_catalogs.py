@@ -182,7 +182,7 @@ def test_the_very_bytes_do_not_differ():
         ),
         (lambda d: d["instances"].append(d["instances"][0]), ["instances[2]: repeats the id 0"]),
         (lambda d: d["instances"].append(7), ["instances[2]: has no id"]),
-        (lambda d: d.update(instances=None), ["instances: is no list of records"]),
+        (lambda d: d.update(instances=None), ["instances: is not a list of records"]),
         (lambda d: d.pop("layout"), ['layout: is missing, expected "ngchw"']),
         (
             lambda d: d["instances"].reverse(),

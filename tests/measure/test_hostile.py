@@ -26,11 +26,11 @@ INTERRUPTED = (
 #: kernel -> statuses that are true of it, pattern of the reason of any that is not ``ok``
 EXPECTED = {
     # it talks to the parent in the worker's name
-    "forges_line": ({Status.RUN_ERROR}, "which is no message"),
+    "forges_line": ({Status.RUN_ERROR}, "which is not a message"),
     "forges_guessed_nonce": ({Status.RUN_ERROR}, "does not answer the request"),
     "forges_nonce": ({Status.RUN_ERROR}, "nobody has asked|does not answer the request"),
     "forges_nonce_and_is_right": ({Status.RUN_ERROR}, "nobody has asked|does not answer the request"),
-    "scribbles": ({Status.RUN_ERROR}, "which is no message"),
+    "scribbles": ({Status.RUN_ERROR}, "which is not a message"),
     "endless_line": ({Status.RUN_ERROR}, "endless line"),
     "twins": ({Status.RUN_ERROR}, "nobody has asked|does not answer the request"),
     "reads_requests": ({Status.RUN_TIMEOUT}, "killed in the first run"),
@@ -44,7 +44,7 @@ EXPECTED = {
     "removes_files": (RIGHT, ""),
     "allows_no_files": (RIGHT, ""),
     "leaves_daemon": (RIGHT, ""),
-    "leaves_writer": ({Status.OK, Status.RUN_ERROR}, "no message|nobody has asked"),
+    "leaves_writer": ({Status.OK, Status.RUN_ERROR}, "no message|not a message|nobody has asked"),
     "sets_alarm": ({Status.OK, Status.RUN_ERROR}, "SIGALRM"),
     # it ends, or does not
     "exits": ({Status.RUN_ERROR}, "exited with status 0"),

@@ -30,7 +30,7 @@ EXPECTED = {
     "support_crashes": (Status.RUN_ERROR, "in the support test: the worker was killed by SIGABRT"),
     "exits": (Status.RUN_ERROR, "the worker exited with status 0"),
     "leaves_child": (Status.RUN_ERROR, "SIGKILL .*perhaps because memory ran out"),
-    "scribbles": (Status.RUN_ERROR, "the worker sent 'garbage', which is no message"),
+    "scribbles": (Status.RUN_ERROR, "the worker sent 'garbage', which is not a message"),
     "hangs": (Status.RUN_TIMEOUT, "not done within 2 s, killed in the first run"),
     "no_time": (Status.RUN_ERROR, "the launcher reported a duration of 0.0 ms"),
     "missing": (Status.RUN_ERROR, "no kernel with key missing"),

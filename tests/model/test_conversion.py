@@ -59,7 +59,7 @@ def test_differences_say_what_is_there_and_what_should_be():
         (Difference(where="ndim", on_disk="2", expected="3"), "ndim: is 2, expected 3"),
         (Difference(where="ndim", expected="3"), "ndim: is missing, expected 3"),
         (Difference(where="x", on_disk="1"), "x: is 1, expected no such key"),
-        (Difference(where="", message="is no catalog"), "is no catalog"),
+        (Difference(where="", message="is not a catalog"), "is not a catalog"),
         (Difference(where="x", on_disk="1", message="is odd"), "x: is odd"),
     ):
         assert str(difference) == text

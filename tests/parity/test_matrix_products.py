@@ -264,7 +264,7 @@ def test_the_oldest_strings(strings):
     [
         (("BlkSize: 256", "BlkSize: 128"), "block size 128 is not 64 x 2 x 2"),
         (("WaveTile: 32x32", "WaveTile: 32x16"), "square"),
-        (("128x128x64", "128x100x64"), "no multiple of 64 x 64"),
+        (("128x128x64", "128x100x64"), "not a multiple of 64 x 64"),
     ],
 )
 def test_contradictions(strings, change, said):

@@ -84,7 +84,7 @@ def test_missing_files(ckprof, tmp_path):
     ("arguments", "message"),
     [
         (("--conf", "dangling.conf"), "dangling.conf: a link to nowhere, which does not exist"),
-        (("--conf", LIST, "--library", "text.so"), "text.so: is no kernel library"),
+        (("--conf", LIST, "--library", "text.so"), "text.so: is not a kernel library"),
         (("--tree", "nothere"), "nothere: there is no such folder of lists"),
     ],
 )

@@ -45,7 +45,7 @@ def test_a_place_is_of_a_kind_that_there_is():
             registry.add_lazy(Forward, f"{__name__}:LAZY")
 
     with pytest.raises(
-        PluginError, match="plugin one: ckprof_register: add_lazy: Forward is no protocol of a"
+        PluginError, match="plugin one: ckprof_register: add_lazy: Forward is not a protocol of a"
     ):
         registry_of(one=Wrong())
 

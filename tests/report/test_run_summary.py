@@ -119,7 +119,7 @@ def test_the_terminal_of_a_console(monkeypatch):
     assert Console(out=io.StringIO()).terminal == Terminal(width=91)
     console = Console(out=io.StringIO())
     with console.collected():
-        assert console.terminal is None, "a file is no terminal"
+        assert console.terminal is None, "a file is not a terminal"
     monkeypatch.delenv("COLUMNS")
     assert console.terminal is None
     monkeypatch.setenv("COLUMNS", "91")

@@ -73,7 +73,7 @@ def test_all_flags_are_in_the_key(recipe, monkeypatch):
     monkeypatch.setenv("NVCC_APPEND_FLAGS", "-O0")
     seen = key(HOST, changed, DeviceIdentity()).toolchain
     assert seen.flags == (*plain.flags, "CPATH=/elsewhere", "OWN_FLAGS=-O1"), (
-        "what no compiler reads is no flag"
+        "what no compiler reads is not a flag"
     )
 
 

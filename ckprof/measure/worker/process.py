@@ -341,7 +341,7 @@ def reply_in(line: bytes, nonce: str) -> bytes:
     answered, _, reply = line.partition(b" ")
     if answered != nonce.encode():
         raise UnexpectedReply(
-            f"the worker sent {excerpt(line)}, which is no message (it does not answer the request)"
+            f"the worker sent {excerpt(line)}, which is not a message (it does not answer the request)"
         )
     return reply
 

@@ -83,7 +83,7 @@ class RemoteLibrary:
         try:
             answer = decode_answer(method, line)
         except msgspec.DecodeError as exc:
-            raise UnexpectedReply(f"the worker sent {excerpt(line)}, which is no message ({exc})") from exc
+            raise UnexpectedReply(f"the worker sent {excerpt(line)}, which is not a message ({exc})") from exc
         if answer.fault is not None:
             raise CallFailed(answer.reason, answer.fault)
         return answer.result

@@ -40,7 +40,7 @@ def compiler() -> tuple[str, str]:
     named = os.environ.get(PYTHON_VARIABLE, "")
     python = shutil.which(named or sys.executable)
     if python is None:
-        raise ToolchainError(f"{PYTHON_VARIABLE} names {named}, which is no program")
+        raise ToolchainError(f"{PYTHON_VARIABLE} names {named}, which is not a program")
     ran = subprocess.run([python, "-c", _VERSION], capture_output=True, text=True, check=False)
     if ran.returncode:
         raise ToolchainError(

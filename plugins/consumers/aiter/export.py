@@ -77,7 +77,7 @@ def _row(
     """Return the cells of a winner's key, and the others."""
     problem = winner.problem
     if not isinstance(problem, GemmProblem):
-        raise LeftOutError(f"{winner.direction} is no product of matrices")
+        raise LeftOutError(f"{winner.direction} is not a product of matrices")
     if winner.dtype is not DataType.BF16 or winner.layout != "rcr":
         raise LeftOutError(f"no table has products of {winner.dtype.value} {winner.layout}")
     if winner.splits < 1 or winner.splits & (winner.splits - 1):

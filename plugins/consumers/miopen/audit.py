@@ -88,7 +88,7 @@ def audit(request: AuditRequest) -> FileAudit:
     """
     if request.version and not (month_of(request.version) or parse_version(request.version)):
         raise InputError(
-            f"--program-version {request.version!r} is no version of MIOpen, e.g. 3.2.0.5f2ae8c, and no "
+            f"--program-version {request.version!r} is not a version of MIOpen, e.g. 3.2.0.5f2ae8c, and no "
             "month, e.g. 2026-09",
             request.path,
         )

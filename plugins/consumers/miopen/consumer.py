@@ -266,7 +266,7 @@ def _row(winner: TunedKernel, arch: str, index: KernelIndex) -> tuple[str, tuple
     """Return the key of a winner as text, and key, parameters and find-db entry."""
     problem = winner.problem
     if not isinstance(problem, ConvProblem) or winner.direction not in ("fwd", "bwd_data", "bwd_weight"):
-        raise LeftOutError(f"{winner.direction} is no convolution")
+        raise LeftOutError(f"{winner.direction} is not a convolution")
     ndim, dtype = _LAYOUTS.get(winner.layout), _SPELLED.get(winner.dtype.value)
     if ndim != problem.ndim or dtype is None:
         raise LeftOutError(f"no solver has kernels of {problem.ndim}D {winner.layout} {winner.dtype.value}")
@@ -277,7 +277,7 @@ def _row(winner: TunedKernel, arch: str, index: KernelIndex) -> tuple[str, tuple
     family = (winner.direction, problem.ndim, winner.dtype.value)
     kernel = next((one for other, one in kernels_of(winner.line, winner.source, 0) if other == family), None)
     if kernel is None or kernel.kind.startswith("DeviceGroupedConvBwdWeight_Explicit"):
-        raise LeftOutError("its list line is no operation of the old library that solvers look up")
+        raise LeftOutError("its list line is not an operation of the old library that solvers look up")
     name = kernel.names[0]
     first = next(iter(index.find(family, name)), None)
     if first is not None and first.line != kernel.line and first.complete:

@@ -39,7 +39,7 @@ def require_hit(key: MiopenKey, text: str, is_find: bool) -> None:
     elif 0 in (*key.along("conv_stride"), *key.along("dilation")):
         never = "a stride or dilation is 0"
     elif not all(len(layout.rstrip("c")) == key.ndim + 2 for layout in key.layouts):
-        never = f"{'-'.join(key.layouts)} is no layout of {key.ndim}D tensors"
+        never = f"{'-'.join(key.layouts)} is not a layout of {key.ndim}D tensors"
     if never:
         raise Refused(Reason.NEVER_HIT, never)
 
@@ -75,7 +75,7 @@ def figures(entry: SolverEntry, key: MiopenKey) -> tuple[float, int]:
     letter, kind = algorithm_parts(algorithm)
     expected = algorithm_of(entry.solver)
     if not letter:
-        raise Refused(Reason.MALFORMED_VALUE, f"{algorithm[:60]!r} is no algorithm")
+        raise Refused(Reason.MALFORMED_VALUE, f"{algorithm[:60]!r} is not an algorithm")
     if letter != key.letter:
         raise Refused(Reason.WRONG_SOLVER, f"{algorithm} is not of direction {key.letter}")
     if kind != expected:

@@ -110,9 +110,12 @@ def test_what_a_report_does_not_say_is_left_empty(tmp_path):
     [
         ({"schema": "other"}, "has the schema 'other', expected 'ckprof.run'"),
         ({"instances": []}, "names an instance that it does not list: k0"),
-        ({"direction": 3}, "is no report of 'ckprof run': Expected `str`"),
-        ({"problems": [{"m": 1}]}, "is no report of 'ckprof run': no loaded plugin knows a problem with m"),
-        ({"problems": [{"outcomes": [{"status": "ok"}]}]}, "is no report of 'ckprof run': "),
+        ({"direction": 3}, "is not a report of 'ckprof run': Expected `str`"),
+        (
+            {"problems": [{"m": 1}]},
+            "is not a report of 'ckprof run': no loaded plugin knows a problem with m",
+        ),
+        ({"problems": [{"outcomes": [{"status": "ok"}]}]}, "is not a report of 'ckprof run': "),
     ],
 )
 def test_what_is_no_report_is_rejected(tmp_path, change, message):
@@ -128,7 +131,7 @@ def test_reports_of_later_releases_and_files_that_cannot_be_read_are_rejected(tm
     report = {**run_data.as_json(results()), "version": run_data.VERSION + 1}
     with pytest.raises(NewerStoreError, match="has version 2, this ckprof reads 1; update ckprof"):
         read(tmp_path, json.dumps(report))
-    with pytest.raises(InputError, match="is no report of 'ckprof run'"):
+    with pytest.raises(InputError, match="is not a report of 'ckprof run'"):
         read(tmp_path, "{")
     with pytest.raises(InputError, match="cannot be read: No such file"):
         list(run_report.read(tmp_path / "absent", ImportHints()))

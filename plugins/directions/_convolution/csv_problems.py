@@ -210,7 +210,7 @@ def read(path: Path, hints: ImportHints) -> Iterator[Attempt]:
     except OSError as exc:
         raise InputError(f"cannot be read: {exc.strerror}", path) from None
     except UnicodeDecodeError as exc:
-        raise InputError(f"is no text: {exc.reason} at byte {exc.start}", path) from None
+        raise InputError(f"is not text: {exc.reason} at byte {exc.start}", path) from None
     rows = csv.reader(io.StringIO(text))
     header = next(rows, [])
     # the header of convolutions names no operation

@@ -99,7 +99,7 @@ def fused(line: ProblemLine, numbers: Mapping[str, float]) -> Combination | str:
     activation = "passthru"
     if activated:
         if not 0 <= given["activation"] < len(_ACTIVATIONS):
-            raise line.error(f"-m {int(given['activation'])} is no activation of MIOpen")
+            raise line.error(f"-m {int(given['activation'])} is not an activation of MIOpen")
         activation = _ACTIVATIONS[int(given["activation"])]
     with line.at():
         return _combination(given, bias, normalised, activation)

@@ -192,7 +192,7 @@ class Problem(ConvProblem):
         named = registry.operation(direction) if direction else None
         if named is not None and named not in directions:
             raise UsageError(
-                f"{named.id} is no direction of convolution: read its problems with Profiler.problems"
+                f"{named.id} is not a direction of convolution: read its problems with Profiler.problems"
             )
         first_error: InputError | None = None
         for asked in (

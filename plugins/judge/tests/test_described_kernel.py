@@ -35,7 +35,7 @@ def write(folder, **changed):
 @pytest.mark.parametrize(
     ("changed", "content", "options", "code", "said"),
     [
-        ({}, b"", DEVICE, 3, "product.co: this is no code object for an AMD GPU"),
+        ({}, b"", DEVICE, 3, "product.co: this is not a code object for an AMD GPU"),
         ({}, None, DEVICE, 3, "product.co: cannot be read (No such file or directory)"),
         ({}, b"", (), 2, "a code object needs --device"),
         ({"grid": 3}, b"", DEVICE, 3, "product.json: no description of a launch: Expected `array`"),

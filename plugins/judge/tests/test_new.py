@@ -44,5 +44,5 @@ def test_what_there_is_no_template_for(registry, tmp_path):
     with pytest.raises(InputError, match=r"a.py: the file exists: choose another name"):
         write_template(task, problem, tmp_path / "a.py")
     assert (tmp_path / "a.py").read_text() == "mine"
-    with pytest.raises(InputError, match=r"cannot write: .* is no folder"):
+    with pytest.raises(InputError, match=r"cannot write: .* is not a folder"):
         write_template(task, problem, tmp_path / "a.py" / "b.py")

@@ -111,7 +111,7 @@ class OldStrings:
         if (match := _OLDEST.fullmatch(text)) is not None:
             return _of_oldest(match.groupdict())
         name = text.partition("<")[0]
-        raise StringError(f"this is no string of {name}: a field is missing, too many or wrong")
+        raise StringError(f"this is not a string of {name}: a field is missing, too many or wrong")
 
     def write(self, values: Mapping[str, str | None]) -> str:
         """Return the name of a kernel with these fields, else the old string.
@@ -208,7 +208,7 @@ def _kernel_name(values: Mapping[str, str | None]) -> str:
     waves = [size // step for size, step in zip(tile[:2], steps, strict=True)]
     if any(size % step for size, step in zip(tile[:2], steps, strict=True)):
         raise StringError(
-            f"tile {values['tile']} is no multiple of {steps[0]} x {steps[1]}, what a wave computes"
+            f"tile {values['tile']} is not a multiple of {steps[0]} x {steps[1]}, what a wave computes"
         )
     if _LANES * waves[0] * waves[1] != int(values["block_size"] or 0):
         raise StringError(f"block size {values['block_size']} is not {_LANES} x {waves[0]} x {waves[1]}")

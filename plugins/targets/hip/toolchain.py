@@ -130,7 +130,7 @@ def _usable(command: tuple[str, ...], arch: str | None) -> HipCompiler | str:
         return answer
     version = ".".join(map(str, answer.version))
     if answer.family.value != "clang":
-        return "compiles no HIP: it is no clang"
+        return "compiles no HIP: it is not clang"
     if answer.version < _OLDEST:
         return f"version {version} is too old, {_OLDEST[0]} is needed"
     hip = _ask(answer)

@@ -79,7 +79,7 @@ def states_of(names: Sequence[str]) -> list[GateSide]:
         raise InputError(f"no commit of {between} changes it", folder)
     common = git(folder, "merge-base", first.revision, last.revision)
     if common != git(folder, "rev-parse", f"{first.revision}^{{commit}}"):
-        raise InputError(f"{first.revision} is no ancestor of {last.revision}", folder)
+        raise InputError(f"{first.revision} is not an ancestor of {last.revision}", folder)
     return [first, *(replace(first, name=_title(folder, commit), revision=commit) for commit in listed)]
 
 

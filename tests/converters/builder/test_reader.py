@@ -232,8 +232,8 @@ def test_lines_without_a_known_string_are_left_out_with_the_reason(line, rule, w
             FORWARD.replace(",256,128,", ",257,128,", 1),
             r"list.conf:1:\d+: block size 257 does not fit 2x2 waves",
         ),
-        (FORWARD.replace(",2,4,Seq", ",3,4,Seq", 1), r"128 is no multiple of 32 x 3"),
-        (FORWARD.replace(",2,4,Seq", ",2,3,Seq", 1), r"256 is no multiple of 32 x 3"),
+        (FORWARD.replace(",2,4,Seq", ",3,4,Seq", 1), r"128 is not a multiple of 32 x 3"),
+        (FORWARD.replace(",2,4,Seq", ",2,3,Seq", 1), r"256 is not a multiple of 32 x 3"),
         (FORWARD.replace("32,32,2,4", "32,16,2,4"), "the MMA tile must be square, got 32x16"),
         (DATA.replace(",8,8,16,16", ",8,4,16,16"), "AK1 and BK1 must agree, got 8 and 4"),
         (

@@ -40,7 +40,7 @@ def test_a_log_of_the_old_profiler():
         f"{TWO} does not support this problem",
         f"Fail info: splitK: 2 {ONE}",
         f"Perf: 0.2 ms, 3 TFlops, 9 GB/s, {EXPLICIT}, SplitK 7 (best occupancy)",
-        "std::vector<int> is no kernel",
+        "std::vector<int> is not a kernel",
     )
     assert found == [(ONE, 2), (TWO, 4), (EXPLICIT, 6)]
 

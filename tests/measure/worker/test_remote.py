@@ -38,5 +38,5 @@ def test_a_fault_is_raised(fault):
     ],
 )
 def test_anything_else_is_rejected(body):
-    with pytest.raises(UnexpectedReply, match="which is no message"):
+    with pytest.raises(UnexpectedReply, match="which is not a message"):
         answering(body).run(1.0, "key", 1, 0)

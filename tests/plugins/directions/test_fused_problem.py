@@ -377,7 +377,7 @@ def test_fusions_without_kernels_are_named(flags, reason):
     ("line", "message"),
     [
         (f"{FUSION} -J 2", "-J 2 asks for no convolution"),
-        (f"{FUSION} -J 5 -m 11", "-m 11 is no activation"),
+        (f"{FUSION} -J 5 -m 11", "-m 11 is not an activation"),
         (f"{FUSION} -J 5 -A x", "expected a number for alpha, got 'x'"),
         (f"{MIOPEN} -J 4", "unknown MIOpenDriver flag '-J'"),
     ],

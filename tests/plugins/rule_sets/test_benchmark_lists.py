@@ -81,10 +81,10 @@ def test_rows_that_cannot_be_read_cost_no_other_row(profiler, table, capsys):
         in err
     )
     for message in (
-        f":3: excluded: {good}_turbo: 'turbo' is no part of a kernel's name",
+        f":3: excluded: {good}_turbo: 'turbo' is not part of a kernel's name",
         f":5: excluded: {engines}_48x64x64_mem: has no wave grid and MMA tile, and 48x64x64 is not one of",
         ":6: excluded: 'gemm_1' does not begin as names of kernels do",
-        ":7: excluded: grouped_conv_up_bf16_2d_8: '8' is no part of a kernel's name",
+        ":7: excluded: grouped_conv_up_bf16_2d_8: '8' is not part of a kernel's name",
         ":10: excluded: 1 values, expected 17 as in the header",
         ":11: excluded: 3 values, expected 17",
     ):
@@ -161,7 +161,7 @@ def test_what_the_instance_builder_exports_is_a_list(profiler, export):
     [
         ("32x64x64_mem", {"wave": "2x2"}, r"kernels\[0\]: wave is '2x2', .*such as 4x1x1"),
         ("32x64x64_mem", {"tile_m": "x"}, r"kernels\[0\].algorithm.tile_m: expected 'int'"),
-        ("32x64x64_mem_odd", {}, r"kernels\[0\]: .*'odd' is no part of a kernel's name"),
+        ("32x64x64_mem_odd", {}, r"kernels\[0\]: .*'odd' is not part of a kernel's name"),
         ("32x64x64", {}, "expected a tile and a GEMM pipeline"),
         ("32x64x64_mem", {"num_groups_to_merge": 0}, r"kernels\[0\]: Expected 'int' >= 1"),
     ],

@@ -22,7 +22,7 @@ CASES = {
     "not as slow as asked for": ([figures()], [figures(time_us=10.2)], "slower=3%", []),
     "a thousandth": ([figures()], [figures(time_us=10.01)], "slower", ["1 slower"]),
     "nothing asked for": ([figures()], [figures(time_us=99.0)], "none", []),
-    "faster is no failure": ([figures()], [figures(time_us=9.0)], "slower,spills", []),
+    "faster is not a failure": ([figures()], [figures(time_us=9.0)], "slower,spills", []),
     "faster, where asked for": ([figures()], [figures(time_us=9.0)], "faster=5%", ["1 faster"]),
     "spills": ([figures()], [figures(needs=SPILLED)], "slower,spills", ["1 spills"]),
     "fewer spills": ([figures(needs=SPILLED)], [figures()], "spills", []),

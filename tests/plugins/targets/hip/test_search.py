@@ -153,7 +153,7 @@ def test_a_compiler_that_knows_the_architecture_is_taken(fake_clang):
         ("clang version 19.1.7", "", "built without the AMDGPU backend"),
         ("clang version 19.1.7", "gfx90a", "does not know gfx942"),
         ("clang version 15.0.1", "gfx942", "too old, 17 is needed"),
-        ("g++ (GCC) 12.2.0 Free Software Foundation", "gfx942", "it is no clang"),
+        ("g++ (GCC) 12.2.0 Free Software Foundation", "gfx942", "it is not clang"),
     ],
 )
 def test_a_compiler_that_cannot_be_used_says_why(fake_clang, banner, archs, why):
