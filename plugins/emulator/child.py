@@ -21,6 +21,8 @@ class Setup(msgspec.Struct, kw_only=True):
     """What is asked about."""
 
     library: str
+    #: the device, which libraries of earlier builds are linked with as well; empty for that of the library
+    runtime: str = ""
     arch: str
     #: of the compute unit
     table: str
@@ -61,6 +63,9 @@ class Answer(msgspec.Struct, kw_only=True):
 
 class _Device:
     def __init__(self, setup: Setup) -> None:
+        if setup.runtime:
+            # whatever the library names as its device, this one has the name already
+            ctypes.CDLL(setup.runtime, mode=ctypes.RTLD_GLOBAL)
         self.library = Library.load(Path(setup.library))
         # it is loaded already, with the library that is linked with it
         self._runtime = ctypes.CDLL(RUNTIME_LIBRARY)

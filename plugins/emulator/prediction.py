@@ -13,6 +13,7 @@ from ckprof.model.architecture import find_architecture
 from ckprof.python_child import python_command
 from ckprof_plugins.emulator.answers import AnswerCache
 from ckprof_plugins.emulator.child import Answer, Question, Setup
+from ckprof_plugins.emulator.library import library_path
 from ckprof_plugins.emulator.model_digest import model_digest
 from ckprof_plugins.emulator.predicted_time import Launch, PredictedTime, compose
 from ckprof_plugins.emulator.tables import property_of, unit_table
@@ -121,6 +122,7 @@ def predict(
     base = arch.partition(":")[0]
     setup = Setup(
         library=str(library.resolve()),
+        runtime=str(device) if (device := library_path()).is_file() else "",
         arch=arch,
         table=unit_table(base),
         compute_units=model.compute_units,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ckprof.kernels.candidates import Candidate
     from ckprof.kernels.library import BuiltLibrary
     from ckprof.model.problem import Problem
-    from ckprof.plugin.protocols import Operation
+    from ckprof.plugin.protocols import Operation, Target
     from ckprof.plugin.registry import Registry
     from ckprof.session import Session
     from ckprof_plugins.emulator.child import Answer, Question
@@ -205,25 +205,15 @@ class Predictions:
         )
 
 
-def predict(
-    session: Session,
-    options: PredictOptions,
-    seen: Callable[[ProblemCase, KernelPrediction], KernelPrediction] = lambda _, found: found,
-    choose: Callable[[BuiltLibrary, Sequence[Asked]], Sequence[Asked]] = lambda _, asked: asked,
-) -> Predictions:
-    """Build the kernels and predict their times.
+def predicted_device(session: Session, options: PredictOptions) -> tuple[Target, DeviceModel]:
+    """Return the target, and the product whose times are predicted.
 
-    :param seen: called with each kernel as soon as it is predicted; returns what is kept of it.
-    :param choose: called once when the kernels are built; returns what is left to be predicted.
-    :raises UsageError: no times are predicted of the target, or there is no such product, or no problem.
     :raises PluginError: the emulated device is not installed.
-    :raises NothingLeftError: no kernel compiles.
-    :raises CkprofError: no toolchain, or the library cannot be asked.
+    :raises UsageError: no times are predicted of the target, or there is no such product, or no problem.
     """
     if find_spec("ckprof_plugins.emulator") is None:
         raise PluginError("predict needs the emulator package, which is not installed")
     from ckprof_plugins.emulator.device import EmulatedDevice
-    from ckprof_plugins.emulator.prediction import predict as predicted
     from ckprof_plugins.emulator.tables import find_model
 
     target = session.target(options.build.target)
@@ -231,11 +221,34 @@ def predict(
         raise UsageError(f"--target {target.id} predicts no times; these do: {EmulatedDevice.target}")
     if not options.problems:
         raise UsageError("no problem to predict times for: give --problem, --problems or --problem-set")
+    arch = options.build.arch or session.settings.arch or target.default_arch
+    return target, find_model(arch.partition(":")[0], options.gpu)
+
+
+def predict(
+    session: Session,
+    options: PredictOptions,
+    seen: Callable[[ProblemCase, KernelPrediction], KernelPrediction] = lambda _, found: found,
+    choose: Callable[[BuiltLibrary, Sequence[Asked]], Sequence[Asked]] = lambda _, asked: asked,
+    library: BuiltLibrary | None = None,
+) -> Predictions:
+    """Build the kernels and predict their times.
+
+    :param seen: called with each kernel as soon as it is predicted; returns what is kept of it.
+    :param choose: called once when the kernels are built; returns what is left to be predicted.
+    :param library: the kernels, where they are built already.
+    :raises UsageError: no times are predicted of the target, or there is no such product, or no problem.
+    :raises PluginError: the emulated device is not installed.
+    :raises NothingLeftError: no kernel compiles.
+    :raises CkprofError: no toolchain, or the library cannot be asked.
+    """
+    target, device = predicted_device(session, options)
+    from ckprof_plugins.emulator.device import EmulatedDevice
+    from ckprof_plugins.emulator.prediction import predict as predicted
+
     selection = options.selection
     build = replace(options.build, target=target.id, device=EmulatedDevice.id)
-    arch = build.arch or session.settings.arch or target.default_arch
-    device = find_model(arch.partition(":")[0], options.gpu)
-    library = build_library(session, selection, build, Purpose.RUN)
+    library = library or build_library(session, selection, build, Purpose.RUN)
     if library.path is None:
         raise NothingLeftError("no kernel was built: nothing is predicted")
     measured = read_measured(session.registry, options.measured, library.built)

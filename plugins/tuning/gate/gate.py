@@ -7,11 +7,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
+
 from ckprof.errors import InputError, UsageError
 from ckprof.kernels.choose import choose_instances
 from ckprof.kernels.requests import InstanceQuery
 from ckprof.model.problem_case import ProblemCase
 from ckprof_plugins.tuning.gate.baseline import FiguresCollector
+from ckprof_plugins.tuning.gate.build_folder import AS_BUILT, built_in
 from ckprof_plugins.tuning.gate.comparison import compare_figures, require_comparable
 from ckprof_plugins.tuning.gate.sides import GateSide
 from ckprof_plugins.tuning.prediction import predict
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ckprof.kernels.choose import Selection
+    from ckprof.kernels.library import BuiltLibrary
     from ckprof.option import Limits
     from ckprof.session import Session
     from ckprof_plugins.tuning.gate.baseline import PredictionBaseline
@@ -31,9 +35,12 @@ if TYPE_CHECKING:
 _NAMED: Final = 5
 
 
-def predict_figures(session: Session, options: PredictOptions) -> tuple[Predictions, PredictionBaseline]:
+def predict_figures(
+    session: Session, options: PredictOptions, library: BuiltLibrary | None = None
+) -> tuple[Predictions, PredictionBaseline]:
     """Predict times as :func:`ckprof_plugins.tuning.predict` does; return them, and their figures.
 
+    :param library: the kernels, where they are built already.
     :raises UsageError: measured times correct the predicted ones, which makes them another model's.
     :raises CkprofError: as :func:`~ckprof_plugins.tuning.predict` says.
     """
@@ -50,7 +57,7 @@ def predict_figures(session: Session, options: PredictOptions) -> tuple[Predicti
             return kernel
         return replace(kernel, time=replace(kernel.time, profile=None))
 
-    predictions = predict(session, replace(options, profile=True), seen)
+    predictions = predict(session, replace(options, profile=True), seen, library=library)
     from ckprof_plugins.emulator.model_digest import model_digest
 
     digest = model_digest(predictions.arch.partition(":")[0], predictions.device)
@@ -70,7 +77,11 @@ def figures_of(session: Session, side: GateSide, options: PredictOptions) -> Pre
         selection = choose_instances(session, query).require()
     build = side.build_options(options.build)
     chosen = replace(options, build=build, selection=selection or options.selection)
-    return predict_figures(session, chosen)[1]
+    if side.folder is None:
+        return predict_figures(session, chosen)[1]
+    library = built_in(session, side.folder, chosen.selection, build)
+    chosen = replace(chosen, build=replace(build, arch=library.recipe.arch))
+    return structs.replace(predict_figures(session, chosen, library)[1], compiler=AS_BUILT)
 
 
 def of_line(selection: Selection, line: str) -> Selection:

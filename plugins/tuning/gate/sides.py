@@ -1,4 +1,4 @@
-"""What is compared: stored predictions, headers, a revision of them in Git, a compiler, or a list."""
+"""What is compared: stored predictions, a build, headers or a revision of them, a compiler, or a list."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, ToolchainError
+from ckprof.kernels.manifest import read_tree
 from ckprof.paths import cache_dir
 from ckprof.sanitize import one_line
 from ckprof_plugins.tuning.gate.baseline import read_baseline
@@ -38,6 +39,8 @@ class GateSide:
     name: str
     #: figures that were predicted before; ``None`` for a state that is built
     baseline: PredictionBaseline | None = None
+    #: folder of a build, whose kernels are as they were built
+    folder: Path | None = None
     #: folder of headers, ``None`` for those of both sides
     headers: Path | None = None
     #: what of it counts, in Git; empty for the folder as it is
@@ -59,7 +62,8 @@ class GateSide:
         if origins_of(name):
             return cls(name=name, baseline=read_store(name).side(direction))
         if name and path.is_dir():
-            return cls(name=name, headers=path)
+            is_built = read_tree(path) is not None
+            return cls(name=name, folder=path) if is_built else cls(name=name, headers=path)
         if path.suffix == _LIST and path.is_file():
             return cls(name=name, conf=path)
         if path.is_file() and not os.access(path, os.X_OK):
@@ -72,7 +76,8 @@ class GateSide:
             return cls(name=name, compiler=name)
         raise InputError(
             "is neither a baseline of 'ckprof predict --write', nor a store of 'ckprof sweep --predict', nor "
-            "a folder of headers, nor FOLDER@REVISION, nor a list (.conf), nor a compiler that can be called",
+            "a folder of a build or of headers, nor FOLDER@REVISION, nor a list (.conf), nor a compiler that "
+            "can be called",
             name or "''",
         )
 

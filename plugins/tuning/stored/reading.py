@@ -36,13 +36,13 @@ def origins_of(source: str | Path) -> set[str]:
 
 
 def require_predictions(sources: Sequence[str | Path]) -> bool:
-    """Say whether all inputs are stores of predictions, of one model; false where none is.
+    """Say whether all inputs are stores of predictions, of one model; false where none is, or one is missing.
 
     :param sources: stores or other files, each maybe with ``@TAG``.
     :raises StoreError: some are, and others are not.
     """
     origins = {origin for source in sources for origin in origins_of(source) or {MEASURED}}
-    if origins <= {MEASURED}:
+    if origins <= {MEASURED} or not all(split_tag(str(source))[0].exists() for source in sources):
         return False
     require_one_origin(origins, ", ".join(map(str, sources)))
     return True
@@ -110,8 +110,10 @@ def read_predictions(path: Path, attempts: Iterable[Attempt]) -> StoredPredictio
         compilers.setdefault(direction, {})[attempt.key.toolchain.compiler] = None
         sessions[attempt.session.uid] = attempt.session
         predictors[predictor_of(attempt.session, path)] = None
-    if len(predictors) != 1:
-        named = ", ".join(f"{one.gpu} by model {one.model}" for one in predictors) or "nothing"
+    if not predictors:
+        raise InputError("it has no prediction that fits", path)
+    if len(predictors) > 1:
+        named = ", ".join(f"{one.gpu} by model {one.model}" for one in predictors)
         raise InputError(f"it has predictions for {named}: expected those for one product", path)
     (predictor,) = predictors
     sides = {

@@ -7,7 +7,6 @@ from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ from ckprof.store.writer import StoreWriter
 from ckprof.sweep.identity import new_session
 from ckprof.sweep.recording import open_sink
 from ckprof_plugins.tuning.gate.baseline import figures_of, figures_of_rejected
-from ckprof_plugins.tuning.prediction import predict
+from ckprof_plugins.tuning.prediction import predict, predicted_device
 from ckprof_plugins.tuning.stored.attempts import evidence_of, predictor_for, shared_of, stored_attempt
 
 if TYPE_CHECKING:
@@ -91,11 +90,14 @@ def sweep_predictions(
     :raises StoreError: the store cannot be written, or has measured times, or those of another model.
     :raises CkprofError: as :func:`~ckprof_plugins.tuning.prediction.predict` says.
     """
+    _, device = predicted_device(session, options)
     with ExitStack() as stack:
         # the store first: who cannot write it need not build for minutes
         sink = open_sink(session, sweep.store, wait=sweep.wait)
         stack.callback(sink.close)
-        _require_own(session, options, sink)
+        if isinstance(sink, StoreWriter):
+            own = predictor_for(device.arch, device.name).origin
+            require_one_origin(sink.reader.origins() | {own}, sink.path)
         recorder = _Recorder(session, options, sweep, sink)
         try:
             predict(session, replace(options, profile=True), recorder.store, recorder.left)
@@ -104,19 +106,6 @@ def sweep_predictions(
         found = recorder.result
         found.wall_s = time.monotonic() - recorder.started
         return found
-
-
-def _require_own(session: ProfilerSession, options: PredictOptions, sink: Sink) -> None:
-    """Refuse a store with other times before anything is built.
-
-    :raises StoreError: it has measured times, or those of another model.
-    :raises UsageError: there is no such product.
-    """
-    if not isinstance(sink, StoreWriter) or find_spec("ckprof_plugins.emulator") is None:
-        return
-    arch = options.build.arch or session.settings.arch or session.target(options.build.target).default_arch
-    origin = predictor_for(arch, options.gpu).origin
-    require_one_origin(sink.reader.origins() | {origin}, sink.path)
 
 
 def dry_run(session: ProfilerSession, options: PredictOptions, sweep: SweepOptions) -> str:

@@ -65,3 +65,30 @@ def test_a_killed_sweep_resumes_and_compares_with_headers(ckprof, tmp_path):
     )
     assert found.code == ExitCode.OK, found.err
     assert [row["ratio"] for row in json.loads(found.out)["rows"]] == [1.0] * 8
+
+
+def test_a_folder_of_a_build_is_a_side(ckprof, tmp_path):
+    """What lies in the folder counts, whatever compiler is there now."""
+    catalog = write_catalog(tmp_path / "one.json", "forward", [{"pipeline": "compv1"}])
+    command = ("predict", "fwd", "--conf", catalog, *TARGET, "--problem", LINE.format(2))
+    written = ckprof(*command, "--build-dir", "built", "--write", "base.json", timeout=1200)
+    assert written.code == ExitCode.OK, written.err
+    found = ckprof(*command, "--diff", "base.json", "built", "--format", "json", timeout=1200)
+    assert found.code == ExitCode.OK, found.err
+    result = json.loads(found.out)
+    assert [row["ratio"] for row in result["rows"]] == [1.0]
+    assert result["after"] == {"name": "built", "compiler": "as it was built"}
+    other = write_catalog(tmp_path / "other.json", "forward", [{"pipeline": "compv1", "tile_m": 128}])
+    for typed, said in (
+        (("predict", "fwd", "--conf", other, *TARGET), "built has none of the kernels of"),
+        (
+            ("predict", "fwd", "--conf", catalog, "--target", "hip", "--arch", "gfx90a"),
+            "gfx942, expected gfx90a",
+        ),
+    ):
+        wrong = ckprof(*typed, "--problem", LINE.format(2), "--diff", "built", "built", timeout=1200)
+        assert wrong.code != ExitCode.OK and said in wrong.err
+    (library,) = (tmp_path / "built").glob("lib*.so")
+    library.unlink()
+    gone = ckprof(*command, "--diff", "base.json", "built", timeout=1200)
+    assert gone.code == ExitCode.INPUT and "built: it has no library: 'ckprof predict --build-dir" in gone.err

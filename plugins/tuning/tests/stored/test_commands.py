@@ -79,6 +79,7 @@ def test_two_stores_are_compared_as_predictions(stores, capsys):
     assert "times are predicted from machine code, not measured" in capsys.readouterr().out
 
 
+CONF = "forward/tests/nhwgc_fp16"
 WRONG = {
     ("compare", "old.db", "measured.db"): (3, "do not mix"),
     ("compare", "measured.db", "old.db"): (3, "do not mix"),
@@ -91,6 +92,7 @@ WRONG = {
     ("compare", "old.db", "new.db", "--format", "csv"): (2, "csv"),
     ("compare", "old.db", "new.db", "--direction", "bwd_data"): (3, "none of bwd_data: it has those of fwd"),
     ("compare", "old.db"): (2, "expected two inputs"),
+    ("compare", "old.db", "absent.db"): (3, "absent.db: cannot read"),
     ("results", "merge", "predicted", "--store", "measured.db"): (3, "do not mix: name another store"),
     ("results", "merge", "measured", "--store", "old.db"): (3, "do not mix: name another store"),
     ("results", "merge", "measured", "predicted", "--store", "both.db"): (
@@ -102,6 +104,8 @@ WRONG = {
     ("sweep", "fwd", "--predict", "--store", "p.db", "--devices", "0,1"): (2, "--devices is about measuring"),
     ("sweep", "fwd", "--store", "p.db", "--gpu", "MI300X"): (2, "give --predict, too"),
     ("sweep", "--predict", "--store", "p.db"): (2, "no DIRECTION given"),
+    ("sweep", "fwd", "--predict", "--conf", CONF, "--store", "p.db"): (2, "predicts no times; these do: hip"),
+    ("sweep", "fwd", "--predict", "--conf", CONF, "--target", "hip", "--store", "p.db"): (2, "no problem to"),
 }
 
 
@@ -112,3 +116,4 @@ def test_what_does_not_mix_is_refused(stores, typed, capsys):
     assert main([*typed]) == code
     assert said in capsys.readouterr().err
     assert {name: (stores / name).read_bytes() for name in held} == held
+    assert not (stores / "p.db").exists()

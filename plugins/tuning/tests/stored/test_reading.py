@@ -36,7 +36,7 @@ def test_the_latest_prediction_counts(tmp_path):
     assert read_store(path).side().loops == {"l": loop()}
     (problem,) = read_store(f"{path}@main").side().problems
     assert [one.time_us for one in problem.kernels] == [9.0]
-    with pytest.raises(InputError, match="it has predictions for nothing"):
+    with pytest.raises(InputError, match="it has no prediction that fits"):
         read_store(f"{path}@absent")
 
 
@@ -57,7 +57,8 @@ def test_origins_are_told_apart(tmp_path):
     assert origins_of(predicted) == {"times that time model 0123456789abcdef predicts"}
     assert origins_of(tmp_path / "a.json") == origins_of(tmp_path / "absent") == set()
     assert require_predictions([predicted, f"{predicted}@tag"])
-    for measured in ("m.db", "empty.db", "a.json", "absent"):
+    assert not require_predictions([tmp_path / "absent"]) and not require_predictions([predicted, "absent"])
+    for measured in ("m.db", "empty.db", "a.json"):
         assert not require_predictions([tmp_path / measured])
         with pytest.raises(StoreError, match=r"measured times and times that time model 0123.* do not mix"):
             require_predictions([predicted, tmp_path / measured])
