@@ -28,17 +28,18 @@ class Window(NamedTuple):
     right_pads: tuple[int, ...]
 
 
-#: number of dimensions -> windows. Taps that meet the same pixel are stride / gcd(stride, dilation) apart: as
-#: far as the filter is long, less, and next to each other
+#: number of dimensions -> windows. Taps that meet the same pixel are stride / gcd(stride, dilation) apart, a
+#: different number along each axis, of which filters have more than one and, in 3D, fewer as well. Strides and
+#: dilations have a common divisor and none; a pad is longer than the taps are apart
 _WINDOWS: Final = {
-    1: Window((5,), (3,), (2,), (1,), (2,)),
-    2: Window((3, 4), (2, 3), (2, 1), (1, 2), (0, 1)),
-    3: Window((2, 2, 3), (2, 1, 3), (3, 2, 1), (1, 2, 0), (0, 1, 1)),
+    1: Window((5,), (3,), (2,), (5,), (2,)),
+    2: Window((3, 4), (4, 3), (2, 4), (1, 5), (0, 1)),
+    3: Window((3, 2, 2), (2, 1, 3), (3, 2, 1), (1, 2, 0), (0, 1, 1)),
 }
 #: number of dimensions -> images and lengths of the output: about 300 rows of a product, for tiles up to 256,
 #: and 28 to 35 for kernels that are otherwise run on less work than that
 _LARGE: Final = {1: (3, (99,)), 2: (3, (9, 11)), 3: (2, (3, 7, 7))}
-_SMALL: Final = {1: (2, (17,)), 2: (2, (3, 5)), 3: (2, (2, 3, 3))}
+_SMALL: Final = {1: (5, (7,)), 2: (5, (2, 3)), 3: (5, (2, 1, 3))}
 #: a single row of windows
 _ROW: Final = {1: (1, (3,)), 2: (1, (1, 5)), 3: (1, (1, 1, 5))}
 

@@ -289,6 +289,32 @@ def test_what_is_refused_is_said(folder, capsys, command, code, said):
     assert not (folder / "-").exists() and (folder / "x.db").exists() == (code < 2)
 
 
+#: what stands where the cache should be, and how it is made
+NO_CACHES = {
+    "a file": lambda path: path.touch(),
+    "a link to itself": lambda path: path.symlink_to(path.name),
+    "a link to nothing": lambda path: path.symlink_to("none/none"),
+    "a pipe": os.mkfifo,
+}
+
+
+@pytest.mark.parametrize("name", NO_CACHES)
+def test_a_cache_that_cannot_be_one_is_named(folder, capsys, monkeypatch, name):
+    cache = folder / "cache"
+    NO_CACHES[name](cache)
+    monkeypatch.setenv("CKPROF_CACHE_DIR", str(cache))
+    assert main(["list", "directions"]) == 0
+    assert main(["generate", "fwd", "--conf", "list.conf", "--instance", "0", "--build-dir", "x"]) == 5
+    assert f"ckprof: {cache}/" in capsys.readouterr().err
+
+
+def test_a_current_folder_that_is_gone_is_said(folder):
+    script = f'mkdir gone && cd gone && rmdir ../gone && "$@" {folder}/list.conf'
+    done = subprocess.run(["bash", "-c", script, "bash", *COMMAND], capture_output=True, text=True)
+    assert (done.returncode, "Traceback" in done.stderr) == (3, False)
+    assert "the current folder or the system: No such file or directory" in done.stderr
+
+
 #: file of tests -> cases, and the tests that try them
 ELSEWHERE = {
     "tests/kernels/test_fake_compiler.py": {
