@@ -29,8 +29,8 @@ class Window(NamedTuple):
 
 
 #: number of dimensions -> windows. Taps that meet the same pixel are stride / gcd(stride, dilation) apart, a
-#: different number along each axis, of which filters have more than one and, in 3D, fewer as well. Strides and
-#: dilations have a common divisor and none; a pad is longer than the taps are apart
+#: different number along each axis, of which filters have more than one and, in 3D, fewer as well. Strides
+#: and dilations have a common divisor and none; a pad is longer than the taps are apart
 _WINDOWS: Final = {
     1: Window((5,), (3,), (2,), (5,), (2,)),
     2: Window((3, 4), (4, 3), (2, 4), (1, 5), (0, 1)),
@@ -40,8 +40,8 @@ _WINDOWS: Final = {
 #: and 28 to 35 for kernels that are otherwise run on less work than that
 _LARGE: Final = {1: (3, (99,)), 2: (3, (9, 11)), 3: (2, (3, 7, 7))}
 _SMALL: Final = {1: (5, (7,)), 2: (5, (2, 3)), 3: (5, (2, 1, 3))}
-#: a single row of windows
-_ROW: Final = {1: (1, (3,)), 2: (1, (1, 5)), 3: (1, (1, 1, 5))}
+#: a single window of each image
+_SINGLE: Final = {1: (5, (1,)), 2: (5, (1, 1)), 3: (5, (1, 1, 1))}
 
 #: of an image, and of a tile
 _PIXELS_TIMES_ROWS: Final = 2**21
@@ -124,7 +124,7 @@ def second_convolutions(
     yield [with_window(window, *_SMALL[ndim], 1, channels(16, 0))]
     ones, zeros = (1,) * ndim, (0,) * ndim
     alone = window._replace(filter=ones, dilations=ones, left_pads=zeros, right_pads=zeros)
-    yield [with_window(alone, *_ROW[ndim], 2, channels(0, 0))]
+    yield [with_window(alone, *_SINGLE[ndim], 2, channels(0, 0))]
 
 
 def convolutions_with_tails(ndim: int) -> Sequence[ConvProblem]:
