@@ -28,8 +28,8 @@ class Fault(msgspec.Struct, frozen=True):
     """One fault."""
 
     name: str
-    #: kind of the reported faults: groups, window, sub-GEMM, remainder, loop, split, clearing, workspace,
-    #: strides of matrices, rank
+    #: kind of the reported faults: groups, batch cut, window, sub-GEMM, remainder, loop, split, clearing,
+    #: workspace, stale values, operands, strides of matrices, rank, degenerate
     kind: str
     #: name of the list that it is looked for in
     list: str

@@ -104,7 +104,7 @@ class UniversalGemmPipeline:
     def second_problems(self, instance: UniversalGemmInstance) -> Sequence[Sequence[GemmProblem]]:
         """Return products of several tiles with lines that do not follow one another, and of a single step.
 
-        Tails are as long as a vector, along the axes that the kernel pads.
+        Tails are as long as a vector, along the axes that the kernel pads; along M one more, if it can be.
         """
         tile, (pad_m, pad_n, pad_k) = instance.tile, instance.pads
         tail = max(*instance.vector_sizes, 16 // instance.dtype.properties.size_bytes)
@@ -112,12 +112,11 @@ class UniversalGemmPipeline:
         def second(m: int, n: int, k: int) -> GemmProblem:
             return self._strided(instance, m, n, k, 4 * tail)
 
-        several = second(
-            256 + tail if pad_m else 512, 256 + tail if pad_n else 512, 320 + tail if pad_k else 384
-        )
+        n, k = 256 + tail if pad_n else 512, 320 + tail if pad_k else 384
+        several = [second(m, n, k) for m in ((257 + tail, 256 + tail) if pad_m else (512,))]
         others = second(2 * tile.m, 2 * tile.n, 3 * tile.k)
         single = [second(tile.m, tile.n, tail if pad_k else tile.k), second(tile.m, tile.n, 2 * tile.k)]
-        return [[several, others], single]
+        return [[*several, others], single]
 
     def _strided(self, instance: UniversalGemmInstance, m: int, n: int, k: int, gap: int) -> GemmProblem:
         """Return a product of what the kernel takes, with gaps between lines, matrices and D tensors."""
