@@ -125,24 +125,12 @@ def _problem(size):
 def predicted(problems):
     """Return problem, tile and pipeline -> microseconds and kind, and the seconds of one prediction."""
     profiler = ckprof.Profiler()
-    query = ckprof.InstanceQuery(
-        rule_set="default",
-        directions="fwd",
-        filters='dtype == "bf16" and ndim == 2',
-        arch="gfx950",
-        target="hip",
-    )
-    options = PredictOptions(
-        selection=profiler.instances(query).require(),
-        problems=tuple(ProblemCase(problem=problem) for problem in problems[:1]),
-        build=BuildOptions(target="hip", arch="gfx950"),
-        gpu="MI350X",
-    )
+    options = options_for(profiler, problems[:1])
     predict(profiler, options)  # compiles
-    start = _processor_seconds()
+    start = processor_seconds()
     cases = tuple(ProblemCase(problem=problem) for problem in problems)
     answer = predict(profiler, replace(options, problems=cases))
-    seconds = _processor_seconds() - start
+    seconds = processor_seconds() - start
     times, kinds = {}, {}
     asked = 0
     for case, kernels in answer.problems:
@@ -156,7 +144,24 @@ def predicted(problems):
     return times, kinds, seconds / asked
 
 
-def _processor_seconds():
+def options_for(profiler, problems):
+    """Return the kernels of the figures, to be predicted on problems."""
+    query = ckprof.InstanceQuery(
+        rule_set="default",
+        directions="fwd",
+        filters='dtype == "bf16" and ndim == 2',
+        arch="gfx950",
+        target="hip",
+    )
+    return PredictOptions(
+        selection=profiler.instances(query).require(),
+        problems=tuple(ProblemCase(problem=problem) for problem in problems),
+        build=BuildOptions(target="hip", arch="gfx950"),
+        gpu="MI350X",
+    )
+
+
+def processor_seconds():
     """Return what this process and those that it has waited for have used."""
     used = os.times()
     return used.user + used.system + used.children_user + used.children_system
