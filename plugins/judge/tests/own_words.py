@@ -4,6 +4,7 @@ from __future__ import annotations
 
 #: option -> command -> why
 OWN_WORDS = {
+    "--budget": {"judge": "references, operands and timing have limits of their own"},
     "--format": {"judge": "formats of its own"},
     "--output": {"judge": "several files in several formats"},
     "--dtype": {"judge": "that of a candidate's operands, where there is no list"},

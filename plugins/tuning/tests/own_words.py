@@ -12,6 +12,7 @@ OWN_WORDS = {
     "--fail-on": {"predict": "changes of predictions, of --diff alone"},
     "--force": {"generate": "types are not asked about"},
     "--format": {"predict": "two results: of --diff there are formats for CI as well"},
+    "--gpu": {"sweep": "belongs to --predict, which it names"},
     "--kernel": {"predict": "a line of the list; what is called is not built yet"},
     "--layout": {
         "train": "only recorded",
