@@ -21,7 +21,10 @@ def test_a_lock_file_is_written_once_and_compared_with(ckprof, conf, tmp_path):
     assert ckprof(*write).err.endswith("wrote parity.lock: 1 string\n")
     assert ckprof(*write).err.endswith("unchanged parity.lock: 1 string\n")
     # a direction behind --locked is no file
-    for words in (("--locked",), ("--locked", "parity.lock"), ("--locked", "fwd"), ("forward", "--locked")):
+    for words in (
+        *(("--locked",), ("--locked", "parity.lock"), ("--locked", "fwd"), ("forward", "--locked")),
+        ("fwd", "--conf", conf.name, "--locked"),
+    ):
         code, out, _ = ckprof("parity", *words)
         assert (code, "parity holds: 1 matched" in out) == (0, True), words
     conf.write_bytes(as_bytes(line("forward_v3")))

@@ -39,21 +39,6 @@ def test_a_lock_holds_strings_digests_and_revision(lock, ckprof):
     assert (lock.read_bytes(), lock.stat().st_mtime_ns) == before
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("--locked",),
-        ("--locked", "parity.lock"),
-        ("--locked", "fwd"),
-        ("fwd", "--locked"),
-        ("fwd", "--conf", "nhwgc_fp16.conf", "--locked"),
-    ],
-)
-def test_what_is_unchanged_matches(lock, ckprof, arguments):
-    done = ckprof("parity", *arguments).ok()
-    assert "parity holds: 58 matched" in done.out
-
-
 def test_a_lock_keeps_its_revision(ckprof, tmp_path):
     name = "backward_weight/tests/nhwgc_bf16"
     done = ckprof(
