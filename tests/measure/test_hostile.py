@@ -31,7 +31,8 @@ EXPECTED = {
     "forges_nonce": ({Status.RUN_ERROR}, "nobody has asked|does not answer the request"),
     "forges_nonce_and_is_right": ({Status.RUN_ERROR}, "nobody has asked|does not answer the request"),
     "scribbles": ({Status.RUN_ERROR}, "which is not a message"),
-    "endless_line": ({Status.RUN_ERROR}, "endless line"),
+    # on a busy machine its time is over before the line is too long
+    "endless_line": ({Status.RUN_ERROR, Status.RUN_TIMEOUT}, "endless line|not done within"),
     "twins": ({Status.RUN_ERROR}, "nobody has asked|does not answer the request"),
     "reads_requests": ({Status.RUN_TIMEOUT}, "killed in the first run"),
     "redirects": ({Status.RUN_ERROR}, "closed its connection"),
