@@ -109,8 +109,14 @@ WRONG = {
 }
 
 
+#: word of a command line -> the package that it needs
+NEEDS = {"report": "pages", "--devices": "cluster", CONF: "emulator"}
+
+
 @pytest.mark.parametrize("typed", WRONG, ids=" ".join)
 def test_what_does_not_mix_is_refused(stores, typed, capsys):
+    for package in (NEEDS[word] for word in typed if word in NEEDS):
+        pytest.importorskip(f"ckprof_plugins.{package}")
     code, said = WRONG[typed]
     held = {path.name: path.read_bytes() for path in stores.glob("*.db")}
     assert main([*typed]) == code

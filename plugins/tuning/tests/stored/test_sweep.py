@@ -22,6 +22,8 @@ from plugins.tuning.tests.gate.sides import figures, loop
 from plugins.tuning.tests.stored.stores import predictor, shared, store
 from tests.store.samples import fill, make_attempt
 
+pytest.importorskip("ckprof_plugins.emulator")
+
 PROBLEMS = tuple(ProblemCase(problem=default_problems()[ndim]) for ndim in (1, 2))
 #: predicted, predicted, fails in the device, does not compile
 KEYS = tuple(two * 16 for two in ("aa", "bb", "cc", "dd"))
