@@ -117,8 +117,7 @@ def test_wrong_usage(ckprof, tmp_path, arguments, part):
 
 def test_a_list_is_never_overwritten_by_its_catalog(ckprof, tmp_path):
     (tmp_path / "x.conf").write_bytes(as_bytes(FORWARD))
-    called = ckprof("convert", "x.conf", "-o", "x.conf")
-    assert (called.code, "which would be lost" in called.err) == (ExitCode.USAGE, True)
+    ckprof("convert", "x.conf", "-o", "x.conf").fails_with(ExitCode.USAGE, "which would be lost")
     assert (tmp_path / "x.conf").read_bytes() == as_bytes(FORWARD)
 
 
@@ -133,14 +132,12 @@ def test_lists_that_come_through_a_pipe(ckprof, tmp_path):
 
 def test_a_device_that_never_ends(ckprof, monkeypatch):
     monkeypatch.setattr(list_files, "_PIPE_LIMIT", 1 << 20)
-    called = ckprof("convert", "/dev/zero")
-    assert (called.code, "more than 1 MiB" in called.err) == (ExitCode.INPUT, True)
+    ckprof("convert", "/dev/zero").fails_with(ExitCode.INPUT, "more than 1 MiB")
 
 
 def test_an_empty_folder(ckprof, tmp_path):
     (tmp_path / "empty").mkdir()
-    called = ckprof("convert", "empty", "-o", "out")
-    assert (called.code, "no instance list in this folder" in called.err) == (ExitCode.INPUT, True)
+    ckprof("convert", "empty", "-o", "out").fails_with(ExitCode.INPUT, "no instance list in this folder")
 
 
 def test_lists_without_instances(ckprof, tmp_path):
@@ -217,18 +214,15 @@ def test_a_folder_of_lists_that_cannot_be_read(tree, tmp_path):
 
 def test_a_folder_in_the_way(ckprof, tree, tmp_path):
     (tmp_path / "out/forward/tests/nhwgc_fp16.json").mkdir(parents=True)
-    called = ckprof("convert", tree, "-o", "out")
-    assert (called.code, "nhwgc_fp16.json: cannot write: Is a directory" in called.err) == (
-        ExitCode.INPUT,
-        True,
+    ckprof("convert", tree, "-o", "out").fails_with(
+        ExitCode.INPUT, "nhwgc_fp16.json: cannot write: Is a directory"
     )
 
 
 def test_lists_that_cannot_be_read(ckprof, tree):
     (tree / "forward/tests/nhwgc_bf16.conf").mkdir()
     (tree / "forward/tests/nhwgc_fp32.conf").symlink_to("nowhere")
-    called = ckprof("convert", tree, "-o", "out")
-    assert (called.code, "cannot read: No such file" in called.err) == (ExitCode.INPUT, True)
+    ckprof("convert", tree, "-o", "out").fails_with(ExitCode.INPUT, "cannot read: No such file")
 
 
 def test_conf_names_work_inside_and_outside_a_checkout(ckprof, monkeypatch):

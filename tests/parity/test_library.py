@@ -56,11 +56,13 @@ def test_a_changed_kernel_a_missing_one_and_one_too_many(ckprof, told, tmp_path)
 def test_kernels_that_give_no_usable_text_are_an_error(ckprof, told, tmp_path):
     key = next(iter(told))
     library = build_told_library(tmp_path / "libtold.so", {**told, key: None})
-    done = ckprof("parity", "bwd_weight", "--conf", STREAM_K_LIST, "--library", library)
-    assert (done.code, "does not say what it is" in done.err) == (ExitCode.INPUT, True)
+    ckprof("parity", "bwd_weight", "--conf", STREAM_K_LIST, "--library", library).fails_with(
+        ExitCode.INPUT, "does not say what it is"
+    )
     library = build_told_library(tmp_path / "libother.so", {**told, key: "not supported"})
-    done = ckprof("parity", "bwd_weight", "--conf", STREAM_K_LIST, "--library", library)
-    assert (done.code, "expected Name<field,...>" in done.err) == (ExitCode.INPUT, True)
+    ckprof("parity", "bwd_weight", "--conf", STREAM_K_LIST, "--library", library).fails_with(
+        ExitCode.INPUT, "expected Name<field,...>"
+    )
     (tmp_path / "x.so").write_bytes(b"\x7fELF and nothing else")
     assert (
         ckprof("parity", "bwd_weight", "--conf", STREAM_K_LIST, "--library", "x.so").code

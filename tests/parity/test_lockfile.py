@@ -99,10 +99,8 @@ def test_bad_locks(lock, ckprof, change, message):
 
 
 def test_missing_lock_and_missing_list(ckprof, lock, tmp_path):
-    done = ckprof("parity", "--locked", "no.lock")
-    assert (done.code, "write one with --write no.lock" in done.err) == (ExitCode.INPUT, True)
+    ckprof("parity", "--locked", "no.lock").fails_with(ExitCode.INPUT, "write one with --write no.lock")
     done = ckprof("parity", "fwd", "--conf", "forward/tests/nhwgc_bf16", "--locked")
     assert done.code == ExitCode.INPUT
     assert "does not hold" in done.err
-    done = ckprof("parity", "bwd_data", "--locked")
-    assert (done.code, "holds no list of the direction" in done.err) == (ExitCode.INPUT, True)
+    ckprof("parity", "bwd_data", "--locked").fails_with(ExitCode.INPUT, "holds no list of the direction")

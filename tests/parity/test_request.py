@@ -72,12 +72,13 @@ def test_wrong_usage(ckprof, arguments, message):
 
 def test_missing_files(ckprof, tmp_path):
     assert ckprof("parity", "fwd", "--conf", "no.conf").code == ExitCode.INPUT
-    done = ckprof("parity", "fwd", "--conf", LIST, "--against", "no.log")
-    assert (done.code, "no.log: cannot read" in done.err) == (ExitCode.INPUT, True)
-    done = ckprof("parity", "fwd", "--conf", LIST, "--library", "no.so")
-    assert (done.code, "no.so: no such library" in done.err) == (ExitCode.INPUT, True)
-    done = ckprof("parity", "--tree", tmp_path)
-    assert (done.code, "no instance list below it" in done.err) == (ExitCode.INPUT, True)
+    ckprof("parity", "fwd", "--conf", LIST, "--against", "no.log").fails_with(
+        ExitCode.INPUT, "no.log: cannot read"
+    )
+    ckprof("parity", "fwd", "--conf", LIST, "--library", "no.so").fails_with(
+        ExitCode.INPUT, "no.so: no such library"
+    )
+    ckprof("parity", "--tree", tmp_path).fails_with(ExitCode.INPUT, "no instance list below it")
 
 
 @pytest.mark.parametrize(
@@ -91,5 +92,4 @@ def test_missing_files(ckprof, tmp_path):
 def test_files_that_are_something_else_are_named(ckprof, tmp_path, arguments, message):
     (tmp_path / "dangling.conf").symlink_to("nowhere")
     (tmp_path / "text.so").write_text("text")
-    done = ckprof("parity", "fwd", *arguments)
-    assert (done.code, message in done.err) == (ExitCode.INPUT, True), done.err
+    ckprof("parity", "fwd", *arguments).fails_with(ExitCode.INPUT, message)

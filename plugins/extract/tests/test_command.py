@@ -250,8 +250,9 @@ def test_what_stands_in_place_of_the_archive_is_said(ckprof, prefix, tmp_path, k
     assert "--no-archive reads the headers alone" in called.err
     assert "Traceback" not in called.err
     (tmp_path / "dangling").symlink_to("nowhere")
-    called = ckprof("extract", "--from", tmp_path / "dangling", *CHOSEN, "--stdout")
-    assert (called.code, "a link to nowhere, which does not exist" in called.err) == (ExitCode.INPUT, True)
+    ckprof("extract", "--from", tmp_path / "dangling", *CHOSEN, "--stdout").fails_with(
+        ExitCode.INPUT, "a link to nowhere, which does not exist"
+    )
 
 
 def test_a_folder_of_lists_that_is_not_there_is_no_upgrade(ckprof, prefix):
@@ -262,8 +263,9 @@ def test_a_folder_of_lists_that_is_not_there_is_no_upgrade(ckprof, prefix):
 
 def test_a_pipe_is_no_package(ckprof, tmp_path):
     os.mkfifo(tmp_path / "pipe.deb")
-    called = ckprof("extract", "--from", tmp_path / "pipe.deb")
-    assert (called.code, "is neither a file nor a folder" in called.err) == (ExitCode.INPUT, True)
+    ckprof("extract", "--from", tmp_path / "pipe.deb").fails_with(
+        ExitCode.INPUT, "is neither a file nor a folder"
+    )
 
 
 def test_a_part_without_instances_is_no_list(ckprof, prefix, tmp_path):
