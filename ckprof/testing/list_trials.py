@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from ckprof.errors import CkprofError, PluginError
@@ -37,15 +36,13 @@ def pipeline_trials(samples: Samples, pipeline: Pipeline) -> Trials:
     sample = samples.of_pipeline(pipeline.id)
     yield "records round-trip", lambda: _round_trip(samples, sample.catalog)
     yield "describes its instances", lambda: _described(sample, pipeline)
-    arch = samples.profiler.target().default_arch
-    yield "renders", lambda: _rendered(sample, arch)
+    yield "renders", lambda: _rendered(sample, samples.profiler.target().default_arch)
     yield "builds, says what instance_string says, and runs", lambda: _run(samples, sample)
 
 
 def rule_set_trials(samples: Samples, rule_set: RuleSet) -> Trials:
     """Yield the trials of a rule set."""
-    query = InstanceQuery(rule_set=rule_set.id)
-    yield "enumerates instances that are valid", partial(_counted, samples, query)
+    yield "enumerates instances that are valid", lambda: _counted(samples, rule_set)
 
 
 def converter_trials(samples: Samples, converter: Converter) -> Trials:
@@ -88,8 +85,8 @@ def _run(samples: Samples, sample: Sample) -> str:
     return f"{result.name} on {result.problem.describe()}"
 
 
-def _counted(samples: Samples, query: InstanceQuery) -> str:
-    chosen = samples.profiler.instances(query)
+def _counted(samples: Samples, rule_set: RuleSet) -> str:
+    chosen = samples.profiler.instances(InstanceQuery(rule_set=rule_set.id))
     if not (chosen.candidates or chosen.invalid):
         raise CannotTry("has none for the default architecture")
     return f"{len(chosen.require().candidates)} instances"
@@ -180,6 +177,8 @@ def _rendered(sample: Sample, arch: str) -> str:
     source = pipeline.render(instance, arch, LATEST_API_LEVEL)
     if source != pipeline.render(instance, arch, LATEST_API_LEVEL):
         raise PluginError("render gives another header each time")
+    if error := source.header.partition("\n#error ")[2]:
+        raise CannotTry(f"does not compile for {arch}: {error.splitlines()[0]}")
     if not source.name.isidentifier():
         raise PluginError(f"the name {source.name!r} is no C++ identifier")
     if source.launcher.partition("<")[0].split("::")[-1] not in source.header:

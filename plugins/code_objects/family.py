@@ -160,7 +160,8 @@ class CodeObjectFamily(Pipeline):
         if recipe.target != _TARGET:
             raise OtherTargetError(
                 f"kernels of {self.id} are code objects for AMD GPUs: they need --target {_TARGET}, not "
-                f"{recipe.target}"
+                f"{recipe.target}; 'ckprof run DIRECTION --conf LIST --target {_TARGET} --device emulated' "
+                "tries one without a GPU"
             )
         own = [one for one in instances if one.pipeline == self.id]
         changed = replace(

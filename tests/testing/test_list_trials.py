@@ -1,6 +1,7 @@
 """What is tried with lists: objects that keep their contracts, and what is said of others."""
 
 import itertools
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +11,8 @@ from ckprof.errors import ExitCode
 from ckprof.paths import conf_root
 from ckprof.plugin.additions import Additions
 from ckprof.plugin.protocols import KernelSource
-from ckprof.testing import check_contract
+from ckprof.testing import check_contract, list_trials
+from ckprof.testing.contract import CannotTry
 from ckprof.testing.fixtures import ckprof_list, ckprof_registry, ckprof_run  # noqa: F401 - fixtures
 from ckprof.testing.list_trials import (
     builder_reader_trials,
@@ -160,3 +162,12 @@ def test_strings_that_change_when_they_are_written_are_named(samples):
     text = samples().any_sample.candidate.instance_string
     other = text.replace("Intrawave", "Interwave")
     assert (verdict, detail) == ("failed", f"{text!r}: written and read again, it is {other!r}")
+
+
+def test_a_kernel_that_does_not_compile_for_the_architecture_is_untried(samples):
+    """The header of such a code object is an error of the compiler."""
+    sample, header = samples().any_sample, "// of it\n#error no such instruction\n#error more\n"
+    source = KernelSource(name="k", header=header, launcher="k::L")
+    candidate = replace(sample.candidate, pipeline=SimpleNamespace(render=lambda *given: source))
+    with pytest.raises(CannotTry, match="^does not compile for gfx950: no such instruction$"):
+        list_trials._rendered(replace(sample, candidate=candidate), "gfx950")
