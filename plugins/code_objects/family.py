@@ -147,7 +147,7 @@ class CodeObjectFamily(Pipeline):
             code=_array(code),
             adapter=sizes.adapter,
             ndim=instance.ndim,
-            layouts=_layouts(instance.layout) if sizes.adapter == "product" else (),
+            layouts=layouts_of(instance.layout) if sizes.adapter == "product" else (),
             instance_string=string_literal(self.instance_string(instance)),
             **_launch(checked, sizes),
         )
@@ -247,7 +247,7 @@ def _array(code: bytes) -> str:
     return ",\n".join(",".join(map(str, piece)) for piece in pieces)
 
 
-def _layouts(layout: Any) -> list[tuple[str, str]]:
+def layouts_of(layout: Any) -> list[tuple[str, str]]:
     """Return how matrices lie, as their operation asks launchers."""
     orders = zip("ABE", ("MK", "KN", "MN"), strict=True)
     return [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 #: of the candidate among the keys of kernels
 KEY: Final = "candidate"
+#: how the reason of a failure begins that is none, see ``ckprof_judged_source.hpp``
+_REJECTED: Final = "rejected by the candidate: "
 #: seconds for copies and comparisons of one launch
 _OWN_S: Final = 120.0
 
@@ -218,6 +221,8 @@ class Bench:
             self.new_process()
         else:
             self.launches += 1
+        if outcome.status is Status.RUN_ERROR and outcome.reason.startswith(_REJECTED):
+            return replace(outcome, status=Status.UNSUPPORTED, reason=outcome.reason.removeprefix(_REJECTED))
         return outcome
 
 

@@ -60,7 +60,7 @@ class Candidate:
     @property
     def title(self) -> str:
         """What messages call it."""
-        return f"{self.path.name}:{self.function}"
+        return f"{self.path.name}:{self.function}" if self.function else self.path.name
 
     def check_unchanged(self) -> None:
         """Make sure that what was judged is what was opened.

@@ -19,7 +19,7 @@ from ckprof.model.types import DataType, types_on
 from ckprof.problems.choose import parse_problems
 from ckprof_plugins.judge.candidate import OpenRequest, open_candidate, split_name
 from ckprof_plugins.judge.described_kernel import SUFFIX as DESCRIPTION_SUFFIX
-from ckprof_plugins.judge.described_kernel import described
+from ckprof_plugins.judge.described_kernel import compiled_for_device, described
 from ckprof_plugins.judge.judge_report import JUDGE_FORMATS, judge_document
 from ckprof_plugins.judge.judging import Judge
 from ckprof_plugins.judge.library_kernel import chosen_kernel
@@ -44,7 +44,7 @@ examples:
 
 FILE is Python (.py; a function that takes operands as arrays by their names and returns the result), C or C++
 with the entry of ckprof_candidate.h (.c, .cc, .cpp, .cxx, .hip), a shared library with that entry (.so), or
-the description of a code object's launch (.json; with --device).
+the description of a code object's launch (.json; with --device). With --device, a .hip is compiled for a GPU.
 It runs in a process of its own, which is stopped between launches; clock and comparison are in others.
 
 Exit code 0: right; 1: wrong, dishonest, a problem not supported, or what --fail-on names; 3: a file or line
@@ -55,7 +55,7 @@ that cannot be read, compiled or loaded.
 _USUAL: Final = DataType.FP16
 _USUAL_DIMENSIONS: Final = 2
 #: options of builds that are options here
-_BUILDING: Final = ("compiler", "cxx_flags", "ck_root")
+_BUILDING: Final = ("compiler", "cxx_flags", "ck_root", "arch")
 
 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
@@ -110,27 +110,34 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     started = time.monotonic()
     baselines = baseline_sources(session.profiler, tuple(arguments.baseline or ()), None)
     with Outputs(arguments, session, JUDGE_FORMATS) as outputs, scratch_folder() as folder:
-        if path.suffix == DESCRIPTION_SUFFIX:
-            candidate = described(session.profiler, path, task, options, folder, build)
+        request = OpenRequest(
+            path=path,
+            function=function,
+            folder=folder,
+            compiler=build.compiler,
+            cxx_flags=build.cxx_flags,
+            **({} if options.budget_s is None else {"limit_s": max(1.0, options.budget_s)}),
+        )
+        is_built_here = path.suffix == DESCRIPTION_SUFFIX or (
+            path.suffix == ".hip" and options.device is not None
+        )
+        if is_built_here:
+            if path.suffix == DESCRIPTION_SUFFIX:
+                candidate = described(session.profiler, path, task, options, folder, build)
+            else:
+                candidate = compiled_for_device(session.profiler, request, task, options, build)
             # what was built until now is ckprof's own
             started = time.monotonic()
         else:
-            candidate = open_candidate(
-                OpenRequest(
-                    path=path,
-                    function=function,
-                    folder=folder,
-                    compiler=build.compiler,
-                    cxx_flags=build.cxx_flags,
-                    **({} if options.budget_s is None else {"limit_s": max(1.0, options.budget_s)}),
-                )
-            )
+            candidate = open_candidate(request)
         if candidate.kind == "kernels":
             named = bool(arguments.dtype or arguments.layout)
             candidate, task = chosen_kernel(session.profiler, candidate, task, options, is_chosen=named)
+            if is_built_here:
+                candidate = replace(candidate, function=function)
         elif options.device is not None:
             raise UsageError(
-                "--device is for code objects, and for libraries that 'ckprof build' made for a device"
+                "--device is for code objects, HIP sources, and libraries that 'ckprof build' made"
             )
         task = replace(task, folder=folder)
         places = [Place(case.problem, case.split_k or 1) for case in cases]

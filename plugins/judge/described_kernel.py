@@ -1,4 +1,4 @@
-"""A code object with a description of its launch, as a kernel of a library that runs on a device.
+"""A code object with a description of its launch, or a HIP source, as a kernel of a library for a device.
 
 The description is JSON: what :class:`~ckprof_plugins.code_objects.description.LaunchDescription` says, with
 the file of the code object beside it.
@@ -14,11 +14,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import msgspec
 
 from ckprof.errors import InputError, UsageError
+from ckprof.kernels.c_interface import string_literal
 from ckprof.kernels.candidates import KernelNames
 from ckprof.kernels.choose import Selection
-from ckprof.kernels.keys import digest_parts
+from ckprof.kernels.jinja import render
+from ckprof.kernels.keys import abi_dir, digest_parts
 from ckprof.kernels.requests import BuildOptions
 from ckprof.model.instance import Instance
+from ckprof.plugin.protocols import KernelSource
+from ckprof.version import __version__
 from ckprof_plugins.code_objects.description import (
     Cleared,
     Condition,
@@ -27,10 +31,14 @@ from ckprof_plugins.code_objects.description import (
     Scalar,
     Struct,
 )
-from ckprof_plugins.code_objects.family import CodeObjectFamily
-from ckprof_plugins.judge.candidate import OpenRequest, digest_of, open_candidate
+from ckprof_plugins.code_objects.family import CodeObjectFamily, layouts_of
+from ckprof_plugins.code_objects.sizes import sizes_of
+from ckprof_plugins.judge.candidate import C_ENTRY, INCLUDE_DIR, OpenRequest, digest_of, open_candidate
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ckprof.model.recipe import BuildRecipe
     from ckprof.profiler import Profiler
     from ckprof_plugins.judge.candidate import Candidate
     from ckprof_plugins.judge.operands import Task
@@ -152,6 +160,40 @@ class _JudgedFamily(CodeObjectFamily):
         return self._description
 
 
+class _SourceFamily(_JudgedFamily):
+    """A family of one kernel in a HIP source with the C entry."""
+
+    def __init__(self, path: Path, function: str, digest: str) -> None:
+        self._name = _NO_NAME.sub("_", path.stem)
+        self._path, self._function, self._digest = path.resolve(), function, digest
+
+    def render_named(self, instance: Any, name: str, arch: str, api_level: str) -> KernelSource:
+        """Return a header that includes the source."""
+        sizes = sizes_of(instance.direction)
+        header = render(
+            __package__,
+            "judged_source.hpp.j2",
+            version=__version__,
+            digest=self._digest,
+            path=string_literal(str(self._path)),
+            name=name,
+            adapter=sizes.adapter,
+            ndim=instance.ndim,
+            function=self._function,
+            instance_string=string_literal(self.instance_string(instance)),
+            layouts=layouts_of(instance.layout) if sizes.adapter == "product" else (),
+        )
+        launcher = f"ns_{name}::Launcher"
+        return KernelSource(name=name, header=header, launcher=launcher, host_args=f"{launcher}::HostArgs")
+
+    def compilation(self, instances: Sequence[Instance], recipe: BuildRecipe) -> BuildRecipe:
+        """Return a recipe with the folders of what is included."""
+        changed = super().compilation(instances, recipe)
+        folders = (*changed.include_dirs, INCLUDE_DIR, abi_dir(), self._path.parent)
+        # the header has the digest of the source
+        return replace(changed, include_dirs=tuple(dict.fromkeys(folders)))
+
+
 def described(
     profiler: Profiler, path: Path, task: Task, options: JudgeOptions, folder: Path, build: BuildOptions
 ) -> Candidate:
@@ -179,6 +221,37 @@ def described(
         family = make(path, code, launch.description())
     except ValueError as exc:
         raise InputError(str(exc), path) from exc
+    build = replace(build, arch=arch[1].decode())
+    return _built(profiler, path, family, digests, task, options, folder, build)
+
+
+def compiled_for_device(
+    profiler: Profiler, request: OpenRequest, task: Task, options: JudgeOptions, build: BuildOptions
+) -> Candidate:
+    """Return the library of a HIP source with the C entry, which runs on the device of the options.
+
+    :param build: with architecture and compiler, if any is named.
+    :raises InputError: the source cannot be read, or does not compile.
+    :raises ToolchainError: the library cannot be built.
+    """
+    digest = digest_of(request.path)
+    make: Any = _SourceFamily
+    family = make(request.path, request.function or C_ENTRY, digest)
+    digests = {str(request.path): digest}
+    return _built(profiler, request.path, family, digests, task, options, request.folder, build)
+
+
+def _built(
+    profiler: Profiler,
+    path: Path,
+    family: Any,
+    digests: dict[str, str],
+    task: Task,
+    options: JudgeOptions,
+    folder: Path,
+    build: BuildOptions,
+) -> Candidate:
+    """Build the library of a family's one kernel."""
     instance = JudgedInstance(
         id=0,
         direction=task.operation.id,
@@ -190,11 +263,12 @@ def described(
     kernel = KernelNames().candidate(instance, family, index=0, source=str(path))
     selection = Selection(conversions=(), candidates=(kernel,), source=str(path))
     device = options.device if isinstance(options.device, str) else ""
-    library = profiler.build(selection, replace(build, target=_TARGET, arch=arch[1].decode(), device=device))
+    library = profiler.build(selection, replace(build, target=_TARGET, device=device))
     if library.path is None:
         raise InputError("; ".join(one.reason for one in library.rejected) or "it does not compile", path)
     opened = open_candidate(OpenRequest(path=library.path, function="0", folder=folder))
-    return replace(opened, path=path, digests={**digests, **opened.digests})
+    # it has the C entry as well
+    return replace(opened, kind="kernels", path=path, digests={**digests, **opened.digests})
 
 
 def _read(path: Path) -> _Launch:

@@ -78,12 +78,15 @@ def command(judge: Judge, finding: Finding) -> str:
     """Return the command that judges the same again, on the smallest problem."""
     case = ProblemCase(problem=finding.place.problem, direction=judge.task.operation.id)
     line = line_of(case, judge.task.operation)
-    name = f"{judge.candidate.path}:{judge.candidate.function}"
+    path, function = judge.candidate.path, judge.candidate.function
+    name = f"{path}:{function}" if function else str(path)
     words = ["ckprof", "judge", judge.task.operation.id, name, f"--problem={line}"]
     words += [f"--dtype={judge.task.types.operands[0].value}", f"--layout={judge.task.layout.name}"]
     words += [f"--seed={judge.seed}"]
     if judge.options.device is not None:
         words += [f"--device={judge.options.device}", *(f"--check={one}" for one in judge.options.checks)]
+        # what is compiled for it
+        words += [f"--arch={judge.candidate.arch}"] if path.suffix == ".hip" else []
     return shlex.join(words) if line else "no line can say this problem; --format json has its sizes"
 
 

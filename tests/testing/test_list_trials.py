@@ -169,5 +169,5 @@ def test_a_kernel_that_does_not_compile_for_the_architecture_is_untried(samples)
     sample, header = samples().any_sample, "// of it\n#error no such instruction\n#error more\n"
     source = KernelSource(name="k", header=header, launcher="k::L")
     candidate = replace(sample.candidate, pipeline=SimpleNamespace(render=lambda *given: source))
-    with pytest.raises(CannotTry, match="^does not compile for gfx950: no such instruction$"):
+    with pytest.raises(CannotTry, match=r"^does not compile for gfx950: no such instruction$"):
         list_trials._rendered(replace(sample, candidate=candidate), "gfx950")

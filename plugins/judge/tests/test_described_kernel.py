@@ -104,3 +104,55 @@ def test_verdicts_are_those_of_other_candidates(ckprof, tmp_path, code_objects):
     code, said = judged("RIGHT", conditions=only)
     assert (code, said["verdict"]) == (1, "refused")
     assert "M is less than 24: M = 24" in said["finding"]["evidence"]
+
+
+#: the same product as a HIP source; GRID is how many workgroups there are
+ENTRY = """
+#include <cstdio>
+#include <hip/hip_runtime.h>
+#include "ckprof_candidate.h"
+__global__ void product(const _Float16* a, const _Float16* b, _Float16* e, long M, long N, long K)
+{
+    const long at = static_cast<long>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if(at >= M * N) return;
+    float sum = 0;
+    for(long k = 0; k < K; ++k)
+        sum += static_cast<float>(a[at / N * K + k]) * static_cast<float>(b[at % N * K + k]);
+    e[at] = static_cast<_Float16>(sum);
+}
+extern "C" ckprof_status
+ckprof_candidate(const ckprof_problem* p, const ckprof_buffers* t, char* reason, size_t size)
+{
+    const long M = p->values[0], N = p->values[1], K = p->values[2];
+    if(M % 8 || p->values[3] != K || p->values[4] != K || p->values[5] != N)
+        return snprintf(reason, size, "M %ld is no multiple of 8", M), CKPROF_REJECTED;
+    const auto *a = (const _Float16*)ckprof_tensor(t, 0), *b = (const _Float16*)ckprof_tensor(t, 1);
+    product<<<GRID, 64>>>(a, b, (_Float16*)ckprof_tensor(t, 2), M, N, K);
+    return hipDeviceSynchronize() == hipSuccess ? CKPROF_OK : CKPROF_FAILED;
+}
+"""
+
+
+@pytest.mark.amd
+@pytest.mark.usefixtures("amd_toolchain")
+@pytest.mark.timeout(1500)
+def test_a_hip_source_is_judged_on_the_device(ckprof, tmp_path):
+    path = tmp_path / "product.hip"
+    what = ("judge", "gemm", str(path), *DEVICE, "--arch", "gfx942", "--budget", "20s", "--format", "json")
+
+    def judged(grid, problem=PROBLEM):
+        path.write_text(ENTRY.replace("GRID", grid))
+        called = ckprof(*what, *problem)
+        return called.code, json.loads(called.out or "{}"), called.err
+
+    code, said, _ = judged("(M * N + 63) / 64")
+    assert (code, said["verdict"]) == (0, "right") and said["refused"]
+    assert {Path(one).name for one in said["candidate"]["sha256"]} >= {"product.hip"}
+    code, said, _ = judged("(M * N + 63) / 64", ("--problem", "9x8x8"))
+    assert (code, said["verdict"]) == (1, "refused")
+    assert "M 9 is no multiple of 8" in said["finding"]["evidence"]
+    code, said, _ = judged("M * N / 64", ("--problem", "24x41x32"))
+    assert (code, said["verdict"]) == (1, "wrong")
+    assert f"{path} " in said["finding"]["command"] and "--arch=gfx942" in said["finding"]["command"]
+    code, said, error = judged("M * unknown")
+    assert code == 3 and "product.hip:" in error and "unknown" in error
