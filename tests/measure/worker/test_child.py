@@ -72,8 +72,11 @@ def test_each_line_is_answered_with_its_nonce_until_an_empty_one_comes(worker):
 @pytest.mark.parametrize("leads", [True, False])
 def test_where_requests_end_the_worker_and_its_group_end(worker, killed, monkeypatch, leads):
     monkeypatch.setattr(child.os, "getpgrp", lambda: os.getpid() if leads else os.getpid() + 1)
+    waited = []
+    monkeypatch.setattr(child.signal, "sigtimedwait", lambda signals, seconds: waited.append(seconds))
     code, replies = worker(b'n0 {"method":"describe","arguments":[]}\n')
     assert code == 1 and len(replies) == 1
+    assert len(waited) == 1 and waited[0] > 1, "a parent that lives has time to say so"
     assert killed == ([signal.SIGKILL] if leads else [])
 
 
