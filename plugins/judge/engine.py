@@ -53,6 +53,11 @@ CANDIDATE_FILE, WORK_FILE, SEEN_FILE = "candidate.json", "work.json", "seen.json
 #: left at least
 _EMPTY_LAUNCHES: Final = 15
 _LEAST_S: Final = 1e-7
+#: how threads of OpenMP wait, if the user does not say: all of those that spin go on at once with their
+#: process, and each holds up one that has work
+_WAITING: Final = "OMP_WAIT_POLICY"
+#: seconds that the candidate may run before a launch that is timed, while it has no operands
+_REST_S: Final = 5e-3
 #: of launches that get the memory of the launch before
 _SAME_MEMORY: Final = 0.8
 #: launches after which late writes are looked for: the first one, and this share of the others
@@ -127,7 +132,8 @@ class CandidateEngine:
         self._told: dict[str, Any] = {}
         #: nothing has been launched yet
         self._is_new = True
-        variables: dict[str, str] = {**self._config.pop("variables"), VARIABLE: ""}
+        waits = {_WAITING: os.environ.get(_WAITING, "passive")}
+        variables: dict[str, str] = {**waits, **self._config.pop("variables"), VARIABLE: ""}
         if cpu_threads:
             names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
             variables |= dict.fromkeys(names, str(cpu_threads))
@@ -217,6 +223,8 @@ class CandidateEngine:
             raise ValueError("no problem is known")
         self._load(work, told, addresses)
         *operands, result = (tensor.name for tensor in work.tensors)
+        if told.flush_bytes:
+            self._own.rest(_REST_S)
         # before operands are there: it does not take their time
         self._hand_overs.append(self._empty.launch_of_nothing())
         words = {

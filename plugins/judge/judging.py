@@ -41,9 +41,11 @@ if TYPE_CHECKING:
     from ckprof_plugins.judge.candidate import Candidate
     from ckprof_plugins.judge.timing import Comparison, Time
 
-#: seconds that a candidate gets to be loaded: what is left of the budget, between these
+#: seconds that a candidate gets to be loaded: what is left of the budget, between these. Once it was loaded,
+#: it gets so many times as long as it took then at least
 _LEAST_LOAD_S: Final = 1.0
 MOST_LOAD_S: Final = 100.0
+_AGAIN: Final = 4
 #: share of the budget after which no further problem is begun
 _LOOKING_SHARE: Final = 0.6
 #: problems that sanitizers see, and operations of each, at most
@@ -94,6 +96,7 @@ class Judge:
         )
         self._started = time.monotonic() if started is None else started
         self._drawn = 0
+        self._least_load_s = _LEAST_LOAD_S
         #: every sanitizer has seen it that there is for it
         self._is_sanitized = True
         self.finding: Finding | None = None
@@ -153,7 +156,9 @@ class Judge:
         :raises InputError: the candidate cannot be loaded, or a problem that is asked for does not fit.
         """
         with self.bench(FILLED) as bench, ExitStack() as stack:
+            begun = time.monotonic()
             self.device = bench.open()
+            self._least_load_s = max(_LEAST_LOAD_S, _AGAIN * (time.monotonic() - begun))
             # some are imported in launches
             stack.callback(self._note_imports, bench)
             self.isolation, self.hand_over_ms = bench.seen.isolation, bench.seen.hand_over_ms
@@ -226,7 +231,7 @@ class Judge:
 
     def bench(self, variables: dict[str, str] | None = None) -> Bench:
         """Return a bench of the candidate."""
-        load_s = max(_LEAST_LOAD_S, min(self.seconds_left(), MOST_LOAD_S))
+        load_s = max(self._least_load_s, min(self.seconds_left(), MOST_LOAD_S))
         return Bench(self.candidate, self.task, self.folder, self.run_options, variables, load_s)
 
     def _asked(self, bench: Bench, place: Place) -> bool:

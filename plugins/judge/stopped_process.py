@@ -42,6 +42,10 @@ _AT_REST: Final = "TtZX"
 _SUBREAPER: Final = 36
 
 
+#: processes of candidates that this one has, which are not what a candidate has started
+_served: set[int] = set()
+
+
 class Failed(Exception):
     """The candidate failed; the message is the reason."""
 
@@ -74,6 +78,7 @@ class StoppedProcess:
             pass_fds=(theirs.fileno(),),
             start_new_session=True,
         )
+        _served.add(self._process.pid)
         theirs.close()
         self._line = ours
         told = {**config, "writable": writable, "fault": str(scratch / _FAULT_FILE)}
@@ -100,7 +105,7 @@ class StoppedProcess:
     def asked(
         self, packet: bytes, descriptors: Sequence[int] = (), within_s: float | None = None
     ) -> dict[str, Any]:
-        """Have it run until it has answered a request.
+        """Have it run until it has answered a request; then it is stopped with all that it has started.
 
         :param within_s: seconds that it gets; ``None``: as many as it takes.
         :raises TimeoutError: it has not answered.
@@ -112,7 +117,15 @@ class StoppedProcess:
         said = self.reply()
         self._line.settimeout(None)
         self.stop()
+        self.stop_helpers()
         return said
+
+    def rest(self, seconds: float) -> None:
+        """Let it run without a request: threads that spin until they are needed go to sleep."""
+        self.resume()
+        time.sleep(seconds)
+        self.stop()
+        self.stop_helpers()
 
     def reply(self) -> dict[str, Any]:
         """Return the next answer.
@@ -182,12 +195,15 @@ class StoppedProcess:
         for _ in range(_MOST_SCANS):
             latest, running = _latest_process(), []
             for one in psutil.Process().children(recursive=True):
+                if one.pid in _served:
+                    continue
+                # also what is stopped with the group: it may leave that later
+                self._helpers.add(one.pid)
                 with suppress(psutil.Error):
-                    if one.pid != self._process.pid and _runs(one.pid):
+                    if _runs(one.pid):
                         running.append(one)
                         one.suspend()
                         was_running |= os.getpgid(one.pid) != self._process.pid
-            self._helpers |= {one.pid for one in running}
             if not running:
                 self._latest = latest
                 return was_running

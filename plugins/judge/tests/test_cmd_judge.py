@@ -53,6 +53,14 @@ def test_what_cannot_be_loaded(ckprof, tmp_path, text, message):
     assert not (tmp_path / "r.json").exists()
 
 
+@pytest.mark.thorough
+def test_what_was_loaded_once_is_loaded_again_after_the_budget(ckprof, tmp_path):
+    (tmp_path / "a.py").write_text(f"import time\ntime.sleep(1.5)\n{RIGHT}")
+    call = ("judge", "gemm", "a.py", "--problem", "8x8x8", "--dtype", "fp32", "--budget", "3s")
+    said = json.loads(ckprof(*call, "--format", "json").ok().out)
+    assert said["verdict"] == "right" and said["complete"] is False and said["times"][0]["launches"] >= 5
+
+
 @pytest.mark.torch
 @pytest.mark.thorough
 def test_tensors_of_torch_beside_the_vendors_library(ckprof, tmp_path):

@@ -8,7 +8,9 @@ import subprocess
 import sys
 import time
 
-from ckprof_plugins.judge.stopped_process import _runs
+import psutil
+
+from ckprof_plugins.judge.stopped_process import StoppedProcess, _runs
 
 #: ends its first thread alone, and goes on
 _WITHOUT_LEADER = """
@@ -39,3 +41,40 @@ def test_a_process_whose_first_thread_has_ended_is_seen_and_stopped():
         finally:
             process.kill()
     assert not _runs(process.pid)
+
+
+#: starts a process of another session, which spins
+_WITH_HELPER = """
+import os
+def candidate():
+    pass
+if os.fork() == 0:
+    os.setsid()
+    while True:
+        pass
+"""
+
+
+def _children(pid):
+    return [one.pid for one in psutil.Process(pid).children(recursive=True)]
+
+
+def test_all_is_at_rest_after_each_request(tmp_path):
+    """Operands are copied to where it sees them then."""
+    file = tmp_path / "a.py"
+    file.write_text(_WITH_HELPER)
+    config = {"kind": "python", "file": str(file), "function": "candidate", "names": [], "hidden": []}
+    own = StoppedProcess({**config, "shown": [str(tmp_path), sys.prefix, sys.base_prefix]}, tmp_path, {})
+    pid = own._process.pid
+    try:
+        for ask in (lambda: own.asked(b"l"), lambda: own.asked(b"n"), lambda: own.rest(0.01)):
+            ask()
+            (helper,) = _children(pid)
+            assert _becomes(helper, False) and not _runs(pid)
+        own.resume()
+        assert _becomes(helper, True)
+    finally:
+        for one in (*_children(pid), pid):
+            os.kill(one, signal.SIGKILL)
+        own._process.wait()
+        own._line.close()
