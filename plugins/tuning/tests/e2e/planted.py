@@ -178,6 +178,52 @@ SLOWDOWNS = {
 }  # fmt: skip
 
 
+_COMPV1_LARGE = {"pipeline": "compv1", **_LARGE}
+_COMPV3_SMALL = {"pipeline": "compv3"}
+_COMPV4_SMALL = {"pipeline": "compv4", "double_smem_buffer": True}
+_MEMORY_LARGE = {**MEMORY, **_LARGE}
+
+
+def _as(name, kernel):
+    """Return an edit for a kernel of another tile."""
+    return SLOWDOWNS[name]._replace(kernel=kernel)
+
+
+#: edits of the same kinds for other tiles, written down before one of them was predicted: the page of figures
+#: says what became of them
+DRAWN = {
+    "compv1-large-barrier-before-product": _as("compv1-barrier-before-product", _COMPV1_LARGE),
+    "compv3-small-barrier-before-write": _as("compv3-barrier-before-write", _COMPV3_SMALL),
+    "mem-large-barrier-before-read": _as("mem-barrier-before-read", _MEMORY_LARGE),
+    "compv4-small-barrier-ping": _as("compv4-barrier-ping", _COMPV4_SMALL),
+    "compv1-large-wait-for-loads": _as("compv1-wait-for-loads", _COMPV1_LARGE),
+    "compv3-small-wait-for-loads": _as("compv3-wait-for-loads", _COMPV3_SMALL),
+    "mem-large-wait-for-loads": _as("mem-wait-for-loads", _MEMORY_LARGE),
+    "compv4-small-wait-for-loads": _as("compv4-wait-for-loads", _COMPV4_SMALL),
+    "compv1-large-loads-after-product": _as("compv1-loads-after-product", _COMPV1_LARGE),
+    "compv3-small-loads-before-write": _as("compv3-loads-before-write", _COMPV3_SMALL),
+    "compv1-large-spills": _entry(_COMPV1_LARGE, 8),
+    "compv3-small-spills": _entry(_COMPV3_SMALL, 8),
+    "compv4-small-spills": _entry(_COMPV4_SMALL, 8),
+    "mem-large-spills": _entry(_MEMORY_LARGE, 6),
+    "compv1-large-half-vectors-of-a": _half_vector("A", _COMPV1_LARGE),
+    "compv3-small-half-vectors-of-a": _half_vector("A", _COMPV3_SMALL),
+    "compv4-small-half-vectors-of-b": _half_vector("B", _COMPV4_SMALL),
+    "mem-large-half-vectors-of-b": _half_vector("B", _MEMORY_LARGE),
+    "compv1-large-layers-of-b": _layers("N", _COMPV1_LARGE),
+    "compv3-small-not-permuted-a": _no_xor("M", _COMPV3_SMALL),
+    "compv4-small-not-permuted-a": _no_xor("M", _COMPV4_SMALL),
+    "mem-large-layers-of-a": _layers("M", _MEMORY_LARGE),
+    "compv1-large-barrier-after-product": _as("compv1-barrier-after-product", _COMPV1_LARGE),
+    "compv3-small-wait-for-reads": _as("compv3-wait-for-reads", _COMPV3_SMALL),
+    "mem-large-barrier-before-write": _as("mem-barrier-before-write", _MEMORY_LARGE),
+    "compv4-small-barrier-pong": _as("compv4-barrier-pong", _COMPV4_SMALL),
+    "compv3-small-not-permuted-b": _no_xor("N", _COMPV3_SMALL),
+    "compv4-small-layers-of-b": _layers("N", _COMPV4_SMALL),
+    "compv1-large-half-vectors-of-b": _half_vector("B", _COMPV1_LARGE),
+    "mem-large-not-permuted-a": _no_xor("M", _MEMORY_LARGE),
+}
+
 _START = "namespace ck_tile {"
 _BODY = "            // main body"
 
