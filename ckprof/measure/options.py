@@ -13,7 +13,7 @@ from ckprof.errors import UsageError
 from ckprof.measure.stopping import CRITERIA, make_criterion
 from ckprof.measure.verify.operands import InitKind
 from ckprof.model.types import DataType
-from ckprof.option import command, device_choice, positive, settable
+from ckprof.option import command, device_choice, duration, positive, settable
 from ckprof.settings import Settings
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class RunOptions:
     criterion_parameters: tuple[tuple[str, float], ...] = ()
     #: support test, runs and timing, in each round; verification is not counted
     timeout_s: float = settable(
-        Settings().timeout, "seconds for one kernel's runs", flag="--timeout", metavar="S"
+        Settings().timeout, "seconds, or e.g. 5m, for one kernel's runs", flag="--timeout", parse=duration
     )
     #: 0 leaves it to the target
     cpu_threads: int = settable(0, "CPU threads of the kernels (default: all)", flag="--threads", metavar="N")

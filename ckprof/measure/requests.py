@@ -152,7 +152,7 @@ class CallOptions:
     verify: bool = field(default=True, metadata=same_option(RunOptions, "verify"))
     checks: tuple[str, ...] = field(default=(), metadata=same_option(RunOptions, "checks"))
     launcher: tuple[str, ...] = field(default=(), metadata=same_option(RunOptions, "launcher"))
-    timeout_s: float = settable(60.0, "seconds for one kernel's runs", flag="--timeout", metavar="S")
+    timeout_s: float = field(default=60.0, metadata=same_option(RunOptions, "timeout_s"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,7 +49,9 @@ class JudgeOptions:
     seed: int | None = settable(
         None, "seed of what is drawn at random (default: another one each time)", metavar="N"
     )
-    timeout_s: float = settable(Settings().timeout, "seconds for one launch", flag="--timeout", metavar="S")
+    timeout_s: float = settable(
+        Settings().timeout, "seconds, or e.g. 5m, for one launch", flag="--timeout", parse=duration
+    )
     fail_on: Limits[Shortcoming] = settable(
         (),
         "what else is exit code 1 beside wrong and dishonest candidates: slower[=N%], incomplete",
