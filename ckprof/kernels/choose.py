@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.kernels.candidates import Rejection
-    from ckprof.kernels.requests import InstanceQuery
+    from ckprof.kernels.requests import BuildOptions, InstanceQuery
     from ckprof.model.architecture import Architecture
     from ckprof.model.conversion import Conversion, ListReading
     from ckprof.plugin.protocols import Operation
@@ -54,8 +54,6 @@ _DTYPES = (DataType.FP16, DataType.BF16, DataType.FP32)
 ADDED_BY_PLUGIN = "added by a plugin"
 
 T = TypeVar("T")
-#: valid instances, and the others
-Checked = tuple[tuple[Candidate, ...], tuple["Rejection", ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,12 +137,11 @@ def choose_instances(session: Session, query: InstanceQuery) -> Selection:
     if query.conf:
         direction = directions[0].id if directions else None
         return choose_from_lists(session, query, read_lists(session, query, direction))
-    selection = _of_entries(session, query, directions, from_plugins)
-    return _modified(session, query, selection)
+    return _of_entries(session, query, directions, from_plugins)
 
 
-def chosen_architecture(session: Session, query: InstanceQuery) -> Architecture:
-    """Return the architecture of the query, the settings, or the target's default.
+def chosen_architecture(session: Session, query: InstanceQuery | BuildOptions) -> Architecture:
+    """Return the architecture of what is asked for, of the settings, or the target's default.
 
     :raises UsageError: no family has that name.
     """
@@ -229,15 +226,11 @@ def choose_from_lists(session: Session, query: InstanceQuery, conversions: Seque
     """
     candidates = list_candidates(conversions, session.registry)
     source = encodable(", ".join(str(name) for name in as_tuple(query.conf)))
-    checked: Checked = tuple(candidates), ()
     if query.arch:
         # a misspelt name is an error also where nothing depends on it
         find_architecture(query.arch)
     arch = chosen_architecture(session, query) if query.check_arch else None
-    if arch is not None and not query.keep_invalid:
-        checked = check_validity(candidates, arch.name, query.api_level or LATEST_API_LEVEL)
-    chosen = _filtered(session, query, tuple(conversions), checked, source, arch)
-    return _modified(session, query, chosen)
+    return _chosen(session, query, tuple(conversions), candidates, source, arch)
 
 
 def _of_entries(
@@ -266,43 +259,49 @@ def _of_entries(
             )
         )
     candidates = entry_candidates(entries, session.registry, source)
-    checked: Checked = tuple(candidates), ()
-    if not query.keep_invalid:
-        valid, invalid = check_validity(candidates, arch.name, query.api_level or LATEST_API_LEVEL)
-        # counted apart
-        checked = (
-            tuple(replace(item, index=index) for index, item in enumerate(valid)),
-            tuple(
-                replace(item, candidate=replace(item.candidate, index=index))
-                for index, item in enumerate(invalid)
-            ),
-        )
-    return _filtered(session, query, (), checked, source, arch)
+    return _chosen(session, query, (), candidates, source, arch)
 
 
 def shipped_list_reader(registry: Registry) -> Callable[[str], Sequence[Instance]]:
-    """Return what a rule set reads lists that ship with ckprof by: the instances below a folder."""
+    """Return what a rule set reads lists that ship with ckprof by: one, or those in a folder.
 
-    def read_folder(folder: str) -> list[Instance]:
-        conversions = [read_list(path, registry) for path in sorted((conf_root() / folder).glob("*.conf"))]
+    It raises an :class:`InputError` for a name that neither has.
+    """
+
+    def read_shipped(name: str) -> list[Instance]:
+        paths = sorted((conf_root() / name).glob("*.conf")) or [find_list(name)]
+        conversions = [read_list(path, registry) for path in paths]
         return [candidate.instance for candidate in list_candidates(conversions, registry)]
 
-    return read_folder
+    return read_shipped
 
 
-def _filtered(
+def _chosen(
     session: Session,
     query: InstanceQuery,
     conversions: tuple[Conversion, ...],
-    checked: Checked,
+    candidates: Sequence[Candidate],
     source: str,
     arch: Architecture | None,
 ) -> Selection:
-    """Apply the filters, and tell what the rules left out."""
-    valid, invalid = checked
+    """Ask the rules, apply the filters, tell what is left out, and let plugins change the rest.
+
+    :param conversions: empty where the instances come from no list.
+    """
+    valid: tuple[Candidate, ...] = tuple(candidates)
+    invalid: tuple[Rejection, ...] = ()
+    if arch is not None and not query.keep_invalid:
+        valid, invalid = check_validity(candidates, arch.name, query.api_level or LATEST_API_LEVEL)
+    if not conversions:
+        # the numbers of a rule set count both apart
+        valid = tuple(replace(item, index=index) for index, item in enumerate(valid))
+        invalid = tuple(
+            replace(item, candidate=replace(item.candidate, index=index))
+            for index, item in enumerate(invalid)
+        )
     for index in query.indices:
         if not 0 <= index < len(valid):
-            raise UsageError(f"--instance {index}: there are {len(valid)} instances, from 0")
+            raise UsageError(f"instance {index}: there are {len(valid)} instances, from 0")
     total, chosen = len(valid) + len(invalid), valid
     if query.filters or query.excludes or query.pipelines:
         wanted = select(
@@ -316,8 +315,11 @@ def _filtered(
     if query.indices:
         chosen = tuple(item for item in chosen if item.index in query.indices)
     if invalid and arch is not None:
-        session.emit(Message(_invalid_note(source, arch.name, len(chosen), invalid)))
-    return Selection(
+        rules = Counter(rejection.unmet_requirements[0].rule for rejection in invalid)
+        counts = ", ".join(f"{count} {rule}" for rule, count in rules.most_common())
+        skipped = f"skipped {len(invalid)} that are not valid ({counts})"
+        session.emit(Message(f"{source} for {arch.name}: {counted(len(chosen), 'instance')}; {skipped}"))
+    selection = Selection(
         conversions=conversions,
         candidates=chosen,
         invalid=invalid,
@@ -327,6 +329,7 @@ def _filtered(
         api_level=query.api_level or LATEST_API_LEVEL,
         keep_invalid=query.keep_invalid,
     )
+    return _modified(session, query, selection)
 
 
 def _modified(session: Session, query: InstanceQuery, selection: Selection) -> Selection:
@@ -376,10 +379,3 @@ def _instances_of_plugins(
     if not answers:
         return None
     return [instance for _, answer in answers for instance in cast("Sequence[Instance]", answer)]
-
-
-def _invalid_note(source: str, arch: str, valid: int, invalid: Sequence[Rejection]) -> str:
-    rules = Counter(rejection.unmet_requirements[0].rule for rejection in invalid)
-    counts = ", ".join(f"{count} {rule}" for rule, count in rules.most_common())
-    valid_text = counted(valid, "instance")
-    return f"{source} for {arch}: {valid_text}; skipped {len(invalid)} that are not valid ({counts})"

@@ -4,7 +4,8 @@ import pytest
 
 import ckprof
 import ckprof.profiler
-from ckprof.errors import UsageError
+from ckprof.errors import InputError, UsageError
+from ckprof.kernels.choose import shipped_list_reader
 
 LIST = "forward/tests/nhwgc_fp16"
 
@@ -44,3 +45,14 @@ def test_several_directions_have_no_single_one(profiler):
     selection = profiler.instances(ckprof.InstanceQuery(rule_set="tiny", arch="gfx942"))
     with pytest.raises(UsageError, match="expected those of one direction"):
         _ = selection.direction
+
+
+def test_rule_sets_read_shipped_lists_and_folders_by_name(profiler):
+    read = shipped_list_reader(profiler.registry)
+    chosen = profiler.instances(ckprof.InstanceQuery(conf=LIST))
+    keys = [candidate.instance.key for candidate in chosen.candidates]
+    assert [instance.key for instance in read(LIST)] == keys
+    assert {*keys} < {instance.key for instance in read("forward/tests")}
+    for name in ("no/such/folder", "forward/tests/nhwgc_fp61"):
+        with pytest.raises(InputError, match=f"^{name}: no such file, and no shipped list of that name"):
+            read(name)
