@@ -203,12 +203,9 @@ class KernelLibrary:
         :raises UsageError: no plugin provides it.
         """
         if self._given_operation is None:
-            from ckprof.plugin.manager import PluginManager
-            from ckprof.plugin.registry import Registry
+            from ckprof.plugin.manager import installed_registry
 
-            manager = PluginManager()
-            manager.load_all()
-            self._given_operation = Registry(manager).operation(self.direction)
+            self._given_operation = installed_registry().operation(self.direction)
         return self._given_operation
 
     def _types(self, kernel: LibraryKernel) -> TypeSet:

@@ -169,7 +169,8 @@ def described(error: BaseException) -> str:
 
 def import_failure(error: BaseException) -> str:
     """Return why a plugin cannot be imported or registered, for tables and warnings."""
-    return f"{type(error).__name__}: {_text(error)}"
+    todo = "; install it (your own: pip install -e FOLDER), or name its folder in PYTHONPATH"
+    return f"{type(error).__name__}: {_text(error)}{todo if isinstance(error, ModuleNotFoundError) else ''}"
 
 
 def shown(value: object) -> str:

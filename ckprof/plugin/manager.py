@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import FunctionType
 
+    from ckprof.plugin.registry import Registry
+
 #: packages that ship with ckprof; each lists its hook modules in ``PLUGIN_MODULES``
 BUILTIN_PACKAGES: Final = (
     "ckprof.report",
@@ -74,11 +76,6 @@ class LoadedPlugin:
     hooks: tuple[str, ...] = ()
     #: why it is not active; empty if it is
     error: str = ""
-
-    @property
-    def is_loose(self) -> bool:
-        """True for a plugin that is found only because somebody named it."""
-        return self.origin in (Origin.CONFIG, Origin.COMMAND_LINE)
 
 
 class PluginManager:
@@ -271,6 +268,18 @@ class PluginManager:
             return
         hooks = sorted(caller.name for caller in self._pm.get_hookcallers(plugin) or ())
         self._plugins.append(replace(entry, hooks=tuple(hooks)))
+
+
+def installed_registry() -> Registry:
+    """Return what ckprof's own and installed plugins provide, for programs that have opened no session.
+
+    :raises PluginError: a plugin breaks its contract.
+    """
+    from ckprof.plugin.registry import Registry
+
+    manager = PluginManager()
+    manager.load_all()
+    return Registry(manager)
 
 
 def _checked_answer(plugin: str, specification: FunctionType, answer: object) -> object:

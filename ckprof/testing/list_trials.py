@@ -179,8 +179,6 @@ def _rendered(sample: Sample, arch: str) -> str:
         raise PluginError("render gives another header each time")
     if error := source.header.partition("\n#error ")[2]:
         raise CannotTry(f"does not compile for {arch}: {error.splitlines()[0]}")
-    if not source.name.isidentifier():
-        raise PluginError(f"the name {source.name!r} is no C++ identifier")
     if source.launcher.partition("<")[0].split("::")[-1] not in source.header:
         raise PluginError(f"the header has no launcher {source.launcher!r}")
     return f"{len(source.header.splitlines())} lines"

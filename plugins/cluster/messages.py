@@ -22,7 +22,7 @@ from ckprof.model.problem import Problem
 from ckprof.model.problem_types import decode_problem
 from ckprof.model.ranking import Resolution
 from ckprof.model.types import TypeSet
-from ckprof.plugin.manager import PluginManager
+from ckprof.plugin.manager import Origin, PluginManager
 from ckprof.session import Session as ProfilerSession
 from ckprof.session import ignore
 from ckprof.settings import Settings
@@ -70,7 +70,9 @@ class Loaded:
     @classmethod
     def of(cls, session: ProfilerSession) -> Loaded:
         """Return what a session has loaded, wherever a worker looks for it."""
-        loose = (one.location for one in session.manager.plugins if one.is_loose and not one.error)
+        named = (Origin.CONFIG, Origin.COMMAND_LINE)
+        plugins = [one for one in session.manager.plugins if one.origin in named and not one.error]
+        loose = (one.location for one in plugins)
         return cls(
             plugins=tuple(_absolute(name) if name.endswith(".py") or "/" in name else name for name in loose),
             architectures=tuple(map(_absolute, session.settings.architectures)),

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from ckprof.errors import CkprofError, ToolchainError
 from ckprof.measure.kernel_library import library_kernels
 from ckprof.measure.worker.abi import Library, LibraryError
-from ckprof.plugin.manager import PluginManager
-from ckprof.plugin.registry import Registry
+from ckprof.plugin.manager import installed_registry
 from ckprof_plugins.targets.hip.rocm import RUNTIME_LIBRARY
 
 if TYPE_CHECKING:
@@ -45,9 +44,7 @@ class OpenedLibrary:
         info = self.library.info
         if info is None:
             raise LibraryError("not a kernel library of ckprof: it does not say what it holds")
-        manager = PluginManager()
-        manager.load_all()
-        self.operation: Operation = Registry(manager).operation(info.direction)
+        self.operation: Operation = installed_registry().operation(info.direction)
         self.kernels = {kernel.key: kernel for kernel in library_kernels(self.operation, info)}
         self.arch = arch
         # kernels for the CPU have what executes them in their library

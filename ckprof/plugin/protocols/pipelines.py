@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelSource:
-    """The generated header of one instance."""
+    """The generated header of one instance.
+
+    :raises ValueError: the name is no C++ identifier.
+    """
 
     #: unique among all kernels of a library, a C++ identifier
     name: str
@@ -37,6 +40,10 @@ class KernelSource:
     device_type: str = ""
     #: how many device functions it compiles to, about: what its compilation costs
     device_functions: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.name.isidentifier():
+            raise ValueError(f"the name {self.name!r} is no C++ identifier")
 
 
 class Pipeline(Protocol):
@@ -220,7 +227,8 @@ class RuleSetRequest:
     #: numbers of spatial dimensions
     ndims: tuple[int, ...]
     dtypes: tuple[DataType, ...]
-    #: converts the lists below a folder of those that ship with ckprof, e.g. ``forward/tests``
+    #: converts lists that ship with ckprof: one, e.g. ``forward/tests/nhwgc_fp16``, or those in a folder,
+    #: e.g. ``forward/tests``; raises an :class:`~ckprof.errors.InputError` for another name
     read_lists: Callable[[str], Sequence[Instance]]
     #: values of plugins' options by name; any may be missing
     plugin_options: Mapping[str, object] = field(default_factory=dict)
