@@ -18,8 +18,8 @@ Function = TypeVar("Function", bound="Callable[..., Any]")
 #: a name that is written -> what is checked; some stand for types that are distinguished where they are used,
 #: or for protocols, which objects of plugins have without naming them
 _CHECKED: Final = {
-    **{"float": "float | int", "SideInput": "object"},
-    **dict.fromkeys(("Listener", "Operation"), "object"),
+    **{"float": "float | int", "Listener": "Callable[..., object]"},
+    **dict.fromkeys(("SideInput", "Operation", "Limits"), "object"),
 }
 _NAMES: Final = re.compile(rf"\b({'|'.join(_CHECKED)})\b")
 
@@ -52,7 +52,8 @@ def checked(method: Function) -> Function:
         for name, value in (*zip(parameters, given, strict=False), *named.items()):
             if name in checks and not checks[name](value):
                 written = parameters[name].annotation
-                raise UsageError(f"{called}: {name} is {value!r:.80}, expected {written}")
+                hint = "; put it in a list" if checks[name]([value]) else ""
+                raise UsageError(f"{called}: {name} is {value!r:.80}, expected {written}{hint}")
         return method(*given, **named)
 
     return cast("Function", call)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ckprof.argument_types import checked
 from ckprof.errors import NothingLeftError, ToolchainError, UsageError
+from ckprof.kernels.choose import Selection, chosen_architecture
 from ckprof.kernels.requests import BuildOptions, InstanceQuery
 from ckprof.measure.kernel_library import KernelLibrary, Timing
-from ckprof.model.architecture import find_architecture
 from ckprof.model.problem_case import plain
 from ckprof.model.recipe import BuildRequest
 from ckprof.model.types import SHARED_TYPES, DataType
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ckprof.kernels.choose import Selection
     from ckprof.measure.kernel_library import LibraryKernel, LibraryResult
     from ckprof.model.problem import Problem
 
@@ -102,6 +101,8 @@ def jit(
     )
     if conf and rule_set:
         raise UsageError("conf and rule_set contradict each other: name the instances once")
+    if limit is not None and limit < 1:
+        raise UsageError(f"jit: limit is {limit}, expected at least 1")
     query = InstanceQuery(
         directions=direction,
         filters=filters if isinstance(filters, str) else tuple(filters),
@@ -115,7 +116,24 @@ def jit(
         check_arch=True,
     )
     selection = _fitting(session.instances(query), problem, dtypes, limit)
-    return _built_kernels(session, selection, options, problem)
+    built = session.build(selection, options)
+    if built.path is None:
+        raise ToolchainError(
+            f"none of {len(selection.candidates)} kernels compiled: {built.rejected[0].reason}"
+        )
+    library = KernelLibrary(built.path, arch=built.recipe.arch)
+    kernels = {kernel.key: kernel for kernel in library.kernels}
+    ready = [
+        JitKernel(
+            name=candidate.name,
+            instance_string=candidate.instance_string,
+            problem=plain(problem),
+            kernel=kernels[candidate.instance.key],
+            library=library,
+        )
+        for candidate in built.built
+    ]
+    return [kernel for kernel in ready if not kernel.rejection()]
 
 
 def _fitting(
@@ -137,30 +155,6 @@ def _fitting(
     return replace(selection, candidates=fitting)
 
 
-def _built_kernels(
-    session: Profiler, selection: Selection, options: BuildOptions, problem: Problem
-) -> list[JitKernel]:
-    """Build a selection, and return the kernels that support a problem."""
-    built = session.build(selection, options)
-    if built.path is None:
-        raise ToolchainError(
-            f"none of {len(selection.candidates)} kernels compiled: {built.rejected[0].reason}"
-        )
-    library = KernelLibrary(built.path, arch=built.recipe.arch)
-    kernels = {kernel.key: kernel for kernel in library.kernels}
-    ready = [
-        JitKernel(
-            name=candidate.name,
-            instance_string=candidate.instance_string,
-            problem=plain(problem),
-            kernel=kernels[candidate.instance.key],
-            library=library,
-        )
-        for candidate in built.built
-    ]
-    return [kernel for kernel in ready if not kernel.rejection()]
-
-
 def _on_demand_rule_set(profiler: Profiler) -> str:
     """Return the id of the rule set that is meant where no instances are named."""
     for rule_set in profiler.registry.rule_sets:
@@ -171,7 +165,6 @@ def _on_demand_rule_set(profiler: Profiler) -> str:
 
 def _api_level(profiler: Profiler, options: BuildOptions) -> str:
     """Return the API level of what would be built, which decides what is valid."""
-    target = profiler.target(options.target)
-    arch = find_architecture(options.arch or profiler.settings.arch or target.default_arch).name
+    arch = chosen_architecture(profiler, options).name
     compiler = options.compiler or profiler.settings.compiler
-    return target.recipe(BuildRequest(arch=arch, compiler=compiler)).api_level
+    return profiler.target(options.target).recipe(BuildRequest(arch=arch, compiler=compiler)).api_level

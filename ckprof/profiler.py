@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.argument_types import check_arguments
+from ckprof.errors import UsageError
 from ckprof.model.architecture import use_files
 from ckprof.plugin.manager import PluginManager
 from ckprof.session import Session, ignore
@@ -181,7 +182,7 @@ class Profiler(Session):
     def profile(
         self,
         query: InstanceQuery,
-        problems: Sequence[str | Problem] = (),
+        problems: Sequence[str | Problem] | None = None,
         *,
         build: BuildOptions | None = None,
         run: RunOptions | None = None,
@@ -190,7 +191,7 @@ class Profiler(Session):
         """Choose, build, run, verify, time and rank: what ``ckprof run`` does.
 
         :param query: which instances; their direction is that of the list, unless the query names it.
-        :param problems: lines or problems; without any, what the kernel families run on by themselves.
+        :param problems: lines or problems; ``None`` for what the kernel families run on by themselves.
         :param baselines: ids of other libraries that are measured as well.
         :raises CkprofError: as the single steps.
         """
@@ -199,7 +200,7 @@ class Profiler(Session):
     def plan(
         self,
         query: InstanceQuery,
-        problems: Sequence[str | Problem | ProblemCase] = (),
+        problems: Sequence[str | Problem | ProblemCase] | None = None,
         *,
         files: Sequence[Path] = (),
         build: BuildOptions | None = None,
@@ -212,7 +213,8 @@ class Profiler(Session):
     ) -> RunRequest:
         """Return what :meth:`profile` would build and run, for :meth:`execute`.
 
-        :param problems: lines or problems.
+        :param problems: lines or problems; ``None`` for those of the files, or without files for what the
+            kernel families run on by themselves.
         :param files: files with one problem a line.
         :param splits: numbers of splits of the reduction for every problem; by default those that each
             problem line names, or else those of ``run``.
@@ -220,7 +222,7 @@ class Profiler(Session):
         :param why: reports shall say every condition that rejected an instance.
         :param epilogue_cost: run each kernel beside the same one without what is fused to its sums.
         :param baselines: ids of other libraries that are measured as well.
-        :raises CkprofError: the query or a problem is wrong.
+        :raises CkprofError: the query or a problem is wrong, or there is none in ``problems``.
         """
         from ckprof.kernels.choose import choose_instances
         from ckprof.kernels.fitting import problems_for
@@ -229,12 +231,14 @@ class Profiler(Session):
         from ckprof.measure.requests import RunPlanOptions, Stages
         from ckprof.problems.choose import parse_problems
 
+        if problems is not None and not problems:
+            raise UsageError("problems is empty; without the argument, kernels run on their families' own")
         build = build or BuildOptions()
         query = replace(query, arch=query.arch or build.arch, target=query.target or build.target)
         stages = Stages()
         selection = choose_instances(self, query).require()
         operation = self.registry.operation(selection.direction)
-        given = parse_problems(self, operation, problems, files, lenient=query.reading.lenient)
+        given = parse_problems(self, operation, problems or (), files, lenient=query.reading.lenient)
         cases = problems_for(self, given, operation, selection.candidates, strict_layout=strict_layout)
         unfused = None
         if epilogue_cost:

@@ -7,9 +7,12 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ckprof.argument_types import check_arguments
+from ckprof.errors import UsageError
 from ckprof.formatting import counted
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import unranked_time_of
+from ckprof.option import members
 from ckprof.report.rows import rows_of_problem
 from ckprof.report.run_data import data_columns
 from ckprof.report.table import Table, Terminal, output_width
@@ -23,8 +26,7 @@ if TYPE_CHECKING:
     from ckprof.model.outcome import Outcome
     from ckprof.model.problem import Problem
     from ckprof.model.results import RunResults
-    from ckprof.plugin.additions import RegistryEntries
-    from ckprof.plugin.protocols import ReportFormat, ResultsView
+    from ckprof.plugin.protocols import ReportFormat
     from ckprof.plugin.registry import Registry
     from ckprof.report.rows import ResultRow
 
@@ -123,14 +125,14 @@ class Results:
 
     def _repr_html_(self) -> str | None:
         """Return the ranked tables for notebooks; ``None`` where no plugin writes HTML."""
-        return self.view("html") if "html" in self._views.ids else None
+        return self.view("html") if "html" in self._plugins.results_views.ids else None
 
     def view(self, id_: str) -> Any:
         """Return what a plugin makes of the results.
 
         :raises UsageError: no plugin has such a view.
         """
-        return self._views.find(id_).make(self.data)
+        return self._plugins.results_views.find(id_).make(self.data)
 
     @property
     def plot(self) -> Any:
@@ -141,15 +143,12 @@ class Results:
         return self.view("plot")
 
     @property
-    def _views(self) -> RegistryEntries[ResultsView]:
+    def _plugins(self) -> Registry:
         if self._registry is None:
-            from ckprof.plugin.manager import PluginManager
-            from ckprof.plugin.registry import Registry
+            from ckprof.plugin.manager import installed_registry
 
-            manager = PluginManager()
-            manager.load_all()
-            self._registry = Registry(manager)
-        return self._registry.results_views
+            self._registry = installed_registry()
+        return self._registry
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -168,12 +167,13 @@ class Results:
 
         :param choose: ``None`` for all.
         :param status: e.g. ``"ok"``.
+        :raises UsageError: there is no such status.
         """
-        wanted = Status(status) if status is not None else None
+        wanted = members(Status, status) if isinstance(status, str) else (status,)
         kept = {
             id(result.outcome)
             for result in self
-            if (wanted is None or result.status is wanted) and (choose is None or choose(result))
+            if (status is None or result.status in wanted) and (choose is None or choose(result))
         }
         outcomes = tuple(outcome for outcome in self.data.outcomes if id(outcome) in kept)
         return Results(replace(self.data, outcomes=outcomes), self._registry)
@@ -182,13 +182,16 @@ class Results:
         """Return the fastest verified result of a problem; ``None`` if no kernel could serve it.
 
         :param problem: its position, or the problem itself.
-        :raises IndexError: there is no such position.
-        :raises ValueError: the problem was not run.
+        :raises UsageError: there is no such position, or the problem was not run.
         """
         from ckprof.model.problem_case import plain
 
         problems = self.data.problems
-        index = range(len(problems))[problem if isinstance(problem, int) else problems.index(plain(problem))]
+        try:
+            number = problem if isinstance(problem, int) else problems.index(plain(problem))
+            index = range(len(problems))[number]
+        except (IndexError, ValueError):
+            raise UsageError(f"problem {problem}: the results have {len(problems)}, from 0") from None
         first = next((row for row in rows_of_problem(self.data, index) if row.rank == 1), None)
         return None if first is None else Result(problem_index=index, problem=problems[index], row=first)
 
@@ -205,6 +208,14 @@ class Results:
 
         return data_frame(self.to_dicts())
 
-    def render(self, report_format: ReportFormat) -> str:
-        """Return the report in a format of the registry, e.g. ``profiler.registry.formats.find("md")``."""
+    def render(self, report_format: ReportFormat | str) -> str:
+        """Return the report in a format of the registry, or in the one of an id such as ``md``.
+
+        :raises UsageError: no plugin has such a format.
+        """
+        if isinstance(report_format, str):
+            report_format = self._plugins.formats.find(report_format)
         return report_format.render(self.data)
+
+
+check_arguments(Results)

@@ -12,6 +12,7 @@ import pytest
 
 import ckprof
 from ckprof.argument_types import check_arguments
+from ckprof.compare.options import FailOn
 from ckprof.errors import CkprofError, UsageError
 from ckprof.results import Results
 from ckprof.store.writer import StoreWriter
@@ -34,13 +35,21 @@ WRONG_TYPES = (
     ("explain", (Path("list.conf"),), "line is .*, expected str"),
     ("build", (None,), "selection is None, expected Selection"),
     ("run", (ckprof.InstanceQuery(),), "library is InstanceQuery.*, expected BuiltLibrary"),
-    ("plan", (ckprof.InstanceQuery(), "conv -n 1"), "problems is 'conv -n 1', expected Sequence"),
+    (
+        "plan",
+        (ckprof.InstanceQuery(), "conv -n 1"),
+        "problems is 'conv -n 1', expected Sequence.*; put it in a list$",
+    ),
     ("plan", ({"conf": "list.conf"},), "query is {'conf': 'list.conf'}, expected InstanceQuery"),
     ("execute", ("fwd",), "request is 'fwd', expected RunRequest"),
     ("problems", (ckprof,), "direction is <module .*, expected str"),
     ("call", ("lib.so", "fwd", 7), r"problem is 7, expected str \| Problem"),
     ("parity", ("list.conf",), "request is 'list.conf', expected ParityRequest"),
-    ("profile", (ckprof.InstanceQuery(), [3]), r"problems is \[3\], expected Sequence\[str \| Problem\]"),
+    (
+        "profile",
+        (ckprof.InstanceQuery(), [3]),
+        r"problems is \[3\], expected Sequence\[str \| Problem\] \| None$",
+    ),
 )
 #: what is made or called with arguments of wrong types, or items of them
 WRONG_CALLS = (
@@ -51,6 +60,7 @@ WRONG_CALLS = (
     (lambda _: ckprof.SweepOptions(store=3), r"SweepOptions: store is 3, expected str \| Path"),
     (lambda _: ckprof.RunOptions(timeout_s="5"), "RunOptions: timeout_s is '5', expected float"),
     (lambda _: ckprof.Store(3), r"Store: path is 3, expected Path \| str"),
+    (lambda _: ckprof.Profiler(on_event=3), "Profiler: on_event is 3, expected Listener"),
     (lambda _: ckprof.Problem.parse(None), "Problem.parse: line is None, expected str"),
     (lambda store: store.attempts(3), "Store.attempts: query is 3, expected StoreQuery"),
     (lambda store: store.query(statuses="okay"), "results.db: statuses: 'okay' is not a valid Status"),
@@ -91,6 +101,7 @@ def test_what_can_be_pickled(tmp_path, results):
         ckprof.InstanceQuery(indices=(1,)),
         ckprof.SweepOptions(store="x.db"),
         ckprof.RunOptions(timeout_s=5),
+        ckprof.ChangePolicy(fail_on=(FailOn.SLOWER,)),
     )
     for given in (*options, ckprof.Problem.parse("2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1")):
         assert copy(given) == given

@@ -89,6 +89,7 @@ def test_kernels_are_callable_and_cached(elsewhere, tmp_path):
         (UsageError, "unknown target 'gpu'", {"target": "gpu"}),
         (UsageError, "conf and rule_set contradict each other", {"conf": "forward/tests/nhwgc_fp16"}),
         (UsageError, "jit: limit is .2., expected int", {"limit": "2"}),
+        *((UsageError, f"jit: limit is {n}, expected at least 1$", {"limit": n}) for n in (0, -1)),
         (NothingLeftError, "are valid for gfx942, none of them passes", {"filters": "tile_m == 1"}),
         (InputError, "no such file", {"conf": "none.conf", "rule_set": None}),
     ],

@@ -95,6 +95,11 @@ def test_wrong_lines_and_lines_of_files(profiler, tmp_path):
     given = ["conv -n 4 -c 64 -H 28 -W 28 -k 32 -y 3 -x 3 -p 1 -q 1 -F 1"]
     first, second = profiler.problems("forward", given, files=[tmp_path / "p.txt"])
     assert (first.problem.batch, second.problem.batch, second.problem.in_channels) == (4, 2, 4)
+    for measure in (profiler.profile, profiler.plan):
+        with pytest.raises(UsageError, match="problems is empty; without the argument"):
+            measure(ckprof.InstanceQuery(conf=LIST), [])
+    with pytest.raises(UsageError, match=r"^instance 99: there are 58 instances, from 0$"):
+        profiler.instances(ckprof.InstanceQuery(conf=LIST, indices=(99,)))
     with pytest.raises(InputError, match="-F 2 does not ask for fwd"):
         profiler.problems("fwd", [given[0].replace("-F 1", "-F 2")])
 

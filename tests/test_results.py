@@ -46,12 +46,24 @@ def test_best_and_filter(results):
     assert [one.name for one in slower] == ["kernel_1", "kernel_3"] and slower.best().name == "kernel_1"
     assert slower.problems == (PROBLEM,)
     assert found.filter(status="run_error").best() is None
-    with pytest.raises(ValueError, match="not in"):
-        found.best(replace(PROBLEM, batch=5))
     assert found.best(-len(found.problems)).name == "kernel_2"
-    for position in (len(found.problems), -len(found.problems) - 1):
-        with pytest.raises(IndexError):
-            found.best(position)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda found: found.best(1), "problem 1: the results have 1, from 0$"),
+        (lambda found: found.best(-2), "problem -2: the results have 1, from 0$"),
+        (lambda found: found.best(replace(PROBLEM, batch=5)), "batch=5.*: the results have 1, from 0$"),
+        (lambda found: found.best("P0"), r"Results.best: problem is 'P0', expected int \| Problem$"),
+        (lambda found: found.filter("ok"), r"Results.filter: choose is 'ok', expected Callable\["),
+        (lambda found: found.filter(status="okk"), "expected ok, unsupported, .* or none, got 'okk'$"),
+        (lambda found: found.render("jsn"), "unknown format 'jsn'; did you mean 'json'"),
+    ],
+)
+def test_wrong_arguments_are_named(results, call, message):
+    with pytest.raises(UsageError, match=message):
+        call(Results(results))
 
 
 def test_exports_have_the_columns_of_the_csv_report(results):
@@ -59,7 +71,8 @@ def test_exports_have_the_columns_of_the_csv_report(results):
     manager.load_all()
     found = Results(results)
     rows = found.to_dicts()
-    header = found.render(Registry(manager).formats.find("csv")).splitlines()[0]
+    header = found.render("csv").splitlines()[0]
+    assert found.render(Registry(manager).formats.find("csv")) == found.render("csv")
     assert ",".join(rows[0]) == header and len(rows) == len(found)
     assert [row["name"] for row in rows] == [row.name for row in found]
     pytest.importorskip("pandas")

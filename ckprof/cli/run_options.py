@@ -128,6 +128,7 @@ def planned_run(
     """
     query = chosen_query(arguments, session, directions)
     said = {field.name: getattr(plan, field.name) for field in fields(plan)}
+    said["problems"] = plan.problems or None
     return session.profiler.plan(query, build=chosen_build_options(arguments), **said)
 
 
