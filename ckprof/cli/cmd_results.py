@@ -128,11 +128,9 @@ def _overview(store: Store, query: StoreQuery) -> Document:
 
     summaries = list(store.measurements(query))
     lost = [summary for summary in summaries if summary.devices_lost]
-    counts = Counter(summary.status.value for summary in summaries if not summary.devices_lost)
+    counts = Counter("not measured" if one.devices_lost else one.status.value for one in summaries)
     attempts = sum(summary.attempts for summary in summaries)
     statuses = ", ".join(f"{count} {status}" for status, count in counts.most_common())
-    if lost:
-        statuses = ", ".join(filter(None, [statuses, f"{len(lost)} not measured"]))
     held = f"{counted(len(summaries), 'outcome')} ({statuses}), {counted(attempts, 'attempt')}"
     lines = [f"{store.name}: {held if summaries else 'nothing that fits'}"]
     if checked := checked_text(summaries):
@@ -173,7 +171,8 @@ def _overview(store: Store, query: StoreQuery) -> Document:
             "best kernel": lambda row: row.text,
             "type": lambda row: row.key.dtype,
         }
-        document.add(Table(with_unserved(columns, shown, own=("#", "layer")), rows))
+        columns = with_unserved(columns, shown, own=("#", "layer"))
+        document.add(Table(columns, rows, other_names=[*map(_best_kernel, summaries)]))
     if layers:
         add_totals(document, networks(NetworkTimes.of_side(side), known))
     return document

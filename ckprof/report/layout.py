@@ -121,9 +121,10 @@ class ShownColumn:
         ]
 
 
-def fit(columns: list[ShownColumn], width: int) -> tuple[list[str], ShortNames]:
+def fit(columns: list[ShownColumn], width: int, others: Sequence[str]) -> tuple[list[str], ShortNames]:
     """Have a table take no more than ``width`` characters: remove, shorten and narrow columns.
 
+    :param others: names that no row has, from which shortened ones differ as well.
     :returns: headings of columns without room, and the names that were shortened.
     """
     left_out: list[str] = []
@@ -131,7 +132,8 @@ def fit(columns: list[ShownColumn], width: int) -> tuple[list[str], ShortNames]:
         columns[:] = [shown for shown in columns if any(shown.cells)] or columns[:1]
     if _total(columns) <= width:
         return left_out, WHOLE_NAMES
-    names = ShortNames(name for shown in columns for name in shown.kernels if name)
+    named = [name for shown in columns for name in shown.kernels if name]
+    names = ShortNames([*named, *others])
     for shown in columns:
         shown.shorten(names)
     while _total(columns) > width:

@@ -100,6 +100,8 @@ class Table(Generic[RowT]):
     most_rows: int | None = None
     #: where the rows and columns are that are not shown, e.g. ``--format csv has every figure``
     elsewhere: str = ""
+    #: names of kernels that no row has, from which shortened names differ as well
+    other_names: Sequence[str] = ()
     #: style of a whole row
     style: Callable[[RowT], str] | None = None
     #: what the texts below the table are said of, if not the first column
@@ -116,7 +118,7 @@ class Table(Generic[RowT]):
             priority, are left out, names are shortened and long texts are cut; ``None`` for the whole table.
         """
         columns = [ShownColumn(column, self.shown_rows, one_line) for column in self.columns]
-        left_out, names = fit(columns, terminal.width) if terminal else ([], WHOLE_NAMES)
+        left_out, names = fit(columns, terminal.width, self.other_names) if terminal else ([], WHOLE_NAMES)
         lines = _text_lines(self, columns, colour=terminal is not None and terminal.colour)
         cut = [shown.heading for shown in columns if shown.is_cut]
         below = [*self.notes([*left_out, *cut])] if self.notes is not None else []

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ckprof.report.table import ESSENTIAL, Column, Table, Terminal, csv_text
 from ckprof.report.text_width import display_width
+from tests.kernel_names import kernel_name
 
 COLOUR = re.compile(r"\x1b\[\d+m")
 
@@ -29,6 +30,7 @@ COLUMNS = [
     Column("splits", lambda kernel: kernel.splits, align="right", priority=2),
     Column("state", lambda kernel: kernel.state, priority=1, style=lambda kernel: kernel.state),
 ]
+HEAD, GRIDS = ("grouped_conv_fwd", "fp16", "nhwgc", "2d"), ("2x2x1", "1x2x1")
 ROWS = [Kernel("first", 1.2345, state="good"), Kernel("second", None, 12, "bad")]
 
 
@@ -104,6 +106,15 @@ def test_what_has_no_room_is_left_out_and_told():
     told = table(notes=lambda left_out: [f"left out: {list(left_out)}"])
     assert told.text().endswith("\nleft out: []") and told.markdown().endswith("\nleft out: []")
     assert "left out: ['state']" in told.text(Terminal(width=39))
+
+
+def test_names_differ_from_those_of_kernels_that_have_no_row():
+    names = [kernel_name(*HEAD, "compv1", "cshuffle", "intrawave", "64x128x32", grid) for grid in GRIDS]
+    columns = [Column("best kernel", str, names=lambda name: name)]
+    alone = Table(columns, names[:1]).text(Terminal(width=24))
+    assert "64x128x32" in alone and "2x2x1" not in alone
+    shown = Table(columns, names[:1], other_names=names).text(Terminal(width=24))
+    assert "2x2x1" in shown and "common to all names: grouped" in " ".join(shown.split())
 
 
 def test_colours_change_nothing_but_colours():
