@@ -267,7 +267,7 @@ def _dispatch(arguments: list[str], signals: StopSignals) -> int:
     command: Command | None = None
     for listed in table:
         if listed is not found or session is None:
-            parsers.add_parser(listed.name, add_help=False)
+            parsers.add_parser(listed.name, add_help=False, parents=[])
             continue
         command = listed.load(session)
         sub = parsers.add_parser(
@@ -287,7 +287,11 @@ def _dispatch(arguments: list[str], signals: StopSignals) -> int:
         complete(parser, session if command else None)
     parsed = parser.parse_all(arguments)
     if parsed.version:
-        _print_version(verbose=bool(getattr(parsed, "verbose", 0)))
+        print(f"ckprof {__version__}")
+        if getattr(parsed, "verbose", 0):
+            from ckprof.cli.commands import schema_lines
+
+            print(schema_lines())
         return ExitCode.OK
     if command is None or session is None:
         if parsed.command is None:
@@ -324,8 +328,16 @@ def _session_for(name: str | None, options: argparse.Namespace, signals: StopSig
     explicit = {"plugin", "config"} & {*vars(options)}
     if name is None and not explicit and not _settings_name_plugins():
         return None
+    from ckprof.cli.session import open_session
+
+    verbosity = -1 if getattr(options, "quiet", False) else getattr(options, "verbose", 0)
     try:
-        return _open_session(options, signals)
+        return open_session(
+            signals,
+            verbosity=verbosity,
+            config=getattr(options, "config", None),
+            plugins=getattr(options, "plugin", None) or (),
+        )
     except CkprofError:
         if name is not None or explicit:
             raise
@@ -355,14 +367,6 @@ def _tasks(table: CommandTable) -> str:
         )
         lines += text.split("\n") if text else [f"  {command.name}"]
     return "\n".join(lines[1:])
-
-
-def _print_version(*, verbose: bool) -> None:
-    print(f"ckprof {__version__}")
-    if verbose:
-        from ckprof.cli.commands import schema_lines
-
-        print(schema_lines())
 
 
 def _shared_options() -> CommandParser:
@@ -401,15 +405,3 @@ def _without_help_command(arguments: list[str], shared: CommandParser) -> list[s
 def _parse_shared(arguments: Sequence[str], shared: CommandParser) -> tuple[argparse.Namespace, list[str]]:
     quiet = CommandParser(prog="ckprof", parents=[shared], add_help=False)
     return quiet.parse_known_args(arguments)
-
-
-def _open_session(options: argparse.Namespace, signals: StopSignals) -> Session:
-    from ckprof.cli.session import open_session
-
-    verbosity = -1 if getattr(options, "quiet", False) else getattr(options, "verbose", 0)
-    return open_session(
-        signals,
-        verbosity=verbosity,
-        config=getattr(options, "config", None),
-        plugins=getattr(options, "plugin", None) or (),
-    )

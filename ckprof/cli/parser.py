@@ -30,6 +30,8 @@ class CommandParser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **options})
+        #: parsers whose options this one takes as well, and so do its commands
+        self.parents = options.get("parents", [])
         for name in (None, "store"):
             self.register("action", name, _StoreOnce)
 
@@ -38,6 +40,11 @@ class CommandParser(argparse.ArgumentParser):
         #: options with one value that were typed
         self.typed: set[str] = set()
         return super().parse_known_args(*given, **named)
+
+    def add_subparsers(self, **options: Any) -> Any:
+        """Have commands take what their parser takes from its parents, such as ``--plugin``."""
+        options["parser_class"] = partial(CommandParser, parents=self.parents)
+        return super().add_subparsers(**options)
 
     def show_first(self, *names: str) -> None:
         """Have ``--help`` show common options, and ``--help-all`` the rest.
@@ -95,8 +102,7 @@ class CommandParser(argparse.ArgumentParser):
             yield action
             if isinstance(action, argparse._SubParsersAction):
                 for inner in action.choices.values():
-                    if isinstance(inner, CommandParser):
-                        yield from inner.all_actions()
+                    yield from inner.all_actions()
 
     def complete_help(self, names: Mapping[str, Callable[[], str]]) -> None:
         """Replace names in braces in the help of options."""
@@ -156,9 +162,8 @@ class _HelpAll(argparse.Action):
     def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, help=help)
 
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        if isinstance(parser, CommandParser):
-            parser.first = ()
+    def __call__(self, parser: Any, *_: object) -> None:
+        parser.first = ()
         parser.print_help()
         parser.exit()
 

@@ -65,6 +65,9 @@ def test_a_plugin_of_the_command_line_has_a_command(ckprof, plugin):
     assert called.code == 0 and "\n  dig            look below the surface" in group
     assert ckprof("--plugin", plugin, "dig", "--depth", "2") == (0, "dug dug \n", "")
     assert ckprof("dig", "--depth", "9", "--plugin", plugin).code == 1
+    for words in (("list", "archs"), ("problems", "show", "resnet50")):
+        assert ckprof(*words, "-q", "--plugin", plugin) == (0, ckprof(*words).out, "")
+        ckprof(*words, "--plugin", "none.py").fails_with(4, "no such file: none.py")
     shown = ckprof("--plugin", plugin, "help", "dig").out
     assert (
         shown.startswith("usage: ckprof dig") and "Look below the surface." in shown and "how deep" in shown
