@@ -136,12 +136,12 @@ def _evidence_lines(comparison: Comparison) -> Iterator[str]:
             f"{counted(few, 'row')} {agreeing(few, 'was', 'were')} measured in one pass on a side, which "
             f"shows no scatter between passes: no verdict; measure {ENOUGH_VISITS} or more, with --passes"
         )
-    unclear = [row.change for row in comparison.with_verdict(Verdict.UNCLEAR) if row.change]
-    needed = sorted(judged.passes_needed or MOST_PASSES + 1 for judged in unclear)
-    if needed:
-        middle = needed[len(needed) // 2]
-        count = f"over {MOST_PASSES}" if middle > MOST_PASSES else f"about {middle}"
-        yield f"{count} passes per side would resolve half of the UNCLEAR rows, or --settle"
+    judged = [row.change for row in comparison.with_verdict(Verdict.UNCLEAR) if row.change]
+    if comparison.old_label == comparison.new_label:
+        yield "both sides are the same measurements: name another file, or a tag of it (FILE@TAG)"
+    elif judged:
+        judged.sort(key=lambda one: one.passes_needed or MOST_PASSES + 1)
+        yield f"{settling_text(judged[len(judged) // 2])} would resolve half of the UNCLEAR rows, or --settle"
 
 
 def settling_text(judged: Change) -> str:

@@ -132,8 +132,7 @@ def fit(columns: list[ShownColumn], width: int, others: Sequence[str]) -> tuple[
         columns[:] = [shown for shown in columns if any(shown.cells)] or columns[:1]
     if _total(columns) <= width:
         return left_out, WHOLE_NAMES
-    named = [name for shown in columns for name in shown.kernels if name]
-    names = ShortNames([*named, *others])
+    names = ShortNames([*(name for shown in columns for name in shown.kernels if name), *others])
     for shown in columns:
         shown.shorten(names)
     while _total(columns) > width:

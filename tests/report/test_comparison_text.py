@@ -59,6 +59,9 @@ def test_what_limits_verdicts_is_said():
     text = comparison_document(comparison_of(Made(seed=2, processes=1, session=later()))).text()
     assert "12 rows were measured in one pass on a side" in text
     assert "0 SLOWER, 0 FASTER, 12 UNCLEAR, 0 SAME" in text
+    same = compare(side_of("a.db", attempts(OLD)), side_of("a.db", attempts(OLD)))
+    text = comparison_document(same).text()
+    assert "both sides are the same measurements" in text and "would resolve" not in text
     busy = [replace(one, marks=(Mark.BUSY_HOST,)) for one in attempts(NEW)]
     text = comparison_document(compare(side_of("old.db", attempts(OLD)), side_of("new.db", busy))).text()
     assert "warning: new side: 100 % of its measurements are marked busy_host" in text
