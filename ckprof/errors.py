@@ -171,12 +171,12 @@ class ListError(InputError):
     ``path``, ``line`` and ``column`` are those of the first one.
 
     :param diagnostics: what is wrong, in the order of the file; not empty.
-    :param advice: what helps with wrong lines.
+    :param advice: what helps with wrong lines; ``None``: explaining the first.
     """
 
-    def __init__(self, diagnostics: Sequence[Diagnostic], advice: str = "") -> None:
+    def __init__(self, diagnostics: Sequence[Diagnostic], advice: str | None = None) -> None:
         first = diagnostics[0]
-        self.advice = advice or f"see 'ckprof explain {first.path}:{first.line}'"
+        self.advice = f"see 'ckprof explain {first.path}:{first.line}'" if advice is None else advice
         super().__init__(first.message, first.path, first.line, first.column)
         self.diagnostics = tuple(diagnostics)
         lines = [str(diagnostic) for diagnostic in self.diagnostics[:SHOWN]]

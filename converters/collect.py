@@ -172,7 +172,8 @@ class Collector:
     def fail(self) -> None:
         """Raise all errors so far, if there are any."""
         if self._errors:
-            raise ListError([repeated(diagnostic, more) for diagnostic, more in self._errors.items()])
+            advice = "no line is left" if self._request.lenient else None
+            raise ListError([repeated(one, more) for one, more in self._errors.items()], advice)
 
     def finish(
         self, converter: str, lines: int, properties: FileFacts, empty_variant: str = ""

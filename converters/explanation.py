@@ -11,6 +11,7 @@ from msgspec import UNSET
 from ckprof.errors import InputError, ListError
 from ckprof.lists.list_files import find_list
 from ckprof.model.conversion import ExplainedField, ExplainedLine
+from ckprof.model.strings.grammar import shorten
 from ckprof_converters.compiled import LineError, LineProblem, read_field
 
 if TYPE_CHECKING:
@@ -52,15 +53,16 @@ def explain(text: str, request: ConversionRequest, number: int | None, grammar: 
 
 
 def _refuse_list(text: str) -> None:
-    """Raise an error if the text is the name of a list, whose line is missing.
+    """Raise an error if the text, or what stands in front of its last colon, is the name of a list.
 
-    :raises InputError: it is.
+    :raises InputError: it is; the line is missing, or something else is in its place.
     """
-    try:
-        path = find_list(text)
-    except (InputError, OSError):
-        return
-    raise InputError(f"is a list: name one of its lines, such as {text}:1", path)
+    for name in (text, text.rpartition(":")[0]):
+        try:
+            path = find_list(name)
+        except (InputError, OSError):
+            continue
+        raise InputError(f"is a list: expected FILE:LINE, such as {name}:1, got {shorten(text)}", path)
 
 
 def _instance_of(conversion: Conversion, number: int) -> Conversion | None:

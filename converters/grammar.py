@@ -91,6 +91,7 @@ _MOST_IN_OLDER: Final = 3
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BARE_LINE: Final = re.compile(r"[0-9]+\s*,")
+_BEGINNING: Final = re.compile(rf"({_NAME.pattern})<")
 
 
 class Grammar:
@@ -185,7 +186,8 @@ class Grammar:
     def split(self, text: str) -> tuple[CompiledFamily, list[Argument]]:
         """Return the family that a line belongs to and its arguments.
 
-        :raises LineError: the name is unknown, a bracket is missing, or the number of arguments is wrong.
+        :raises LineError: the name is unknown, a bracket is missing, or the number of arguments is wrong: a
+            parenthesis is open to the end, or a second instance follows.
         """
         name, start, end = self._outline(text)
         candidates = self.candidates(name)
@@ -206,6 +208,13 @@ class Grammar:
                     # A blank last argument means nothing elsewhere; here it may be what makes the family.
                     raise LineError(LineProblem(f"{compiled.family.title}: the last argument is blank", end))
                 return compiled, arguments
+        second = next((one for one in _BEGINNING.finditer(text, start) if self.candidates(one[1])), None)
+        if second is not None:
+            message = f"a second instance, of {second[1]}, begins here: expected one a line"
+            raise LineError(LineProblem(message, second.start()))
+        unclosed = _unclosed(text, start, end)
+        if unclosed is not None:
+            raise LineError(LineProblem("this '(' is never closed", unclosed))
         nearest = min(possible, key=lambda item: min(abs(count - n) for n in item.family.accepted_counts))
         raise LineError(LineProblem(self._miscounted(nearest, count), start))
 
@@ -242,9 +251,21 @@ class Grammar:
 
     def _unknown(self, name: str) -> LineProblem:
         # A very long name is garbage, and comparing it would take long.
-        near = difflib.get_close_matches(name, self._by_name, n=1) if len(name) < 200 else []
-        hint = f"; did you mean {near[0]}?" if near else ""
+        names = {known.lower(): known for known in self._by_name}
+        near = difflib.get_close_matches(name.lower(), names, n=1) if len(name) < 200 else []
+        hint = f"; did you mean {names[near[0]]}?" if near else ""
         return LineProblem(f"unknown kernel name {shorten(name)}{hint}", 0)
+
+
+def _unclosed(text: str, start: int, end: int) -> int | None:
+    """Return the place of the first parenthesis in ``text[start:end]`` that is never closed, if any is."""
+    opened: list[int] = []
+    for index in range(start, end):
+        if text[index] == "(":
+            opened.append(index)
+        elif text[index] == ")" and opened:
+            opened.pop()
+    return opened[0] if opened else None
 
 
 def _skip_nested(family: ConfFamily, text: str, start: int, end: int) -> int:

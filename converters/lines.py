@@ -171,6 +171,9 @@ MAX_LINE: Final = 100_000
 #: begins a comment, anywhere in a line
 _COMMENT: Final = re.compile("|".join(COMMENT_MARKS))
 
+#: tabs and blanks that do not break a line -> blanks, as many: columns stay
+_BLANKS: Final = str.maketrans("\t\xa0", "  ")
+
 #: how lines begin that are UTF-16 text
 _UTF16_MARKS: Final = ("\udcff\udcfe", "\udcfe\udcff")
 
@@ -247,11 +250,11 @@ def instance_of(line: str, *, log: bool, upstream_comments: bool) -> tuple[str, 
     """
     if not log:
         text = instance_text(line, upstream_comments=upstream_comments)
-        return text, max(line.find(text), 0)
+        return text.translate(_BLANKS), max(line.find(text), 0)
     instance = instance_in(without_comment(line))
     if instance is None:
         raise LineError(LineProblem("a kernel is named, but in no way that ckProfiler is known to print", 0))
-    return instance
+    return instance[0].translate(_BLANKS), instance[1]
 
 
 ANNOTATION_MARK: Final = "# ckprof:"

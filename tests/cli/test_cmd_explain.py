@@ -99,7 +99,10 @@ def test_shipped_lists_several_lines_and_json(ckprof, conf):
         ("no.conf:1", ExitCode.INPUT, "no.conf: no such file"),
         ("x.json:1", ExitCode.INPUT, "is a JSON catalog"),
         ("table.csv:2", ExitCode.INPUT, "table.csv: is a table of kernels; only lines of lists and logs"),
-        ("my.conf", ExitCode.INPUT, "my.conf: is a list: name one of its lines, such as my.conf:1"),
+        *(
+            (text, ExitCode.INPUT, f"my.conf: is a list: expected FILE:LINE, such as my.conf:1, got '{text}'")
+            for text in ("my.conf", "my.conf:1-2", "my.conf:x")
+        ),
         (".:1", ExitCode.INPUT, "is a directory"),
         ("binary:1", ExitCode.INPUT, "binary:1:1: UTF-16 text"),
         ("my.conf:99999999999999999999999", ExitCode.INPUT, "there is no line"),

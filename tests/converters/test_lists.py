@@ -1,8 +1,9 @@
 """What holds for a list as a whole: ids, duplicates, comments, line ends, layouts and types."""
 
 import pytest
+from msgspec.structs import replace
 
-from ckprof.errors import ExitCode, InputError
+from ckprof.errors import ExitCode, InputError, ListError
 from ckprof.model.types import DataType
 from ckprof_plugins.directions._convolution.layout import find_layout
 
@@ -217,4 +218,18 @@ def test_lenient_conversion_drops_wrong_lines_with_their_message(convert, errors
     assert [(line, why.rule) for line, why in conversion.dropped.items()] == [(1, "error"), (3, "error")]
     assert conversion.dropped[1].message == "expected an integer for tile_m (argument 19), got 'x'"
     assert [record.id for record in conversion.catalogs[0].records] == [1]
-    assert len(errors_of(bad, lenient=True)) == 1
+    with pytest.raises(ListError) as caught:
+        convert(bad, lenient=True)
+    assert (len(caught.value.diagnostics), caught.value.advice) == (1, "no line is left")
+
+
+@pytest.mark.parametrize("blank", ["\t", "\xa0", " \t"])
+def test_blanks_of_any_kind_stand_where_spaces_may(convert, errors_of, blank):
+    text = A.replace(",", f",{blank}")
+    (catalog,) = convert(text, f"{text} # {blank}").catalogs
+    assert [replace(record, id=0) for record in catalog.records] == [
+        replace(record, id=0) for record in convert(A).catalogs[0].records
+    ]
+    wrong = change(text, 19, "x")
+    (message,) = errors_of(f"{blank}{wrong}")
+    assert message.startswith(f"list.conf:1:{len(blank) + column(wrong, 19)}: expected an integer for tile_m")

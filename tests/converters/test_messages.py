@@ -139,6 +139,27 @@ OTHERS = [
         "unknown kernel name 'DeviceGroupedConvFwdMultipleABD_Xdl_CShufle'; "
         "did you mean DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle?",
     ),
+    (
+        FORWARD.replace("DeviceGroupedConvFwdMultipleABD_Xdl", "devicegroupedconvfwdmultipleabd_xdl"),
+        1,
+        "unknown kernel name 'devicegroupedconvfwdmultipleabd_xdl_CShuffle'; "
+        "did you mean DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle?",
+    ),
+    (
+        FORWARD.replace("Seq(4,16,1),Seq(0,2,1)", "Seq(4,16,Seq(0,2,1)", 1),
+        column(FORWARD, 28) + 3,
+        "this '(' is never closed",
+    ),
+    (
+        f"{V3} {FORWARD}",
+        len(V3) + 2,
+        f"a second instance, of {FORWARD.partition('<')[0]}, begins here: expected one a line",
+    ),
+    (
+        EXPLICIT * 2,
+        len(EXPLICIT) + 1,
+        "a second instance, of DeviceGroupedConvBwdWeight_Explicit_Xdl, begins here: expected one a line",
+    ),
     ("1,2,3", 1, "depthwise forward needs 12 arguments, got 3"),
     (
         "DeviceGroupedConvBwdWeight_Explicit_Xdl<1, 2>",
