@@ -99,7 +99,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
             counts = ", ".join(f"{count} {verdict.value}" for verdict, count in comparison.verdicts.items())
             session.console.info(f"{', '.join(str(path) for path, _ in arguments.outputs)}: {counts}")
         if comparison.failures:
-            session.console.info(f"failed: {', '.join(comparison.failures)}")
+            session.console.error(f"failed: {', '.join(comparison.failures)}")
         return ExitCode.FAILED if comparison.failures else ExitCode.OK
 
 

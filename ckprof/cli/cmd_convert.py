@@ -104,14 +104,13 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 
 
 def _read(arguments: argparse.Namespace, session: Session) -> Conversion:
-    direction = session.registry.operation(arguments.direction) if arguments.direction else None
-    directions = [direction.id] if direction else []
+    direction = session.registry.operation(arguments.direction).id if arguments.direction else None
     try:
         conversion = read_list(
             find_list(arguments.conf),
             session.registry,
-            direction=direction.id if direction else None,
-            reading=shared_options.chosen_list_reading(arguments, session, directions),
+            direction=direction,
+            reading=shared_options.chosen_list_reading(arguments, session, [direction] if direction else []),
         )
     except InputError as exc:
         if arguments.format == "github":

@@ -152,13 +152,15 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
 def _run(arguments: argparse.Namespace, session: Session, outputs: Outputs) -> ExitCode:
     _check_top(arguments)
     check_report(arguments.json)
+    is_plan = arguments.list_instances or arguments.dry_run
+    if is_plan and (arguments.format != "table" or arguments.json or outputs.further):
+        raise UsageError(
+            "--list-instances and --dry-run print text: they go without other formats and --json"
+        )
     if arguments.tree is not None:
-        if arguments.baseline:
-            raise UsageError("--baseline and --tree do not go together: run list by list")
-        if arguments.epilogue_cost:
-            raise UsageError("--epilogue-cost and --tree do not go together: run list by list")
-        if arguments.store is not None:
-            raise UsageError("--store and --tree do not go together: sweep list by list with 'ckprof sweep'")
+        for option in ("baseline", "epilogue-cost", "store"):
+            if vars(arguments)[option.replace("-", "_")]:
+                raise UsageError(f"--{option} and --tree do not go together: run list by list")
         return _run_tree(arguments, session, outputs)
     if arguments.set is not None:
         raise UsageError("--set belongs to --tree")
@@ -203,7 +205,7 @@ def _run_lists(arguments: argparse.Namespace, session: Session, outputs: Outputs
     session.signals.check()
     if not results.succeeded:
         failed = ", ".join(f"{count} {what}" for what, count in results.failures.items())
-        session.console.info(f"exit code 1: {failed}")
+        session.console.error(f"exit code 1: {failed}")
     return ExitCode.OK if results.succeeded else ExitCode.FAILED
 
 

@@ -403,5 +403,4 @@ def _without_help_command(arguments: list[str], shared: CommandParser) -> list[s
 
 
 def _parse_shared(arguments: Sequence[str], shared: CommandParser) -> tuple[argparse.Namespace, list[str]]:
-    quiet = CommandParser(prog="ckprof", parents=[shared], add_help=False)
-    return quiet.parse_known_args(arguments)
+    return CommandParser(prog="ckprof", parents=[shared], add_help=False).parse_known_args(arguments)

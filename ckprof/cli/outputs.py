@@ -10,7 +10,7 @@ import os
 import re
 import tempfile
 import time
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -64,11 +64,9 @@ def write_report(text: str | bytes, path: Path) -> None:
     write_output(path, text)
     # what an earlier process left behind that was killed while it wrote the same report
     for left in path.resolve().parent.glob(f".{path.name}.*.tmp"):
-        try:
+        with suppress(OSError):
             if time.time() - left.stat().st_mtime > _ABANDONED_S:
                 left.unlink()
-        except OSError:
-            continue
 
 
 #: formats for people, which are what commands have by default
@@ -118,7 +116,7 @@ def _output(text: str) -> tuple[Path, str]:
 def to_output_file(arguments: argparse.Namespace, session: Session) -> Iterator[None]:
     """Have what a command prints as its result go to the file of ``-o FILE``, if there is one.
 
-    :raises UsageError: there are several, or one is a file that the command reads.
+    :raises UsageError: there are several, one is named twice, or is a file that the command reads.
     :raises InputError: it cannot be written.
     """
     given = {**vars(arguments), "outputs": None}
@@ -126,9 +124,13 @@ def to_output_file(arguments: argparse.Namespace, session: Session) -> Iterator[
     written = [path for path in (*(one for one, _ in _outputs(arguments)), *others) if isinstance(path, Path)]
     values = (value if isinstance(value, (list, tuple)) else [value] for value in given.values())
     read = {os.path.realpath(one) for items in values for one in items if isinstance(one, (str, Path))}
-    for path in written:
-        if os.path.realpath(path) in read and resolved(path).is_file():
+    places = [os.path.realpath(path) for path in written]
+    for path, place in zip(written, places, strict=True):
+        if place in read and resolved(path).is_file():
             raise UsageError(f"{path}: the command reads this file, which its result would replace")
+        # a device or a pipe takes several
+        if places.count(place) > 1 and (path.is_file() or not path.exists()):
+            raise UsageError(f"{path} is named twice: each result needs a file of its own")
     paths = [path for path, form in _outputs(arguments) if not form]
     if len(paths) > 1:
         raise UsageError(

@@ -28,7 +28,7 @@ def stores(tmp_path_factory):
 def test_changes_and_what_fails(ckprof, stores):
     called = ckprof("compare", stores / "old.db", stores / "same.db").ok()
     assert "0 SLOWER, 0 FASTER" in called.out
-    ckprof("compare", stores / "old.db", stores / "slow.db").fails_with(1, "failed: 1 slower")
+    ckprof("compare", stores / "old.db", stores / "slow.db", "-q").fails_with(1, "failed: 1 slower")
     assert ckprof("compare", stores / "old.db", stores / "slow.db", "--fail-on", "status").code == 0
     assert ckprof("compare", stores / "old.db", stores / "slow.db", "--fail-on", "none").code == 0
 

@@ -90,8 +90,8 @@ def test_only_the_best_are_shown_and_problems_without_one_are_named(ckprof, meas
 @pytest.mark.parametrize("status", [Status.WRONG_RESULT, Status.RUN_ERROR, Status.COMPILE_ERROR])
 def test_a_kernel_that_failed_fails_the_command(ckprof, measuring, status):
     measuring({(1, 0): status})
-    code, out, _ = ckprof(*RUN, "--format", "csv")
-    assert code == 1 and (1, "") in rows_of(out)
+    code, out, err = ckprof(*RUN, "--format", "csv", "-q")
+    assert code == 1 and (1, "") in rows_of(out) and "\nckprof: exit code 1: 1 " in f"\n{err}"
 
 
 def test_what_was_found_out_before_an_error_is_reported(ckprof, measuring, tmp_path):
@@ -139,7 +139,7 @@ def test_a_tree_has_a_line_for_each_list_and_goes_on_after_a_broken_one(ckprof, 
 def test_plans_are_printed_without_being_carried_out(ckprof, tree):
     code, out, _ = ckprof(*RUN, "--dry-run")
     assert code == 0 and out.startswith("would build 3 fwd kernels for target cpu:\n  [0] grouped_conv_fwd_")
-    assert "\nand run them on 2 problems:\n" in out
+    assert "\nand run on 2 problems:\n" in out
     code, out, _ = ckprof("run", "--conf", LIST, "--list-instances", "--instance", "3,7")
     assert code == 0 and out.startswith("[3] Grouped") and out.endswith("\nTotal: 2 instances\n")
     assert ckprof("run", "--tree", "lists", "--list-instances").out.count("Total: ") == 3
@@ -151,17 +151,20 @@ def test_plans_are_printed_without_being_carried_out(ckprof, tree):
     ("options", "part"),
     [
         (("--best", "--format", "json"), "--best and --top go with --format table, md, csv"),
-        (("--top", "0"), "invalid positive integer value: '0'"),
+        (("--top", "0"), "argument --top: expected a positive integer, got '0'"),
         (("--best", "--top", "3"), "not allowed with"),
         (("--best", "--tree", "conf"), "do not go with --tree"),
         (("--max-error-ulp", "2"), "it requires --best or --top"),
-        (("--best", "--max-error-ulp", "nan"), "invalid number above 0 value: 'nan'"),
+        (("--best", "--max-error-ulp", "nan"), "expected a number above 0, got 'nan'"),
         (("--family", "ck_tile"), "unknown family 'ck_tile'; did you mean 'ck-tile'?"),
         (("--tree", "conf", "--baseline", "torch"), "--baseline and --tree do not go together"),
         (("--tree", "conf", "--epilogue-cost"), "--epilogue-cost and --tree do not go together"),
         (("--tree", "conf", "--store", "a.db"), "--store and --tree do not go together"),
         (("--tree", "conf"), "--conf and --tree contradict each other"),
         (("--split-k", "many"), "--split-k"),
+        (("-o", "json=a", "--json", "./a"), "a is named twice"),
+        (("--dry-run", "--format", "json"), "--list-instances and --dry-run print text"),
+        (("--list-instances", "-o", "csv=a"), "--list-instances and --dry-run print text"),
         (("--set", "tests"), "--set belongs to --tree"),
         (("--tag", "nightly", "--problem", ONE), "--tag names outcomes in a store: it requires --store"),
     ],

@@ -73,12 +73,15 @@ def test_a_result_in_several_formats_at_once(ckprof, checkout, tmp_path):
     assert len(cases((tmp_path / "parity.xml").read_text())) == 5
     assert "**parity holds" in (tmp_path / "summary.md").read_text()
     assert (tmp_path / "all.txt").read_text().startswith("parity holds")
+    conf = checkout / "lists" / "nhwgc_fp16.conf"
+    ckprof("parity", "fwd", "--conf", conf, "-o", "json=/dev/null", "-o", "md=/dev/null").ok()
 
 
 @pytest.mark.parametrize(
     ("outputs", "code", "said"),
     [
         (("-o", "a", "-o", "b"), 2, "-o names two files"),
+        (("-o", "json=a", "-o", "md=./a"), 2, "a is named twice"),
         (("-o", "junit2=a.xml"), 2, "did you mean 'junit'"),
         (("-o", "junit=no/such/folder/a.xml"), 3, "there is no folder"),
         (("-o", "."), 3, "this is a folder"),
