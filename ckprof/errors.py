@@ -94,12 +94,10 @@ class InputError(CkprofError):
         self.path = path
         self.line = line
         self.column = column
+        first = Diagnostic(path=path or "", message=message, line=line, column=column)
         #: all that is wrong, and where
-        self.diagnostics: tuple[Diagnostic, ...] = (
-            Diagnostic(path=path or "", message=message, line=line, column=column),
-        )
-        where = one_line(":".join(str(part) for part in (path, line, column) if part is not None))
-        super().__init__(f"{where}: {message}" if where else message)
+        self.diagnostics: tuple[Diagnostic, ...] = (first,)
+        super().__init__(str(first))
 
 
 @contextmanager
@@ -152,6 +150,7 @@ SHOWN: Final = 100
 class Diagnostic:
     """One thing that is wrong with an input, and where."""
 
+    #: empty if it is not known
     path: Path | str
     message: str
     #: one-based; ``None`` if the whole file is meant
@@ -160,8 +159,8 @@ class Diagnostic:
     column: int | None = None
 
     def __str__(self) -> str:
-        where = ":".join(str(part) for part in (self.path, self.line, self.column) if part is not None)
-        return f"{where}: {self.message}"
+        where = one_line(":".join(str(part) for part in (self.path, self.line, self.column) if part))
+        return f"{where}: {self.message}" if where else self.message
 
 
 class ListError(InputError):

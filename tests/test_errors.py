@@ -36,6 +36,7 @@ def test_every_error_has_a_documented_exit_code():
     ("place", "text"),
     [
         ((), "wrong"),
+        (("",), "wrong"),
         (("--problem",), "--problem: wrong"),
         ((Path("a.conf"), 3), "a.conf:3: wrong"),
         (("a.conf", 3, 7), "a.conf:3:7: wrong"),

@@ -70,7 +70,7 @@ class ConvertReport:
         """Return remarks on wrong lines and catalogs, on what was left out, and on what is lossy."""
         remarks = [one for item in self.lists for one in _remarks(item)]
         remarks += [
-            remark(AnnotationLevel.ERROR, "catalog", text, file.path)
+            remark(AnnotationLevel.ERROR, f"catalog {file.path}", text, file.path)
             for file in self.files
             for text in _differences(file)
         ]

@@ -169,6 +169,8 @@ def remarks_on(error: CkprofError) -> list[Remark]:
     if not isinstance(error, InputError):
         return [remark(AnnotationLevel.ERROR, "ckprof", str(error))]
     return [
-        remark(AnnotationLevel.ERROR, "ckprof", one.message, one.path or None, one.line, one.column)
+        remark(AnnotationLevel.ERROR, "ckprof", one.message, one.path, one.line, one.column)
+        if Path(one.path).is_file()
+        else remark(AnnotationLevel.ERROR, "ckprof", str(one))
         for one in error.diagnostics
     ]

@@ -80,6 +80,8 @@ def test_a_check_of_a_folder(ckprof, tree, tmp_path):
     missing = ckprof("convert", tree, "-o", out, "--check")
     assert missing.code == ExitCode.FAILED
     assert f"{out}/forward/tests/nhwgc_fp16.json: is missing, expected 2 instances" in missing.out
+    annotated = obeyed(ckprof("convert", tree, "-o", out, "--check", "--format", "github").out)
+    assert f"catalog {out}/forward/tests/nhwgc_fp16.json" in {one["title"] for one in annotated}
     assert not out.exists()
     ckprof("convert", tree, "-o", out)
     path = out / "forward/tests/nhwgc_fp16.json"

@@ -67,6 +67,7 @@ def test_an_error_is_one_case_and_a_remark_for_each_place(error, first, count):
     assert re.findall(r'tests="(\d+)" failures="(\d+)" errors="(\d+)"', junit) == [("1", "0", "1")] * 2
     assert f'message="{first}"' in junit
     assert not re.search(r'name="[^"]*\d+:', junit), "names stay when lines move"
-    assert len(obeyed(failure_annotations(error))) == count
+    remarks = obeyed(failure_annotations(error))
+    assert len(remarks) == count and remarks[0]["message"] == first, "no such file has an annotation"
     title, _, shown = failure_markdown(error).partition("\n\n")
     assert title == f"**ckprof: no result, exit code {int(error.exit_code)}**" and first in shown
