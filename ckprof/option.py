@@ -129,9 +129,9 @@ def device_choice(text: str) -> int | str:
     return int(text) if text.lstrip("-").isdecimal() else text
 
 
-# argparse names the function in "invalid ... value"
-positive.__name__ = "positive integer"
-above_zero.__name__ = "number above 0"
+# the command line says "expected" and this name
+positive.__name__ = "a positive integer"
+above_zero.__name__ = "a number above 0"
 
 
 def duration(text: str) -> float:
@@ -171,6 +171,9 @@ def percentage(text: str) -> float:
     if not 0 < value < 100:
         raise UsageError(f"expected more than 0 and less than 100 percent, got {text}")
     return value / 100
+
+
+percentage.__name__ = "a number of percent"
 
 
 def in_percent(value: float) -> str:

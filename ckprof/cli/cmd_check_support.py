@@ -94,8 +94,8 @@ def _splits(text: str) -> list[int]:
     return splits
 
 
-# argparse names the type in "invalid ... value"
-_splits.__name__ = "list of positive integers"
+# the command line says "expected" and this name
+_splits.__name__ = "positive integers such as 1,2,4"
 
 
 def _document(table: SupportReport) -> Document:

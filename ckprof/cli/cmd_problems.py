@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.cli.fields import add_fields, add_format, chosen
 from ckprof.cli.run_options import add_problem_set_options, problems_of_sets
-from ckprof.errors import ExitCode, InputError, UsageError, system_errors
+from ckprof.errors import ExitCode, InputError, UsageError
 from ckprof.files import write_output
 from ckprof.formatting import counted
 from ckprof.model.types import SHARED_TYPES, DataType, spellings
+from ckprof.option import positive
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Operation
 from ckprof.problems.problem_file import line_forms, render_problems
@@ -83,8 +84,7 @@ def write_problems(
             continue
         named = f".{direction}" if direction is not None and len(groups) > 1 else ""
         path = arguments.output.with_stem(f"{arguments.output.stem}{named}")
-        with system_errors(InputError, "cannot write", path):
-            write_output(path, text)
+        write_output(path, text)
         written = len(some) - len(inexpressible)
         session.console.info(
             f"{path}: {counted(written, 'problem')}" + (f" of {direction}" if direction else "")
@@ -182,12 +182,11 @@ def _add_show(parser: argparse.ArgumentParser, session: Session) -> None:
     parser.add_argument(
         "name", metavar="NAME", help="a set of 'ckprof problems list', or a file of that form"
     )
-    parser.add_argument("--batch", type=int, default=1, metavar="N", help="batch size (default: 1)")
+    parser.add_argument("--batch", type=positive, default=1, metavar="N", help="batch size (default: 1)")
     add_format(parser)
 
 
 def _show(arguments: argparse.Namespace, session: Session) -> ExitCode:
-    from ckprof.problems.problem_file import render_problems
     from ckprof.problems.problem_set import find_set
 
     shown = find_set(arguments.name, session.registry)
@@ -320,7 +319,7 @@ def _log_summary(path: Path, log: LogProblems) -> str:
     parts = [
         f"{path}: {counted(log.commands, 'command')}, "
         f"{counted(sum(case.count for case in log.problems), 'problem')}, "
-        f"{len(log.problems)} distinct ones"
+        f"{len(log.problems)} distinct"
     ]
     if log.other_commands:
         others = ", ".join(f"{count} {name}" for name, count in sorted(log.other_commands.items()))

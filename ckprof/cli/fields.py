@@ -5,7 +5,6 @@ What an option is called, means and may be stands in the field, see :mod:`ckprof
 
 from __future__ import annotations
 
-import argparse
 import re
 from dataclasses import MISSING, replace
 from enum import Enum
@@ -13,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from ckprof.cli.outputs import add_output_file
-from ckprof.errors import UsageError
 from ckprof.option import options_of
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Iterator
     from dataclasses import Field
 
@@ -129,18 +128,4 @@ def _reading(field: Field[Any], option: Option, default: object) -> dict[str, An
         return {**keywords, "choices": tuple(kind.value for kind in type(default))}
     if option.choices:
         keywords["choices"] = option.choices
-    return {**keywords, "type": reader(option.parse or _READERS[_FIRST_TYPE.findall(str(field.type))[0]])}
-
-
-def reader(parse: Callable[[str], object]) -> Callable[[str], object]:
-    """Return a function whose messages argparse shows, after the name of the option."""
-
-    def read(text: str) -> object:
-        try:
-            return parse(text)
-        except UsageError as exc:
-            raise argparse.ArgumentTypeError(str(exc)) from None
-
-    # argparse says it in "invalid ... value"
-    read.__name__ = getattr(parse, "__name__", "")
-    return read
+    return {**keywords, "type": option.parse or _READERS[_FIRST_TYPE.findall(str(field.type))[0]]}

@@ -153,7 +153,7 @@ def print_plan(plan: RunRequest, target: str, console: Console) -> None:
     )
     for candidate in candidates:
         console.result(f"  [{candidate.index}] {candidate.name}")
-    console.result(f"and run them on {counted(len(problems), 'problem')}:")
+    console.result(f"and run on {counted(len(problems), 'problem')}:")
     for problem in problems:
         console.result(f"  {problem.problem.describe()}")
     if plan.baselines:

@@ -7,7 +7,7 @@ import os
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from ckprof.errors import ExitCode, UsageError
 from ckprof.sanitize import suggestion, unknown_name
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: how the names of instance lists end
 _LIST_SUFFIXES = (".conf", ".json")
+#: what is said to be expected where Python's own types cannot read a text
+_EXPECTED: Final = {int: "an integer", float: "a number"}
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -134,15 +136,29 @@ class CommandParser(argparse.ArgumentParser):
             hint = f"; lists are named with --conf: type --conf {unknown[0]}"
         return f"unexpected argument {unknown[0]!r}{hint}"
 
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        """Read a value; what is wrong with it stands after the name of the option."""
+        read = self._registry_get("type", action.type, action.type)
+        try:
+            return read(arg_string)
+        except (UsageError, argparse.ArgumentTypeError) as exc:
+            raise argparse.ArgumentError(action, str(exc)) from None
+        except (TypeError, ValueError):
+            expected = _EXPECTED.get(read) or getattr(read, "__name__", "another value")
+            raise argparse.ArgumentError(action, f"expected {expected}, got {arg_string!r}") from None
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Check a command, or an option with a closed set of values."""
         if action.choices is not None and value not in action.choices:
-            message = unknown_name(
-                "command" if isinstance(action, argparse._SubParsersAction) else "value",
-                str(value),
-                [str(choice) for choice in action.choices],
-            )
-            self.error(f"argument {_name(action)}: {message}" if action.option_strings else message)
+            names = [str(choice) for choice in action.choices]
+            if isinstance(action, argparse._SubParsersAction):
+                self.error(unknown_name("command", str(value), names))
+            message = unknown_name("value", str(value), names)
+            if action.option_strings:
+                raise argparse.ArgumentError(action, message)
+            # what is to be done with the file was forgotten
+            hint = f"; type '{self.prog} {names[0]} {value}'" if Path(str(value)).is_file() else ""
+            self.error(message + hint)
 
 
 class _StoreOnce(argparse._StoreAction):
@@ -151,7 +167,7 @@ class _StoreOnce(argparse._StoreAction):
     def __call__(self, parser: argparse.ArgumentParser, *given: Any) -> None:
         if isinstance(parser, CommandParser) and self.option_strings:
             if self.dest in parser.typed:
-                parser.error(f"{_name(self)} is given twice, it takes one value")
+                parser.error(f"{'/'.join(self.option_strings)} is given twice, it takes one value")
             parser.typed.add(self.dest)
         super().__call__(parser, *given)
 
@@ -179,10 +195,6 @@ def _names(action: argparse.Action) -> Sequence[str]:
 def looks_like_list(word: str) -> bool:
     """Say whether a word names a file rather than anything that has an id."""
     return word.endswith(_LIST_SUFFIXES) or "/" in word or Path(word).is_file()
-
-
-def _name(action: argparse.Action) -> str:
-    return "/".join(action.option_strings) or str(action.metavar or action.dest)
 
 
 def completion_is_asked() -> bool:

@@ -10,6 +10,7 @@ from ckprof.cli.shared_options import chosen_build_options, chosen_query
 from ckprof.errors import UsageError
 from ckprof.measure.options import RunOptions
 from ckprof.measure.requests import RunPlanOptions
+from ckprof.option import positive
 
 if TYPE_CHECKING:
     import argparse
@@ -39,14 +40,14 @@ def add_problem_set_options(group: argparse._ArgumentGroup) -> None:
         metavar="NAME",
         help="the layers of a network: see 'ckprof problems list' (repeatable), or a file of that form",
     )
-    group.add_argument("--batch", type=int, metavar="N", help="batch size of the problem sets (default: 1)")
+    group.add_argument("--batch", type=positive, metavar="N", help="batch size of the sets (default: 1)")
 
 
 def problems_of_sets(arguments: argparse.Namespace, session: Session) -> list[ProblemCase]:
     """Return the problems of all sets, in their order.
 
     :raises UsageError: a set is unknown, or a batch size is given without a set.
-    :raises InputError: a file is no problem set, or the batch size is not positive.
+    :raises InputError: a file is no problem set.
     """
     if not arguments.problem_set:
         if arguments.batch is not None:
@@ -54,11 +55,10 @@ def problems_of_sets(arguments: argparse.Namespace, session: Session) -> list[Pr
         return []
     from ckprof.problems.problem_set import find_set
 
-    batch = 1 if arguments.batch is None else arguments.batch
     return [
         problem
         for name in arguments.problem_set
-        for problem in find_set(name, session.registry).problems(batch)
+        for problem in find_set(name, session.registry).problems(arguments.batch or 1)
     ]
 
 
@@ -68,7 +68,7 @@ def given_problems(
     """Return the lines of ``--problem``, and the problems of ``--problem-set``.
 
     :raises UsageError: a set is unknown, or ``--batch`` is given without one.
-    :raises InputError: a set's file is wrong, or the batch size is not positive.
+    :raises InputError: a set's file is wrong.
     """
     return (*(arguments.problem or ()), *problems_of_sets(arguments, session))
 

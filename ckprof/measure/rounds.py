@@ -54,9 +54,9 @@ class RoundOptions:
         parse=share,
         show=percent,
     )
-    min_rounds: int = settable(3, "rounds that the leaders get at least in all passes", metavar="N")
+    min_rounds: int = settable(3, "least rounds of the leaders in all passes", metavar="N", parse=positive)
     #: those of repeated visits not counted
-    max_rounds: int = settable(10, "rounds that they get at most in all passes", metavar="N")
+    max_rounds: int = settable(10, "most rounds of the leaders in all passes", metavar="N", parse=positive)
     #: of the intervals that decide
     confidence: float = 0.95
     seed: int = settable(0, "seed of the order within rounds", flag="--order-seed", metavar="N")

@@ -14,6 +14,7 @@ from ckprof.files import content_of, decoded
 from ckprof.model.problem import LayerProblem
 from ckprof.model.problem_case import ProblemCase
 from ckprof.model.problem_types import known_problem_types
+from ckprof.sanitize import unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,10 +115,7 @@ def find_set(name: str, registry: Registry | None = None) -> ProblemSet:
         return _shipped(name)
     if registry is not None and name in registry.problem_sets.ids:
         return plugin_set(registry.problem_sets.find(name))
-    raise UsageError(
-        f"unknown problem set {name!r}: expected one of {', '.join(set_names(registry))}, "
-        "or a file that ends in .json"
-    )
+    raise UsageError(f"{unknown_name('problem set', name, set_names(registry))}, or name a .json file")
 
 
 def plugin_set(file: ProblemSetFile) -> ProblemSet:

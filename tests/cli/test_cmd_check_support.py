@@ -95,7 +95,7 @@ def test_without_a_kernel_nothing_is_said(ckprof, answering):
     [
         ((), "nothing to ask: give --problem, --problems or --random"),
         (("--random", "0"), "nothing to ask: give --problem, --problems or --random"),
-        (("--problem", ONE, "--split-k", "1,0"), "invalid list of positive integers value: '1,0'"),
+        (("--problem", ONE, "--split-k", "1,0"), "expected positive integers such as 1,2,4, got '1,0'"),
     ],
 )
 def test_wrong_usage(ckprof, options, message):

@@ -165,6 +165,7 @@ def test_pruning_says_what_it_would_remove_first(ckprof, store):
         (("prune", "a.db"), 2, "say which outcomes, e.g. with --tag, --before or --status"),
         (("show", "a.db", "--tag", "a", "--tag", "b"), 2, "--tag: one tag at a time"),
         (("shw", "a.db"), 2, "did you mean 'show'?"),
+        (("a.db",), 2, "type 'ckprof results show a.db'"),
         (("show", "none.db"), 3, "none.db"),
     ],
 )

@@ -105,3 +105,8 @@ def test_the_summary_says_which_bests_are_open_and_what_it_would_take():
     )
     assert len(lines) == 7 and lines[-1] == "unresolved: 2 more, which ckprof report shows"
     assert unresolved_lines([], problems) == []
+
+
+def test_the_wrong_number_of_rounds_is_named_by_its_option(ckprof):
+    call = ("sweep", "fwd", "--conf", "forward/tests/nhwgc_fp16", "--store", "a.db", "--max-rounds", "-1")
+    ckprof(*call).fails_with(2, "argument --max-rounds: expected a positive integer, got '-1'")

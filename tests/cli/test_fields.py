@@ -79,8 +79,8 @@ def test_every_kind_of_field_is_read():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--coats", "0"), "argument --coats: invalid positive integer value: '0'"),
-        (("--dry", "x"), "argument --dry: invalid float value: 'x'"),
+        (("--coats", "0"), "argument --coats: expected a positive integer, got '0'"),
+        (("--dry", "x"), "argument --dry: expected a number, got 'x'"),
         (("--gloss", "x"), "argument --gloss: expected a share such as 0.25 or 25%, got 'x'"),
         (("--colour", "green"), "argument --colour: unknown value 'green'"),
         (("--secret", "1"), "unknown option '--secret'"),

@@ -33,6 +33,9 @@ LIST = "forward/tests/nhwgc_fp16"
         (("run", "fwd", "legacy.conf"), ("unexpected argument 'legacy.conf'", "type --conf legacy.conf")),
         (("run", "--conf", LIST, "--instance", "3,x"), ("non-negative integer", "3,7-9", "'3,x'")),
         (("run", "--conf", LIST, "--instance", "9-3"), ("the range 9-3 is empty",)),
+        (("run", "--conf", LIST, "--jobs", "-2"), ("expected a positive integer, got '-2'",)),
+        (("run", "--conf", LIST, "--warmup", "abc"), ("argument --warmup: expected an integer, got 'abc'",)),
+        (("compare", "a", "b", "--min-change", "2x"), ("expected a number of percent, got '2x'",)),
         (("run", "--conf", LIST, "--filter", "tile_m >", "--dry-run"), ("is not finished", "character 9")),
     ],
 )

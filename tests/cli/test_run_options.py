@@ -9,7 +9,7 @@ PLANNED = ("run", "fwd", "--conf", "forward/tests/nhwgc_fp16", "--instance", "1"
 
 def test_the_layers_of_a_network_with_their_batch(ckprof):
     code, out, _ = ckprof(*PLANNED, "--problem-set", "resnet50", "--batch", "4")
-    assert code == 0 and "\nand run them on 23 problems:\n  2D G1 N4 K64 C3 in 224x224 " in out
+    assert code == 0 and "\nand run on 23 problems:\n  2D G1 N4 K64 C3 in 224x224 " in out
     ckprof(*PLANNED, "--batch", "4").fails_with(2, "requires --problem-set")
 
 

@@ -158,7 +158,7 @@ def test_both_sides_are_run_verified_stored_and_shown(ckprof, tmp_path):
 
 def test_a_cost_is_that_of_two_problems(ckprof):
     fused = ("run", "fwd", "--conf", FUSED, "--epilogue-cost", "--dry-run", "--instance", "8")
-    assert "and run them on 2 problems" in ckprof(*fused, "--problem", ASKED).out
+    assert "and run on 2 problems" in ckprof(*fused, "--problem", ASKED).out
 
 
 def test_kernels_that_convolve_alone_refuse_problems_that_ask_for_more(ckprof):

@@ -155,5 +155,5 @@ def test_the_direction_comes_from_the_list(tmp_path, capsys, monkeypatch):
     arguments = ["run", "--conf", "backward_weight/tests/nhwgc_fp16", "--problems", str(path), "--dry-run"]
     assert main(arguments) == ExitCode.OK
     seen = capsys.readouterr()
-    assert "bwd_weight kernels" in seen.out and "and run them on 1 problem:" in seen.out
+    assert "bwd_weight kernels" in seen.out and "and run on 1 problem:" in seen.out
     assert f"excluded 1 problem line: not for bwd_weight, the first in {path}:1" in seen.err

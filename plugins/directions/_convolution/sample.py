@@ -63,8 +63,8 @@ def _read_giga(text: str) -> float:
     return 1e9 * float(text)
 
 
-# argparse names the function in "invalid ... value"
-_read_giga.__name__ = "float"
+# the command line says "expected" and this name
+_read_giga.__name__ = "a number"
 
 
 def _range_option(help: str) -> Mapping[str, Option]:

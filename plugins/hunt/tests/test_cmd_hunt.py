@@ -20,7 +20,7 @@ FAST = ("--boundary", "groups,degenerate", "--draws", "1")
         (("--boundary", "edges"), 2, "unknown boundary 'edges'"),
         (("--boundary", ","), 2, "unknown boundary ''"),
         (("--budget", "soon"), 2, "expected a time such as 90s, 30m or 2h, got 'soon'"),
-        (("--draws", "0"), 2, "invalid positive integer value: '0'"),
+        (("--draws", "0"), 2, "expected a positive integer, got '0'"),
         (("--family", "edges"), 2, "'edges'"),
         (("--tag", "a"), 2, "--tag names outcomes in a store: it requires --store"),
         (("--format", "csv"), 2, "unknown hunt format 'csv'"),

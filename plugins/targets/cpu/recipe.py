@@ -19,7 +19,7 @@ from ckprof.model.architecture import (
 )
 from ckprof.model.recipe import BuildRecipe, CompilerFamily, Purpose
 from ckprof.model.types import DataType, has_ocp_float8
-from ckprof.paths import cache_dir
+from ckprof.paths import CACHE_VARIABLE, cache_dir
 from ckprof.version import __version__
 from ckprof_plugins.targets.cpu.machine import check_bf16_unit, machine_identity
 from ckprof_plugins.targets.cpu.target import DEFAULT_ARCH, INCLUDE_DIR, SOURCE_DIR
@@ -50,7 +50,9 @@ def device_table_source() -> Path:
         try:
             write_if_changed(path, text)
         except OSError as exc:
-            raise ToolchainError(f"{path}: cannot be written ({exc.strerror})") from exc
+            raise ToolchainError(
+                f"{path}: cannot be written ({exc.strerror}); set {CACHE_VARIABLE} to a folder that can be"
+            ) from exc
     return path
 
 

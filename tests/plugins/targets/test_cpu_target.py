@@ -128,6 +128,13 @@ def test_answers_do_without_what_kernels_compute():
     assert names >= {"target.cpp", "host_model_support.cpp", "device_table.cpp"}
 
 
+def test_a_cache_that_cannot_be_written_is_said_with_what_moves_it(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("CKPROF_CACHE_DIR", str(tmp_path / "file"))
+    with pytest.raises(ToolchainError, match="set CKPROF_CACHE_DIR to a folder"):
+        device_table_source()
+
+
 @pytest.mark.compiler
 def test_extra_flags_have_the_last_word(compiler):
     recipe = CpuTarget().recipe(BuildRequest(arch="gfx950", extra_flags=("-fsanitize=address",)))
