@@ -87,8 +87,9 @@ def test_problems_of_any_line(line, direction):
 
 
 def test_wrong_lines_and_lines_of_files(profiler, tmp_path):
-    with pytest.raises(InputError, match="is missing"):
-        ckprof.Problem.parse("2 1 4 x")
+    for text, message in (("2 1 4 8", "C is missing"), ("2 1 4 x", "an integer for K, got 'x'")):
+        with pytest.raises(InputError, match=message):
+            ckprof.Problem.parse(text)
     with pytest.raises(UsageError, match="sideways"):
         ckprof.Problem.parse("2 1 4 32", direction="sideways")
     (tmp_path / "p.txt").write_text("# layers\n2 1 2 8 4 1 1 7 6 1 1 1 1 0 0 0 0\n")

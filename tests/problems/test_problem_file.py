@@ -47,6 +47,7 @@ def test_lines_parse_back(one, number, dtype, directions):
     if one.problem.left_pads == one.problem.right_pads:
         back = parsed(line_of(asked, "miopen", directions), direction, directions)
         assert (back.problem, back.dtype, back.layout) == (one.problem, dtype, asked.layout)
+        assert not back.ignored
 
 
 def test_a_miopen_line_asks_for_its_direction_only(directions):
@@ -241,6 +242,8 @@ def test_types_layouts_and_what_has_no_meaning(direction):
     parsed = parse(POSITIONAL, direction)
     assert (parsed.dtype, parsed.layout) == (DataType.FP16, "nhwgc")
     assert parse(f"{MIOPEN} -t 1 -f KCHW", direction).ignored == ("-t 1", "-f KCHW")
+    assert parse(f"{MIOPEN} -f NCHW -I NHWC", direction).ignored == ("-f NCHW",)
+    assert not parse(f"{MIOPEN} --fil_layout nhwc -I NHWC", direction).ignored
     assert "verify 1" in parse(POSITIONAL, direction).ignored
 
 
@@ -259,7 +262,10 @@ def test_types_layouts_and_what_has_no_meaning(direction):
         (MIOPEN.replace("-k 64", "-k x64"), "p.txt:7:32: expected an integer for out_channels, got 'x64'"),
         (MIOPEN.replace("-k 64", "--K 64"), "p.txt:7:29: unknown MIOpenDriver flag '--K'"),
         (MIOPEN + " -n 4", "p.txt:7:85: -n is given twice"),
-        (MIOPEN.replace("-F 1", "-F 2"), "p.txt:7:83: -F 2 does not ask for fwd"),
+        (
+            MIOPEN.replace("-F 1", "-F 2"),
+            "7:83: -F 2 does not ask for fwd (that is 1; 0 asks for all); 'ckprof run bwd_data' runs it",
+        ),
         (
             MIOPEN.replace("-g 1", "-g 3"),
             "p.txt:7:14: -c 64 (in_channels of all groups) is not a multiple of -g 3",
@@ -269,7 +275,8 @@ def test_types_layouts_and_what_has_no_meaning(direction):
         (MIOPEN + " -b 2", "p.txt:7:88: -b 2 is not supported, only 0 and 1"),
         (
             MIOPEN + " -m trans",
-            "p.txt:7:83: -F 1 of -m trans does not ask for fwd (that is 2; 0 asks for all)",
+            "p.txt:7:83: -F 1 of -m trans does not ask for fwd (that is 2; 0 asks for all); "
+            "'ckprof run bwd_data' runs it",
         ),
         (
             MIOPEN.replace("-F 1", "-F 2 -m trans -Y 1"),
@@ -301,6 +308,8 @@ def test_types_layouts_and_what_has_no_meaning(direction):
         (__file__, f"; --problems {__file__} reads problems from the file"),
         ("2 1 4 64 64 3 3 28", "input W is missing: 7 of 16 convolution parameters of a 2D problem"),
         ("2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1 9", "p.txt:7:39: unexpected '9': a 2D problem has 16"),
+        ("2 1 4 64 64 3x3 28 28 1 1 1 1 1 1 1 1", "p.txt:7:13: expected an integer for filter H, got '3x3'"),
+        ("2 1 4 64 64 3x3 28 28 1 1 1 1 1 1 1 1 9 9", "p.txt:7:13: expected an integer for filter H"),
         ("4 1 4 64 64", "p.txt:7:1: the number of spatial dimensions must be 1, 2 or 3, not 4"),
         ("grouped_conv_fwd 1 1 0", "is missing; form: grouped_conv_fwd"),
         (
@@ -331,7 +340,8 @@ def test_any_words_give_a_problem_or_an_input_error(direction, words):
 
 def test_files(tmp_path, direction):
     path = tmp_path / "problems.txt"
-    path.write_bytes(b"\xef\xbb\xbf# two forms\r\n\r\n" + f"{MIOPEN}\r\n{POSITIONAL}".encode())
+    two = f"{MIOPEN}\r\n{POSITIONAL} # ".encode()
+    path.write_bytes(b"\xef\xbb\xbf# two forms\r\n# in any encoding: caf\xe9\r\n\r\n" + two + b"\xe9t\xe9")
     problems, skipped = read_problem_file(path, direction, [direction])
     assert [p.problem for p in problems] == [SAME, SAME] and not skipped
 
@@ -371,7 +381,7 @@ def test_all_wrong_lines_are_reported(tmp_path, direction):
         read_problem_file(path, direction, [direction])
     assert [one.line for one in caught.value.diagnostics] == [1, 3, 4]
     assert [one.column for one in caught.value.diagnostics] == [85, 1, None]
-    assert caught.value.advice == f"'ckprof problems from-log {path}' writes the problems that can be read"
+    assert caught.value.advice == "", "a line of problems cannot be explained"
     problems, skipped = read_problem_file(path, direction, [direction], lenient=True)
     assert [one.problem for one in problems] == [SAME]
     assert sorted(skipped) == sorted(map(str, caught.value.diagnostics)), "counted with what is wrong"
@@ -476,7 +486,8 @@ def test_splits(text, splits, directions):
     ("content", "message"),
     [
         (b"# nothing\n\n", ": no problem in this file"),
-        (b"\xff\xfe\x00", "in position 0: invalid start byte"),
+        (b"\xff\xfe2\x00", ":1:1: not UTF-8 text: save the file as UTF-8"),
+        (b"# caf\xe9\n2 1 4 \xb2", ":2:7: not UTF-8 text: save the file as UTF-8"),
         (f"# comment\n{MIOPEN} -k".encode(), ":2:85: -k needs a value"),
     ],
 )

@@ -175,6 +175,8 @@ class _Given:
     biased: bool = False
     #: memory orders of input and output, with the token of the first
     layouts: dict[str, Token] = field(default_factory=dict)
+    #: memory order of the filter -> flag and value as written
+    filters: dict[str, str] = field(default_factory=dict)
     #: of a fusion, see :mod:`.miopen_fusion`; ``None`` for a convolution alone
     fusion: dict[str, float] | None = None
     ignored: list[str] = field(default_factory=list)
@@ -226,7 +228,11 @@ def parse_miopen(line: ProblemLine, direction: Direction) -> ProblemCase:
         dtype=base,
         usual_dtype=USUAL_DTYPE if base is None else None,
         layout=_layout(line, given),
-        ignored=tuple(given.ignored),
+        # a filter in the order of the input is what layouts of that name have
+        ignored=(
+            *given.ignored,
+            *(text for name, text in given.filters.items() if name not in given.layouts),
+        ),
         notes=tuple(_notes(given, problem.ndim, direction, base)),
     )
 
@@ -291,9 +297,13 @@ def _flag_of(given: _Given, direction: Direction) -> int:
 def _check_direction(line: ProblemLine, given: _Given, direction: Direction) -> None:
     forw, flag = _value(given, SIZES["forw"][0]), _flag_of(given, direction)
     if forw and not forw & flag:
+        from ckprof_plugins.directions import shipped_directions
+
         mode = " of -m trans" if given.transposed else ""
+        asked = next((one.id for one in shipped_directions() if forw & _flag_of(given, one)), "")
+        hint = f"; 'ckprof run {asked}' runs it" if asked else ""
         raise line.other_operation(
-            f"-F {forw}{mode} does not ask for {direction.id} (that is {flag}; 0 asks for all)",
+            f"-F {forw}{mode} does not ask for {direction.id} (that is {flag}; 0 asks for all){hint}",
             given.numbers["-F"][1].column,
         )
 
@@ -462,6 +472,6 @@ def _read_flag(line: ProblemLine, given: _Given, flag: Token, value: Token) -> N
         if flag.text not in LAYOUT_FLAGS[2:4]:
             given.layouts.setdefault(value.text.upper(), value)
         else:
-            given.ignored.append(f"{flag.text} {value.text}")
+            given.filters[value.text.upper()] = f"{flag.text} {value.text}"
     else:
         given.ignored.append(f"{flag.text} {value.text}")

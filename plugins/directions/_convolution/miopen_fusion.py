@@ -113,7 +113,9 @@ def _combination(
         if not bias:
             return "it asks for batch normalisation without a bias, which no kernel has"
         if given["bn_mode"] != _SPATIAL:
-            return "it asks for batch normalisation per activation (-M 0); kernels have it per channel (-M 1)"
+            # most lines that ask for it do not mean to
+            default = "(-M 0, MIOpenDriver's default)"
+            return f"it asks for batch normalisation per activation {default}; give -M 1 for that per channel"
         if limits is None:
             return f"it asks for batch normalisation and {activation}; kernels clamp after it"
         return Combination(

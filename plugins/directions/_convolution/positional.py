@@ -158,11 +158,11 @@ class _CallArguments:
         sizes = len(_CHANNELS) + len(_BLOCKS) * ndim
         is_last = self._word == form.operations[-1]
         splits = (form.last_split_k if is_last else None) or form.split_k
+        parameters = self._rest[:-1] if form.split_k and len(self._rest) > sizes else self._rest
+        problem = _parse_parameters(self._line, parameters, ndim, self._direction, form)
         if form.split_k and len(self._rest) == sizes:
             text = form_of(self._direction, form)
             raise self._line.error(f"split_k, the last argument, is missing; form: {text}")
-        parameters = self._rest[:-1] if form.split_k and len(self._rest) > sizes else self._rest
-        problem = _parse_parameters(self._line, parameters, ndim, self._direction, form)
         text = form.elementwise.format(**choices)
         return ProblemCase(
             problem=FusedConvProblem.of(problem, Combination.parse(text), self._direction.tensors[-1])
@@ -250,6 +250,8 @@ def _parse_parameters(
     line: ProblemLine, tokens: list[Token], ndim: int, direction: Direction, form: PositionalForm
 ) -> ConvProblem:
     names = _NAMES[ndim]
+    # first: what is no number, such as 3x3, may be why the count is wrong
+    values = [*map(line.integer, tokens, names)]
     if len(tokens) < len(names):
         raise line.error(
             f"{names[len(tokens)]} is missing: {len(tokens)} of {len(names)} convolution parameters of a "
@@ -262,7 +264,6 @@ def _parse_parameters(
             f"form: {form_of(direction, form)}",
             extra.column,
         )
-    values = [*map(line.integer, tokens, names)]
     blocks = {
         block: tuple(values[4 + index * ndim : 4 + (index + 1) * ndim]) for index, block in enumerate(_BLOCKS)
     }

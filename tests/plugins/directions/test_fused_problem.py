@@ -361,7 +361,7 @@ def test_fusions_of_miopen(flags, asked):
 @pytest.mark.parametrize(
     ("flags", "reason"),
     [
-        ("", "batch normalisation per activation"),
+        ("", "per activation (-M 0, MIOpenDriver's default); give -M 1 for that per channel"),
         ("-J 1 -M 1", "batch normalisation without a bias"),
         ("-J 0 -M 1 -m 2", "batch normalisation and tanh"),
         ("-J 4 -m 1", "a bias and logistic"),
