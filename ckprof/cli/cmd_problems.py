@@ -11,6 +11,7 @@ from ckprof.cli.run_options import add_problem_set_options, problems_of_sets
 from ckprof.errors import ExitCode, InputError, UsageError
 from ckprof.files import write_output
 from ckprof.formatting import counted
+from ckprof.model.conversion import ListReading
 from ckprof.model.types import SHARED_TYPES, DataType, spellings
 from ckprof.option import positive
 from ckprof.plugin.members import offers
@@ -216,6 +217,7 @@ def _add_convert(parser: argparse.ArgumentParser, session: Session) -> None:
         help="a MIOpenDriver conv line or ckProfiler's arguments (repeatable)",
     )
     add_problem_set_options(group)
+    add_fields(group, ListReading, "lenient")
     add_output_options(parser, session)
 
 
@@ -231,7 +233,10 @@ def _convert(arguments: argparse.Namespace, session: Session) -> ExitCode:
             raise log.errors[0]
         cases += log.problems
     for path in arguments.files:
-        cases += read_any(path, operations, asked)
+        read, wrong = read_any(path, operations, asked, lenient=bool(arguments.lenient))
+        cases += read
+        for error in wrong:
+            session.console.warning(str(error))
     if not cases:
         raise UsageError("no problems given: name a FILE, --problem or --problem-set")
     return write_problems(cases, arguments, session, "converted by ckprof problems convert")

@@ -218,8 +218,8 @@ def _what_to_do(error: CkprofError, arguments: Sequence[str]) -> str:
     """Return what helps with wrong lines of a list, as a line of its own."""
     if not isinstance(error, ListError) or not error.line:
         return ""
-    lenient = "" if {"--lenient", "problems"} & {*arguments} else "; --lenient excludes wrong lines"
-    return f"\n{error.advice}{lenient}"
+    lenient = "" if "--lenient" in arguments else "--lenient excludes wrong lines"
+    return "\n" + "; ".join(filter(None, (error.advice, lenient)))
 
 
 def _print_error(text: str) -> None:

@@ -59,7 +59,7 @@ def _list_suggestion(path: Path) -> str:
     same = [name for name in shipped if name.rpartition("/")[2] == path.name.removesuffix(".conf")]
     if same and len(path.parts) == 1:
         return f"; did you mean one of {', '.join(same)}?"
-    beside = [str(list_path) for list_path in path.parent.glob("*.conf")] if path.parent.is_dir() else []
+    beside = [str(one) for one in path.parent.glob("*.conf") if suggestion(path.stem, [one.stem])]
     return suggestion(str(path), beside) or suggestion(path.as_posix().removesuffix(".conf"), shipped)
 
 

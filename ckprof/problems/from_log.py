@@ -13,21 +13,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, ListError
-from ckprof.files import content_of, text_of
+from ckprof.files import content_of
 from ckprof.model.problem_case import OtherOperationError, ProblemCase, ProblemLine, merged
-from ckprof.problems.problem_file import (
-    first_word,
-    parse_problem,
-    parse_problem_list,
-    problem_file_help,
-    programs_of,
-)
+from ckprof.problems.problem_file import first_word, parse_problem, parse_problem_list, programs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from ckprof.model.problem_case import Token
     from ckprof.plugin.protocols import Operation
 
 #: what ends a command in a shell script: redirections, comments, pipes, further commands
@@ -134,11 +127,16 @@ class LogProblems:
             )
         operations = self._operations
         word = first_word(command.tokens(), self._programs)
-        owners = [one for one in operations if word is not None and word.text in one.line_words]
+        named = word.text if word is not None else ""
+        owners = [one for one in operations if named in one.line_words]
         if not owners:
-            reader = self._asked or _reader_of(word, operations)
+            # the first operation that takes a line that begins with the word for its own
+            reader = self._asked or next(
+                (one for one in operations if any(one.is_command(name, named) for name in one.programs)), None
+            )
             if reader is None:
-                raise command.error("this is not a problem line")
+                programs = ", ".join(sorted(self._programs))
+                raise command.error(f"expected a command of {programs}, or its arguments, got {named!r}")
             return [parse_problem(command, reader, operations)]
         cases: list[ProblemCase] = []
         refusals: list[OtherOperationError] = []
@@ -182,31 +180,26 @@ def _joined(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
         start, parts = number + 1, ""
 
 
-def _reader_of(word: Token | None, operations: Sequence[Operation]) -> Operation | None:
-    """Return the first operation that takes a line that begins with a word for its own, or ``None``."""
-    named = word.text if word is not None else ""
-    return next(
-        (one for one in operations if any(one.is_command(name, named) for name in one.programs)), None
-    )
-
-
 def read_any(
-    path: Path, operations: Sequence[Operation], asked: Operation | None = None
-) -> list[ProblemCase]:
+    path: Path, operations: Sequence[Operation], asked: Operation | None = None, *, lenient: bool = False
+) -> tuple[list[ProblemCase], list[InputError]]:
     """Read a problem file of any form: a JSON list, problem lines, a script, a table.
 
     :param asked: what lines that name no operation are for; ``None``: the first operation that reads them.
-    :raises InputError: the file cannot be read, has no problem, or a line is wrong.
+    :param lenient: wrong lines are returned as well, with what is wrong.
+    :raises InputError: the file cannot be read, or has no problem.
+    :raises ListError: lines are wrong, and either not excluded or all that there are.
     """
-    text = text_of(path)
-    if text.lstrip().startswith("{"):
-        cases = parse_problem_list(text.encode(), path)
-    else:
+    data = content_of(path)
+    text = data.decode("utf-8-sig", errors="replace")
+    if not text.lstrip().startswith("{"):
         log = LogProblems(text, path, operations, bare=True, asked=asked)
-        if log.errors:
-            wrong = [one for error in log.errors for one in error.diagnostics]
-            raise ListError(wrong, problem_file_help(path))
-        cases = log.problems
+        cases, errors = log.problems, log.errors
+    else:
+        cases, errors = parse_problem_list(data.removeprefix(b"\xef\xbb\xbf"), path), []
+    if errors and not (lenient and cases):
+        wrong = [one for error in errors for one in error.diagnostics]
+        raise ListError(wrong, "no line is left" if lenient else "")
     if not cases:
         raise InputError("no problem in this file; expected one a line", path)
-    return cases
+    return cases, errors

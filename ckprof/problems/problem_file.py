@@ -30,13 +30,15 @@ def parse_problem(line: ProblemLine, operation: Operation, operations: Iterable[
     :raises InputError: with the position and the expected form.
     :raises OtherOperationError: the line is in order, but for another operation.
     """
+    if "\ufffd" in line.text.partition("#")[0]:
+        raise line.error("not UTF-8 text: save the file as UTF-8", line.text.index("\ufffd") + 1)
     all_operations = tuple(operations)
     word = first_word(line.tokens(), programs_of(all_operations))
     if word is not None and word.text not in operation.line_words:
         for other in all_operations:
             if word.text in other.line_words:
                 raise line.other_operation(
-                    f"{word.text} is an operation of {other.id}, expected one of "
+                    f"{word.text} is an operation of {other.id} ('ckprof run {other.id}'), expected one of "
                     f"{', '.join(operation.line_words)}",
                     word.column,
                 )
@@ -82,10 +84,14 @@ def read_problem_file(
 
     :param lenient: wrong lines are counted as well, with what is wrong.
     :raises InputError: the file cannot be read or has no problem at all.
-    :raises ListError: lines are wrong; all of them are reported.
+    :raises ListError: lines are wrong, or not UTF-8; all of them are reported.
     """
     if holds_json(path):
-        return _listed(path, direction)
+        listed = parse_problem_list(content_of(path), path)
+        if not listed:
+            raise InputError("no problem in this list", path)
+        meant = [case for case in listed if case.direction in (None, direction.id)]
+        return meant, +Counter({f"not for {direction.id}": len(listed) - len(meant)})
     operations = tuple(directions)
     problems: list[ProblemCase] = []
     skipped: Counter[str] = Counter()
@@ -103,7 +109,7 @@ def read_problem_file(
                 )
             )
     if wrong and not lenient:
-        raise ListError(wrong, problem_file_help(path))
+        raise ListError(wrong, "")
     if others:
         skipped[f"not for {direction.id}, the first in {path}:{others[0]}"] = len(others)
     skipped.update(map(str, wrong))
@@ -112,20 +118,15 @@ def read_problem_file(
     return problems, skipped
 
 
-def problem_file_help(path: Path | str) -> str:
-    """Return what helps with wrong lines of a problem file."""
-    return f"'ckprof problems from-log {path}' writes the problems that can be read"
-
-
 def _lines(path: Path) -> Iterator[ProblemLine]:
-    """Yield the lines that hold a problem.
+    """Yield the lines that hold a problem, with U+FFFD for what is not UTF-8.
 
-    :raises InputError: the file cannot be read, is not text, or does not end.
+    :raises InputError: the file cannot be read, or does not end.
     """
-    with system_errors(InputError, "cannot read", path), input_errors(UnicodeDecodeError, "not text", path):
+    with system_errors(InputError, "cannot read", path):
         endless = not path.is_file()
         read = 0
-        with path.open(encoding="utf-8-sig") as stream:
+        with path.open(encoding="utf-8-sig", errors="replace") as stream:
             number = 0
             while text := stream.readline(_LONGEST_LINE):
                 number += 1
@@ -147,19 +148,6 @@ def holds_json(path: Path) -> bool:
             with path.open("rb") as stream:
                 return stream.read(256).lstrip().startswith(b"{")
     return False
-
-
-def _listed(path: Path, direction: Operation) -> tuple[list[ProblemCase], Counter[str]]:
-    """Read a JSON list.
-
-    :raises InputError: it is no such list, or a problem is wrong.
-    """
-    listed = parse_problem_list(content_of(path), path)
-    if not listed:
-        raise InputError("no problem in this list", path)
-    problems = [case for case in listed if case.direction in (None, direction.id)]
-    skipped = Counter({f"not for {direction.id}": len(listed) - len(problems)})
-    return problems, +skipped
 
 
 SCHEMA: Final = "ckprof.problems"

@@ -68,6 +68,20 @@ def test_bad_lines_are_reported_and_the_others_written(ckprof, tmp_path):
     assert (tmp_path / "out.txt").is_file()
 
 
+def test_wrong_lines_of_a_problem_file_are_excluded_on_demand(ckprof, tmp_path):
+    (tmp_path / "plain.txt").write_text(f"2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1\nbogus\n{CONV} -l 2\n")
+    for command in (
+        ("problems", "convert", "plain.txt"),
+        ("run", "fwd", "--rule-set", "tiny", "--problems", "plain.txt"),
+    ):
+        wrong = ckprof(*command)
+        wrong.fails_with(3, "plain.txt:2:")
+        assert wrong.err.endswith("\n--lenient excludes wrong lines\n")
+    called = ckprof("problems", "convert", "plain.txt", "--lenient", "-o", "out.txt").ok()
+    assert "warning: plain.txt:2: expected a command of " in called.err
+    assert (tmp_path / "out.txt").read_text().count("conv -n 4") == 2
+
+
 def test_a_log_without_problems(ckprof, tmp_path):
     (tmp_path / "app.log").write_text("hello\n")
     called = ckprof("problems", "from-log", "app.log", "-o", "out.txt")

@@ -81,6 +81,8 @@ def test_shipped_lists_go_by_name(here, name):
         ("forward/tests/nhwgc_fp61", "; did you mean 'forward/tests/nhwgc_fp16'?"),
         ("ngchw_depthwise", "; did you mean one of "),
         ("mine.cnof", "; did you mean 'mine.conf'?"),
+        ("nosuch.conf", "no such file, and no shipped list of that name (see"),
+        ("nosuch/mine.conf", "no such file, and no shipped list of that name (see"),
         (".", "is a directory, expected an instance list"),
         ("dangling", "a link to nowhere, which does not exist"),
         (f"/{LIST}", "no such file"),

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from ckprof.errors import InputError
+from ckprof.errors import InputError, ListError
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.registry import Registry
 from ckprof.problems.from_log import LogProblems, problems_from_log, read_any
@@ -193,8 +193,25 @@ def test_lines_are_read_as_the_same_problems(form, log, operations, tmp_path):
     assert not inexpressible
     path = tmp_path / "problems.txt"
     path.write_text(text)
-    read = [(one.direction, one.problem, one.dtype, one.layout) for one in read_any(path, operations)]
+    read = [(one.direction, one.problem, one.dtype, one.layout) for one in read_any(path, operations)[0]]
     assert read == [(one.direction, one.problem, one.dtype, one.layout) for one in log.problems]
+
+
+def test_wrong_lines_of_a_file_of_bare_ones(operations, tmp_path):
+    path = tmp_path / "plain.txt"
+    good = b"2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1 # caf\xe9\n"
+    path.write_bytes(good + b"bogus\n" + good + b"2 1 4 64 64 3x3 28 28 1 1 1 1 1 1 1 1\n")
+    with pytest.raises(ListError) as caught:
+        read_any(path, operations)
+    told = [str(one) for one in caught.value.diagnostics]
+    assert [one.line for one in caught.value.diagnostics] == [2, 4]
+    assert "MIOpenDriver, " in told[0] and told[0].endswith(", or its arguments, got 'bogus'")
+    cases, errors = read_any(path, operations, lenient=True)
+    assert (*map(str, errors),) == (*told,) and [one.count for one in cases] == [2]
+    path.write_text("bogus\n")
+    with pytest.raises(ListError) as caught:
+        read_any(path, operations, lenient=True)
+    assert caught.value.advice == "no line is left"
 
 
 def test_miopen_computes_convolutions_only(log, operations):
