@@ -222,7 +222,7 @@ class Profiler(Session):
         :param why: reports shall say every condition that rejected an instance.
         :param epilogue_cost: run each kernel beside the same one without what is fused to its sums.
         :param baselines: ids of other libraries that are measured as well.
-        :raises CkprofError: the query or a problem is wrong, or there is none in ``problems``.
+        :raises CkprofError: the query or a problem is wrong, or ``problems`` is empty.
         """
         from ckprof.kernels.choose import choose_instances
         from ckprof.kernels.fitting import problems_for

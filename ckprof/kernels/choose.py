@@ -284,7 +284,7 @@ def _chosen(
     source: str,
     arch: Architecture | None,
 ) -> Selection:
-    """Ask the rules, apply the filters, tell what is left out, and let plugins change the rest.
+    """Ask the rules, apply the filters, report what is excluded, and let plugins change the rest.
 
     :param conversions: empty where the instances come from no list.
     """

@@ -27,7 +27,7 @@ place unless its whole interval lies beyond :data:`TIE`: the noisier the machine
 that were not and is never tied with the best, whatever later rounds of others say: the machine may have
 become slower since.
 
-**Resolved** is the first place if none is faster than the kernel that is named by more than a tie, as surely:
+**Resolved** is the first place if no kernel is faster than the best by more than a tie, at that confidence:
 the indifference zone of Bechhofer, "A single-sample multiple decision procedure for ranking means of normal
 populations with known variances" (1954). Sweeps end by it, and reports say it: :meth:`RankedSet.resolution`.
 """

@@ -333,7 +333,7 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     else:
         session.console.result(Document(map(_text, found)))
     if unknown:
-        session.console.info(f"{counted(unknown, 'text')} of files say nothing of a known kernel")
+        session.console.info(f"{counted(unknown, 'text')} of files without a known kernel")
     return ExitCode.OK if any(one.what for one in found) else ExitCode.FAILED
 
 

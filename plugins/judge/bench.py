@@ -229,7 +229,7 @@ class Bench:
 def _reference_folders() -> list[str]:
     """Return where the packages are that hold references, and the rest of the tree that they come from."""
     packages = [
-        Path(folder).resolve() for one in OURS for folder in sys.modules[one].__path__ if one in sys.modules
+        Path(folder).resolve() for one in OURS if one in sys.modules for folder in sys.modules[one].__path__
     ]
     trees = [path.parent for path in packages if (path.parent / "pyproject.toml").is_file()]
     return [str(path) for path in dict.fromkeys((*packages, *trees))]

@@ -277,4 +277,4 @@ def _read(path: Path) -> _Launch:
     except OSError as exc:
         raise InputError(f"cannot be read ({exc.strerror})", path) from exc
     except msgspec.DecodeError as exc:
-        raise InputError(f"no description of a launch: {exc}", path) from exc
+        raise InputError(f"not a description of a launch: {exc}", path) from exc

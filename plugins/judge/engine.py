@@ -363,7 +363,7 @@ class CandidateEngine:
 
 
 def _described(tensor: TensorView, ocp: bool) -> dict[str, Any]:
-    """Return what a candidate is told of a tensor."""
+    """Return the description of a tensor that a candidate gets."""
     said = {"dtype": tensor.dtype.value, "ocp": ocp}
     return {
         **said,

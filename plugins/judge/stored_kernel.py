@@ -32,7 +32,7 @@ _LIST: Final = "best.conf"
 
 
 def best_known(path: Path, task: Task, place: Place) -> MeasurementSummary | None:
-    """Return the fastest measurement of a problem with a task's type and layout; ``None`` if there is none.
+    """Return the fastest measurement of a problem with a task's type and layout; ``None`` without any.
 
     :raises InputError: the store cannot be read.
     """

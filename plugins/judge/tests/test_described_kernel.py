@@ -39,7 +39,7 @@ def write(folder, **changed):
         ({}, b"", DEVICE, 3, "product.co: this is not a code object for an AMD GPU"),
         ({}, None, DEVICE, 3, "product.co: cannot be read (No such file or directory)"),
         ({}, b"", (), 2, "a code object needs --device"),
-        ({"grid": 3}, b"", DEVICE, 3, "product.json: no description of a launch: Expected `array`"),
+        ({"grid": 3}, b"", DEVICE, 3, "product.json: not a description of a launch: Expected `array`"),
         ({"grids": []}, b"", DEVICE, 3, "contains unknown field `grids`"),
         (
             {"arguments": [{"pointer": "a", "scalar": "i32"}]},

@@ -12,7 +12,7 @@ import psutil
 
 from ckprof_plugins.judge.stopped_process import StoppedProcess, _runs
 
-#: ends its first thread alone, and goes on
+#: ends its first thread, and computes in another
 _WITHOUT_LEADER = """
 import ctypes, threading
 def work():

@@ -99,7 +99,7 @@ def bisect(
     :param states: at least two, the first one is good.
     :param figures: predicts those of a state; raises :class:`NothingLeftError` or :class:`ToolchainError` for
         one that cannot be built, which is skipped.
-    :param emit: is told of every state that was looked at.
+    :param emit: called with every state that was looked at.
     :raises CkprofError: the first or the last state cannot be predicted.
     """
     found: dict[int, Tried] = {}

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def origins_of(source: str | Path) -> set[str]:
     """Return what the times of a store are, or of ``STORE@TAG``; of any other file, nothing."""
     path, _ = split_tag(str(source))
-    # what cannot be read is told by whoever reads it
+    # who reads it reports what cannot be read
     with suppress(StoreError, OSError):
         with Store(path) as store:
             return store.origins() or {MEASURED}
