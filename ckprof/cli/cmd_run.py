@@ -178,15 +178,15 @@ def _run_lists(arguments: argparse.Namespace, session: Session, outputs: Outputs
     options = chosen_plan(arguments, session, usual, chosen_baselines(arguments, session))
     plan = planned_run(arguments, session, directions, options)
     if arguments.dry_run:
-        target = profiler.target(arguments.target)
-        print_plan(plan, target.id, session.console)
+        print_plan(plan, profiler.target(arguments.target).id, session.console)
         return ExitCode.OK
     if arguments.build_only:
         from ckprof.cli.cmd_build import build_and_report
 
         return build_and_report(session, plan.selection, plan.build)
     # An exception that a signal raised may have been swallowed, e.g. where memory was collected.
-    plan = replace(plan, store=_store_options(arguments), should_stop=lambda: session.signals.requested)
+    store, signals = _store_options(arguments), session.signals
+    plan = replace(plan, store=store, should_stop=lambda: signals.requested, when_measured=signals.defer)
     results, error = profiler.execute_until_end(plan)
     if isinstance(error, UsageError) and not results.outcomes:
         raise error  # what was asked for cannot be done: there is nothing to show
@@ -235,6 +235,7 @@ def _run_tree(arguments: argparse.Namespace, session: Session, outputs: Outputs)
     try:
         for result in batch.results():
             lists.append(result)
+        session.signals.defer()
     except BaseException as exc:
         # whatever it is: what was found out until then is reported
         end = exc
@@ -332,8 +333,6 @@ def _rendered(
 
 
 def _store_options(arguments: argparse.Namespace) -> StoreOptions | None:
-    if arguments.store is None:
-        if arguments.tag:
-            raise UsageError("--tag names outcomes in a store: it requires --store")
-        return None
-    return chosen(arguments, StoreOptions)
+    if arguments.store is None and arguments.tag:
+        raise UsageError("--tag names outcomes in a store: it requires --store")
+    return None if arguments.store is None else chosen(arguments, StoreOptions)

@@ -86,6 +86,10 @@ class StopSignals:
         """From now on signals change nothing: the program is about to end anyway."""
         self._finished = True
 
+    def defer(self) -> None:
+        """From now on a signal is only noted, as by :meth:`deferred`: what follows reports what was found out."""
+        self._noted_only = 1
+
     @contextmanager
     def deferred(self) -> Iterator[None]:
         """Only note a signal that comes inside: for what must be done as a whole and takes no time.
@@ -115,8 +119,7 @@ class StopSignals:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         first = self.received is None
-        if first:
-            self.received = signal.Signals(number)
+        self.received = self.received or signal.Signals(number)
         if self._finished:
             return
         if self._noted_only:

@@ -283,12 +283,10 @@ class Delivery:
         :raises BaseException: that, if there was any.
         :raises CkprofError: a form could not be rendered or written.
         """
-        if end is not None:
-            if self.error is not None:
-                self._session.console.error(str(self.error))
-            raise end
-        if self.error is not None:
-            raise self.error
+        if end is not None and self.error is not None:
+            self._session.console.error(str(self.error))
+        if (reason := end or self.error) is not None:
+            raise reason
 
     def _try(self, do: Callable[[], None], what: str) -> bool:
         try:

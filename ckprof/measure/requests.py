@@ -234,3 +234,5 @@ class RunRequest:
     stages: Stages = field(default_factory=Stages)
     #: asked before each sample; the run ends where it says so
     should_stop: Callable[[], bool] = lambda: False
+    #: called after the last sample: what follows only puts results together
+    when_measured: Callable[[], None] = lambda: None

@@ -174,6 +174,7 @@ def run_to_its_end(
         with closing(run.outcomes(open_recorder)) as coming:
             for outcome in coming:
                 outcomes.append(outcome)
+        request.when_measured()
     except BaseException as exc:
         # Whatever it is: what was measured until then must not be lost with it.
         error = exc

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from ckprof.cli.main import main
+from ckprof.cli.outputs import Delivery
 from ckprof.errors import ExitCode, Interrupted
 from ckprof.measure.executor import Executor
 
@@ -167,6 +168,21 @@ def test_a_signal_whose_exception_is_swallowed_ends_a_run(short_list, tmp_path, 
     # nothing was measured after it, but for what the problem was opened for
     assert measured.count(timed) == 2 and (timed or measured.count(True) <= 1)
     assert json.loads(path.read_text())["partial"] is True
+
+
+@pytest.mark.parametrize("tree", [False, True], ids=["run", "tree"])
+def test_a_signal_behind_the_last_sample_costs_no_report(short_list, tmp_path, monkeypatch, tree):
+    path = tmp_path / "out.json"
+
+    def ended(*arguments):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return Delivery(*arguments)
+
+    monkeypatch.setattr("ckprof.cli.cmd_run.Delivery", ended)
+    instances = ["--tree", str(short_list.parent)] if tree else ["--conf", str(short_list)]
+    words = ["run", "fwd", *instances, "--problem", PROBLEM.format(8), "--max-time", "0.01"]
+    assert main([*words, "--json", str(path)]) == ExitCode.TERMINATED
+    assert ("lists" if tree else "problems") in json.loads(path.read_text())
 
 
 def test_kernels_whose_rounds_are_not_over_are_reported(start, tmp_path):
