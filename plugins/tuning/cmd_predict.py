@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     parser.epilog = _EPILOG
     shared_options.add_instances(parser, optional=True)
     add_problem_options(parser)
-    add_fields(parser.add_argument_group("prediction"), PredictOptions, "gpu", "measured", "hot")
+    add_fields(parser.add_argument_group("prediction"), PredictOptions, "gpu", "measured", "hot", "splits")
     group = parser.add_argument_group("comparison")
     group.add_argument(
         "--diff",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ckprof.errors import UsageError
@@ -125,8 +125,15 @@ class PredictOptions:
         metavar="N",
         parse=positive,
     )
+    splits: tuple[int, ...] = field(default=(), metadata=same_option(RunPlanOptions, "splits"))
     #: what the waves of each kernel do is wanted, too
     profile: bool = False
+
+    def __post_init__(self) -> None:
+        if self.splits:
+            # given for every problem: what the lines name does not count
+            cases = tuple(replace(case, splits=self.splits) for case in self.problems)
+            object.__setattr__(self, "problems", cases)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

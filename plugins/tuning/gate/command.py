@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ckprof.kernels.choose import Selection
 
 #: options of kernels and problems, which mean nothing where both sides are files
-_OF_KERNELS = ("direction", "conf", "rule_set", "problem", "problems", "problem_set")
+_OF_KERNELS = ("direction", "conf", "rule_set", "problem", "problems", "problem_set", "split_k")
 
 
 def run_diff(arguments: argparse.Namespace, session: Session) -> ExitCode:
@@ -77,7 +77,7 @@ def run_page(arguments: argparse.Namespace, session: Session) -> int | None:
         return None
     if Path(arguments.page).suffix != ".html":
         raise UsageError(f"--page {arguments.page}: of --diff, a page is a file whose name ends in .html")
-    of_predict = dict.fromkeys(("hot", "kernel", "measured", "write"))
+    of_predict = dict.fromkeys(("hot", "kernel", "measured", "split_k", "write"))
     given = {
         **vars(arguments),
         **of_predict,

@@ -144,6 +144,7 @@ def predict_sweep(arguments: argparse.Namespace, session: Session, measuring: Se
         arguments,
         PredictOptions,
         "gpu",
+        "splits",
         selection=selection,
         problems=tuple(parsed_problems(arguments, session, operation)),
         build=shared_options.chosen_build_options(arguments),
@@ -157,7 +158,7 @@ def predict_sweep(arguments: argparse.Namespace, session: Session, measuring: Se
     session.console.result("\n".join(found.lines))
     if session.signals.requested:
         return session.signals.exit_code
-    return ExitCode.FAILED if found.failed else ExitCode.OK
+    return ExitCode.FAILED if found.failed or found.unserved else ExitCode.OK
 
 
 def _stops(session: Session) -> bool:

@@ -64,13 +64,15 @@ def _measuring(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -
     from ckprof.cli.fields import add_fields
     from ckprof.cli.run_options import add_problem_options
     from ckprof.sweep.requests import SweepOptions
+    from ckprof_plugins.tuning.options import PredictOptions
 
     known = CommandParser(add_help=False)
     shared_options.add_instances(known, optional=True)
     add_problem_options(known)
+    add_fields(known, PredictOptions, "gpu", "splits")
     add_fields(known, SweepOptions, "store", "fresh", "retry_failed", "max_time_s", "wait", "tags")
     shared_options.add_build_options(known)
-    kept = {action.dest for action in known.all_actions()} | {"predict", "gpu", "dry_run"}
+    kept = {action.dest for action in known.all_actions()} | {"predict", "dry_run"}
     actions: Iterable[argparse.Action] = parser.all_actions() if isinstance(parser, CommandParser) else ()
     return [
         action.option_strings[-1]

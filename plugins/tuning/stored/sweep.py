@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ckprof.formatting import counted, duration
 from ckprof.measure.options import RunOptions
 from ckprof.model.outcome import Status
+from ckprof.model.problem import brief
 from ckprof.store.errors import require_one_origin
 from ckprof.store.store import Store
 from ckprof.store.writer import StoreWriter
@@ -23,7 +24,7 @@ from ckprof_plugins.tuning.prediction import predict, predicted_device
 from ckprof_plugins.tuning.stored.attempts import evidence_of, predictor_for, shared_of, stored_attempt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     from ckprof.kernels.library import BuiltLibrary
@@ -61,18 +62,24 @@ class PredictionSweep:
     wall_s: float = 0.0
     #: a kernel failed, now or before
     failed: bool = False
+    #: problems of which the store has no predicted time at the end; of a sweep that was stopped, nobody knows
+    unserved: tuple[str, ...] = ()
 
     @property
     def lines(self) -> list[str]:
         """What it did, for people."""
         found = ", ".join(f"{count} {status.value}" for status, count in self.statuses.most_common())
         new = self.statuses.total()
+        failed = [
+            *(["kernels failed, see 'ckprof results show'"] if self.failed else []),
+            *([f"no kernel has a predicted time on {', '.join(self.unserved)}"] if self.unserved else []),
+        ]
         return [
             f"{self.ending.value}: {counted(new, 'prediction')} in {duration(self.wall_s)}"
             + (f": {found}" if found else "")
             + (f"; {self.path} had {self.known}" if self.known else ""),
             f"stored in {self.path}: predicted from machine code, nothing was measured",
-            *(["exit code 1: kernels failed, see 'ckprof results show'"] if self.failed else []),
+            *([f"exit code 1: {'; '.join(failed)}"] if failed else []),
         ]
 
 
@@ -101,6 +108,7 @@ def sweep_predictions(
         recorder = _Recorder(session, options, sweep, sink)
         try:
             predict(session, replace(options, profile=True), recorder.store, recorder.left)
+            recorder.result.unserved = tuple(recorder.unserved())
         except _EndedError:
             pass
         found = recorder.result
@@ -145,6 +153,8 @@ class _Recorder:
         self._sequence = 0
         #: content key -> kernel, with the digest of its object
         self._kernels: Mapping[str, SelectedKernel] = {}
+        #: problem and splits that a kernel has a time on, of this session or an earlier one
+        self._served: set[tuple[Problem, int]] = set()
         #: digest -> instructions, of this session; and digests of loops that the store has
         self._loops: dict[str, tuple[LoopInstruction, ...]] = {}
         self._stored_loops: set[str] = set()
@@ -199,6 +209,7 @@ class _Recorder:
             for cell, status in found.items()
             if not (self._sweep.retry_failed and status.is_failure)
         }
+        self._served = {cell[::2] for cell, status in kept.items() if status is Status.OK}
         self.result.known = len(kept)
         self.result.failed = any(status.is_failure for status in kept.values())
         return {*kept}
@@ -230,6 +241,14 @@ class _Recorder:
         self._last = now
         self.result.statuses[attempt.status] += 1
         self.result.failed |= attempt.status.is_failure
+        if attempt.status is Status.OK:
+            self._served.add((case.problem, figures.split_k))
+
+    def unserved(self) -> Iterator[str]:
+        """Yield the problems that no kernel has a time on, as people call them."""
+        for case in self._options.problems:
+            if not any((case.problem, split) in self._served for split in case.splits or (1,)):
+                yield case.name or brief(case.problem)
 
     def _stop_if_asked(self) -> None:
         limit = self._sweep.max_time_s

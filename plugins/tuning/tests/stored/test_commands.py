@@ -7,6 +7,7 @@ import pytest
 from ckprof.cli.main import main
 from ckprof.errors import ExitCode
 from ckprof.store.shard import ShardWriter
+from ckprof_plugins.tuning.stored.sweep import PredictionSweep
 from plugins.tuning.tests.gate.sides import LOOP, figures
 from plugins.tuning.tests.stored.stores import attempts, store
 from tests.store.samples import fill, make_attempt
@@ -123,3 +124,20 @@ def test_what_does_not_mix_is_refused(stores, typed, capsys):
     assert said in capsys.readouterr().err
     assert {name: (stores / name).read_bytes() for name in held} == held
     assert not (stores / "p.db").exists()
+
+
+def test_splits_are_taken_and_what_serves_nothing_ends_with_1(stores, capsys, monkeypatch):
+    pytest.importorskip("ckprof_plugins.emulator")
+    asked = []
+
+    def swept(profiler, options, sweep):
+        asked.append({case.splits for case in options.problems})
+        return PredictionSweep(path=sweep.store, unserved=("conv1",) * (len(asked) > 1))
+
+    monkeypatch.setattr("ckprof_plugins.tuning.stored.sweep.sweep_predictions", swept)
+    line = "convfp16 -n 1 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -F 1"
+    typed = ("sweep", "fwd", "--predict", "--conf", CONF, "--store", "p.db", "--problem", line)
+    assert main([*typed, "--split-k", "2,4"]) == ExitCode.OK
+    assert main([*typed]) == ExitCode.FAILED
+    assert asked == [{(2, 4)}, {()}]
+    assert "exit code 1: no kernel has a predicted time on conv1" in capsys.readouterr().out

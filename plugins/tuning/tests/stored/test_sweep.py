@@ -1,5 +1,6 @@
 """Sweeps of predictions: what the store has is not predicted again, however the last one ended."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -46,7 +47,7 @@ class Predicting:
     """Stands for the device: notes what it is asked."""
 
     def __init__(self):
-        self.digest, self.asked = "0b", []
+        self.digest, self.asked, self.unsupported = "0b", [], ()
 
     def __call__(self, session, options, seen, choose):
         kernels = [Kernel(key, self.digest) for key in KEYS]
@@ -54,10 +55,14 @@ class Predicting:
         library = SimpleNamespace(
             recipe=SimpleNamespace(arch="gfx942"), kernels=kernels, rejected=(rejected,)
         )
-        cells = [(case, [(kernel, 1) for kernel in kernels[:3]]) for case in options.problems]
+        cells = [
+            (case, [(kernel, split) for kernel in kernels[:3] for split in case.splits or (1,)])
+            for case in options.problems
+        ]
         for case, asked in choose(library, cells):
             for kernel, split in asked:
-                self.asked.append((PROBLEMS.index(case), kernel.key[:2]))
+                number = [one.problem for one in PROBLEMS].index(case.problem)
+                self.asked.append((number, kernel.key[:2], *([split] if split != 1 else ())))
                 seen(case, KernelPrediction(kernel=kernel, split_k=split, time=None, answer=None))
 
 
@@ -65,10 +70,12 @@ class Predicting:
 def device(monkeypatch):
     def figures_of(found, loops):
         key = found.kernel.key
+        if predicting.asked[-1] in predicting.unsupported:
+            return figures("", key=key, status="unsupported", reason="C is odd", split_k=found.split_k)
         if key == KEYS[2]:
             return figures("", key=key, status="failed", reason="an instruction is missing")
         loops["l"] = loop()
-        return figures(key=key)
+        return figures(key=key, split_k=found.split_k)
 
     predicting = Predicting()
     monkeypatch.setattr(module, "predict", predicting)
@@ -85,9 +92,10 @@ def run(tmp_path, device):
         selection=selection, problems=PROBLEMS, build=BuildOptions(target="hip", arch="gfx942")
     )
 
-    def call(path="p.db", function=sweep_predictions, **changes):
+    def call(path="p.db", function=sweep_predictions, problems=PROBLEMS, splits=(), **changes):
         device.asked.clear()
-        return function(Profiler(), options, SweepOptions(store=f"{tmp_path}/{path}", **changes))
+        asked = replace(options, problems=problems, splits=splits)
+        return function(Profiler(), asked, SweepOptions(store=f"{tmp_path}/{path}", **changes))
 
     return call
 
@@ -122,6 +130,23 @@ def test_what_the_store_has_is_not_predicted_again(run, device, tmp_path):
         assert len([one for one in held if "fresh" in one.session.tags]) == 8
     side = read_store(tmp_path / "p.db").side()
     assert [len(problem.kernels) for problem in side.problems] == [4, 4]
+
+
+def test_splits_are_those_that_are_asked_for_and_a_problem_that_nothing_supports_is_named(run, device):
+    """As ``run`` does it: what lines name does not count where splits are given for every problem."""
+    lines = (replace(PROBLEMS[0], splits=(8,), name="conv1"), PROBLEMS[1])
+    for splits, expected in (((), (8, 1)), ((2, 4), (2, 4))):
+        asked = run("s.db", problems=lines, splits=splits, function=lambda *given: given[1].problems)
+        assert tuple(split for case in asked for split in case.splits or (1,))[:2] == expected
+    device.unsupported = {(0, key, 2) for key in ("aa", "bb", "cc")}
+    found = run("s.db", problems=lines, splits=(2,))
+    assert device.asked == [(problem, key, 2) for problem, key in ALL]
+    assert found.unserved == ("conv1",)
+    assert found.lines[-1].endswith("no kernel has a predicted time on conv1")
+    device.unsupported = ()
+    again = run("s.db", problems=lines, splits=(2, 1))
+    assert (again.known, again.unserved) == (8, ()), "another number of splits serves it"
+    assert run("s.db", problems=lines, splits=(2,)).unserved == ("conv1",), "nothing was left to do"
 
 
 def test_shards_take_predictions(run, device, tmp_path):
