@@ -87,7 +87,7 @@ class StopSignals:
         self._finished = True
 
     def defer(self) -> None:
-        """From now on a signal is only noted, as by :meth:`deferred`: what follows reports what was found out."""
+        """From now on a signal is only noted, as by :meth:`deferred`: what follows reports what was found."""
         self._noted_only = 1
 
     @contextmanager
