@@ -45,6 +45,9 @@ def _data_split(case: Case) -> str:
     width = case.number("CDEBlockTransferScalarPerVector_NPerBlock")
     if width is not None and width % 2 and size % 4:
         return f"splits need results of 4 bytes or vectors of an even number of elements, not {width}"
+    operation = case.kernel.values.get("CDEElementwiseOp", "PassThrough")
+    if operation != "PassThrough":
+        return f"splits are added up in memory, where {operation} would be done for each of them"
     return has_atomics(case)
 
 
@@ -63,7 +66,8 @@ def _weight_split(case: Case) -> str:
         return "kernels with one stage do not choose the number of splits themselves"
     if case.splits < 1:
         return f"the number of splits is {case.splits}, expected at least 1, or -1 for an automatic one"
-    one_stage = "TwoStage" not in case.kernel.kind
+    # kernels with D tensors add splits up in a workspace of fp32
+    one_stage = not any(part in case.kernel.kind for part in ("TwoStage", "MultipleD"))
     always = one_stage and "V3" not in case.kernel.kind
     if (
         one_stage
@@ -241,7 +245,7 @@ def support(kernel: OldKernel, problem: ConvProblem, dtype: str, splits: int, ar
 #: parameters that conditions depend on
 _READ: Final = re.compile(
     r".*(?:ScalarPerVector.*|SrcVectorDim|Specialization)|NumGroupsToMerge|BlkGemmPipelineVer|DirectLoad|stages"
-    r"|K0?PerBlock|NumGemmKPrefetchStage|WeiDataType|GemmSpec|CVectors|[AB]K1"
+    r"|K0?PerBlock|NumGemmKPrefetchStage|WeiDataType|GemmSpec|CVectors|[AB]K1|CDEElementwiseOp"
 )
 #: those that conditions of some kernels alone depend on
 _READ_OF_SOME: Final = ("BlockSize", "MPerBlock", "NPerBlock")

@@ -7,6 +7,7 @@ differ too.
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -121,6 +122,15 @@ def test_two_stages_choose_splits_and_atomics_of_bf16_need_an_architecture():
     )  # fmt: skip
     assert not support(kernel, problem(), "bf16", 2, "gfx942").unmet
     assert "gfx90a cannot add bf16" in support(kernel, problem(), "bf16", 2, "gfx90a").unmet
+    # what is done to a sum cannot be done to its parts
+    scaling = replace(kernel, values={**kernel.values, "CDEElementwiseOp": "Scale"})
+    assert "Scale would be done for each" in support(scaling, problem(), "bf16", 2, "gfx942").unmet
+    assert not support(scaling, problem(), "bf16", 1, "gfx942").unmet
+    assert demands_of(scaling) != demands_of(kernel)
+    weight = first(("bwd_weight", 2, "bf16"), WEIGHT, ConvBackwardWeightSpecialization="Default")
+    assert "gfx90a cannot add bf16" in support(weight, problem(), "bf16", 1, "gfx90a").unmet
+    with_d = replace(weight, kind="DeviceGroupedConvBwdWeightMultipleD_Xdl_CShuffle")
+    assert not support(with_d, problem(), "bf16", 2, "gfx90a").unmet
 
 
 @pytest.mark.parametrize("direction", ["fwd", "bwd_data", "bwd_weight"])
