@@ -243,7 +243,8 @@ def _ruled(old: PairSide, source: str, queries: Sequence[SupportQuery], arch: st
     """Return what the rules of audits say of a kernel of the old library."""
     if old.candidate is None or old.candidate.pipeline.id != OLD:
         return {}
-    return ruled(old.candidate.instance_string, source, queries, arch.partition(":")[0])
+    operation = old.candidate.instance.elementwise_op  # type: ignore[attr-defined] # of the family's own
+    return ruled(old.candidate.instance_string, source, operation, queries, arch.partition(":")[0])
 
 
 def _to_compute(
