@@ -11,18 +11,21 @@ from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from ckprof.errors import InputError, ToolchainError, system_errors
 from ckprof.model.requirement import UnmetRequirement
 from ckprof.model.strings import argument_kinds as kinds
 from ckprof.model.strings.grammar import split_arguments
 from ckprof_converters.families import FAMILIES
 from ckprof_plugins.elementwise.operations import ELEMENT_OPERATION
-from ckprof_plugins.extract.classes import class_records
+from ckprof_plugins.extract.classes import class_records, read_head
 from ckprof_plugins.extract.headers import DEVICES
 from ckprof_plugins.old_ck.dot_product import DL_FORWARD
 from ckprof_plugins.old_ck.operations import cpp_operation
+from ckprof_plugins.targets.hip.fetch import FETCH_COMMAND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from ckprof.model.strings.argument_kinds import Kind
     from ckprof.model.strings.fields import Field
@@ -158,6 +161,13 @@ def _cpp(old: OldClass, field: Field, text: str, operation: ElementwiseOp | None
     return _SPELLED[field.kind](text)
 
 
+#: kinds of arguments that are types, where others are values
+_TYPE_KINDS: Final = (
+    *(kinds.LAYOUT, kinds.ELEMENT_TYPE, kinds.ELEMENT_PAIR, kinds.SEQUENCE, kinds.TUPLE),
+    ELEMENT_OPERATION,
+)
+
+
 @lru_cache(maxsize=4096)
 def line_values(family: str, arguments: str) -> Mapping[str, str]:
     """Return the arguments of a line by the names of their fields; of K0 and K1, their product as well."""
@@ -178,14 +188,55 @@ def cpp_type(family: str, arguments: str, level: str, operation: ElementwiseOp |
     """
     old = old_classes()[family]
     values = line_values(family, arguments)
-    omitted = {*old.repeated, *old.absent.get(level, ())}
-    written = []
-    for one in old.family.fields:
-        if one.name not in omitted:
-            written.append(_cpp(old, one, values[one.name], operation))
-        if old.implied is not None and old.implied[0] == one.name:
-            written.append(_TYPES[values[old.implied[1]]])
+    written = (_cpp(old, one, values[name], operation) for one, name in _template(old, level))
     return f"{_DEVICE}{old.name}<{', '.join(written)}>"
+
+
+def _template(old: OldClass, level: str) -> Iterator[tuple[Field, str]]:
+    """Yield the fields of lines in the order of the template, and those whose values they have."""
+    omitted = {*old.repeated, *old.absent.get(level, ())}
+    fields = {one.name: one for one in old.family.fields}
+    for name, one in fields.items():
+        if name not in omitted:
+            yield one, name
+        if old.implied is not None and old.implied[0] == name:
+            yield fields[old.implied[1]], old.implied[1]
+
+
+def check_template(family: str, level: str, root: Path) -> None:
+    """Check that headers declare a class whose template takes what its types have: types and values.
+
+    :param root: the folder with them.
+    :raises ToolchainError: they do not.
+    """
+    old = old_classes()[family]
+    advice = (
+        f"name a source tree of {level} with --ck-root, such as the one that '{FETCH_COMMAND} {level}' "
+        f"fetches, or leave the lines of {old.name} out with --exclude 'old_class == \"{family}\"'"
+    )
+    header = root / old.header
+    if not header.is_file():
+        raise ToolchainError(f"{root}: no {old.header}, which declares {old.name}; {advice}")
+    with system_errors(ToolchainError, "cannot be read", header):
+        text = header.read_text(encoding="utf-8", errors="replace")
+    try:
+        declared = [one for one in read_head(text, old.name, str(header)) if one.kind != "condition"]
+    except InputError as exc:
+        raise ToolchainError(f"{exc}; {advice}") from exc
+    written = [name for _, name in _template(old, level)]
+    are_types = [one.kind in _TYPE_KINDS for one, _ in _template(old, level)]
+    least = sum(not one.has_default for one in declared)
+    if not least <= len(written) <= len(declared):
+        found = f"has {len(declared)} template arguments, those of {level} have {len(written)}"
+    elif odd := [
+        (one.name, name)
+        for one, name, is_type in zip(declared, written, are_types, strict=False)
+        if (one.kind in ("typename", "class")) is not is_type
+    ]:
+        found = f"has a template argument {odd[0][0]} where lines have {odd[0][1]}"
+    else:
+        return
+    raise ToolchainError(f"{header}: {old.name} {found}; {advice}")
 
 
 def lacking(family: str, arguments: str, level: str) -> UnmetRequirement | None:

@@ -25,6 +25,7 @@ from ckprof_plugins.elementwise.operations import ElementwiseOp
 from ckprof_plugins.old_ck.answers import answering, only_answers
 from ckprof_plugins.old_ck.cpp_types import (
     LEVELS,
+    check_template,
     cpp_type,
     lacking,
     line_values,
@@ -75,6 +76,7 @@ _INTERFACES: Final = {
 _SHOWN: Final = (
     *("block_size", "tile_m", "tile_n", "tile_k", "mma_m", "mma_n", "repeat_m", "repeat_n"),
     *("vector_size_a", "vector_size_b", "vector_size_c", "specialization", "scheduler", "version"),
+    "num_groups_to_merge",
 )
 _ROLES: Final = ("first", "second", "result")
 #: families of lines whose kernels choose the number of splits, and those whose splits are added up before
@@ -288,10 +290,8 @@ class OldCkFamily(Pipeline):
         # of several in one code object nothing tells whose its functions are; the headers of CK Tile do not
         # go together with these
         alone = recipe.product is Product.CODE_OBJECTS or len(own) < len(instances)
-        for instance in own:
-            header = old_classes()[instance.old_class].header
-            if not (root / header).is_file():
-                raise ToolchainError(f"{root}: no {header}, which has the class of the line {instance.line}")
+        for name in dict.fromkeys(one.old_class for one in own):
+            check_template(name, recipe.api_level, root)
         hip_root = find_hip_root()
         beside = tuple(folder for name in _BESIDE if (folder := root.parent / name).is_dir())
         headers = (INCLUDE_DIR, NAMES_DIR, *(() if (root / _CONFIGURATION).is_file() else (CONFIG_DIR,)))

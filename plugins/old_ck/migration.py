@@ -84,7 +84,7 @@ class MigrateOptions:
         metavar="NAME",
     )
     fail_on: Limits[Loss] = settable(
-        (Loss.SUPPORT, Loss.RESULTS),
+        (Loss.SUPPORT, Loss.RESULTS, Loss.BUILD),
         "losses that make the command exit with 1, separated by commas, or none; slower=10% counts from that "
         f"share on: {', '.join(loss.value for loss in Loss)}",
         metavar="LIST",
@@ -312,7 +312,7 @@ class _Kernels:
         self.is_emulated = bool(build.device)
         #: what times are of; empty without any
         self.device = ""
-        self._reasons = {one.candidate.instance.key: one.reason for one in self.library.rejected}
+        self._rejected = {one.candidate.instance.key: one for one in self.library.rejected}
         self._answers: Mapping[str, Mapping[SupportQuery, Support]] = {}
         self._code: Mapping[str, InspectedKernel] = {}
         self._strings: Mapping[str, str] = {}
@@ -377,10 +377,17 @@ class _Kernels:
         candidate = None if isinstance(kernel, str) else kernel
         answers = self._answers.get(key)
         if answers is None or candidate is None:
-            reason = self._reasons.get(key, "it was not built") if candidate else str(kernel)
+            rejection = self._rejected.get(key)
+            missing = "it was not built" if candidate else str(kernel)
+            reason = rejection.reason if rejection is not None else missing
             unmet = UnmetRequirement(rule="no-kernel", message=reason)
             refused = Support(status=AbiStatus.REJECTED, unmet_requirements=(unmet,), split_k=1)
-            return PairSide(candidate=candidate, reason=reason, answers=[refused] * len(queries))
+            return PairSide(
+                candidate=candidate,
+                reason=reason,
+                answers=[refused] * len(queries),
+                broken=rejection is not None and rejection.status.is_failure,
+            )
         places = [(at, (key, query)) for at, query in enumerate(queries)]
         return PairSide(
             candidate=candidate,

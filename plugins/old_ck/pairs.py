@@ -37,6 +37,7 @@ class Loss(Enum):
     SPLITS = ("splits", "automatic splits or workspaces that differ")
     STRINGS = ("strings", "texts of objects that are not those that ckprof computes")
     RULES = ("rules", "answers of old objects that the rules of audits do not give")
+    BUILD = ("build", "old kernels that do not compile, which leaves nothing to compare")
 
     #: what it counts, for readers of reports
     meaning: str
@@ -82,6 +83,8 @@ class PairSide:
     code: InspectedKernel | None = None
     #: what the object prints, and what it is expected to print; empty where it prints nothing
     strings: tuple[str, str] = ("", "")
+    #: it has no kernel that runs since that does not compile
+    broken: bool = False
 
     @property
     def key(self) -> str:
@@ -247,6 +250,7 @@ class KernelPair:
             Loss.SPLITS: len(self.splits),
             Loss.STRINGS: sum(printed != expected for printed, expected in (one.strings for one in sides)),
             Loss.RULES: len(self.rules),
+            Loss.BUILD: int(self.old.broken),
         }
         return {loss: amount for loss, amount in found.items() if amount}
 

@@ -17,6 +17,7 @@ from ckprof_plugins.old_ck import family as module
 from ckprof_plugins.old_ck.family import OldCkFamily
 
 LIST = "forward/tests/nhwgc_fp16"
+V3 = "DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle_V3"
 
 
 @pytest.fixture(scope="module")
@@ -102,14 +103,39 @@ def recipe(tmp_path, monkeypatch):
     )
 
 
+#: template arguments of forward V3 in November 2025: types and values
+V3_ARGUMENTS = "vtttttttttttttvvvvvvvvvvvvtttvvvvtttvvvvvvtvvvttv"
+
+
+def v3_header(more=""):
+    """Return a header that declares forward V3, its last five arguments with defaults.
+
+    :param more: a further template argument behind the first one.
+    """
+    words = {"t": "typename", "v": "int"}
+    arguments = [f"{words[kind]} P{place}" for place, kind in enumerate(V3_ARGUMENTS)]
+    arguments[-5:] = (f"{one} = {0 if 'int' in one else 'int'}" for one in arguments[-5:])
+    arguments[1:1] = [more] if more else []
+    return f"template <{', '.join(arguments)}> struct {V3} {{}};"
+
+
 def test_what_sources_are_compiled_with(profiler, recipe):
     (instance, *_) = (one.instance for one in chosen(profiler, LIST, "old-ck"))
     root = recipe.include_dirs[0]
-    with pytest.raises(ToolchainError, match=r"no ck/\S+v3.hpp, which has the class of the line Dev"):
-        OldCkFamily().compilation([instance], recipe)
     header = root / module.old_classes()[instance.old_class].header
-    header.parent.mkdir(parents=True)
-    header.touch()
+    advice = r"""2025-11 with --ck-root.*--exclude 'old_class == "forward_v3"'"""
+    for text, message in (
+        (None, rf"no ck/\S+v3.hpp, which declares {V3}; "),
+        ("struct Another {};", f"no template {V3} in this header"),
+        (v3_header("int Q"), "has a template argument Q where lines have layout_input; "),
+        (v3_header("int Q = 0"), "has a template argument Q where lines have layout_input; "),
+    ):
+        if text is not None:
+            header.parent.mkdir(parents=True, exist_ok=True)
+            header.write_text(text)
+        with pytest.raises(ToolchainError, match=f"{message}.*{advice}"):
+            OldCkFamily().compilation([instance], recipe)
+    header.write_text(v3_header())
     found = OldCkFamily().compilation([instance, SimpleNamespace()], recipe)
     assert found.kernel_flags == ("-DCK_USE_XDL", "-DCK_USE_GFX94", "-DCK_USE_FNUZ_FP8", "-DCKPROF_OLD_HIP")
     assert root.parent / "library" / "include" in found.include_dirs

@@ -99,6 +99,8 @@ def test_losses(pair):
         ({"strings": ("printed", "expected")}, {Loss.STRINGS: 1}),
         ({"ruled": {0: "", 1: "", 2: "C = 2"}}, {}),
         ({"ruled": {0: "C = 8", 2: ""}}, {Loss.RULES: 2}),
+        ({"old": {"reason": "error: no such type", "broken": True}}, {Loss.BUILD: 1}),
+        ({"reason": "error: no such type", "broken": True}, {}),
     )
     with Cases() as found:
         for number, (changes, losses) in enumerate(cases):
