@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.errors import CkprofError
@@ -29,8 +30,9 @@ SHORT = "short_"
 def with_all_arguments(request: ConversionRequest, grammar: Grammar) -> ConversionRequest:
     """Return a request with the lines that the library has in place of their type strings.
 
-    The tree is that of ``$CK_ROOT``, or what was fetched. Several instances may have one type string: where a
-    list has it as often as the library, they stand for each other in their order; else the line stays.
+    The tree is that of ``--ck-root`` or ``$CK_ROOT``, or what was fetched. Several instances may have one type
+    string: where a list has it as often as the library, they stand for each other in their order; else the
+    line stays.
     """
     facts = FileFacts(request, grammar.layouts, grammar.dtypes)
     if request.stream is not None or facts.layout is None or facts.dtype is None:
@@ -38,10 +40,12 @@ def with_all_arguments(request: ConversionRequest, grammar: Grammar) -> Conversi
     lines = request.data.decode("utf-8", "surrogateescape").split("\n")
     short = dict(_short(lines, grammar))
     counts = Counter(text for _, text in short.values())
+    named = request.plugin_options.get("ck_root")
+    root = named if isinstance(named, Path) else None
     written: dict[str, Iterator[str]] = {}
     for number, (direction, text) in short.items():
         if text not in written:
-            found = instances_of(direction, facts.layout.name, facts.dtype.value).get(text, ())
+            found = instances_of(direction, facts.layout.name, facts.dtype.value, root).get(text, ())
             written[text] = iter(found if len(found) == counts[text] else ())
         lines[number] = next(written[text], lines[number])
     return replace(request, data="\n".join(lines).encode("utf-8", "surrogateescape")) if short else request
@@ -60,10 +64,15 @@ def _short(lines: Sequence[str], grammar: Grammar) -> Iterator[tuple[int, tuple[
 
 
 @lru_cache(maxsize=8)
-def instances_of(direction: str, layout: str, dtype: str) -> Mapping[str, Sequence[str]]:
-    """Return type string -> lines of the instances that have it; nothing where no tree says it."""
+def instances_of(
+    direction: str, layout: str, dtype: str, root: Path | None = None
+) -> Mapping[str, Sequence[str]]:
+    """Return type string -> lines of the instances that have it; nothing where no tree says it.
+
+    :param root: the tree; ``None`` for the one that is found.
+    """
     try:
-        tree = find_headers().root.parent
+        tree = find_headers(root).root.parent
         report = LibraryExtractor().extract(
             ExtractRequest(
                 source=tree, directions=(direction,), layouts=(layout,), dtypes=(dtype,), sets=("profiler",)

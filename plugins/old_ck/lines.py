@@ -99,7 +99,8 @@ class OldLines(ConfConverter):
 _REFUSED: Final = {
     SHORT: (
         DropRule.MISSING_INFORMATION,
-        "it does not say all template arguments, and no tree of the library has just these instances",
+        "it does not say all template arguments, and no tree of the library has just these instances "
+        "(--ck-root names one)",
     ),
     "backward_weight_explicit": (
         DropRule.MISSING_INFORMATION,

@@ -161,7 +161,11 @@ def test_type_strings_stand_for_instances_in_their_order(tmp_path, registry, mon
     (catalog,) = conversion.catalogs
     assert [f"{known[0][: known[0].index('<')]}<{one.arguments}>" for one in catalog.records] == known
     assert [conversion.source_lines[catalog.variant, one.id] for one in catalog.records] == [1, 3]
-    assert asked == [("fwd", "nhwgc", "fp16")]
+    assert asked == [("fwd", "nhwgc", "fp16", None)]
+    # the tree that the command names
+    reading = ListReading(library=OLD_CK, plugin_options={"ck_root": tmp_path / "tree"})
+    assert read_list(tmp_path / "nhwgc_fp16.conf", registry, reading=reading).catalogs
+    assert asked[-1][-1] == tmp_path / "tree"
     # one of two: which?
     (why,) = read(f"{SHORT}\n{known[0]}\n", tmp_path, registry, "nhwgc_fp16.conf").dropped.values()
     assert why.message.startswith("short forward XDL V3: it does not say all template arguments, and no tree")
