@@ -30,9 +30,9 @@ SHORT = "short_"
 def with_all_arguments(request: ConversionRequest, grammar: Grammar) -> ConversionRequest:
     """Return a request with the lines that the library has in place of their type strings.
 
-    The tree is that of ``--ck-root`` or ``$CK_ROOT``, or what was fetched. Several instances may have one type
-    string: where a list has it as often as the library, they stand for each other in their order; else the
-    line stays.
+    The tree is that of ``--ck-root`` or ``$CK_ROOT``, or what was fetched. Several instances may have one
+    type string: where a list has it as often as the library, they stand for each other in their order; else
+    the line stays.
     """
     facts = FileFacts(request, grammar.layouts, grammar.dtypes)
     if request.stream is not None or facts.layout is None or facts.dtype is None:

@@ -62,9 +62,9 @@ def in_order(kernels, known, only):
     """
     wanted = [one for one in kernels.values() if only in f"{one.source} {one.name}"]
     left = [one for one in wanted if one.instance.key not in known]
-    for alike in _grouped(left, ("direction", "dtype")):
+    for alike in grouped(left, ("direction", "dtype")):
         together = []
-        for of_a_tile in _grouped(alike, TILE):
+        for of_a_tile in grouped(alike, TILE):
             if together and len(together) + len(of_a_tile) > TOGETHER:
                 yield together
                 together = []
@@ -72,7 +72,8 @@ def in_order(kernels, known, only):
         yield together
 
 
-def _grouped(kernels, fields):
+def grouped(kernels, fields):
+    """Return the kernels that agree in some fields, each group as a list."""
     groups = {}
     for one in kernels:
         groups.setdefault(_values(one, fields), []).append(one)
@@ -84,15 +85,22 @@ def _values(kernel, fields):
     return tuple(values.get(field) for field in fields)
 
 
-def one_of_each(kernels):
-    """Return one kernel of each :data:`KIND`, of the tile that most kinds have."""
-    kinds = _grouped(kernels, KIND)
-    tiles = Counter(tile for kind in kinds for tile in {_values(one, TILE) for one in kind})
-    return [max(kind, key=lambda one: tiles[_values(one, TILE)]) for kind in kinds]
+def one_of_each(kernels, kind=KIND):
+    """Return one kernel of each kind, of the tile that most kinds have.
+
+    :param kind: fields that tell kinds apart.
+    """
+    kinds = grouped(kernels, kind)
+    tiles = Counter(tile for alike in kinds for tile in {_values(one, TILE) for one in alike})
+    return [max(alike, key=lambda one: tiles[_values(one, TILE)]) for alike in kinds]
 
 
-def run_some(profiler, record, kernels):
-    """Compile kernels of one direction together, run them, and say what became of each."""
+def run_some(profiler, record, kernels, problems=drawn_problems, splits=SPLITS):
+    """Compile kernels of one direction together, run them, and say what became of each.
+
+    :param problems: draws problems for instances.
+    :param splits: direction -> numbers of splits of the reduction.
+    """
     outcomes = {one.instance.key: Outcome(one.instance.key, record.source_of(one)) for one in kernels}
     by_key = {one.instance.key: one for one in kernels}
     draw = random.Random(kernels[0].instance.key)
@@ -104,7 +112,7 @@ def run_some(profiler, record, kernels):
         alike = tuple(replace(one, index=place) for place, one in enumerate(left))
         request = RunRequest(
             selection=Selection(conversions=(), candidates=alike, source="shipped lists"),
-            problems=tuple(drawn_problems(draw, [one.instance for one in left])),
+            problems=tuple(problems(draw, [one.instance for one in left])),
             build=BuildOptions(
                 target="hip", arch=record.arch, device="emulated:check=all", jobs=1, compile_timeout_s=3600
             ),
@@ -116,7 +124,7 @@ def run_some(profiler, record, kernels):
                 rounds=1,
                 passes=1,
                 timeout_s=600,
-                splits=SPLITS.get(left[0].instance.direction, (1,)),
+                splits=splits.get(left[0].instance.direction, (1,)),
             ),
         )
         for result in profiler.execute(request):

@@ -21,7 +21,7 @@ RECORDS = Path(__file__).parent / "data" / "ran"
 RAN = ""
 _DIGEST_LENGTH = 16
 #: columns: kernels, and runs that were right and those that were not
-_COUNTED = ("compiled", "failed", "ran", "right", "wrong")
+COUNTED = ("compiled", "failed", "ran", "right", "wrong")
 
 
 @dataclass(slots=True)
@@ -46,12 +46,13 @@ class Record:
     """The outcomes of an architecture and an API level.
 
     :param compiled_by: what compiles further kernels, as the file's first line says it; empty to read only.
+    :param folder: where the file lies; that of the lists' usual kernels unless given.
     :raises ValueError: what the file has was compiled by something else.
     """
 
-    def __init__(self, arch, level, compiled_by=None):
+    def __init__(self, arch, level, compiled_by=None, folder=None):
         self.arch, self.level = arch, level
-        self._path = RECORDS / f"{arch}_{level}.jsonl"
+        self._path = (folder or RECORDS) / f"{arch}_{level}.jsonl"
         self.outcomes = {}
         if self._path.exists():
             first, *lines = self._path.read_text().splitlines()
@@ -105,8 +106,8 @@ def table(record, *, fused=False):
         operation, in which a kernel counts once.
     """
     lines = [
-        f"| list | kernels | expressed at {record.level} | {' | '.join(_COUNTED)} |",
-        "|---" * (3 + len(_COUNTED)) + "|",
+        f"| list | kernels | expressed at {record.level} | {' | '.join(COUNTED)} |",
+        "|---" * (3 + len(COUNTED)) + "|",
     ]
     distinct = {}
     all_known = {}
@@ -116,8 +117,8 @@ def table(record, *, fused=False):
         distinct.update((one.instance.key, one) for one in valid)
         all_known.update(known)
         if valid:
-            lines.append(_row(name, f"{len(kernels)} | {len(valid)}", known.values()))
-    lines.append(_row("each kernel once", f" | {len(distinct)}", all_known.values()))
+            lines.append(row(name, f"{len(kernels)} | {len(valid)}", known.values()))
+    lines.append(row("each kernel once", f" | {len(distinct)}", all_known.values()))
     return lines
 
 
@@ -127,8 +128,8 @@ def summary():
     Each kernel counts once. Those of which none has an outcome are left out.
     """
     lines = [
-        f"| architecture | headers | kernels | expressed | {' | '.join(_COUNTED)} |",
-        "|---" * (4 + len(_COUNTED)) + "|",
+        f"| architecture | headers | kernels | expressed | {' | '.join(COUNTED)} |",
+        "|---" * (4 + len(COUNTED)) + "|",
     ]
     for path in sorted(RECORDS.glob("*.jsonl")):
         record = Record(*path.stem.split("_"))
@@ -138,7 +139,7 @@ def summary():
             known = record.known(distinct.values())
             if known:
                 of = f"{record.arch} | {record.level} | {kernels}"
-                lines.append(_row(of, str(len(distinct)), known.values()))
+                lines.append(row(of, str(len(distinct)), known.values()))
     return lines
 
 
@@ -152,7 +153,12 @@ def _by_operation(lists):
         yield folder, tuple(kernels.values()), tuple(valid.values())
 
 
-def _row(name, kernels, known):
+def row(name, kernels, known):
+    """Return a line of a table: what became of some kernels.
+
+    :param kernels: cells that say how many there are.
+    :param known: their outcomes.
+    """
     total = Counter[str]()
     for one in known:
         runs = one.right + len(one.wrong)
@@ -163,5 +169,5 @@ def _row(name, kernels, known):
             right=one.right,
             wrong=len(one.wrong),
         )
-    cells = (name, kernels, *(total[column] for column in ("compiled", "failed", "ran", "right", "wrong")))
+    cells = (name, kernels, *(total[column] for column in COUNTED))
     return f"| {' | '.join(map(str, cells))} |"

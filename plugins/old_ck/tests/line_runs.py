@@ -1,0 +1,155 @@
+"""Compile and run the old library's kernels of the shipped lists on the emulated AMD device, and count them.
+
+.. code-block:: text
+
+    CK_ROOT=DIR python -m plugins.old_ck.tests.line_runs run [--arch ARCH] [--set profiler] [--minutes N] ...
+    python -m plugins.old_ck.tests.line_runs table [--arch ARCH]
+
+Compiles and runs what has no outcome yet, on random convolutions with all checks of the device, as
+:mod:`plugins.emulator.tests.level_runs` does with kernels of CK Tile: every type that a line of the lists for
+tests names, of those for profilers one of each kind. Kinds that have no outcome at all come first.
+"""
+
+import argparse
+import time
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from ckprof import Profiler
+from ckprof.kernels.cache import ObjectCache
+from ckprof.kernels.keys import FolderDigests
+from ckprof.kernels.requests import InstanceQuery
+from ckprof.model.problem_case import AUTO
+from ckprof.model.recipe import BuildRequest, Purpose
+from ckprof.paths import conf_root, object_cache_dir
+from ckprof_plugins.old_ck.cpp_types import LEVELS
+from ckprof_plugins.old_ck.lines import OLD_CK
+from ckprof_plugins.targets.hip.target import HipTarget
+from plugins.emulator.tests.level_runs import grouped, one_of_each, run_some
+from plugins.emulator.tests.run_record import COUNTED, Record, row
+from tests.plugins.pipelines.drawn_problems import PROBLEMS, convolutions, drawn_problems, with_operation
+
+ARCH = "gfx942"
+RECORDS = Path(__file__).parent / "data" / "ran"
+#: what is compiled, run and recorded together: what kernels of a class share is compiled once
+TOGETHER = 8
+CLASS = ("direction", "old_class")
+#: fields that tell kinds apart, coarse ones first
+KINDS = (
+    (*CLASS, "dtype", "elementwise_op", "ndim"),
+    (*CLASS, "dtype", "elementwise_op", "ndim", "specialization", "scheduler", "version"),
+)
+#: numbers of splits of the reduction
+SPLITS = {"bwd_data": (1, 2), "bwd_weight": (1, 2, AUTO)}
+SETS = ("tests", "profiler")
+
+
+@cache
+def shipped(name):
+    """Return content key -> kernel, of all lists of a set."""
+    profiler = Profiler()
+    lists = (path.relative_to(conf_root()) for path in sorted(conf_root().rglob(f"{name}/*.conf")))
+    queries = (InstanceQuery(conf=str(path.with_suffix("")), pipelines=(OLD_CK,)) for path in lists)
+    return {one.instance.key: one for query in queries for one in profiler.instances(query).candidates}
+
+
+def wanted(name):
+    """Return content key -> kernel, of those of a set that are run."""
+    every = shipped(name)
+    return every if name == SETS[0] else {one.instance.key: one for one in samples(every)}
+
+
+def samples(kernels):
+    """Return one kernel of each kind, each once, those of coarse kinds first."""
+    found = (one for kind in KINDS for one in one_of_each(kernels.values(), kind))
+    return list({one.instance.key: one for one in found}.values())
+
+
+def in_order(kernels, known):
+    """Yield what is compiled and run together.
+
+    :param kernels: by content key.
+    :param known: keys of those that have an outcome.
+    """
+    for alike in (one_of_each(kernels.values(), KINDS[0]), samples(kernels), kernels.values()):
+        left = [one for one in alike if one.instance.key not in known]
+        for of_a_class in grouped(left, CLASS):
+            for start in range(0, len(of_a_class), TOGETHER):
+                yield of_a_class[start : start + TOGETHER]
+        known = {*known, *(one.instance.key for one in left)}
+
+
+def problems(draw, instances):
+    """Yield problems as other kernels get them, and of one channel per group where kernels ask for that."""
+    yield from drawn_problems(draw, instances)
+    asking = {}
+    for one in instances:
+        fields = one.fields()
+        merged = int(fields.get("num_groups_to_merge") or 1)
+        if merged > 1 or fields["specialization"] == "Filter3x3":
+            kind = (one.direction, one.ndim, fields.get("elementwise_op"))
+            asking[kind] = max(merged, asking.get(kind, 1))
+    for (direction, ndim, operation), merged in asking.items():
+        for case in convolutions(draw, ndim)[:PROBLEMS:2]:
+            problem = replace(
+                case.problem,
+                groups=merged * draw.choice((1, 2)),
+                in_channels=1,
+                out_channels=1,
+                filter=(3,) * ndim,
+            )
+            yield with_operation(replace(case, problem=problem), direction, operation)
+
+
+def table(record):
+    """Return the lines of a table with a row for each class of the lists for tests, and their sum."""
+    lines = [f"| class | types | {' | '.join(COUNTED)} |", "|---" * (2 + len(COUNTED)) + "|"]
+    every = [*shipped(SETS[0]).values()]
+    for alike in (*grouped(every, CLASS), every):
+        name = "each type once" if alike is every else alike[0].instance.fields()["old_class"]
+        lines.append(row(name, str(len(alike)), record.known(alike).values()))
+    return lines
+
+
+def main():
+    """Compile and run for as long as was asked for, or print the table."""
+    parser = argparse.ArgumentParser(description="kernels of the old library on the emulated AMD device")
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="compile and run what has no outcome yet")
+    run.add_argument("--minutes", type=float, default=60.0)
+    run.add_argument("--set", choices=SETS, default=SETS[0], help="profiler: one kernel of each kind")
+    run.add_argument("--only", default="", help="a part of the names of lists or kernels")
+    count = commands.add_parser("table", help="print the table of docs/old-ck.md of the package")
+    for command in (run, count):
+        command.add_argument("--arch", default=ARCH)
+    asked = parser.parse_args()
+    if asked.command == "table":
+        print("\n".join(table(Record(asked.arch, LEVELS[-1], folder=RECORDS))))
+    else:
+        end = time.monotonic() + 60 * asked.minutes
+        every = wanted(asked.set).items()
+        kernels = {key: one for key, one in every if asked.only in f"{one.source} {one.name}"}
+        run_until(asked.arch, kernels, end)
+
+
+def run_until(arch, kernels, end):
+    """Compile and run kernels that have no outcome yet.
+
+    :param kernels: by content key.
+    :param end: when to begin with no more, in monotonic seconds.
+    """
+    recipe = HipTarget().recipe(BuildRequest(arch=arch, purpose=Purpose.INSPECT))
+    digests = FolderDigests(ObjectCache(object_cache_dir()).folder_digests)
+    headers = recipe.include_dirs[0] / "ck"
+    compiled_by = {"compiler": recipe.compiler.description, "headers": digests.of(headers)}
+    record = Record(arch, recipe.api_level, compiled_by, RECORDS)
+    profiler = Profiler()
+    for group in in_order(kernels, record.known(kernels.values())):
+        if time.monotonic() < end:
+            record.add(run_some(profiler, record, group, problems, SPLITS))
+    print(f"{len(record.known(kernels.values()))} of {len(kernels)} known", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Which kernels of lists are run, in which order and on what, and how their outcomes are counted."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from ckprof_plugins.old_ck.cpp_types import LEVELS, cpp_type
+
+pytest.importorskip("ckprof_plugins.emulator", reason="nothing runs without the emulated device")
+
+from plugins.emulator.tests.run_record import Outcome, Record
+from plugins.old_ck.tests.line_runs import (
+    ARCH,
+    KINDS,
+    RECORDS,
+    TOGETHER,
+    in_order,
+    problems,
+    shipped,
+    table,
+    wanted,
+)
+
+pytestmark = pytest.mark.thorough
+LEVEL = LEVELS[-1]
+
+
+def kinds(kernels, fields):
+    return [tuple(one.instance.fields().get(field) for field in fields) for one in kernels]
+
+
+def test_each_type_comes_once_and_one_of_each_kind_first():
+    kernels = wanted("tests")
+    types = {
+        cpp_type(one.instance.old_class, one.instance.arguments, LEVEL, one.instance.elementwise_op)
+        for one in kernels.values()
+    }
+    assert len(types) == len(kernels) == 1636
+    known = set(list(kernels)[::3])
+    groups = list(in_order(kernels, known))
+    order = [one for group in groups for one in group]
+    assert len(order) == len(kernels) - len(known)
+    assert {one.instance.key for one in order} == kernels.keys() - known
+    assert all(len(group) <= TOGETHER for group in groups)
+    coarse = set(kinds(kernels.values(), KINDS[0]))
+    first = [one for group in in_order(kernels, set()) for one in group][: len(coarse)]
+    assert set(kinds(first, KINDS[0])) == coarse
+
+
+def test_of_lists_for_profilers_one_of_each_kind_is_run():
+    chosen, every = wanted("profiler").values(), shipped("profiler").values()
+    found = kinds(chosen, KINDS[1])
+    assert set(found) == set(kinds(every, KINDS[1]))
+    assert len(chosen) < 2 * len(set(found)) < len(every) / 2
+
+
+def test_kernels_that_merge_groups_get_groups_of_one_channel():
+    merging = [one.instance for one in shipped("tests").values() if one.instance.direction == "fwd"]
+    merging = [one for one in merging if one.fields()["num_groups_to_merge"] == 16][:1]
+    drawn = [case.problem for case in problems(random.Random(0), merging)]
+    fitting = [one for one in drawn if one.in_channels == one.out_channels == 1 and not one.groups % 16]
+    assert len(fitting) >= 6 and {one.filter for one in fitting} == {(3,) * merging[0].ndim}
+    assert len({(one.input, one.strides) for one in fitting}) > 3
+
+
+def test_outcomes_are_counted_for_their_classes(tmp_path):
+    record = Record(ARCH, LEVEL, {"compiler": "clang 22"}, tmp_path)
+    first, second = list(wanted("tests").values())[:2]
+    assert first.instance.old_class == "backward_data"
+    record.add(
+        [
+            Outcome(
+                first.instance.key, record.source_of(first), right=3, wrong=["a problem: wrong_result: 1"]
+            ),
+            Outcome(second.instance.key, record.source_of(second), "no match"),
+        ]
+    )
+    lines = table(Record(ARCH, LEVEL, folder=tmp_path))
+    assert "| backward_data | 128 | 1 | 1 | 1 | 3 | 1 |" in lines
+    assert lines[-1] == "| each type once | 1636 | 1 | 1 | 1 | 3 | 1 |"
+
+
+def test_the_table_of_the_document_is_counted():
+    document = (Path(__file__).parents[1] / "docs" / "old-ck.md").read_text()
+    assert "\n".join(["", *table(Record(ARCH, LEVEL, folder=RECORDS)), ""]) in document
