@@ -18,6 +18,7 @@ from pathlib import Path
 
 from ckprof import Profiler
 from ckprof.kernels.cache import ObjectCache
+from ckprof.kernels.candidates import KernelNames
 from ckprof.kernels.keys import FolderDigests
 from ckprof.kernels.requests import InstanceQuery
 from ckprof.model.problem_case import AUTO
@@ -76,8 +77,14 @@ def in_order(kernels, known):
         left = [one for one in alike if one.instance.key not in known]
         for of_a_class in grouped(left, CLASS):
             for start in range(0, len(of_a_class), TOGETHER):
-                yield of_a_class[start : start + TOGETHER]
+                yield _named_apart(of_a_class[start : start + TOGETHER])
         known = {*known, *(one.instance.key for one in left)}
+
+
+def _named_apart(kernels):
+    """Return kernels of several lists under names that differ."""
+    names = KernelNames()
+    return [replace(one, name=names.take(one.name, one.instance)) for one in kernels]
 
 
 def problems(draw, instances):
