@@ -121,32 +121,32 @@ _LINE: Final = 12
 _FIGURE: Final = 24
 #: pixels in which lines lead from names to columns that are narrower than these
 _LEAD: Final = 26
+#: kernels that rows are drawn for at most, where columns would be too narrow for a percent
+_ROWS: Final = 100
 
 
 def heat_chart(heat: HeatMap, names: ShortNames = WHOLE_NAMES, labels: Sequence[str] = ()) -> Markup:
     """Draw the heat map: a path per colour, so that 30,000 cells stay small.
 
-    Columns have their names; where they are too narrow for that, those that are the best of most problems
-    and the closest to the best on average.
+    Problems are rows and instances columns; the other way round where only then cells have room for their
+    percent. Columns have their names; where they are too narrow for that, those that are the best of most
+    problems and the closest to the best on average.
 
     :param names: what shortens names of kernels.
     :param labels: what problems are called, by default only their numbers.
     """
-    columns, rows = len(heat.instances), len(heat.cells)
-    texts = labels or [f"P{row + 1}" for row in range(rows)]
-    short = [names.short(instance.name, _NAME) for instance in heat.instances]
-    left = 12 + round(_PER_CHARACTER * max(map(len, texts), default=0))
-    width = (CHART_WIDTH - left - 24) / max(1, columns)
-    height = min(22.0, max(5.0, 700 / max(1, rows)))
-    over = round(_PER_CHARACTER * max(map(len, short), default=0)) + 10
-    frame = Frame(
-        width=CHART_WIDTH,
-        height=round(rows * height) + over + _LEAD + 6,
-        left=left,
-        top=over + _LEAD,
-    )
+    problems = [(text, "") for text in labels or [f"P{row + 1}" for row in range(len(heat.cells))]]
+    short = [(names.short(instance.name, _NAME), instance.name) for instance in heat.instances]
+    turned = _width(short, problems) < _FIGURE <= _width(problems, short) and len(short) <= _ROWS
+    beside, above = (short, problems) if turned else (problems, short)
+    grid = [*zip(*heat.cells, strict=True)] if turned else heat.cells
+    rows, left, width = len(beside), _left(beside), _width(above, beside)
+    height = min(22.0, max(_LINE + 1 if turned else 5.0, 700 / max(1, rows)))
+    lies = _pixels(above) <= width
+    top = 20 if lies else round(_pixels(above)) + 10 + _LEAD
+    frame = Frame(width=CHART_WIDTH, height=round(rows * height) + top + 6, left=left, top=top)
     paths: dict[str, list[str]] = {}
-    for row, cells in enumerate(heat.cells):
+    for row, cells in enumerate(grid):
         for name, begin, length in _runs(cells):
             paths.setdefault(name, []).append(f"M{begin} {row}h{length}v1h-{length}z")
     drawn = [tag("path", d="".join(parts), class_=name) for name, parts in sorted(paths.items())]
@@ -162,37 +162,61 @@ def heat_chart(heat: HeatMap, names: ShortNames = WHOLE_NAMES, labels: Sequence[
     hatch = tag("pattern", line, id="hatch", width=across, height=down, patternUnits="userSpaceOnUse")
     cursor = tag("rect", x=0, y=0, width=1, height=1, class_="cursor", vector_effect="non-scaling-stroke")
     scaled = f"translate({frame.left} {frame.top}) scale({width:g} {height:g})"
-    parts = [tag("g", hatch, *drawn, cursor, transform=scaled, id="heat-cells")]
-    every = max(1, math.ceil(13 / height))
-    for row in range(0, rows, every):
-        at = frame.top + (row + 0.5) * height + 4
-        parts.append(text_at(left - 6, round(at, 1), texts[row], "tick", "end"))
+    axes = "problems across" if turned else "instances across"
+    parts = [tag("g", hatch, *drawn, cursor, transform=scaled, id="heat-cells", data_axes=axes)]
+    for row in range(0, rows, max(1, math.ceil(_LINE / height))):
+        at = round(frame.top + (row + 0.5) * height + 4, 1)
+        parts.append(text_at(left - 6, at, beside[row][0], "tick", "end", whole=beside[row][1]))
     if width >= _FIGURE and height >= _LINE:
-        parts += _figures(heat, frame, width, height)
-    parts += _column_names(heat, short, frame, width)
+        parts += _figures(grid, frame, width, height)
+    if lies:
+        middles = [f"{left + (column + 0.5) * width:.1f}" for column in range(len(above))]
+        named = zip(middles, above, strict=True)
+        parts += [text_at(x, top - 6, text, "tick", "middle", whole=whole) for x, (text, whole) in named]
+    else:
+        parts += _turned_names(above, [instance.wins for instance in heat.instances], frame, width)
     timed = sum(isinstance(cell, int) for row in heat.cells for cell in row)
     description = (
-        f"{rows} problems by {columns} instances, the best on average first; {timed} cells have a verified "
-        "time. Arrow keys move over the cells; the table of instances sums the columns up."
+        f"{len(problems)} problems by {len(short)} instances, the best on average first; {timed} cells have "
+        "a verified time. Arrow keys move over the cells; the table of instances sums the columns up."
     )
     title = "Share of each problem's best speed"
     return chart(frame, parts, "heat", title, description, role="application")
 
 
-def _figures(heat: HeatMap, frame: Frame, width: float, height: float) -> Iterator[Markup]:
+def _pixels(names: Sequence[tuple[str, str]]) -> float:
+    """Return how wide the longest of some names is."""
+    return _PER_CHARACTER * max((len(text) for text, _ in names), default=0)
+
+
+def _left(names: Sequence[tuple[str, str]]) -> int:
+    """Return where cells begin on the right of names."""
+    return 12 + round(_pixels(names))
+
+
+def _width(columns: Sequence[tuple[str, str]], rows: Sequence[tuple[str, str]]) -> float:
+    """Return the pixels of a column on the right of the names of rows."""
+    return (CHART_WIDTH - _left(rows) - 24) / max(1, len(columns))
+
+
+def _figures(
+    cells: Sequence[Sequence[Cell]], frame: Frame, width: float, height: float
+) -> Iterator[Markup]:
     """Yield the percent of the cells with a time."""
-    for row, cells in enumerate(heat.cells):
+    for row, values in enumerate(cells):
         y = round(frame.top + (row + 0.5) * height + 4, 1)
-        for column, cell in enumerate(cells):
+        for column, cell in enumerate(values):
             if isinstance(cell, int):
                 x = f"{frame.left + (column + 0.5) * width:.1f}"
                 yield text_at(x, y, str(cell), f"heat-figure on-{_class(cell)}", "middle")
 
 
-def _column_names(heat: HeatMap, names: Sequence[str], frame: Frame, width: float) -> Iterator[Markup]:
+def _turned_names(
+    names: Sequence[tuple[str, str]], wins: Sequence[int], frame: Frame, width: float
+) -> Iterator[Markup]:
     """Yield the names of columns, turned, with a line from each to its column."""
     room = int((len(names) * width + 12) // _LINE)
-    ranked = sorted(range(len(names)), key=lambda column: (-heat.instances[column].wins, column))
+    ranked = sorted(range(len(names)), key=lambda column: (-wins[column], column))
     named = sorted(ranked[: max(1, room)])
     # as near to its column as its neighbours allow
     middles = [frame.left + (column + 0.5) * width for column in named]
@@ -206,9 +230,9 @@ def _column_names(heat: HeatMap, names: Sequence[str], frame: Frame, width: floa
     for column, middle, place in zip(named, middles, places, strict=True):
         path = f"M{middle:.1f} {frame.top - 2}v-4L{place:.1f} {base + 4}v-3"
         yield tag("path", d=path, class_="lead")
-        whole, x = heat.instances[column].name, f"{place + 4:.1f}"
+        (text, whole), x = names[column], f"{place + 4:.1f}"
         turned = f"rotate(-90 {x} {base - 2})"
-        yield text_at(x, base - 2, names[column], "tick", whole=whole, transform=turned)
+        yield text_at(x, base - 2, text, "tick", whole=whole, transform=turned)
 
 
 def _runs(cells: Sequence[Cell]) -> Iterator[tuple[str, int, int]]:

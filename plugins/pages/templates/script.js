@@ -9,7 +9,9 @@
     const cells = document.getElementById("heat-cells");
     const cursor = heat.querySelector(".cursor");
     const readout = document.getElementById("heat-cell");
-    const size = [data.instances.length, data.problems.length];
+    // which index of a cell's place is that of the problem
+    const problem = cells.dataset.axes === "problems across" ? 0 : 1;
+    const size = problem === 0 ? [data.problems.length, data.instances.length] : [data.instances.length, data.problems.length];
     const at = [0, 0];
     const describe = function (cell) {
       if (cell >= 0) return cell + " % of the best speed";
@@ -18,8 +20,9 @@
     const show = function () {
       cursor.setAttribute("x", at[0]);
       cursor.setAttribute("y", at[1]);
-      readout.textContent = data.problems[at[1]] + ", I" + (at[0] + 1) + " " +
-        data.instances[at[0]] + ": " + describe(data.cells[at[1]][at[0]]);
+      const row = at[problem], instance = at[1 - problem];
+      readout.textContent = data.problems[row] + ", I" + (instance + 1) + " " +
+        data.instances[instance] + ": " + describe(data.cells[row][instance]);
     };
     heat.addEventListener("mousemove", function (event) {
       const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(cells.getScreenCTM().inverse());

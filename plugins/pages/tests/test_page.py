@@ -141,24 +141,29 @@ def test_the_page_is_deterministic_also_of_an_empty_store():
     read(page)
 
 
-def test_heat_cells_are_drawn_once_each():
-    heat = heat_map(side_of("x", attempts(MADE)))
-    drawn = re.findall(r'<path d="([^"]*)" class="(\w+)"', str(heat_chart(heat)))
+@pytest.mark.parametrize(("instances", "turned"), [(6, False), (60, True), (150, False)])
+def test_heat_cells_are_drawn_once_each_with_figures(instances, turned):
+    heat = heat_map(side_of("x", attempts(replace(MADE, instances=instances))))
+    page = str(heat_chart(heat))
+    drawn = re.findall(r'<path d="([^"]*)" class="(\w+)"', page)
     cells = {}
     for path, name in drawn:
         for column, row, length in re.findall(r"M(\d+) (\d+)h(\d+)v1h-\3z", path):
             for offset in range(int(length)):
-                assert cells.setdefault((int(row), int(column) + offset), name) == name
-    assert len(cells) == 24
+                place = (int(row), int(column) + offset)
+                assert cells.setdefault(place[::-1] if turned else place, name) == name
+    assert len(cells) == 4 * instances
     for row, values in enumerate(heat.cells):
         for column, value in enumerate(values):
             if isinstance(value, int):
                 band = int(cells[row, column][1:])
                 assert BANDS[band] <= value
                 assert band + 1 == len(BANDS) or value < BANDS[band + 1]
-    # with the figures, over the whole width
-    timed = [str(value) for row in heat.cells for value in row if isinstance(value, int)]
-    assert re.findall(r">(\d+)</text>", str(heat_chart(heat))) == timed
+    # with the figures, over the whole width: kernels are rows where columns would be too narrow for them
+    assert ("problems across" in page) == turned
+    grid = zip(*heat.cells, strict=True) if turned else heat.cells
+    timed = [str(value) for row in grid for value in row if isinstance(value, int)]
+    assert re.findall(r">(\d+)</text>", page) == (timed if instances < 150 else [])
 
 
 def test_a_library_of_one_kernel_is_a_dot():
