@@ -204,15 +204,6 @@ def content_of(path: Path) -> bytes:
         return path.read_bytes()
 
 
-def text_of(path: Path) -> str:
-    """Return the text of a file that a user named; its lines end in line feeds.
-
-    :raises InputError: it cannot be read, or is not UTF-8.
-    """
-    with system_errors(InputError, "cannot read", path), input_errors(UnicodeDecodeError, "not text", path):
-        return path.read_text(encoding="utf-8-sig")
-
-
 D = TypeVar("D")
 
 

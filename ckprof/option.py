@@ -137,13 +137,14 @@ above_zero.__name__ = "a number above 0"
 def duration(text: str) -> float:
     """Return the seconds of ``90``, ``90s``, ``30m``, ``2h`` or ``1h30m``.
 
-    :raises UsageError: it is none of these.
+    :raises UsageError: it is none of these, or no time at all.
     """
     match = _DURATION.fullmatch(text.strip())
-    if not text.strip() or match is None:
+    hours, minutes, rest = (float(part or 0) for part in match.groups()) if match else (0, 0, 0)
+    seconds = 3600 * hours + 60 * minutes + rest
+    if not seconds:
         raise UsageError(f"expected a time such as 90s, 30m or 2h, got {text!r}")
-    hours, minutes, rest = (float(part) if part else 0.0 for part in match.groups())
-    return 3600 * hours + 60 * minutes + rest
+    return seconds
 
 
 def share(text: str) -> float:

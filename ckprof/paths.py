@@ -11,6 +11,8 @@ from ckprof.private_folders import claimed, temporary_folder
 
 #: moves everything that ckprof stores for later runs
 CACHE_VARIABLE: Final = "CKPROF_CACHE_DIR"
+#: what is wrong with a folder in which nothing can be built
+UNWRITABLE: Final = f"cannot be written (set {CACHE_VARIABLE} or --build-dir to another folder)"
 
 
 def cache_dir() -> Path:

@@ -57,10 +57,11 @@ def one_line(text: str) -> str:
 def suggestion(name: str, candidates: Iterable[str]) -> str:
     """Return ``; did you mean 'NAME'?`` with the nearest known name, empty if none is near.
 
-    Case does not count.
+    Case does not count. A name that begins as this one, of three letters or more, is near.
     """
-    names = {candidate.lower(): candidate for candidate in candidates}
-    near = difflib.get_close_matches(name.lower(), names, n=1)
+    names, asked = {candidate.lower(): candidate for candidate in candidates}, name.lower()
+    longer = [one for one in names if one.startswith(asked) and len(asked.lstrip("-")) > 2]
+    near = [min(longer, key=len)] if longer else difflib.get_close_matches(asked, names, n=1)
     return f"; did you mean {names[near[0]]!r}?" if near else ""
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError, UsageError, input_errors, system_errors
-from ckprof.option import settable
+from ckprof.option import duration, settable
 from ckprof.private_folders import user_name
 from ckprof.sanitize import unknown_name
 
@@ -34,7 +34,7 @@ _EXPECTED: Final = {
     "tuple[str, ...]": "a list of texts",
     "str | None": "a text",
     "int | None": "an integer",
-    "float": "a number",
+    "float": "seconds, or a time such as 90s or 5m",
 }
 
 
@@ -105,7 +105,8 @@ def _converted(values: dict[str, object], *, strict: bool) -> Settings:
     # most calls have no settings, and need not import it
     import msgspec
 
-    return msgspec.convert(values, Settings, strict=strict)
+    read = {n: duration(v) if isinstance(v, str) and _KINDS[n] == "float" else v for n, v in values.items()}
+    return msgspec.convert(read, Settings, strict=strict)
 
 
 def _violation(name: str, value: object, *, strict: bool = True) -> str:
@@ -114,7 +115,7 @@ def _violation(name: str, value: object, *, strict: bool = True) -> str:
         return unknown_name("setting", name, _KINDS)
     try:
         number = getattr(_converted({name: value}, strict=strict), name)
-    except ValueError:
+    except (ValueError, UsageError):
         return f"{name} is {value!r}, expected {_EXPECTED[_KINDS[name]]}"
     is_wrong = isinstance(number, int | float) and number <= 0
     return f"{name} is {value!r}, expected more than 0" if is_wrong else ""

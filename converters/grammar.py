@@ -187,7 +187,7 @@ class Grammar:
         """Return the family that a line belongs to and its arguments.
 
         :raises LineError: the name is unknown, a bracket is missing, or the number of arguments is wrong: a
-            parenthesis is open to the end, or a second instance follows.
+            parenthesis has no partner, or a second instance follows.
         """
         name, start, end = self._outline(text)
         candidates = self.candidates(name)
@@ -212,9 +212,10 @@ class Grammar:
         if second is not None:
             message = f"a second instance, of {second[1]}, begins here: expected one a line"
             raise LineError(LineProblem(message, second.start()))
-        unclosed = _unclosed(text, start, end)
-        if unclosed is not None:
-            raise LineError(LineProblem("this '(' is never closed", unclosed))
+        alone = _unpaired(text, start, end)
+        if alone is not None:
+            what = "'(' is never closed" if text[alone] == "(" else "')' closes nothing"
+            raise LineError(LineProblem(f"this {what}", alone))
         nearest = min(possible, key=lambda item: min(abs(count - n) for n in item.family.accepted_counts))
         raise LineError(LineProblem(self._miscounted(nearest, count), start))
 
@@ -257,13 +258,15 @@ class Grammar:
         return LineProblem(f"unknown kernel name {shorten(name)}{hint}", 0)
 
 
-def _unclosed(text: str, start: int, end: int) -> int | None:
-    """Return the place of the first parenthesis in ``text[start:end]`` that is never closed, if any is."""
+def _unpaired(text: str, start: int, end: int) -> int | None:
+    """Return the place of the first parenthesis in ``text[start:end]`` that has no partner, if any is so."""
     opened: list[int] = []
     for index in range(start, end):
         if text[index] == "(":
             opened.append(index)
-        elif text[index] == ")" and opened:
+        elif text[index] == ")":
+            if not opened:
+                return index
             opened.pop()
     return opened[0] if opened else None
 

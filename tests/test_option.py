@@ -43,6 +43,12 @@ def test_what_is_not_positive_is_refused(text):
         positive(text)
 
 
+@pytest.mark.parametrize("text", ["0", "0s", "-1", "5 min 3", "x", ""])
+def test_what_is_not_a_time_is_refused(text):
+    with pytest.raises(UsageError, match="expected a time such as 90s, 30m or 2h, got"):
+        duration(text)
+
+
 @pytest.mark.parametrize("text", ["0", "-1", "inf", "nan"])
 def test_what_is_no_time_limit_is_refused(text):
     with pytest.raises(ValueError):

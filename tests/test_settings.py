@@ -35,9 +35,11 @@ def test_files_of_architectures_are_relative_to_the_file(tmp_path):
 
 
 def test_the_environment_wins_over_the_file(tmp_path):
-    (tmp_path / "ckprof.toml").write_text("jobs = 3\ntimeout = 5\n")
+    (tmp_path / "ckprof.toml").write_text('jobs = 3\ntimeout = 5\ncompile_timeout = "1m30s"\n')
     settings = load_settings(None, tmp_path, {"CKPROF_JOBS": "7", "CKPROF_PLUGINS": "a,b"})
     assert (settings.jobs, settings.timeout, settings.plugins) == (7, 5.0, ("a", "b"))
+    assert settings.compile_timeout == 90
+    assert load_settings(None, tmp_path, {"CKPROF_TIMEOUT": "2m"}).timeout == 120
 
 
 @pytest.mark.parametrize(
@@ -47,7 +49,7 @@ def test_the_environment_wins_over_the_file(tmp_path):
         ('jobs = "3"\n', "jobs is '3', expected an integer"),
         ("jobs = 0\n", "jobs is 0, expected more than 0"),
         ("timeout = -0.5\n", "timeout is -0.5, expected more than 0"),
-        ("timeout = [1]\n", "timeout is [1], expected a number"),
+        ("timeout = [1]\n", "timeout is [1], expected seconds, or a time such as 90s or 5m"),
         ("target = 1\n", "target is 1, expected a text"),
         ('plugins = ["a", 2]\n', "plugins is ['a', 2], expected a list of texts"),
         ("jobs = \n", "not valid TOML"),

@@ -39,6 +39,7 @@ from ckprof.kernels.units import (
 from ckprof.model.outcome import Status
 from ckprof.model.recipe import Product
 from ckprof.model.results import BuildSummary
+from ckprof.paths import UNWRITABLE
 from ckprof.private_folders import lock_file, private_folder, temporary_folder
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def build_tree(
     :param on_progress: called with steps done, all steps and the name of the step that has just ended.
     :raises ToolchainError: something that every kernel needs cannot be built.
     """
-    with system_errors(ToolchainError, "cannot be written", work_dir):
+    with system_errors(ToolchainError, UNWRITABLE, work_dir):
         lock = lock_file(private_folder(work_dir) / "build.lock")
         lock.acquire()
     try:
@@ -252,7 +253,7 @@ class _Build:
         return True
 
     def _execute(self, steps: list[Step]) -> None:
-        with system_errors(ToolchainError, "cannot be written", self._work_dir):
+        with system_errors(ToolchainError, UNWRITABLE, self._work_dir):
             shutil.rmtree(self._files.folder, ignore_errors=True)
             self._files.write(steps, self._timeout_s)
             (self._work_dir / "build.ninja").write_text(

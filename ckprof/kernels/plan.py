@@ -17,6 +17,7 @@ from ckprof.kernels.cache import OBJECT, RECORD
 from ckprof.kernels.keys import digest_file
 from ckprof.kernels.step import Step
 from ckprof.model.recipe import CompilerFamily
+from ckprof.paths import UNWRITABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -280,7 +281,7 @@ class LibraryFile:
 
         :raises ToolchainError: the folder cannot be written.
         """
-        with system_errors(ToolchainError, "cannot be written", self._folder):
+        with system_errors(ToolchainError, UNWRITABLE, self._folder):
             write_atomically(self._key_file, json.dumps({"key": key}))
 
     def discard(self) -> None:

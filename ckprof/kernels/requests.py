@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import UsageError
 from ckprof.model.architecture import API_LEVELS
 from ckprof.model.conversion import ListReading
-from ckprof.option import above_zero, numbers, positive, settable
+from ckprof.option import duration, numbers, positive, settable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -159,10 +159,10 @@ class BuildOptions:
     )
     compile_timeout_s: float | None = settable(
         None,
-        "seconds for one kernel's compilation, without waiting for a CPU (default: {compile_timeout})",
+        "for one kernel's compilation, without waiting for a CPU, e.g. 5m (default: {compile_timeout} s)",
         flag="--compile-timeout",
-        metavar="S",
-        parse=above_zero,
+        metavar="TIME",
+        parse=duration,
     )
     build_dir: Path | None = settable(
         None, "generate and build in this folder, and leave everything there", metavar="DIR"

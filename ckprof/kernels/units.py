@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import ToolchainError, system_errors
 from ckprof.files import write_if_changed
 from ckprof.model.recipe import Product
+from ckprof.paths import UNWRITABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -222,7 +223,7 @@ def translation_unit(group: Sequence[Unit], keys: Keys) -> Unit:
     key = keys.unit([unit.key for unit in group])
     source = first.root / FOLDER / f"{key[:_KEY_DIGITS]}.cpp"
     lines = [f'#include "{unit.source.relative_to(unit.root).as_posix()}"\n' for unit in group]
-    with system_errors(ToolchainError, "cannot be written", source):
+    with system_errors(ToolchainError, UNWRITABLE, source):
         write_if_changed(source, "// Kernels that are compiled together.\n" + "".join(lines))
     return Unit(
         key=key,

@@ -100,24 +100,6 @@ class ColumnProblem(Protocol):
 
 
 @runtime_checkable
-class TableProblem(Protocol):
-    """A type of problems that tables of measured times spell in columns of their own, all of them integers.
-
-    Other types have a column for each field.
-    """
-
-    @property
-    def table_columns(self) -> Mapping[str, int | None]:
-        """Column -> value where it is missing; ``None``: it must be there."""
-
-    def of_table(self, values: Mapping[str, int]) -> Problem:
-        """Return the problem of a row; called on the type.
-
-        :raises InputError: there is no such problem.
-        """
-
-
-@runtime_checkable
 class LayerProblem(Protocol):
     """A type of problems that layers of networks are."""
 

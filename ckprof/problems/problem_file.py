@@ -38,8 +38,8 @@ def parse_problem(line: ProblemLine, operation: Operation, operations: Iterable[
         for other in all_operations:
             if word.text in other.line_words:
                 raise line.other_operation(
-                    f"{word.text} is an operation of {other.id} ('ckprof run {other.id}'), expected one of "
-                    f"{', '.join(operation.line_words)}",
+                    f"{word.text} is an operation of {other.id}, not of {operation.id}; "
+                    f"'ckprof run {other.id}' runs it",
                     word.column,
                 )
     return operation.parse_problem(line)
@@ -91,17 +91,18 @@ def read_problem_file(
         if not listed:
             raise InputError("no problem in this list", path)
         meant = [case for case in listed if case.direction in (None, direction.id)]
-        return meant, +Counter({f"not for {direction.id}": len(listed) - len(meant)})
+        asked = [case.direction for case in listed if case.direction not in (None, direction.id)]
+        return meant, Counter(f"not for {direction.id}; 'ckprof run {other}' runs it" for other in asked)
     operations = tuple(directions)
     problems: list[ProblemCase] = []
     skipped: Counter[str] = Counter()
     wrong: list[Diagnostic] = []
-    others: list[int | None] = []
+    others: list[InputError] = []
     for line in _lines(path):
         try:
             problems.append(parse_problem(line, direction, operations))
-        except OtherOperationError:
-            others.append(line.line)
+        except OtherOperationError as error:
+            others.append(error)
         except InputError as error:
             wrong.append(
                 Diagnostic(
@@ -111,7 +112,7 @@ def read_problem_file(
     if wrong and not lenient:
         raise ListError(wrong, "")
     if others:
-        skipped[f"not for {direction.id}, the first in {path}:{others[0]}"] = len(others)
+        skipped[f"not for {direction.id}, the first in {others[0]}"] = len(others)
     skipped.update(map(str, wrong))
     if not problems and not skipped:
         raise InputError("no problem in this file; expected one a line", path)

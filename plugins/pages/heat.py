@@ -199,9 +199,7 @@ def _width(columns: Sequence[tuple[str, str]], rows: Sequence[tuple[str, str]]) 
     return (CHART_WIDTH - _left(rows) - 24) / max(1, len(columns))
 
 
-def _figures(
-    cells: Sequence[Sequence[Cell]], frame: Frame, width: float, height: float
-) -> Iterator[Markup]:
+def _figures(cells: Sequence[Sequence[Cell]], frame: Frame, width: float, height: float) -> Iterator[Markup]:
     """Yield the percent of the cells with a time."""
     for row, values in enumerate(cells):
         y = round(frame.top + (row + 0.5) * height + 4, 1)

@@ -7,13 +7,12 @@ import re
 from contextlib import suppress
 from dataclasses import MISSING, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast, runtime_checkable
 
-from ckprof.errors import InputError
-from ckprof.files import text_of
+from ckprof.errors import InputError, input_errors, system_errors
 from ckprof.formatting import counted
 from ckprof.model.outcome import Status
-from ckprof.model.problem import Problem, TableProblem
+from ckprof.model.problem import Problem
 from ckprof.model.problem_types import OPERATION_COLUMN, problem_of_cells
 from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Pipeline
@@ -37,6 +36,24 @@ _NAMED: Final = frozenset({OPERATION_COLUMN, "dtype", "layout"})
 _LONG: Final = frozenset({"kernel", "latency_ms", "split_k", "non_zero"})
 _NOTHING: Final = frozenset({"", "nan", "none", "inf"})
 _ARCH: Final = re.compile(r"gfx[0-9a-f]{3,4}")
+
+
+@runtime_checkable
+class TableProblem(Protocol):
+    """A type of problems that tables of measured times spell in columns of their own, all of them integers.
+
+    Other types have a column for each field.
+    """
+
+    @property
+    def table_columns(self) -> Mapping[str, int | None]:
+        """Column -> value where it is missing; ``None``: it must be there."""
+
+    def of_table(self, values: Mapping[str, int]) -> Problem:
+        """Return the problem of a row; called on the type.
+
+        :raises InputError: there is no such problem.
+        """
 
 
 #: the columns of a type of problems with what stands for each that is missing, ``None``: it must be there;
@@ -88,11 +105,12 @@ def read_csv(
     """Return the measurements of a file.
 
     :param describe: returns the traits that a kernel's name implies; ``None`` if it implies none.
-    :param problem_types: what the rows may be; a type is a :class:`~ckprof.model.problem.TableProblem`, or a
+    :param problem_types: what the rows may be; a type is a :class:`TableProblem`, or a
         dataclass of integers whose fields are the columns.
     :raises InputError: the file cannot be read, has no problem columns or no kernels, or a value is wrong.
     """
-    lines = text_of(path).splitlines()
+    with system_errors(InputError, "cannot read", path), input_errors(UnicodeDecodeError, "not text", path):
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     dropped: list[str] = []
     header, rows = _table(path, lines, dropped)
     columns = _columns_in(header, problem_types, path)

@@ -151,6 +151,11 @@ OTHERS = [
         "this '(' is never closed",
     ),
     (
+        FORWARD.replace("Seq(4,16,1),Seq(0,2,1)", "Seq(4,16),1),Seq(0,2,1)", 1),
+        column(FORWARD, 28) + 11,
+        "this ')' closes nothing",
+    ),
+    (
         f"{V3} {FORWARD}",
         len(V3) + 2,
         f"a second instance, of {FORWARD.partition('<')[0]}, begins here: expected one a line",

@@ -143,6 +143,14 @@ def test_support_sources_are_linked_and_must_compile(
         build(tree, recipe)
 
 
+def test_a_folder_that_cannot_be_written_is_an_error_that_says_how_to_move_it(
+    make_tree, make_recipe, compiler, build, tmp_path
+):
+    (tmp_path / "file").touch()
+    with pytest.raises(ToolchainError, match=r"file: cannot be written .set CKPROF_CACHE_DIR or --build-dir"):
+        build(make_tree(1), make_recipe(compiler), work_dir=tmp_path / "file")
+
+
 def test_a_link_error_is_told(make_tree, make_recipe, compiler, build):
     tree = make_tree(1)
     tree.kernels[0].header.write_text("int nowhere();\ninline int kernel_0_value() { return nowhere(); }\n")

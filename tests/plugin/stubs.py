@@ -21,8 +21,9 @@ class StubPipeline:
     label = "stub"
     directions = frozenset({"fwd"})
 
-    def __init__(self, id_):
+    def __init__(self, id_, **members):
         self.id = id_
+        vars(self).update(members)
 
     def make_instance(self, catalog, direction, record): ...
 

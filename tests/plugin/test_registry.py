@@ -42,6 +42,11 @@ def test_an_entry_without_an_id_is_rejected():
         registry_of(one=providing(""))
 
 
+def test_directions_of_another_type_are_rejected_before_anything_is_run():
+    with pytest.raises(PluginError, match="pipeline 'a': directions is an object of type str, expected froz"):
+        _ = registry_of(one=Registering(StubPipeline("a", directions="fwd"))).pipelines
+
+
 def test_the_variant_of_a_record_names_its_pipeline():
     common = {"direction": "fwd", "record_type": WideRecord, "layouts": LAYOUTS}
     variants = Registering(

@@ -27,7 +27,7 @@ def test_named_lines_are_errors_for_commands_and_programs(profiler):
     with pytest.raises(InputError, match=REASON) as caught:
         profiler.problems("fwd", [PLAIN, ROUNDED])
     assert caught.value.exit_code is ExitCode.INPUT
-    with pytest.raises(InputError, match="grouped_conv_fwd_clamp is an operation of fwd"):
+    with pytest.raises(InputError, match="is an operation of fwd, not of bwd_data; 'ckprof run fwd'"):
         profiler.problems("bwd_data", [CLAMPED])
     with pytest.raises(InputError, match=REASON):
         Problem.parse(ROUNDED)
