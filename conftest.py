@@ -89,11 +89,13 @@ def pytest_configure(config):
     """Have Ctrl-C work in tests and what they start, and compile in half the time unless tests are slow ones.
 
     Shells ignore Ctrl-C for commands in the background, and so do some machines that test automatically.
-    Thorough tests find the kernels of the fast suite in the gate's cache; see :func:`usual_compiler`.
+    Thorough tests find the kernels of the fast suite in the gate's cache; see :func:`usual_compiler`. Those
+    for AMD GPUs compile the emulated device, which takes minutes otherwise.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if "thorough" in config.option.markexpr and shutil.which("c++"):
+    quick = any(marked in config.option.markexpr for marked in ("thorough", "amd and not slow"))
+    if quick and shutil.which("c++"):
         os.environ.setdefault("CXX", str(QUICK_COMPILER))
 
 

@@ -26,7 +26,7 @@ def built(ckprof, tmp_path, request):
     """Build one kernel of a direction; return its library, its key, a problem and splits."""
     direction = request.param
     variant = {"fwd": "forward", "bwd_weight": "bwd_weight"}[direction]
-    catalog = write_catalog(tmp_path / "one.json", variant, [{"pipeline": "mem", "vector_size_c": 2}])
+    catalog = write_catalog(tmp_path / "one.json", variant, [{"pipeline": "compv1"}])
     called = ckprof("build", direction, "--conf", catalog, *TARGET, "--device", "emulated", timeout=1200).ok()
     library = Path(called.out.strip())
     (key,) = Library.load(library).kernels
