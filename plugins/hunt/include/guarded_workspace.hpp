@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Stands in the place of ckprof_workspace.hpp: a workspace of exactly the size that a launcher asks
-// for, poisoned before each launch, with a guard behind it that the next launch looks at.
+// for, poisoned before each launch, with a guard behind it that the next launch looks at. The
+// poison of one launch is NaN in every floating-point type and an index that no tensor has; that of
+// the next is words of 1, as flags of an earlier launch are, which say that sums are ready.
 #ifndef CKPROF_WORKSPACE_HPP
 #define CKPROF_WORKSPACE_HPP
 
@@ -17,18 +19,18 @@ namespace ckprof {
 
 inline ck_tile::DeviceMem& workspace(std::size_t bytes)
 {
-    constexpr std::size_t guard_bytes = 65536;
-    // NaN in every floating-point type, an index that no tensor has in every integer.
-    constexpr unsigned char poison = 0xff;
+    constexpr std::size_t guard_bytes  = 65536;
+    constexpr unsigned char guard_byte = 0xff;
     // Never destroyed: the device may be gone by then.
     static ck_tile::DeviceMem& memory = *new ck_tile::DeviceMem;
     static std::size_t asked          = 0;
+    static bool flags                 = true;
     std::vector<unsigned char> content(memory.GetBufferSize());
     if(!content.empty())
     {
         memory.FromDevice(content.data());
         const auto guard = content.begin() + static_cast<std::ptrdiff_t>(asked);
-        const auto other = [](unsigned char byte) { return byte != poison; };
+        const auto other = [](unsigned char byte) { return byte != guard_byte; };
         if(const auto wrong = std::count_if(guard, content.end(), other); wrong != 0)
         {
             memory.Realloc(0);
@@ -37,7 +39,9 @@ inline ck_tile::DeviceMem& workspace(std::size_t bytes)
         }
     }
     asked = bytes;
-    content.assign(bytes + guard_bytes, poison);
+    content.assign(bytes + guard_bytes, guard_byte);
+    flags = !flags;
+    for(std::size_t at = 0; flags && at < bytes; ++at) { content[at] = at % 4 == 0 ? 1 : 0; }
     memory.Realloc(content.size());
     memory.ToDevice(content.data());
     return memory;
