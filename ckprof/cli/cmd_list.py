@@ -118,12 +118,11 @@ def _entries(entries: RegistryEntries[Any], *columns: Column[Any]) -> Table[Any]
 
 
 def _directions(session: Session) -> Table[Any]:
-    aliases: Column[Any] = Column("aliases", lambda direction: ", ".join(direction.aliases))
-    return _entries(session.registry.operations, aliases)
+    return _entries(session.registry.operations, Column("aliases", lambda one: ", ".join(one.aliases)))
 
 
 def _pipelines(session: Session) -> Table[Any]:
-    directions: Column[Any] = Column("directions", lambda pipeline: ", ".join(sorted(pipeline.directions)))
+    directions: Column[Any] = Column("directions", lambda one: ", ".join(sorted(one.directions)))
     return _entries(session.registry.pipelines, directions)
 
 

@@ -249,7 +249,7 @@ class _Build:
         result = self._files.result(PREFIX_STEP)
         if result is not None and result.ok:
             return False
-        self._planner.give_up_precompiling()
+        self._planner.precompiles = False
         return True
 
     def _execute(self, steps: list[Step]) -> None:

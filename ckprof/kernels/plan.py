@@ -180,11 +180,8 @@ class Planner:
         self._cache = cache
         self._jobs = jobs
         self._prefix = PrefixHeader(recipe, cache, keys.prefix())
-        self._precompiles = self._prefix.wanted
-
-    def give_up_precompiling(self) -> None:
-        """Let kernels read headers as text: the header could not be precompiled."""
-        self._precompiles = False
+        #: False: kernels read headers as text
+        self.precompiles = self._prefix.wanted
 
     def steps(self, missing: list[Unit], staging: Path) -> list[Step]:
         """Return the steps that compile translation units.
@@ -199,9 +196,9 @@ class Planner:
             self._prefix.write()
         steps: list[Step] = []
         waiting: set[str] = set()
-        ready = self._precompiles and self._prefix.is_ready()
+        ready = self.precompiles and self._prefix.is_ready()
         # a round of kernels is faster compiled at once than after a header for them
-        if self._precompiles and len(kernels) > self._jobs and not ready:
+        if self.precompiles and len(kernels) > self._jobs and not ready:
             steps.append(self._prefix.step(staging))
             # the other CPUs have something to do meanwhile: kernels that read the header as text
             early = max(0, self._jobs - 1 - len(plain))

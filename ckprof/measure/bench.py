@@ -16,6 +16,7 @@ import msgspec
 from ckprof.errors import ToolchainError
 from ckprof.events import Level, Message
 from ckprof.files import scratch_folder
+from ckprof.kernels.keys import digest_parts
 from ckprof.measure.baselines import Baselines
 from ckprof.measure.canary import canaries_lost
 from ckprof.measure.executor import Executor
@@ -88,13 +89,12 @@ class BenchLibrary:
     @classmethod
     def of(cls, library: BuiltLibrary) -> BenchLibrary:
         """Return a library that was built here."""
-        rejections = (rejection.outcome for rejection in library.rejected)
         return cls(
             path=library.path,
             operation=library.direction,
             target=library.recipe.target,
             arch=library.recipe.arch,
-            rejections={rejection.key: rejection for rejection in rejections},
+            rejections={one.outcome.key: one.outcome for one in library.rejected},
             worker_variables=dict(library.recipe.worker_variables),
             second_problems={
                 built.instance.key: built.pipeline.second_problems(built.instance)
@@ -187,6 +187,8 @@ class KernelBench:
         self.should_stop: Callable[[], bool] = lambda: False
         #: content key of a kernel -> lines of its second problems; none where it supports none of them
         self.second: dict[str, dict[str, None]] = {}
+        #: content key of a kernel -> digest of the second problems that it was right on in an earlier session
+        self.known: Mapping[str, str] = {}
         #: what became of those kernels that failed there
         self.failed: dict[str, Outcome] = {}
         #: set if the device was lost on a second problem
@@ -294,16 +296,19 @@ class KernelBench:
             splits = {cell.split_k for cell in group.ranking.cells if cell.instance == key}
             if not self._supported(key, [group.problem], splits):
                 continue
-            self.second[key] = {}
+            queries: list[SupportQuery] = []
             for alternatives in self.library.second_problems.get(key, ()):
                 fitting = [problem for problem in alternatives if problem.flop <= group.problem.flop]
-                for query in self._supported(key, fitting, _SECOND_SPLITS):
-                    roundings, exact = operation.roundings(query.problem), None
-                    if may_be_exact and operation.is_exact(query.problem):
-                        exact = ExactKind.of(query.split_k, group.kernels[key].split_sum, roundings)
-                    cell = KernelConfiguration(key, query.split_k)
-                    cells.setdefault((query.problem, exact), []).append(cell)
-                    self.second[key][self._line(query.problem)] = None
+                queries += self._supported(key, fitting, _SECOND_SPLITS)
+            self.second[key] = dict.fromkeys(self._line(query.problem) for query in queries)
+            if self.second_digest(key) == self.known.get(key):
+                continue
+            for query in queries:
+                roundings, exact = operation.roundings(query.problem), None
+                if may_be_exact and operation.is_exact(query.problem):
+                    exact = ExactKind.of(query.split_k, group.kernels[key].split_sum, roundings)
+                cell = KernelConfiguration(key, query.split_k)
+                cells.setdefault((query.problem, exact), []).append(cell)
         for (problem, exact), configurations in cells.items():
             ranking = RoundRobin(configurations)
             second = replace(group, problem=problem, ranking=ranking, timing=(untimed,) * 2, beside=None)
@@ -315,7 +320,18 @@ class KernelBench:
                 if outcome.status.is_failure and outcome.launched:
                     where = f"--problem '{self._line(problem)}' --split-k {planned.cell.split_k}"
                     reason = f"{outcome.reason} (on a second problem: {where})"
-                    self.failed.setdefault(outcome.key, replace(outcome, reason=reason))
+                    self.failed.setdefault(outcome.key, replace(outcome, reason=reason, second=""))
+                elif outcome.status is not Status.OK:
+                    self.second.pop(outcome.key, None)  # nothing is known of it: the next group tries again
+
+    def second_digest(self, key: str) -> str:
+        """Return a digest of the second problems that a kernel was right on; empty where it was not verified.
+
+        Where exact operands are skipped, it is another one.
+        """
+        if key in self.failed or key not in self.second:
+            return "" if key in self.failed else self.known.get(key, "")
+        return digest_parts(str(self._options.exact), *self.second[key])[:8]
 
     def _line(self, problem: Problem) -> str:
         return line_of(ProblemCase(problem=problem), self.library.operation) or problem.describe()
@@ -405,10 +421,9 @@ class KernelBench:
             verified=known,
             exact=exact if not isinstance(exact, str) else None,
         )
-        if isinstance(exact, str):
-            outcome = replace(outcome, one_set=exact)
         found[cell] = executor.verified or found.get(cell)
-        return outcome
+        one_set = exact if isinstance(exact, str) else outcome.one_set
+        return replace(outcome, one_set=one_set, second=self.second_digest(kernel.key))
 
     def _exactly(self, group: KernelGroup, cell: KernelConfiguration) -> PreparedProblem | str | None:
         """Return the group's problem with operands whose sums are exact in a kernel.

@@ -19,7 +19,7 @@ from ckprof.measure.worker.sampling import TimingSettings
 from ckprof.measure.workers import DeviceLostError
 from ckprof.model.device import Reading
 from ckprof.model.kernel import SelectedKernel
-from ckprof.model.outcome import CANARY_MS, Conditions, Outcome, Status
+from ckprof.model.outcome import CANARY_MS, SECOND, Conditions, Outcome, Status
 from ckprof.model.problem import Problem
 
 
@@ -199,6 +199,7 @@ class RoundsLoop:
         started: tuple[float, float],
     ) -> Sample:
         """Return an outcome with its conditions; it was started at a time of day, and by the loop's clock."""
+        further = {CANARY_MS: reading.canaries, SECOND: outcome.second}
         conditions = Conditions(
             started=started[0],
             round=planned.round,
@@ -207,7 +208,7 @@ class RoundsLoop:
             load=reading.load,
             clock_mhz=reading.clock_mhz,
             temperature_c=reading.temperature_c,
-            extra={**reading.extra, **({CANARY_MS: reading.canaries} if reading.canaries else {})},
+            extra={**reading.extra, **{name: value for name, value in further.items() if value}},
         )
         return Sample(
             group=group,

@@ -30,6 +30,8 @@ DEVICE_REFERENCE: Final = "device, double"
 
 #: name, in the evidence of an attempt, of the times of the canaries when its round began, in milliseconds
 CANARY_MS: Final = "canary_ms"
+#: name, in the evidence of a visit, of :attr:`Outcome.second`
+SECOND: Final = "second"
 
 
 class Status(Enum):
@@ -221,6 +223,8 @@ class Outcome(KernelResult):
     launched: bool = True
     #: why it was not verified with exact operands as well, though it should be; empty where it was
     one_set: str = ""
+    #: digest of the second problems that the kernel was right on before; empty where it was verified on none
+    second: str = ""
 
     @property
     def pruned(self) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ckprof.errors import UsageError
 from ckprof.measure.rounds import KernelConfiguration
 from ckprof.model.kernel import KernelRef
-from ckprof.model.outcome import RoundTime, Status
+from ckprof.model.outcome import SECOND, RoundTime, Status
 from ckprof.model.types import DataType
 from ckprof.option import settable
 from ckprof.store.attempt import (
@@ -139,6 +139,8 @@ class PastVisit(NamedTuple):
     session: str = ""
     #: the device was lost beside the kernel
     device_lost: bool = False
+    #: see :attr:`~ckprof.model.outcome.Outcome.second`
+    second: str = ""
 
     @classmethod
     def of(cls, attempt: Attempt) -> PastVisit:
@@ -161,6 +163,7 @@ class PastVisit(NamedTuple):
             device_id=attempt.session.device_id,
             session=attempt.session.uid,
             device_lost=attempt.lost_device,
+            second=str(seen.extra.get(SECOND, "")),
         )
 
     def marked(self, mark: Mark) -> PastVisit:
@@ -177,10 +180,9 @@ class PastVisit(NamedTuple):
         """What the attempt says of its kernel's time; ``None`` unless it may be ranked."""
         if self.status != Status.OK.value or not self.time_ms or self.wrong_elements != 0:
             return None
-        spread_ms = self.spread_ms or 0.0
         return marked_round_time(
             self.time_ms,
-            spread_ms,
+            self.spread_ms or 0.0,
             self.session,
             self.round,
             0.0,
@@ -207,6 +209,11 @@ class SqlConditions:
         self.texts.append(text)
         self.values.extend(values)
 
+    def add_given(self, text: str, value: object) -> None:
+        """Add one condition, unless its value is ``None``."""
+        if value is not None:
+            self.add(text, value)
+
     def where(self) -> str:
         """Return the ``WHERE`` clause, empty without conditions."""
         return f" WHERE {' AND '.join(self.texts)}" if self.texts else ""
@@ -216,14 +223,10 @@ def measurement_conditions(query: StoreQuery) -> SqlConditions:
     """Return what a query asks of rows of ``measurements m``, but for their status."""
     conditions = SqlConditions()
     contexts = SqlConditions()
-    if query.direction is not None:
-        contexts.add("json_extract(o.body, '$.direction') = ?", query.direction)
-    if query.target is not None:
-        contexts.add("json_extract(d.body, '$.target') = ?", query.target)
-    if query.arch is not None:
-        contexts.add("json_extract(d.body, '$.arch') = ?", query.arch)
-    if query.dtype is not None:
-        contexts.add("c.dtype = ?", query.dtype)
+    contexts.add_given("json_extract(o.body, '$.direction') = ?", query.direction)
+    contexts.add_given("json_extract(d.body, '$.target') = ?", query.target)
+    contexts.add_given("json_extract(d.body, '$.arch') = ?", query.arch)
+    contexts.add_given("c.dtype = ?", query.dtype)
     if contexts.texts:
         conditions.add(
             "m.context_id IN (SELECT c.id FROM contexts c JOIN operations o ON o.id = c.operation_id "  # noqa: S608
@@ -233,31 +236,20 @@ def measurement_conditions(query: StoreQuery) -> SqlConditions:
     if query.problem is not None:
         body = canonical(query.problem).decode()
         conditions.add("m.problem_id IN (SELECT id FROM problems WHERE body = ?)", body)
-    if query.instance is not None:
-        conditions.add(
-            "m.kernel_id IN (SELECT k.id FROM kernels k JOIN instances i ON i.id = k.instance_id "
-            "WHERE substr(i.key, 1, ?) = ?)",
-            len(query.instance),
-            query.instance,
-        )
+    of_instance = (
+        "SELECT k.id FROM kernels k JOIN instances i ON i.id = k.instance_id WHERE instr(i.key, ?) = 1"
+    )
+    conditions.add_given(f"m.kernel_id IN ({of_instance})", query.instance)
     return conditions
 
 
 def attempt_conditions(query: StoreQuery) -> SqlConditions:
     """Return what a query asks of rows of ``attempts a`` alone, but for their status."""
     conditions = SqlConditions()
-    if query.tag is not None:
-        conditions.add("a.session_id IN (SELECT session_id FROM tags WHERE tag = ?)", query.tag)
-    if query.session is not None:
-        conditions.add(
-            "a.session_id IN (SELECT id FROM sessions WHERE substr(uid, 1, ?) = ?)",
-            len(query.session),
-            query.session,
-        )
-    if query.since is not None:
-        conditions.add("a.started >= ?", query.since)
-    if query.before is not None:
-        conditions.add("a.started < ?", query.before)
+    conditions.add_given("a.session_id IN (SELECT session_id FROM tags WHERE tag = ?)", query.tag)
+    conditions.add_given("a.session_id IN (SELECT id FROM sessions WHERE instr(uid, ?) = 1)", query.session)
+    conditions.add_given("a.started >= ?", query.since)
+    conditions.add_given("a.started < ?", query.before)
     return conditions
 
 

@@ -226,6 +226,7 @@ class Evidence(msgspec.Struct, frozen=True):
     process: int = 0
     scale: float | None = None
     device_lost: bool = False
+    second: str = ""
     #: launches that were found right, and all of them
     checked: tuple[Count, Count] = (0, 0)
     units: tuple[str, ...] = ()

@@ -251,9 +251,9 @@ class Store(AbstractContextManager["Store"]):
 
     def _past_visit(self, cells: tuple[Any, ...]) -> PastVisit:
         *seen, session_id, number, extra = cells
-        session, said = self._parts.session(session_id), evidence(number, extra)
+        own, said = self._parts.session(session_id), evidence(number, extra)
         try:
-            found = (*seen, said.process, said.scale, session.device_id, session.uid, said.device_lost)
+            found = (*seen, said.process, said.scale, own.device_id, own.uid, said.device_lost, said.second)
             visit = msgspec.convert(found, PastVisit)
             _ = Status(visit.status), visit.all_marks
         except (msgspec.ValidationError, ValueError) as exc:

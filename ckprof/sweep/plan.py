@@ -192,6 +192,12 @@ class Plan:
         return sum(len(ranking.before.failed) for ranking in self.rankings)
 
     @property
+    def second(self) -> dict[str, str]:
+        """Content key of each kernel with a time in the store -> its :attr:`Outcome.second`, or empty."""
+        visits = (visit for ranking in self.rankings for visit in ranking.before.visits if visit.round_time)
+        return {visit.instance: visit.second for visit in sorted(visits, key=lambda one: bool(one.second))}
+
+    @property
     def has_failures(self) -> bool:
         """Whether a cell failed before and is not tried again; one that is not supported has not failed."""
         return any(

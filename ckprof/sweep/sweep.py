@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.events import Level, Message
-from ckprof.formatting import factor
+from ckprof.formatting import counted, factor
 from ckprof.kernels.build_dir import build_dir_for
 from ckprof.measure.bench import BenchLibrary, KernelBench
 from ckprof.measure.canary import find_canary
@@ -323,18 +323,13 @@ def as_stored(store: Store, shared: SharedKey) -> SharedKey:
     if len(devices) != 1:
         return shared
     (device,) = devices
-    if not device.is_emulated:
-        return replace(shared, device=device)
     query = StoreQuery(target=device.target, arch=device.arch)
-    known = next((row.key for row in store.measurements(query) if row.key.device == device), None)
-    if known is None:
-        return replace(shared, device=device)
-    return replace(
-        shared,
-        device=device,
-        toolchain=replace(shared.toolchain, driver=known.toolchain.driver),
-        method=replace(shared.method, clock=known.method.clock),
-    )
+    measured = (row.key for row in store.measurements(query) if row.key.device == device)
+    toolchain, method = shared.toolchain, shared.method
+    if device.is_emulated and (known := next(measured, None)) is not None:
+        toolchain = replace(toolchain, driver=known.toolchain.driver)
+        method = replace(method, clock=known.method.clock)
+    return replace(shared, device=device, toolchain=toolchain, method=method)
 
 
 def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> SweepResult:
@@ -354,6 +349,7 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
         past = sink.reader.past_visits if isinstance(sink, StoreWriter) else lambda *_: ()
         plan = make_plan(plan_request(request, options, library.kernels, opened.shared), past)
         announce(plan, session.emit)
+        bench.known, bench.should_stop = {} if options.fresh else plan.second, options.should_stop
         seed, measures = options.rounds.seed, bool(plan.open_rankings)
         of_all = session, library, run, bench, opened.shared, seed, options.tags, request.problems
         record = session_record(*of_all, measures=measures)
@@ -367,8 +363,12 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
             max_time_s=options.max_time_s,
         )
         summary = Sweep(plan, bench, recorder, watch).run()
-    details = (second_text(bench.second),) if bench.second else ()
-    return SweepResult(plan=plan, summary=summary, path=sink.path, session=record.uid, details=details)
+    details = [second_text(bench.second)] if bench.second else []
+    unproven = [key for key in plan.second if not bench.second_digest(key)]
+    if run.second_problem and unproven:
+        text = "not verified on second problems, or wrong there; --fresh measures them again"
+        details.append(f"{counted(len(unproven), 'kernel')} with times in the store: {text}")
+    return SweepResult(plan=plan, summary=summary, path=sink.path, session=record.uid, details=tuple(details))
 
 
 def plan_request(

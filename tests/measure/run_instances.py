@@ -51,6 +51,7 @@ def run_instances(
     pace=None,
     canary=None,
     second_problems=None,
+    known=None,
 ):
     """Yield the outcomes of instances on problems.
 
@@ -61,13 +62,14 @@ def run_instances(
     :param pace: says how long it takes.
     :param canary: measured before each round.
     :param second_problems: of the instances.
+    :param known: digests of second problems that kernels were right on before.
     """
     kernels = [selected(instance) for instance in instances]
     made = {"operation": operation, "target": "", "arch": arch, "rejections": {}}
     opened = BenchLibrary(path=library, **made, second_problems=second_problems or {})
     use = {"lock_folder": lock_dir, "baselines": baselines, "before_problem": before_problem}
     with KernelBench(opened, options, (), on_event, **use) as bench:
-        bench.canary = canary
+        bench.canary, bench.known = canary, known or {}
         rounds = RunRounds(bench, options, on_event, after_visit=bench.measure_baselines, pace=pace)
         rounds.recorder = recorder
         rounds.second = bench.second

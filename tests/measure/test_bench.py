@@ -80,6 +80,27 @@ def test_kernels_are_verified_on_second_problems_once(asked, library, tmp_path):
         assert found["wrong_if_small", 1].reason.endswith(where) and where in found["segfault", 0].reason
 
 
+def test_second_problems_that_a_kernel_was_right_on_before_are_not_run_again(library, tmp_path):
+    names = ["ok", "wrong_if_small", "segfault"]
+    made = library, ARCH, ScaleDirection(), [make_instance(name) for name in names]
+    further = {"lock_dir": tmp_path, "second_problems": dict.fromkeys(names, SECONDS)}
+
+    def run(options=QUICK, **known):
+        found = run_instances(*made, [make_problem(8)], options, **further, known=known)
+        return {one.key: (one.status, one.second) for one in found}
+
+    first = run()
+    digest = first["ok"][1]
+    assert len(digest) == 8
+    # what fails there has no digest
+    assert [*first.values()] == [(Status.OK, digest), (Status.WRONG_RESULT, ""), (Status.RUN_ERROR, "")]
+    assert run(ok=digest, wrong_if_small="of others") == first
+    assert run(wrong_if_small=digest) == {**first, "wrong_if_small": (Status.OK, digest)}
+    # without exact operands less is known
+    assert run(replace(QUICK, exact=False), wrong_if_small=digest)["wrong_if_small"][0] is Status.WRONG_RESULT
+    assert run(replace(QUICK, second_problem=False))["ok"] == (Status.OK, "")
+
+
 def test_a_problem_of_other_dimensions_is_unsupported(run):
     outcomes, _, direction = run(["ok", make_instance("ok", layout="ndhwgc")], [make_problem(ndim=3)])
     assert [outcome.status for outcome in outcomes] == [Status.UNSUPPORTED, Status.OK]

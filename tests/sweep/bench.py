@@ -50,12 +50,12 @@ def make_problems(count):
 class SimulatedBench:
     """Times depend on kernel, split and problem alone, but for the noise."""
 
-    def __init__(self, *, noise=0.01, seed=0, failing=(), reading=None, lost=False, killing=()):
+    def __init__(self, *, noise=0.01, seed=0, failing=(), reading=None, lost=False, killing=(), second=""):
         #: the device: no kernel is launched
         self.lost = lost
         #: names of kernels beside which the device is lost
         self.killing = set(killing)
-        self.noise = noise
+        self.noise, self.second = noise, second
         self.chance = random.Random(seed)
         self.failing = dict(failing)
         self.reading = reading or Reading(load=0.5, cores=4)
@@ -106,6 +106,7 @@ class SimulatedBench:
             key=cell.instance,
             problem_index=planned.problem_index,
             status=Status.OK,
+            second=self.second,
             split_k=cell.split_k,
             measurement=Measurement(
                 time_ms=time_ms,

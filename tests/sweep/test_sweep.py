@@ -67,6 +67,17 @@ def test_every_cell_gets_an_outcome_and_the_second_call_has_nothing_to_do(path):
     assert check(path) == []
 
 
+def test_a_store_keeps_which_second_problems_a_kernel_was_right_on(path):
+    kernels, problems = make_kernels(3), make_problems(3)
+    failing = {"kernel_2": Status.WRONG_RESULT}
+    for number, (second, kept) in enumerate([("", ""), ("1a2b3c4d", "1a2b3c4d"), ("", "1a2b3c4d")]):
+        bench = SimulatedBench(second=second, failing=failing)
+        sweep(path, bench, kernels, problems[: number + 1], session=number)
+        with Store(path) as store:
+            again = plan_for(kernels, problems, store.past_visits)
+        assert again.second == {kernel.key: kept for kernel in kernels[:2]}
+
+
 def test_fresh_adds_attempts_and_deletes_none(path):
     kernels, problems = make_kernels(3), make_problems(1)
     _, first = sweep(path, SimulatedBench(), kernels, problems)
