@@ -120,11 +120,18 @@ class GemmFamily(KernelFamily):
         return FusedConvProblem.of(usual, combination, self.operation_of(instance).result)
 
     def second_problems(self, instance: GemmInstance) -> Sequence[Sequence[Convolution]]:
-        """Return problems of several tiles and of less than one; see :mod:`.second_problems`."""
-        return [
+        """Return problems of several tiles and of less than one; see :mod:`.second_problems`.
+
+        In the second of them D tensors are full where they usually have an element per channel, and the other
+        way round, if the kernel takes that.
+        """
+        kinds = [
             [self.default_problem(instance, problem) for problem in alternatives]
             for alternatives in self.second_convolutions(instance)
         ]
+        if instance.elementwise_op is not None and instance.d_tensors and len(kinds) > 1:
+            kinds[1] = [*map(_with_other_extents, kinds[1]), *kinds[1]]
+        return kinds
 
     def second_convolutions(self, instance: Any) -> Iterator[Sequence[ConvProblem]]:
         """Yield these problems without what else the kernel does."""
@@ -248,3 +255,10 @@ def _padding(text: str | None) -> ChannelPadding | None:
 
 def _type(field: str, text: str | None) -> DataType | None:
     return None if text is None else parse(DataType, field, text)
+
+
+def _with_other_extents(problem: Any) -> Any:
+    """Return a problem whose D tensors are full instead of per channel, and the other way round."""
+    usual = problem.elementwise
+    extents = [DExtent.FULL if one is DExtent.CHANNEL else DExtent.CHANNEL for one in usual.extents]
+    return replace(problem, elementwise=replace(usual, extents=tuple(extents)))

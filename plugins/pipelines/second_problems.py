@@ -36,12 +36,12 @@ _WINDOWS: Final = {
     2: Window((3, 4), (4, 3), (2, 4), (1, 5), (0, 1)),
     3: Window((3, 2, 2), (2, 1, 3), (3, 2, 1), (1, 2, 0), (0, 1, 1)),
 }
-#: number of dimensions -> images and lengths of the output: about 300 rows of a product, for tiles up to 256,
-#: and 28 to 35 for kernels that are otherwise run on less work than that
-_LARGE: Final = {1: (3, (99,)), 2: (3, (9, 11)), 3: (2, (3, 7, 7))}
+#: number of dimensions -> images and lengths of the output: 378 rows of a product, which fill more than three
+#: quarters of the last tile of 32, 64 and 128; and 28 to 35 for kernels that are otherwise run on less work
+_LARGE: Final = {1: (3, (126,)), 2: (3, (9, 14)), 3: (2, (3, 7, 9))}
 _SMALL: Final = {1: (5, (7,)), 2: (5, (2, 3)), 3: (5, (2, 1, 3))}
-#: a single window of each image
-_SINGLE: Final = {1: (5, (1,)), 2: (5, (1, 1)), 3: (5, (1, 1, 1))}
+#: images of a single window each: more than 12 bits count, and as many as kernels for less work take
+_MANY_IMAGES: Final = (4099, 5)
 
 #: of an image, and of a tile
 _PIXELS_TIMES_ROWS: Final = 2**21
@@ -120,12 +120,13 @@ def second_convolutions(
         with_window(window, *_LARGE[ndim], 2, channels(64, 16)),
         with_window(window, *_SMALL[ndim], 2, channels(16, 0)),
     ]
-    # as many groups as kernels have a path of their own for; a single step of the reduction
-    yield [with_window(window, *_SMALL[ndim], 1, channels(16, 0))]
+    # as many groups as kernels have a path of their own for; a single step of the reduction; more than three
+    # quarters of the last tile of 64 and 128 columns
+    yield [with_window(window, *_SMALL[ndim], 1, channels(long, 0)) for long in (112, 16)]
     ones, zeros = (1,) * ndim, (0,) * ndim
     alone = window._replace(filter=ones, dilations=ones, left_pads=zeros, right_pads=zeros)
-    # three groups: faults may spare the first two
-    yield [with_window(alone, *_SINGLE[ndim], 3, channels(0, 0))]
+    # five groups: faults may spare the first two, or count them in two bits
+    yield [with_window(alone, images, ones, 5, channels(0, 0)) for images in _MANY_IMAGES]
 
 
 def convolutions_with_tails(ndim: int) -> Sequence[ConvProblem]:

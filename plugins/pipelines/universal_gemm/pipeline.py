@@ -105,6 +105,7 @@ class UniversalGemmPipeline:
         """Return products of several tiles with lines that do not follow one another, and of a single step.
 
         Tails are as long as a vector, along the axes that the kernel pads; along M one more, if it can be.
+        There are three rows of tiles, and two columns of them.
         """
         tile, (pad_m, pad_n, pad_k) = instance.tile, instance.pads
         tail = max(*instance.vector_sizes, 16 // instance.dtype.properties.size_bytes)
@@ -113,8 +114,9 @@ class UniversalGemmPipeline:
             return self._strided(instance, m, n, k, 4 * tail)
 
         n, k = 256 + tail if pad_n else 512, 320 + tail if pad_k else 384
-        several = [second(m, n, k) for m in ((257 + tail, 256 + tail) if pad_m else (512,))]
-        others = second(2 * tile.m, 2 * tile.n, 3 * tile.k)
+        rows = max(256, 2 * tile.m)
+        several = [second(m, n, k) for m in ((rows + 1 + tail, rows + tail) if pad_m else (rows + tile.m,))]
+        others = second(3 * tile.m, 2 * tile.n, 3 * tile.k)
         single = [second(tile.m, tile.n, tail if pad_k else tile.k), second(tile.m, tile.n, 2 * tile.k)]
         return [[*several, others], single]
 
