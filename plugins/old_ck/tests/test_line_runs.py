@@ -1,6 +1,7 @@
 """Which kernels of lists are run, in which order and on what, and how their outcomes are counted."""
 
 import random
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from plugins.emulator.tests.run_record import Outcome, Record
 from plugins.old_ck.tests.line_runs import (
     ARCH,
     KINDS,
+    RECORDS,
     TOGETHER,
     in_order,
     problems,
@@ -77,3 +79,8 @@ def test_outcomes_are_counted_for_their_classes(tmp_path):
     lines = table(Record(ARCH, LEVEL, folder=tmp_path))
     assert "| backward_data | 128 | 1 | 1 | 1 | 3 | 1 |" in lines
     assert lines[-1] == "| each type once | 1636 | 1 | 1 | 1 | 3 | 1 |"
+
+
+def test_the_table_of_the_document_is_counted():
+    document = (Path(__file__).parents[1] / "docs" / "old-ck.md").read_text()
+    assert "\n".join(["", *table(Record(ARCH, LEVEL, folder=RECORDS)), ""]) in document
