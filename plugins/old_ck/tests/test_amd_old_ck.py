@@ -32,6 +32,7 @@ QUICK = ("backward data",)
 MORE = {
     "bias and clamp": ("fwd", "forward/bias_clamp/tests/nhwgc_fp16", (25,), 1),
     "int8, whose sums keep their low bits": ("fwd", "forward/tests/nhwgc_int8", (21,), 1),
+    "an operation that is combined of others": ("fwd", "forward/convscale/tests/ndhwgc_fp8_fp32", (2,), 1),
     "two tensors for each operand": ("fwd", "forward/scaleadd_ab/tests/ndhwgc_fp16", (1,), 1),
     "weights with a D tensor": ("bwd_weight", "backward_weight/bilinear/tests/ndhwgc_fp16", (1,), 1),
 }
