@@ -57,10 +57,12 @@ def one_line(text: str) -> str:
 def suggestion(name: str, candidates: Iterable[str]) -> str:
     """Return ``; did you mean 'NAME'?`` with the nearest known name, empty if none is near.
 
-    Case does not count. A name that begins as this one, of three letters or more, is near.
+    Case and the dashes of options do not count. A name that begins as this one, of three letters or more, is
+    near.
     """
-    names, asked = {candidate.lower(): candidate for candidate in candidates}, name.lower()
-    longer = [one for one in names if one.startswith(asked) and len(asked.lstrip("-")) > 2]
+    names = {candidate.lower().lstrip("-"): candidate for candidate in candidates}
+    asked = name.lower().lstrip("-")
+    longer = [one for one in names if one.startswith(asked) and len(asked) > 2]
     near = [min(longer, key=len)] if longer else difflib.get_close_matches(asked, names, n=1)
     return f"; did you mean {names[near[0]]!r}?" if near else ""
 

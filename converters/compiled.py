@@ -140,16 +140,25 @@ class CompiledFamily:
         :raises LineError: arguments are wrong.
         """
         values = dict(self.family.fixed)
-        problems = []
+        problems: dict[tuple[str, str], list[LineProblem]] = {}
         for position, (field, argument) in enumerate(zip(self.family.fields, arguments, strict=False), 1):
             value = read_field(field, argument, position)
             if isinstance(value, LineProblem):
-                problems.append(value)
+                # a wrong type stands in several arguments: it is one mistake
+                problems.setdefault((field.kind.wanted(argument.text), argument.text), []).append(value)
             elif field.read:
                 values[field.name] = value
         if problems:
-            raise LineError(*problems)
+            raise LineError(*map(_one_of, problems.values()))
         return values
+
+
+def _one_of(problems: Sequence[LineProblem]) -> LineProblem:
+    """Return one problem for arguments that are wrong alike."""
+    first, others = problems[0], len(problems) - 1
+    if not others:
+        return first
+    return LineProblem(f"{first.message} (and in {others} more of the arguments)", first.start)
 
 
 def read_field(field: Field, argument: Argument, position: int) -> Any:

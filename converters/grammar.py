@@ -208,7 +208,7 @@ class Grammar:
                     # A blank last argument means nothing elsewhere; here it may be what makes the family.
                     raise LineError(LineProblem(f"{compiled.family.title}: the last argument is blank", end))
                 return compiled, arguments
-        second = next((one for one in _BEGINNING.finditer(text, start) if self.candidates(one[1])), None)
+        second = self._beginning(text, start)
         if second is not None:
             message = f"a second instance, of {second[1]}, begins here: expected one a line"
             raise LineError(LineProblem(message, second.start()))
@@ -239,6 +239,11 @@ class Grammar:
             raise LineError(LineProblem(f"expected Name<argument,...>, found no '<' in {shorten(text)}", 0))
         name = text[:opening].strip()
         if not _NAME.fullmatch(name):
+            instance = self._beginning(text)
+            if instance is not None:
+                front = shorten(text[: instance.start()].strip())
+                message = f"the instance begins here: remove what stands in front of it, {front}"
+                raise LineError(LineProblem(message, instance.start()))
             raise LineError(LineProblem(f"expected the name of a kernel before '<', got {shorten(name)}", 0))
         if closing < opening:
             raise LineError(LineProblem(f"the line ends without '>' (arguments of {name})", len(text)))
@@ -249,6 +254,10 @@ class Grammar:
                 LineProblem(f"unexpected text behind '>': {shorten(rest)}", text.index(rest, closing + 1))
             )
         return name, opening + 1, closing
+
+    def _beginning(self, text: str, start: int = 0) -> re.Match[str] | None:
+        """Return where the first instance of a known name begins, if any does."""
+        return next((one for one in _BEGINNING.finditer(text, start) if self.candidates(one[1])), None)
 
     def _unknown(self, name: str) -> LineProblem:
         # A very long name is garbage, and comparing it would take long.

@@ -22,6 +22,7 @@ LIST = "forward/tests/nhwgc_fp16"
             ("run", "fwd", "--conf", LIST, "--probelm", "x"),
             ("unknown option '--probelm'; did you mean '--problem'?", "'ckprof run --help'"),
         ),
+        (("results", "show", "x.db", "--best"), ("unknown option '--best' (see",)),
         (("run", "--list"), ("unknown option '--list'; did you mean '--list-instances'?",)),
         (("list", "lists", "--fromat=json"), ("did you mean '--format'?", "'ckprof list lists --help'")),
         (("list", "instnces"), ("'instnces'; did you mean 'instances'?", "ckprof list --help")),

@@ -151,6 +151,17 @@ OTHERS = [
         "this '(' is never closed",
     ),
     (
+        FORWARD.replace("fp16", "half"),
+        column(FORWARD, 6),
+        "expected one of fp32, fp16, bf16, tf32, fp64, fp8, bf8, s8, s32 for type_a (argument 6), got 'half' "
+        f"(and in {FORWARD.count('fp16') - 1} more of the arguments)",
+    ),
+    (
+        f"[INFO] best: {FORWARD}",
+        14,
+        "the instance begins here: remove what stands in front of it, '[INFO] best:'",
+    ),
+    (
         FORWARD.replace("Seq(4,16,1),Seq(0,2,1)", "Seq(4,16),1),Seq(0,2,1)", 1),
         column(FORWARD, 28) + 11,
         "this ')' closes nothing",

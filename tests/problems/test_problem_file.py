@@ -304,6 +304,10 @@ def test_types_layouts_and_what_has_no_meaning(direction):
             "expected one of conv, convfp16, convbfp16, convint8, convfp8, convbfp8, CBAInfer, CBAInferfp16",
         ),
         ("hello world", "p.txt:7:1: expected a MIOpenDriver conv line or grouped_conv_fwd"),
+        (
+            "-n 4 -c 64",
+            "p.txt:7:1: expected an operation of MIOpenDriver in front of its flags, such as 'conv -n ...'",
+        ),
         ("DeviceFoo<1,2>", "NDIM values each, got 'DeviceFoo<1,2>'; --conf takes lists of instances"),
         (__file__, f"; --problems {__file__} reads problems from the file"),
         ("2 1 4 64 64 3 3 28", "input W is missing: 7 of 16 convolution parameters of a 2D problem"),

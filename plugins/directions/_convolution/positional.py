@@ -90,7 +90,9 @@ def parse_positional(line: ProblemLine, direction: Direction) -> ProblemCase:
 
 
 def _meaning(word: str, direction: Direction) -> str:
-    """Return what computes the same as an operation without groups; empty for other words."""
+    """Return what is expected in place of flags alone, or of an operation without groups; else nothing."""
+    if re.fullmatch("-[a-zA-Z]", word):
+        return f"expected an operation of MIOpenDriver in front of its flags, such as 'conv {word} ...'"
     what = next((text for part, text in _UNGROUPED.items() if word.startswith(part)), "")
     for form in (FORWARD, BACKWARD_DATA, BACKWARD_WEIGHT):
         operation = form.operations[0]
