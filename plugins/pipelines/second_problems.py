@@ -36,12 +36,12 @@ _WINDOWS: Final = {
     2: Window((3, 4), (4, 3), (2, 4), (1, 5), (0, 1)),
     3: Window((3, 2, 2), (2, 1, 3), (3, 2, 1), (1, 2, 0), (0, 1, 1)),
 }
-#: number of dimensions -> images and lengths of the output: 378 rows of a product, which fill more than three
+#: number of dimensions -> images and lengths of the output: 252 or 255 rows of a product, which fill over 3
 #: quarters of the last tile of 32, 64 and 128; and 28 to 35 for kernels that are otherwise run on less work
-_LARGE: Final = {1: (3, (126,)), 2: (3, (9, 14)), 3: (2, (3, 7, 9))}
+_LARGE: Final = {1: (3, (85,)), 2: (3, (5, 17)), 3: (2, (3, 6, 7))}
 _SMALL: Final = {1: (5, (7,)), 2: (5, (2, 3)), 3: (5, (2, 1, 3))}
-#: images of a single window each: more than 12 bits count, and as many as kernels for less work take
-_MANY_IMAGES: Final = (4099, 5)
+#: images of a single window each
+_IMAGES: Final = 5
 
 #: of an image, and of a tile
 _PIXELS_TIMES_ROWS: Final = 2**21
@@ -126,7 +126,7 @@ def second_convolutions(
     ones, zeros = (1,) * ndim, (0,) * ndim
     alone = window._replace(filter=ones, dilations=ones, left_pads=zeros, right_pads=zeros)
     # five groups: faults may spare the first two, or count them in two bits
-    yield [with_window(alone, images, ones, 5, channels(0, 0)) for images in _MANY_IMAGES]
+    yield [with_window(alone, _IMAGES, ones, 5, channels(0, 0))]
 
 
 def convolutions_with_tails(ndim: int) -> Sequence[ConvProblem]:
