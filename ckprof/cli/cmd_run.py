@@ -216,6 +216,7 @@ def _run_tree(arguments: argparse.Namespace, session: Session, outputs: Outputs)
     """
     from ckprof.kernels.choose import asked_families
     from ckprof.measure.run import Batch
+    from ckprof.report.batch_report import batch_document, render_batch_json
 
     formats = session.registry.formats
     for form in (outputs.format, *(further for further, _ in outputs.further)):
@@ -248,7 +249,13 @@ def _run_tree(arguments: argparse.Namespace, session: Session, outputs: Outputs)
             lists=tuple(lists),
             why=bool(arguments.why),
         )
-        _deliver_batch(results, arguments, outputs, delivery)
+        forms = [(path, partial(form.render_batch, results)) for form, path in outputs.further]
+        delivery.deliver(
+            outputs,
+            [(arguments.json, lambda: render_batch_json(results)), *forms],
+            partial(batch_document if arguments.format == "table" else outputs.format.render_batch, results),
+            lambda: batch_document(results).text(),
+        )
     delivery.finish(end)
     session.signals.check()
     return _exit_code({result.verdict for result in lists}, {result.exit_code for result in lists})
@@ -269,20 +276,6 @@ def _print_plans(arguments: argparse.Namespace, session: Session, batch: Batch) 
             else:
                 print_plan(plan, target.id, session.console)
     return _exit_code(verdicts, codes)
-
-
-def _deliver_batch(
-    results: BatchResults, arguments: argparse.Namespace, outputs: Outputs, delivery: Delivery
-) -> None:
-    from ckprof.report.batch_report import batch_document, render_batch_json
-
-    forms = [(path, partial(form.render_batch, results)) for form, path in outputs.further]
-    delivery.deliver(
-        outputs,
-        [(arguments.json, lambda: render_batch_json(results)), *forms],
-        partial(batch_document if arguments.format == "table" else outputs.format.render_batch, results),
-        lambda: batch_document(results).text(),
-    )
 
 
 def _exit_code(verdicts: set[ListVerdict], codes: set[ExitCode]) -> ExitCode:

@@ -56,9 +56,8 @@ class Session:
             **{kind.name: partial(_labels, registry, kind) for kind in registry.kinds},
             "revisions": _revisions,
             "dtypes": _dtypes,
-            **{
-                name: partial(format, getattr(settings, name), "g") for name in ("compile_timeout", "timeout")
-            },
+            "compile_timeout": lambda: f"{settings.compile_timeout:g}",
+            "timeout": lambda: f"{settings.timeout:g}",
         }
 
 

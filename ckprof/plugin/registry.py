@@ -30,8 +30,8 @@ T = TypeVar("T")
 
 def _use_directions(registry: Registry, pipelines: RegistryEntries[Any]) -> None:
     for pipeline in pipelines:
-        _ = pipeline.directions  # of another type: an error here, or nothing would ever ask for its kernels
         pipeline.use_directions(registry.operations.as_mapping())
+        _ = pipeline.directions  # of another type: an error here, or nothing would ever ask for its kernels
 
 
 def _use_families(registry: Registry, readers: RegistryEntries[Any]) -> None:
