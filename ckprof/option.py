@@ -137,14 +137,21 @@ above_zero.__name__ = "a number above 0"
 def duration(text: str) -> float:
     """Return the seconds of ``90``, ``90s``, ``30m``, ``2h`` or ``1h30m``.
 
-    :raises UsageError: it is none of these, or no time at all.
+    :raises UsageError: it is none of these.
     """
     match = _DURATION.fullmatch(text.strip())
-    hours, minutes, rest = (float(part or 0) for part in match.groups()) if match else (0, 0, 0)
-    seconds = 3600 * hours + 60 * minutes + rest
-    if not seconds:
+    if not text.strip() or match is None:
         raise UsageError(f"expected a time such as 90s, 30m or 2h, got {text!r}")
-    return seconds
+    hours, minutes, rest = (float(part or 0) for part in match.groups())
+    return 3600 * hours + 60 * minutes + rest
+
+
+def time_above_zero(text: str) -> float:
+    """Read a :func:`duration` that is more than 0."""
+    return above_zero(str(duration(text)))
+
+
+time_above_zero.__name__ = "a time above 0"
 
 
 def share(text: str) -> float:

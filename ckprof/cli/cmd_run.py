@@ -223,8 +223,7 @@ def _run_tree(arguments: argparse.Namespace, session: Session, outputs: Outputs)
         if form.render_batch is None:
             able = ", ".join(format_.id for format_ in formats if format_.render_batch is not None)
             raise UsageError(f"format {form.id} cannot show a tree of lists (can: {able})")
-    directions = [arguments.direction] if arguments.direction else []
-    query = shared_options.chosen_query(arguments, session, directions)
+    query = shared_options.chosen_query(arguments, session, [*filter(None, [arguments.direction])])
     plan = chosen_plan(arguments, session, RunOptions(timeout_s=session.settings.timeout))
     query = replace(query, pipelines=asked_families(session.profiler, query))
     build, set_name = shared_options.chosen_build_options(arguments), arguments.set or ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ckprof.errors import UsageError
 from ckprof.model.architecture import API_LEVELS
 from ckprof.model.conversion import ListReading
-from ckprof.option import duration, numbers, positive, settable
+from ckprof.option import numbers, positive, settable, time_above_zero
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -162,7 +162,7 @@ class BuildOptions:
         "for one kernel's compilation, without waiting for a CPU, e.g. 5m (default: {compile_timeout} s)",
         flag="--compile-timeout",
         metavar="TIME",
-        parse=duration,
+        parse=time_above_zero,
     )
     build_dir: Path | None = settable(
         None, "generate and build in this folder, and leave everything there", metavar="DIR"

@@ -6,6 +6,7 @@ instance alone, so that it can be compared with what the kernel says.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
@@ -130,7 +131,7 @@ class GemmFamily(KernelFamily):
             for alternatives in self.second_convolutions(instance)
         ]
         if instance.elementwise_op is not None and instance.d_tensors and len(kinds) > 1:
-            kinds[1] = [*map(_with_other_extents, kinds[1]), *kinds[1]]
+            kinds[1] = [*_with_other_extents(kinds[1]), *kinds[1]]
         return kinds
 
     def second_convolutions(self, instance: Any) -> Iterator[Sequence[ConvProblem]]:
@@ -257,8 +258,10 @@ def _type(field: str, text: str | None) -> DataType | None:
     return None if text is None else parse(DataType, field, text)
 
 
-def _with_other_extents(problem: Any) -> Any:
-    """Return a problem whose D tensors are full instead of per channel, and the other way round."""
-    usual = problem.elementwise
-    extents = [DExtent.FULL if one is DExtent.CHANNEL else DExtent.CHANNEL for one in usual.extents]
-    return replace(problem, elementwise=replace(usual, extents=tuple(extents)))
+def _with_other_extents(problems: Sequence[Any]) -> Iterator[Any]:
+    """Yield problems whose D tensors are full instead of per channel, and the other way round."""
+    for problem in problems:
+        usual = problem.elementwise
+        extents = [DExtent.FULL if one is DExtent.CHANNEL else DExtent.CHANNEL for one in usual.extents]
+        with suppress(InputError):  # the gradient of a weight has no channels of its own
+            yield replace(problem, elementwise=replace(usual, extents=tuple(extents)))
