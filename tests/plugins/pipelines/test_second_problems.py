@@ -13,6 +13,7 @@ LISTS = {
     "forward/tests/ngchw_depthwise": True,
     "backward_data/tests/nhwgc_fp32": True,
     "backward_weight/tests/nhwgc_bf16_streamk": True,
+    "backward_weight/bilinear/tests/ndhwgc_fp16": True,
     "gemm/universal/rrr_fp32": False,
 }
 
