@@ -16,6 +16,7 @@ from ckprof.option import (
     percent,
     positive,
     share,
+    time_above_zero,
 )
 
 
@@ -27,6 +28,8 @@ from ckprof.option import (
         (duration, "90", 90),
         (duration, "1h30m", 5400),
         (duration, "2min", 120),
+        (duration, "0s", 0),
+        (time_above_zero, "5m", 300),
         (share, "0.25", 0.25),
         (share, "25%", 0.25),
         (numbers, "0", (0,)),
@@ -43,7 +46,13 @@ def test_what_is_not_positive_is_refused(text):
         positive(text)
 
 
-@pytest.mark.parametrize("text", ["0", "0s", "-1", "5 min 3", "x", ""])
+@pytest.mark.parametrize("text", ["0", "0s"])
+def test_no_time_is_not_above_zero(text):
+    with pytest.raises(ValueError):
+        time_above_zero(text)
+
+
+@pytest.mark.parametrize("text", ["-1", "5 min 3", "x", ""])
 def test_what_is_not_a_time_is_refused(text):
     with pytest.raises(UsageError, match="expected a time such as 90s, 30m or 2h, got"):
         duration(text)
