@@ -39,7 +39,7 @@ from ckprof.problems.problem_file import line_of
 from ckprof.session import ignore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from ckprof.events import Event
@@ -263,11 +263,9 @@ class KernelBench:
     def _open(self, group: KernelGroup, exact: ExactKind | None = None) -> None:
         self._leave_group()
         self._group = group
-        outcome_of = self.library.outcome_of
-        runnable = [kernel for kernel in group.kernels.values() if outcome_of(kernel, group.problem) is None]
-        if self._executor is None or not runnable:
+        first = next(self._runnable(group), None)
+        if self._executor is None or first is None:
             return
-        first = runnable[0]
         operands = self._kept.setdefault((group.problem, first.layout, first.types), _Operands())
         self._operands = operands
         if operands.prepared is None:
@@ -276,10 +274,9 @@ class KernelBench:
             except InsufficientMemoryError as exc:
                 self._blocked = _unsupported(UnmetRequirement(rule="memory", message=str(exc)))
                 return
-            text = (
-                f"problem {group.problem_index}: {first.dtype.value} {first.layout} operands and reference "
-            )
-            self._on_event(Message(f"{text}in {operands.prepared.seconds:.2f} s", Level.DETAIL))
+            made = f"{first.dtype.value} {first.layout} operands and reference"
+            text = f"problem {group.problem_index}: {made} in {operands.prepared.seconds:.2f} s"
+            self._on_event(Message(text, Level.DETAIL))
         self._executor.set_problem(operands.prepared)
 
     def _verify_on_second_problems(self, group: KernelGroup) -> None:
@@ -292,7 +289,7 @@ class KernelBench:
         untimed = msgspec.structs.replace(timing_settings(self._options), min_samples=0)
         cells: dict[tuple[Problem, ExactKind | None], list[KernelConfiguration]] = {}
         operation, may_be_exact = self.library.operation, self._options.exact
-        for key in [key for key in group.kernels if key not in self.second]:
+        for key in [kernel.key for kernel in self._runnable(group) if kernel.key not in self.second]:
             splits = {cell.split_k for cell in group.ranking.cells if cell.instance == key}
             if not self._supported(key, [group.problem], splits):
                 continue
@@ -323,6 +320,11 @@ class KernelBench:
                     self.failed.setdefault(outcome.key, replace(outcome, reason=reason, second=""))
                 elif outcome.status is not Status.OK:
                     self.second.pop(outcome.key, None)  # nothing is known of it: the next group tries again
+
+    def _runnable(self, group: KernelGroup) -> Iterator[SelectedKernel]:
+        """Yield the kernels whose outcome on the problem is not known without running them."""
+        outcome_of = self.library.outcome_of
+        return (one for one in group.kernels.values() if outcome_of(one, group.problem) is None)
 
     def second_digest(self, key: str) -> str:
         """Return a digest of the second problems that a kernel was right on; empty where it was not verified.

@@ -5,15 +5,18 @@ import pytest
 
 from ckprof.events import Level, Message
 from ckprof.measure import bench
+from ckprof.measure.bench import BenchLibrary, KernelBench
 from ckprof.measure.options import CacheMode, RunOptions
 from ckprof.measure.prepare import InsufficientMemoryError
+from ckprof.measure.rounds import KernelConfiguration, RoundRobin
+from ckprof.measure.rounds_loop import KernelGroup
 from ckprof.measure.verify.operands import InitKind
-from ckprof.model.outcome import Status
+from ckprof.model.outcome import Outcome, Status
 from ckprof.model.problem_case import ProblemLine
 from ckprof_plugins.directions.fwd import Forward
 
 from .fakes import ARCH, ScaleDirection, make_instance, make_problem
-from .run_instances import QUICK, run_instances, texts
+from .run_instances import QUICK, run_instances, selected, texts
 
 
 def test_operands_and_reference_are_computed_once_per_problem_layout_and_type(run):
@@ -78,6 +81,28 @@ def test_kernels_are_verified_on_second_problems_once(asked, library, tmp_path):
         assert again.problem == make_problem(3)
         where = f"(on a second problem: --problem '{line}' --split-k 1)"
         assert found["wrong_if_small", 1].reason.endswith(where) and where in found["segfault", 0].reason
+
+
+def test_a_kernel_that_was_not_built_is_not_asked_for_its_support(library, tmp_path):
+    # a worker does not know it: to ask would cost two workers in each visit
+    kernels = {name: selected(make_instance(name)) for name in ("not_built", "ok")}
+    rejection = Outcome(key="not_built", problem_index=0, status=Status.UNSUPPORTED, reason="no such tile")
+    made = BenchLibrary(
+        path=library,
+        operation=ScaleDirection(),
+        target="",
+        arch=ARCH,
+        rejections={"not_built": rejection},
+        second_problems=dict.fromkeys(kernels, SECONDS),
+    )
+    ranking = RoundRobin([KernelConfiguration(name, 1) for name in kernels])
+    group = KernelGroup(problem=make_problem(8), problem_index=0, kernels=kernels, ranking=ranking)
+    seen = []
+    with KernelBench(made, QUICK, (), seen.append, lock_folder=tmp_path) as opened:
+        opened.open_group(group)
+        found = {planned.cell.instance: opened.measure(group, planned) for planned in ranking.visit()}
+    assert found["ok"].status is Status.OK and found["not_built"].reason == "no such tile"
+    assert opened.second.keys() == {"ok"} and not texts(seen, "worker lost")
 
 
 def test_second_problems_that_a_kernel_was_right_on_before_are_not_run_again(library, tmp_path):
