@@ -244,9 +244,8 @@ class Ranking(Generic[Cell]):
 
         :param best: the best cell after that round.
         """
-        if best is None:
-            return True
-        first, second = self._times.time(cell, number), self._times.time(best, number)
+        first = self._times.time(cell, number)
+        second = self._times.time(best, number) if best is not None else None
         if first is None or second is None:
             return True
         return first.time_ms <= second.time_ms * (1 + self._options.keep_within)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from ckprof.errors import ExitCode
@@ -44,7 +47,7 @@ class BuildSummary:
     separated: tuple[tuple[tuple[str, ...], str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RunResults:
     """One run of ``ckprof run``."""
 
@@ -114,12 +117,16 @@ class RunResults:
         taken = {instance.key for instance in self.instances if case is None or case.takes(instance)}
         return taken <= {o.key for o in self.outcomes if o.problem_index == problem_index}
 
+    @cached_property
+    def _rankings(self) -> Mapping[int, list[Ranked]]:
+        """The rankings of the problems by position; reports ask for each a dozen times."""
+        positions, of = {one.key: one.index for one in self.instances}, attrgetter("problem_index")
+        groups = groupby(sorted(self.outcomes, key=of), of)
+        return {index: ranking([*outcomes], positions) for index, outcomes in groups}
+
     def ranking(self, problem_index: int) -> list[Ranked]:
         """Return the outcomes of one problem with their places, best first."""
-        positions = {instance.key: instance.index for instance in self.instances}
-        return ranking(
-            [outcome for outcome in self.outcomes if outcome.problem_index == problem_index], positions
-        )
+        return self._rankings.get(problem_index, [])
 
     def resolution(self, problem_index: int) -> Resolution:
         """Return what is known of the first place on a problem."""
@@ -131,10 +138,8 @@ class RunResults:
 
     def best(self, problem_index: int) -> Outcome | None:
         """Return the fastest verified outcome of a problem, or ``None``."""
-        for outcome in self.of_problem(problem_index):
-            if outcome.status is Status.OK and outcome.measurement and outcome.verification:
-                return outcome
-        return None
+        ok = (one for one in self.of_problem(problem_index) if one.status is Status.OK)
+        return next((one for one in ok if one.measurement and one.verification), None)
 
 
 class ListVerdict(Enum):
@@ -196,10 +201,7 @@ class BatchResults:
     @property
     def counts(self) -> Mapping[Status, int]:
         """Outcomes of all lists by status."""
-        total: Counter[Status] = Counter()
-        for item in self.lists:
-            total.update(item.counts)
-        return total
+        return sum((Counter(item.counts) for item in self.lists), Counter[Status]())
 
     @property
     def verdicts(self) -> Mapping[ListVerdict, int]:

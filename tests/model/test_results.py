@@ -1,7 +1,9 @@
 """Results of runs and of batches: what succeeded, what is best, what was counted."""
 
 from dataclasses import replace
+from unittest.mock import Mock
 
+from ckprof.model import results as model_results
 from ckprof.model.outcome import BaselineOutcome, RoundTime, Status
 from ckprof.model.results import BatchResults, ListResult, ListVerdict, status_counts
 from ckprof.model.types import DataType
@@ -37,6 +39,15 @@ def test_the_best_is_the_fastest_verified_one_of_its_problem(results):
     moved = replace(results, outcomes=tuple(replace(one, problem_index=1) for one in results.outcomes))
     assert moved.best(0) is None and moved.best(1) is not None
     assert results.resolution(0).processes == of(results, "k2").resolution(0).processes
+
+
+def test_reports_that_ask_again_cost_nothing(results, monkeypatch):
+    ranked = Mock(side_effect=model_results.ranking)
+    monkeypatch.setattr(model_results, "ranking", ranked)
+    asked = replace(results)  # one that nobody has asked before
+    for _ in range(3):
+        assert asked.ranking(0) and asked.of_problem(0) and asked.ranking(5) == []
+    assert ranked.call_count == len({outcome.problem_index for outcome in results.outcomes})
 
 
 def test_counts_stand_in_the_order_of_statuses():
