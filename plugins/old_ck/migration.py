@@ -32,6 +32,7 @@ from ckprof.plugin.members import offers
 from ckprof.plugin.protocols import Target
 from ckprof.problems.choose import GivenProblems
 from ckprof_converters.drop_rules import DropRule
+from ckprof_plugins.old_ck.family import OldCkInstance
 from ckprof_plugins.old_ck.pairs import KernelPair, Loss, Migration, PairSide
 from ckprof_plugins.old_ck.rules import ruled
 
@@ -241,10 +242,10 @@ def _queries(
 
 def _ruled(old: PairSide, source: str, queries: Sequence[SupportQuery], arch: str) -> Mapping[int, str]:
     """Return what the rules of audits say of a kernel of the old library."""
-    if old.candidate is None or old.candidate.pipeline.id != OLD:
+    if old.candidate is None or not isinstance(instance := old.candidate.instance, OldCkInstance):
         return {}
-    operation = old.candidate.instance.elementwise_op  # type: ignore[attr-defined] # of the family's own
-    return ruled(old.candidate.instance_string, source, operation, queries, arch.partition(":")[0])
+    text = old.candidate.instance_string
+    return ruled(text, source, instance.elementwise_op, queries, arch.partition(":")[0])
 
 
 def _to_compute(

@@ -161,6 +161,8 @@ class KernelPair:
 
     def only(self, side: PairSide) -> list[int]:
         """Return the positions of the queries that one side alone supports."""
+        if self.old.broken:
+            return []  # nobody knows what it would support
         wanted = (True, False) if side is self.old else (False, True)
         return [
             at for at, both in enumerate(self._answers()) if tuple(one.supported for one in both) == wanted

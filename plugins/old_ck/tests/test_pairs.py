@@ -108,6 +108,13 @@ def test_losses(pair):
                 assert pair(**changes).losses == pytest.approx(losses)
 
 
+def test_nothing_is_gained_where_nobody_knows_what_the_old_kernel_supports(pair):
+    refused = {"answers": [VECTOR] * 3, "reason": "error: no such type"}
+    unknown, known = (pair(old={**refused, "broken": broken}) for broken in (True, False))
+    assert not unknown.only(unknown.new) and not unknown.conditions(unknown.old)
+    assert len(known.only(known.new)) == sum(one.supported for one in known.new.answers) > 0
+
+
 def test_results_agree_as_far_as_is_known(pair, kernels):
     rounded = replace(RIGHT, one_set="no memory")
     for changes, agreement in (
