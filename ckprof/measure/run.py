@@ -14,7 +14,7 @@ from ckprof.errors import CkprofError, ExitCode, InputError, PluginError, UsageE
 from ckprof.events import Level, Message, Progress, ProgressEnded
 from ckprof.kernels.candidates import same_kernels, substitutions
 from ckprof.kernels.choose import choose_from_lists, read_lists
-from ckprof.kernels.fitting import Fitting, default_problems, needed_for
+from ckprof.kernels.fitting import Fitting, default_problems
 from ckprof.lists.list_files import find_lists, find_tree
 from ckprof.measure.baselines import Baselines, PairedBench, baseline_sources
 from ckprof.measure.bench import BenchLibrary, KernelBench
@@ -24,7 +24,7 @@ from ckprof.measure.observers import PluginHooks
 from ckprof.measure.options import ReferencePlace, options_on, round_options
 from ckprof.measure.requests import UNPAIRED, Stages
 from ckprof.measure.run_outcomes import RunPace, RunRounds, run_groups
-from ckprof.measure.support import build_checked_library
+from ckprof.measure.support import build_needed_library
 from ckprof.model.problem_case import OtherOperationError, as_case
 from ckprof.model.results import ListResult, ListVerdict, RunResults, status_counts
 from ckprof.problems.choose import GivenProblems, note_skipped, parse_problems
@@ -151,19 +151,14 @@ def run_to_its_end(
     :raises CkprofError: no toolchain, or a library that is asked for is missing: nothing was run.
     :raises KeyboardInterrupt: nothing was run yet.
     """
-    selection, stages = request.selection, request.stages
-    target = session.target(request.build.target)
+    stages, target = request.stages, session.target(request.build.target)
     if request.options.reference is ReferencePlace.DEVICE and target.embedded:
         raise UsageError(
             f"--reference device: the target {target.id} has no device; use --reference host or auto"
         )
     # Who lacks a library that is compared need not build for hours.
     baselines = Baselines(baseline_sources(session, request.baselines, request.build.target))
-    needed = selection.candidates
-    if request.build.build_dir is None:  # else the user wants to have all of them there
-        needed = needed_for(request.problems, needed) or needed
-    library = build_checked_library(session, replace(selection, candidates=needed), request.build)
-    library = replace(library, candidates=selection.candidates)
+    library = build_needed_library(session, request)
     stages.done("build")
     run = Run(
         session, library, request.problems, request.options, baselines, request.should_stop, request.unfused

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import PluginError, ToolchainError, UsageError
 from ckprof.files import scratch_folder, write_atomically
+from ckprof.kernels.fitting import needed_for
 from ckprof.kernels.library import build_library
 from ckprof.measure.requests import SupportRequest
 from ckprof.measure.worker.messages import AbiStatus, DeviceChoice, SupportQuery
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ckprof.kernels.choose import Selection
     from ckprof.kernels.library import BuiltLibrary
     from ckprof.kernels.requests import BuildOptions
+    from ckprof.measure.requests import RunRequest
     from ckprof.measure.worker.messages import Support
     from ckprof.model.strings.grammar import StringGrammar
     from ckprof.session import Session
@@ -115,9 +117,8 @@ class SupportReport:
     @property
     def succeeded(self) -> bool:
         """False if library and model differ, or no kernel supports a given problem."""
-        if self.library.path is None or self.disagreements():
-            return False
-        return all(self.supporters(index) for index in range(self.given))
+        agree = self.library.path is not None and not self.disagreements()
+        return agree and all(self.supporters(index) for index in range(self.given))
 
 
 def random_queries(count: int, ndim: int, seed: int, operation: Operation) -> list[SupportQuery]:
@@ -127,10 +128,8 @@ def random_queries(count: int, ndim: int, seed: int, operation: Operation) -> li
     :param operation: what kernels compute.
     :raises UsageError: it invents no problems.
     """
-    if not offers(operation, Operation.random_problem):
-        if count:
-            raise UsageError(f"{operation.id} has no random problems")
-        return []
+    if count and not offers(operation, Operation.random_problem):
+        raise UsageError(f"{operation.id} has no random problems")
     draw = random.Random(seed)  # noqa: S311 - no secret
     problems = islice(random_problems(operation, draw, ndim), count)
     return [SupportQuery(problem=problem, split_k=draw.choice(_SPLITS)) for problem in problems]
@@ -242,6 +241,18 @@ def query_instance_strings(
 
 #: beside a library: says that its strings were compared, by the size and time of the file
 _STAMP = "instance_strings.checked"
+
+
+def build_needed_library(session: Session, request: RunRequest) -> BuiltLibrary:
+    """Build the kernels that the problems of a request may run on; all, where users want a folder of them.
+
+    :raises CkprofError: as :func:`build_checked_library`.
+    """
+    selection, needed = request.selection, request.selection.candidates
+    if request.build.build_dir is None:
+        needed = needed_for(request.problems, needed) or needed
+    library = build_checked_library(session, replace(selection, candidates=needed), request.build)
+    return replace(library, candidates=selection.candidates)
 
 
 def build_checked_library(

@@ -19,7 +19,7 @@ from ckprof.measure.canary import find_canary
 from ckprof.measure.observers import PluginHooks
 from ckprof.measure.options import options_on
 from ckprof.measure.rounds_loop import RoundsLoop, timing_of
-from ckprof.measure.support import build_checked_library
+from ckprof.measure.support import build_needed_library
 from ckprof.model.device import DeviceIdentity
 from ckprof.model.recipe import Purpose
 from ckprof.model.results import second_text
@@ -341,7 +341,7 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
         # The store first: who cannot write it need not build for hours.
         sink = open_sink(session, options.store, wait=options.wait)
         stack.callback(sink.close)
-        library = build_checked_library(session, request.selection, request.build)
+        library = build_needed_library(session, request)
         run = sweep_run_options(request.options, library.recipe)
         opened = stack.enter_context(open_library(session, library, run, [*session.registry.observers]))
         bench = opened.bench

@@ -21,7 +21,7 @@ from ckprof.measure.bench import BenchLibrary
 from ckprof.measure.host import cpu_model
 from ckprof.measure.observers import PluginHooks
 from ckprof.measure.options import CacheMode, timing_settings
-from ckprof.measure.support import build_checked_library
+from ckprof.measure.support import build_needed_library
 from ckprof.model.problem_case import ProblemCase
 from ckprof.store.writer import StoreWriter
 from ckprof.sweep.evidence import layer_evidence
@@ -236,7 +236,7 @@ class EngineSweep:
                     lambda: self._engine.open(replace(self._asked, wanted=(Pool.BUILD,))),
                     options.should_stop,
                 )
-            library = build_checked_library(session, request.selection, request.build)
+            library = build_needed_library(session, request)
             return self._measure(library, writer, merger)
 
     def _measure(self, library: BuiltLibrary, writer: StoreWriter, merger: Merger) -> SweepResult:

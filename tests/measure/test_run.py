@@ -90,7 +90,7 @@ def ended(library, monkeypatch):
 
     def call(kernels, emit=lambda event: None, problems=PROBLEMS, path=library, **changes):
         made = built(path, kernels, ["refused"])
-        monkeypatch.setattr(run_module, "build_checked_library", lambda *given: made)
+        monkeypatch.setattr(run_module, "build_needed_library", lambda *given: made)
         request = RunRequest(
             selection=Selection(conversions=(), candidates=made.candidates, source="s"),
             problems=problems,

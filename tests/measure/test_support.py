@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from ckprof import InstanceQuery, Profiler
 from ckprof.errors import PluginError, ToolchainError
 from ckprof.kernels.choose import Selection
 from ckprof.kernels.requests import BuildOptions
@@ -15,6 +16,7 @@ from ckprof.measure.requests import SupportRequest
 from ckprof.measure.support import (
     SupportReport,
     build_checked_library,
+    build_needed_library,
     check_support,
     for_kernels,
     query_instance_strings,
@@ -167,6 +169,28 @@ def made(library, tmp_path, monkeypatch):
         return whole
 
     return call
+
+
+def test_what_no_problem_of_a_request_needs_is_built_only_into_a_folder_of_the_users(monkeypatch, tmp_path):
+    profiler = Profiler()
+    lists = ("forward/tests/nhwgc_fp16", "forward/tests/nhwgc_bf16")
+    line = "convbfp16 -n 1 -c 8 -H 4 -W 4 -k 8 -y 1 -x 1 -F 1"
+    requested = profiler.plan(InstanceQuery(conf=lists), [line])
+    every = requested.selection.candidates
+    asked = []
+
+    def build(session, selection, options, purpose):
+        asked.append(selection.candidates)
+        return replace(built(None, []), candidates=selection.candidates)
+
+    monkeypatch.setattr(support, "build_library", build)
+    of_user = replace(requested, build=BuildOptions(build_dir=tmp_path))
+    no_problem = replace(requested, problems=())
+    for one in (requested, of_user, no_problem):
+        # kernels that were not built have outcomes as well
+        assert build_needed_library(profiler, one).candidates == every
+    needed = tuple(one for one in every if one.instance.dtype.value == "bf16")
+    assert asked == [needed, every, every] and 0 < len(needed) < len(every)
 
 
 @pytest.mark.compiler

@@ -248,7 +248,7 @@ def test_a_run_with_a_store_opens_it_before_anything_is_built(tmp_path, monkeypa
         assert path.exists()
         return made
 
-    monkeypatch.setattr(run_module, "build_checked_library", build)
+    monkeypatch.setattr(run_module, "build_needed_library", build)
     results, error = run_into_store(session_with(), request(made.candidates), StoreOptions(store=path))
     assert error is None and [one.status for one in results.outcomes] == [Status.UNSUPPORTED]
     with Store(path) as store:
