@@ -26,7 +26,7 @@ from ckprof.measure.prepare import InsufficientMemoryError, prepare_problem
 from ckprof.measure.rounds import KernelConfiguration, RoundRobin
 from ckprof.measure.verify.exact import ExactKind
 from ckprof.measure.worker.messages import SupportQuery
-from ckprof.measure.workers import DeviceLostError, device_lock
+from ckprof.measure.workers import device_lock
 from ckprof.model.device import DeviceIdentity, Reading
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.problem_case import AUTO, ProblemCase
@@ -39,7 +39,7 @@ from ckprof.problems.problem_file import line_of
 from ckprof.session import ignore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
     from ckprof.events import Event
@@ -191,13 +191,11 @@ class KernelBench:
         self.known: Mapping[str, str] = {}
         #: what became of those kernels that failed there
         self.failed: dict[str, Outcome] = {}
-        #: set if the device was lost on a second problem
-        self._lost: DeviceLostError | None = None
         #: the group that was opened last, with its operands
         self._group: KernelGroup | None = None
         self._operands = _Operands()
-        #: operands that the next passes need as well
-        self._kept: dict[tuple[Problem, str, TypeSet], _Operands] = {}
+        #: operands that the next passes need as well, and, marked in their keys, those of second problems
+        self._kept: dict[tuple[Problem, str, TypeSet, ExactKind | None, bool], _Operands] = {}
         #: why no kernel of the group can run
         self._blocked: Outcome | None = None
         #: what the target says of the device, in one line for people; empty until it is opened, or without a
@@ -251,23 +249,17 @@ class KernelBench:
         if (group.problem_index, group.problem) not in self._started:
             self._started.add((group.problem_index, group.problem))
             self._before_problem(group.problem, group.problem_index)
-        options = self._options
-        # where nothing is timed, problems were chosen to tell something
-        if options.verify and options.second_problem and options.min_samples and group.runs:
-            try:
-                self._verify_on_second_problems(group)
-            except DeviceLostError as lost:
-                self._lost = lost
+        self._leave_group()
         self._open(group)
 
-    def _open(self, group: KernelGroup, exact: ExactKind | None = None) -> None:
-        self._leave_group()
-        self._group = group
-        first = next(self._runnable(group), None)
+    def _open(self, group: KernelGroup, exact: ExactKind | None = None, *, second: bool = False) -> None:
+        self._group, self._blocked = group, None
+        outcome_of = self.library.outcome_of
+        first = next((one for one in group.kernels.values() if outcome_of(one, group.problem) is None), None)
         if self._executor is None or first is None:
             return
-        operands = self._kept.setdefault((group.problem, first.layout, first.types), _Operands())
-        self._operands = operands
+        kept = group.problem, first.layout, first.types, exact, second
+        self._operands = operands = self._kept.setdefault(kept, _Operands())
         if operands.prepared is None:
             try:
                 operands.prepared = self._prepare(group, first, self._options, exact)
@@ -279,52 +271,52 @@ class KernelBench:
             self._on_event(Message(text, Level.DETAIL))
         self._executor.set_problem(operands.prepared)
 
-    def _verify_on_second_problems(self, group: KernelGroup) -> None:
-        """Verify kernels of a group that are new, and support its problem, on problems of their own.
+    def _verify_on_second_problems(self, group: KernelGroup, kernel: SelectedKernel) -> None:
+        """Verify a kernel that is new, and supports the group's problem, on problems of its own.
 
-        One that fails there has that outcome on every problem.
+        One that fails there has that outcome on every problem. Its first sample follows: what is known of
+        it is stored before the next kernel is verified.
 
         :raises ToolchainError: as :meth:`measure`.
         """
-        untimed = msgspec.structs.replace(timing_settings(self._options), min_samples=0)
-        cells: dict[tuple[Problem, ExactKind | None], list[KernelConfiguration]] = {}
-        operation, may_be_exact = self.library.operation, self._options.exact
-        for key in [kernel.key for kernel in self._runnable(group) if kernel.key not in self.second]:
-            splits = {cell.split_k for cell in group.ranking.cells if cell.instance == key}
-            if not self._supported(key, [group.problem], splits):
-                continue
-            queries: list[SupportQuery] = []
-            for alternatives in self.library.second_problems.get(key, ()):
-                fitting = [problem for problem in alternatives if problem.flop <= group.problem.flop]
-                queries += self._supported(key, fitting, _SECOND_SPLITS)
-            self.second[key] = dict.fromkeys(self._line(query.problem) for query in queries)
-            if self.second_digest(key) == self.known.get(key):
-                continue
-            for query in queries:
-                roundings, exact = operation.roundings(query.problem), None
-                if may_be_exact and operation.is_exact(query.problem):
-                    exact = ExactKind.of(query.split_k, group.kernels[key].split_sum, roundings)
-                cell = KernelConfiguration(key, query.split_k)
-                cells.setdefault((query.problem, exact), []).append(cell)
-        for (problem, exact), configurations in cells.items():
-            ranking = RoundRobin(configurations)
-            second = replace(group, problem=problem, ranking=ranking, timing=(untimed,) * 2, beside=None)
-            self._open(second, exact)
-            for planned in ranking.visit():
-                if self.should_stop():
-                    return
-                outcome = self.measure(second, planned)
-                if outcome.status.is_failure and outcome.launched:
-                    where = f"--problem '{self._line(problem)}' --split-k {planned.cell.split_k}"
-                    reason = f"{outcome.reason} (on a second problem: {where})"
-                    self.failed.setdefault(outcome.key, replace(outcome, reason=reason, second=""))
-                elif outcome.status is not Status.OK:
-                    self.second.pop(outcome.key, None)  # nothing is known of it: the next group tries again
-
-    def _runnable(self, group: KernelGroup) -> Iterator[SelectedKernel]:
-        """Yield the kernels whose outcome on the problem is not known without running them."""
-        outcome_of = self.library.outcome_of
-        return (one for one in group.kernels.values() if outcome_of(one, group.problem) is None)
+        key, operation, options = kernel.key, self.library.operation, self._options
+        splits = {cell.split_k for cell in group.ranking.cells if cell.instance == key}
+        if not self._supported(key, [group.problem], splits):
+            return
+        asked: dict[tuple[Problem, ExactKind | None], list[KernelConfiguration]] = {}
+        for alternatives in self.library.second_problems.get(key, ()):
+            fitting = [problem for problem in alternatives if problem.flop <= group.problem.flop]
+            for query in self._supported(key, fitting, _SECOND_SPLITS):
+                problem, kind = query.problem, None
+                if options.exact and operation.is_exact(problem):
+                    kind = ExactKind.of(query.split_k, kernel.split_sum, operation.roundings(problem))
+                asked.setdefault((problem, kind), []).append(KernelConfiguration(key, query.split_k))
+        self.second[key] = dict.fromkeys(self._line(problem) for problem, _ in asked)
+        if not asked or self.second_digest(key) == self.known.get(key):
+            return
+        untimed = (msgspec.structs.replace(timing_settings(options), min_samples=0),) * 2
+        timed = self._operands
+        try:
+            for (problem, kind), cells in asked.items():
+                ranking = RoundRobin(cells)
+                second = replace(group, problem=problem, ranking=ranking, timing=untimed, beside=None)
+                self._open(second, kind, second=True)
+                for planned in ranking.visit():
+                    if self.should_stop():
+                        self.second.pop(key, None)
+                        return
+                    outcome = self._sample(second, planned)
+                    if outcome.status.is_failure and outcome.launched:
+                        where = f"--problem '{self._line(problem)}' --split-k {planned.cell.split_k}"
+                        reason = f"{outcome.reason} (on a second problem: {where})"
+                        self.failed[key] = replace(outcome, reason=reason, second="")
+                        return
+                    if outcome.status is not Status.OK:
+                        self.second.pop(key, None)  # nothing is known of it: the next sample tries again
+        finally:
+            self._group, self._operands, self._blocked = group, timed, None
+            if self._executor is not None and timed.prepared is not None:
+                self._executor.set_problem(timed.prepared)
 
     def second_digest(self, key: str) -> str:
         """Return a digest of the second problems that a kernel was right on; empty where it was not verified.
@@ -370,14 +362,14 @@ class KernelBench:
 
     def _leave_group(self) -> None:
         """Keep the operands of the group if another pass needs them, and there is room."""
-        left, self._group, self._blocked = self._group, None, None
-        kept = [file for operands in self._kept.values() for file in operands.files]
+        over, self._group = self._group is None or self._group.ranking.ending is not None, None
+        kept = [file for key, one in self._kept.items() if not key[-1] for file in one.files]
         needed = sum(file.size_bytes for file in kept)
         room = min(_MOST_KEPT_BYTES, _MOST_KEPT_SHARE * (shutil.disk_usage(self._folder).free + needed))
         fits = needed <= room and len(kept) <= _MOST_KEPT_FILES
-        if left is None or left.ranking.ending is not None or not fits:
-            self._operands.stack.close()
-            self._kept = {key: one for key, one in self._kept.items() if one is not self._operands}
+        for key, one in [*self._kept.items()]:
+            if key[-1] or (one is self._operands and (over or not fits)):
+                self._kept.pop(key).stack.close()
         # the next group may have none: it must not give these back
         self._operands = _Operands()
 
@@ -387,14 +379,22 @@ class KernelBench:
         self._kept = {}
 
     def measure(self, group: KernelGroup, planned: PlannedSample[KernelConfiguration]) -> Outcome:
-        """Measure one kernel of the group that was opened last once.
+        """Measure one kernel of the group that was opened last once, if new after its second problems.
 
         It is verified in its first sample, and in later ones at random; in others some launches are.
 
+        :raises DeviceLostError: the device is of no use any more since the kernel was launched.
         :raises ToolchainError: workers do not start any more.
         """
-        if self._lost is not None:
-            raise self._lost
+        kernel, options = group.kernels[planned.cell.instance], self._options
+        # where nothing is timed, problems were chosen to tell something
+        asked = options.verify and options.second_problem and options.min_samples
+        runs = self._blocked is None and self.library.outcome_of(kernel, group.problem) is None
+        if asked and runs and kernel.key not in self.second:
+            self._verify_on_second_problems(group, kernel)
+        return self._sample(group, planned)
+
+    def _sample(self, group: KernelGroup, planned: PlannedSample[KernelConfiguration]) -> Outcome:
         cell, kernel = planned.cell, group.kernels[planned.cell.instance]
         decided = self.failed.get(kernel.key) or self.library.outcome_of(kernel, group.problem)
         decided = decided or self._blocked

@@ -105,6 +105,35 @@ def test_a_kernel_that_was_not_built_is_not_asked_for_its_support(library, tmp_p
     assert opened.second.keys() == {"ok"} and not texts(seen, "worker lost")
 
 
+@pytest.mark.parametrize("stops", [False, True])
+def test_a_kernel_is_verified_on_second_problems_just_before_its_first_sample(library, tmp_path, stops):
+    # a sweep whose time is over keeps what it has verified; of what it was stopped at nothing is known
+    kernels = {name: selected(make_instance(name)) for name in ("ok", "prints")}
+    made = BenchLibrary(
+        path=library,
+        operation=ScaleDirection(),
+        target="",
+        arch=ARCH,
+        rejections={},
+        second_problems=dict.fromkeys(kernels, SECONDS),
+    )
+    ranking = RoundRobin([KernelConfiguration(name, 1) for name in kernels])
+    group = KernelGroup(problem=make_problem(8), problem_index=0, kernels=kernels, ranking=ranking)
+    seen, verified = [], []
+    with KernelBench(made, QUICK, (), seen.append, lock_folder=tmp_path) as opened:
+        opened.should_stop = lambda: stops
+        opened.open_group(group)
+        for planned in ranking.visit():
+            outcome = opened.measure(group, planned)
+            assert outcome.status is Status.OK and bool(outcome.second) is not stops
+            verified.append([*opened.second])
+    assert verified == ([[], []] if stops else [["ok"], ["ok", "prints"]])
+    # operands of a second problem, with what sums are exact in, are those of all kernels
+    assert len([text for text in texts(seen, "problem ") if " operands and reference in " in text]) == (
+        2 if stops else 3
+    )
+
+
 def test_second_problems_that_a_kernel_was_right_on_before_are_not_run_again(library, tmp_path):
     names = ["ok", "wrong_if_small", "segfault"]
     made = library, ARCH, ScaleDirection(), [make_instance(name) for name in names]
