@@ -69,6 +69,8 @@ class TorchEngine:
         self._device = device
         self._on_gpu = device.type == "cuda"
         self._blocks: dict[int, Any] = {}
+        #: pieces of others' memory, with what keeps them
+        self._borrowed: dict[int, tuple[Any, object]] = {}
         self._flush: Any = None
         self._pattern = 0
         if self._on_gpu:
@@ -139,10 +141,7 @@ class TorchEngine:
 
         :raises BaselineRejection: the library says that it cannot do this.
         """
-        if self._on_gpu:
-            allowed = work.compute_type is ComputeType.TF32
-            torch.backends.cudnn.allow_tf32 = allowed
-            torch.backends.cuda.matmul.allow_tf32 = allowed
+        self._set_precision(work)
         with torch.no_grad(), _rejections():
             result, compute = self._prepared(work, addresses)
             computed, time_ms = self._timed(compute)
@@ -150,6 +149,34 @@ class TorchEngine:
         if self._on_gpu:
             torch.cuda.synchronize(self._device)
         return time_ms
+
+    def borrow(self, address: int, size_bytes: int, owner: object) -> None:
+        """Have memory of others from now on; it lives as long as its owner is referred to."""
+        if self._on_gpu:
+            block = torch.as_tensor(_Borrowed(address, size_bytes, owner), device=self._device)
+        else:
+            block = _host_bytes(address, size_bytes)
+        self._borrowed[address] = (block, owner)
+
+    def forget_borrowed(self) -> None:
+        """Have no memory of others any more."""
+        self._borrowed.clear()
+
+    def launch(self, work: Computation, addresses: Mapping[str, int]) -> None:
+        """Compute the result once, with its copy to its place; a GPU need not be done when this returns.
+
+        :raises BaselineRejection: the library says that it cannot do this.
+        """
+        self._set_precision(work)
+        with torch.no_grad(), _rejections():
+            result, compute = self._prepared(work, addresses)
+            result.copy_(compute())
+
+    def _set_precision(self, work: Computation) -> None:
+        if self._on_gpu:
+            allowed = work.compute_type is ComputeType.TF32
+            torch.backends.cudnn.allow_tf32 = allowed
+            torch.backends.cuda.matmul.allow_tf32 = allowed
 
     def _prepared(self, work: Computation, addresses: Mapping[str, int]) -> tuple[Any, Callable[[], Any]]:
         """Return where the result belongs, and what computes it."""
@@ -185,10 +212,24 @@ class TorchEngine:
 
     def _bytes(self, address: int, size_bytes: int) -> Any:
         """Return a view of memory of the device."""
-        for base, block in self._blocks.items():
+        pieces = (*self._blocks.items(), *((at, block) for at, (block, _) in self._borrowed.items()))
+        for base, block in pieces:
             if base <= address and address + size_bytes <= base + block.numel():
                 return block[address - base : address - base + size_bytes]
         raise ValueError(f"no memory at {address:#x}")
+
+
+class _Borrowed:
+    """Memory of a GPU as torch takes it from others."""
+
+    def __init__(self, address: int, size_bytes: int, owner: object) -> None:
+        self._owner = owner
+        self.__cuda_array_interface__ = {
+            "shape": (size_bytes,),
+            "typestr": "|u1",
+            "data": (address, False),
+            "version": 3,
+        }
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
@@ -29,12 +29,12 @@ from ckprof.measure.workers import ReplacedWorker, WorkerState
 from ckprof.model.outcome import Outcome, Status
 from ckprof.model.requirement import NOT_ASKED, UnmetRequirement
 from ckprof.session import ignore
-from ckprof_plugins.judge.engine import CANDIDATE_FILE, ENTRY, SEEN_FILE, VARIABLE, WORK_FILE, Seen, Work
 from ckprof_plugins.judge.operands import Operands, Place, Task, exchanges, prepared
 from ckprof_plugins.judge.python_candidate import OURS
+from ckprof_plugins.judge.told import CANDIDATE_FILE, SEEN_FILE, VARIABLE, WORK_FILE, Seen, Work
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -42,12 +42,29 @@ if TYPE_CHECKING:
     from ckprof.measure.worker.sampling import TimingSettings
     from ckprof_plugins.judge.candidate import Candidate
 
+#: what makes the engine
+ENTRY: Final = "ckprof_plugins.judge.engine:make_engine"
 #: of the candidate among the keys of kernels
 KEY: Final = "candidate"
 #: how the reason of a failure begins that is none, see ``ckprof_judged_source.hpp``
 _REJECTED: Final = "rejected by the candidate: "
 #: seconds for copies and comparisons of one launch
 _OWN_S: Final = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedBaseline:
+    """A library of others that runs as a candidate does: in a process of its own, in the same memory."""
+
+    baseline: BaselineSource
+    #: index of an NVIDIA GPU; ``None`` for the CPU
+    gpu: int | None = None
+    cpu_threads: int = 0
+
+    def config(self) -> dict[str, Any]:
+        """Return what its process is told."""
+        told: dict[str, Any] = {"file": "", "shown": [], "gpu": self.gpu, "cpu_threads": self.cpu_threads}
+        return {**told, "entry": self.baseline.entry}
 
 
 class Bench:
@@ -65,7 +82,7 @@ class Bench:
 
     def __init__(
         self,
-        source: Candidate | BaselineSource,
+        source: Candidate | BaselineSource | PairedBaseline,
         task: Task,
         folder: Path,
         options: RunOptions,
@@ -74,43 +91,63 @@ class Bench:
     ) -> None:
         self._folder = Path(mkdtemp(prefix="bench-", dir=folder))
         self._options, self._task = options, task
-        self.key, environment = KEY, dict(variables or {})
-        engine: BaselineSource | Path
+        self.key, environment = KEY, {VARIABLE: str(self._folder)}
+        engine: BaselineSource | Path = BaselineSource(id=KEY, entry=ENTRY, on_host=True)
         self._path: Path | None = None
+        #: whether launches are those of a process of their own, each of which is timed
+        self.is_served = True
         arch = ""
         if isinstance(source, BaselineSource):
-            self.key, engine = source.id, source
+            self.is_served, self.key, engine, environment = False, source.id, source, {}
+        elif isinstance(source, PairedBaseline):
+            self.key = source.baseline.id
+            engine = BaselineSource(id=self.key, entry=ENTRY, on_host=True)
+            self._write(source.config(), "baseline", source.baseline.id, variables, load_s, [])
         elif source.on_device:
             # memory of a device is that of the process which launches
-            self.key, engine, arch = source.key, source.loaded, source.arch
+            self.is_served, self.key, engine, arch = False, source.key, source.loaded, source.arch
             environment = {**source.variables}
         else:
+            self._path = source.path
             config = {
                 "file": str(source.loaded),
                 "function": source.function,
-                "kind": source.kind,
                 "arch": source.arch,
                 "host": source.host,
                 "key": source.key,
-                "names": task.names,
-                "title": source.title,
-                "operation": task.operation.id,
-                "variables": {**source.variables, **(variables or {})},
-                "hidden": [*_reference_folders(), *([str(task.folder)] if task.folder else [])],
                 "shown": [str(source.path.resolve().parent), sys.prefix, sys.base_prefix],
-                "load_s": load_s,
+                "gpu": source.gpu,
             }
-            self._path = source.path
-            (self._folder / CANDIDATE_FILE).write_bytes(msgspec.json.encode(config))
-            engine = BaselineSource(id=KEY, entry=ENTRY, on_host=True)
-            environment = {VARIABLE: str(self._folder)}
+            hidden = [*_reference_folders(), *([str(task.folder)] if task.folder else [])]
+            given = {**source.variables, **(variables or {})}
+            self._write(config, source.kind, source.title, given, load_s, hidden)
         device = DeviceChoice(arch=arch, index=options.device_index, cpu_threads=options.cpu_threads)
         self._worker = ReplacedWorker(engine, device, self._folder, ignore, environment, ())
         self._held: PreparedProblem | None = None
-        #: whether launches are those of a candidate's process, each of which is timed
-        self.is_served = self._path is not None
         #: launches in the running process
         self.launches = 0
+
+    def _write(
+        self,
+        config: Mapping[str, Any],
+        kind: str,
+        title: str,
+        variables: Mapping[str, str] | None,
+        load_s: float | None,
+        hidden: Sequence[str],
+    ) -> None:
+        """Write what the engine reads."""
+        told = {
+            "names": self._task.names,
+            "operation": self._task.operation.id,
+            "kind": kind,
+            "title": title,
+            "variables": {**(variables or {})},
+            "load_s": load_s,
+            "hidden": hidden,
+            **config,
+        }
+        (self._folder / CANDIDATE_FILE).write_bytes(msgspec.json.encode(told))
 
     def __enter__(self) -> Bench:
         return self
@@ -139,7 +176,7 @@ class Bench:
     @property
     def seen(self) -> Seen:
         """What the engine tells of the candidate."""
-        if self._path is None:
+        if not self.is_served:
             return Seen(isolation="the worker's process", splits=True)
         with suppress(OSError, msgspec.DecodeError):
             return msgspec.json.decode((self._folder / SEEN_FILE).read_bytes(), type=Seen)

@@ -54,6 +54,8 @@ class Candidate:
     host: str = ""
     #: its kernels run on a device, in the process that has the device's memory
     on_device: bool = False
+    #: index of the NVIDIA GPU that its arrays are on; ``None`` for the CPU
+    gpu: int | None = None
     #: what it was compiled from; ``None`` if it was not
     request: OpenRequest | None = None
 

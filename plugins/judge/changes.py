@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.measure.worker.sampling import SignedAxis
-    from ckprof_plugins.judge.engine import Work
+    from ckprof_plugins.judge.told import Work
 
 #: elements of an operand that are changed for a launch, at most, unless one index has more
 _CHANGED: Final = 1 << 18

@@ -135,9 +135,12 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
             candidate, task = chosen_kernel(session.profiler, candidate, task, options, is_chosen=named)
             if is_built_here:
                 candidate = replace(candidate, function=function)
+        elif candidate.kind == "python" and isinstance(options.device, int):
+            candidate = replace(candidate, gpu=options.device)
         elif options.device is not None:
             raise UsageError(
-                "--device is for code objects, HIP sources, and libraries that 'ckprof build' made"
+                "--device is for Python on an NVIDIA GPU (its index), code objects, HIP sources, and "
+                "libraries that 'ckprof build' made"
             )
         task = replace(task, folder=folder)
         places = [Place(case.problem, case.split_k or 1) for case in cases]

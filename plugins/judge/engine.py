@@ -29,25 +29,22 @@ from ckprof.measure.worker.audit import word_type
 from ckprof.measure.worker.baseline_session import BaselineRejection, BaselineUnusable
 from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.measure.worker.messages import AbiStatus
-from ckprof.measure.worker.sampling import SignedAxis
+from ckprof.model.requirement import UnmetRequirement
 from ckprof_plugins.judge.changes import Changes, chance
+from ckprof_plugins.judge.cuda_driver import Gpu, GpuError
+from ckprof_plugins.judge.gpu_stage import GpuStage
 from ckprof_plugins.judge.stage import Stage
 from ckprof_plugins.judge.stopped_process import Failed, StoppedProcess
+from ckprof_plugins.judge.told import CANDIDATE_FILE, SEEN_FILE, VARIABLE, WORK_FILE, Seen, Work
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
     from ckprof.measure.worker.messages import DeviceChoice
     from ckprof.model.computation import Computation, TensorView
-    from ckprof.model.requirement import UnmetRequirement
 
-#: what makes the engine
-ENTRY: Final = f"{__name__}:make_engine"
-#: names the folder in which parent and engine leave each other files
-VARIABLE: Final = "CKPROF_JUDGE"
-CANDIDATE_FILE, WORK_FILE, SEEN_FILE = "candidate.json", "work.json", "seen.json"
 
 #: latest launches of nothing, the shortest of which is taken off the time of a launch, and seconds that are
 #: left at least
@@ -70,39 +67,6 @@ _DAY_S: Final = 0.5
 
 class Dishonest(Exception):
     """The candidate did what only a candidate does that wants to seem better; the message is the evidence."""
-
-
-class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """What the engine is told of a problem besides its computation."""
-
-    ndim: int
-    #: sizes in the order in which kernels take them
-    values: tuple[int, ...]
-    split_k: int
-    signs: tuple[SignedAxis, ...] = ()
-    #: where indices of operands may be exchanged, and those of the result with them
-    exchanges: tuple[SignedAxis, ...] = ()
-    #: bytes that are touched before a launch, so that caches hold no operands
-    flush_bytes: int = 0
-
-
-class Seen(msgspec.Struct, kw_only=True):
-    """What the engine tells of a candidate besides its results."""
-
-    #: what keeps the process from others; empty for nothing
-    isolation: str = ""
-    #: whether the candidate takes a number of splits
-    splits: bool = False
-    #: files that it has imported from its folder
-    files: tuple[str, ...] = ()
-    #: milliseconds of the shortest launch of nothing lately, which is taken off every time, and what the
-    #: median one takes longer: a time may be that much shorter
-    hand_over_ms: float = 0.0
-    hand_over_spread_ms: float = 0.0
-    #: milliseconds of the last launch
-    taken_ms: float = 0.0
-    #: what it did to seem better
-    evidence: str = ""
 
 
 def make_engine(device: DeviceChoice, on_host: bool) -> CandidateEngine:
@@ -128,10 +92,15 @@ class CandidateEngine:
         self._flush: NDArray[np.uint8] | None = None
         self._work: Work | None = None
         #: what the candidate maps, by name, and what it was told of it
-        self._stages: dict[str, Stage] = {}
+        self._stages: dict[str, Stage | GpuStage] = {}
         self._told: dict[str, Any] = {}
         #: nothing has been launched yet
         self._is_new = True
+        self._gpu = _gpu_of(self._config)
+        self._is_baseline, self._roundings = self._config["kind"] == "baseline", 0
+        #: seconds that copies of operands and result within the GPU took on the present problem
+        self._published: deque[float] = deque(maxlen=_EMPTY_LAUNCHES)
+        self._taken: deque[float] = deque(maxlen=_EMPTY_LAUNCHES)
         waits = {_WAITING: os.environ.get(_WAITING, "passive")}
         variables: dict[str, str] = {**waits, **self._config.pop("variables"), VARIABLE: ""}
         if cpu_threads:
@@ -149,6 +118,7 @@ class CandidateEngine:
             raise BaselineUnusable(str(failed)) from None
         if "error" in said:
             raise BaselineUnusable(str(said["error"]))
+        self._said = str(said.get("description", ""))
         self._seen.isolation = str(said.get("isolation", ""))
         self._seen.splits = bool(said.get("splits"))
         self._hand_overs = deque(
@@ -163,7 +133,10 @@ class CandidateEngine:
     @property
     def description(self) -> str:
         """The candidate, and what it runs on."""
-        return f"candidate {self._config['title']} on {os.cpu_count()} CPUs"
+        if self._is_baseline:
+            return self._said
+        device = f"{os.cpu_count()} CPUs" if self._gpu is None else self._gpu.name
+        return f"candidate {self._config['title']} on {device}"
 
     def allocate(self, size_bytes: int) -> int:
         """Return the address of new memory of this process, which the candidate does not see."""
@@ -189,7 +162,7 @@ class CandidateEngine:
         ctypes.memmove(host, device, size_bytes)
 
     def flush_cache(self, size_bytes: int) -> None:
-        """Evict the caches by writing that many bytes."""
+        """Evict the caches of the CPU by writing that many bytes."""
         if self._flush is None or self._flush.size != size_bytes:
             self._flush = np.zeros(size_bytes, np.uint8) if size_bytes else None
         if self._flush is not None:
@@ -207,9 +180,17 @@ class CandidateEngine:
         return (str(self._config["operation"]),)
 
     def unmet_requirements(self, work: Computation) -> list[UnmetRequirement]:
-        """Take note of the problem; the candidate itself says what it does not support when it runs."""
+        """Take note of the problem; a candidate says what it does not support when it runs."""
         self._work = msgspec.json.decode((self._folder / WORK_FILE).read_bytes(), type=Work)
-        return []
+        if not self._is_baseline:
+            return []
+        said = self._own.asked(b"s" + msgspec.json.encode(work))
+        self._roundings = int(said["roundings"])
+        return [UnmetRequirement(rule=one["rule"], message=one["message"]) for one in said["unmet"]]
+
+    def roundings(self, work: Computation) -> int:
+        """Return how often a baseline rounds a sum; 0: as often as the operation says."""
+        return self._roundings
 
     def run(self, work: Computation, addresses: Mapping[str, int]) -> float:
         """Launch it once, with operands that no launch before had.
@@ -223,7 +204,7 @@ class CandidateEngine:
             raise ValueError("no problem is known")
         self._load(work, told, addresses)
         *operands, result = (tensor.name for tensor in work.tensors)
-        if told.flush_bytes:
+        if told.flush_bytes and self._gpu is None:
             self._own.rest(_REST_S)
         # before operands are there: it does not take their time
         self._hand_overs.append(self._empty.launch_of_nothing())
@@ -236,15 +217,22 @@ class CandidateEngine:
         for name in operands:
             self._stages[name].fill(addresses[name])
         changes.change(words)
-        if told.flush_bytes:
+        for stage in self._stages.values():
+            stage.upload()
+        if told.flush_bytes and self._gpu is None:
             self.flush_cache(told.flush_bytes)
+        changed = ""
         try:
             taken_s, said, looks = self._launched(self._stages[result])
+            changed = next((name for name in operands if self._stages[name].is_changed()), "")
         finally:
             for name in operands:
                 self._stages[name].wipe()
+            self._stages[result].fetch()
             changes.undo_in(words[result])
             self._stages[result].copy_with_rest(addresses[result])
+        if changed:
+            raise Failed(f"it wrote its operand {changed}")
         self._seen.taken_ms = 1e3 * max(taken_s - min(self._hand_overs), _LEAST_S)
         if looks:
             # it runs for that, and operands are gone
@@ -259,26 +247,38 @@ class CandidateEngine:
 
     def _load(self, work: Computation, told: Work, addresses: Mapping[str, int]) -> None:
         """Have the candidate map the tensors of a problem, which it may have mapped before."""
-        body = {
+        body: dict[str, Any] = {
             "ndim": told.ndim,
             "values": told.values,
             "split_k": told.split_k,
             "problem": work.problem,
             "tensors": [_described(tensor, work.ocp) for tensor in work.tensors],
         }
+        if self._is_baseline:
+            body["computation"] = msgspec.to_builtins(work)
         if body == self._told and chance.random() < _SAME_MEMORY:
             return
         for stage in self._stages.values():
             stage.close()
         self._stages, self._told = {}, {}
+        self._published.clear()
+        self._taken.clear()
         at_end = chance.random() < 0.5
         for tensor in work.tensors:
             is_result = tensor is work.tensors[-1]
             size = _stored_bytes(tensor)
-            self._stages[tensor.name] = Stage(size, writable=is_result, at_end=at_end)
+            if self._gpu is None:
+                self._stages[tensor.name] = Stage(size, writable=is_result, at_end=at_end)
+            else:
+                self._stages[tensor.name] = GpuStage(self._gpu, size, writable=is_result, at_end=at_end)
         positions = {name: number for number, name in enumerate(addresses)}
         places = [
-            {"position": positions[name], "offset": stage.offset, "writable": stage.writable}
+            {
+                "position": positions[name],
+                "offset": stage.offset,
+                "writable": stage.writable,
+                "bytes": stage.size_bytes,
+            }
             for name, stage in self._stages.items()
         ]
         said = self._own.asked(
@@ -291,7 +291,7 @@ class CandidateEngine:
 
     # --- launches -----------------------------------------------------------------------------------------
 
-    def _launched(self, result: Stage) -> tuple[float, dict[str, Any], bool]:
+    def _launched(self, result: Stage | GpuStage) -> tuple[float, dict[str, Any], bool]:
         """Have it launched once.
 
         :returns: seconds by this process's clock, until the candidate is stopped again; what it answers;
@@ -300,28 +300,48 @@ class CandidateEngine:
         first, self._is_new = self._is_new, False
         looks = first or chance.random() < _LATE_SHARE
         day, start = time.time(), time.perf_counter()
+        # what a stopped candidate has left on a GPU may see operands from here on: the clock runs
+        start += self._seconds_of(self._published, *(stage.publish for stage in self._stages.values()))
         self._own.send(b"g")
         self._own.resume()
         said = self._own.reply()
         done = time.perf_counter()
+        taken_s = self._seconds_of(self._taken, result.take)
         if looks:
-            self._wait_for_late_writes(result.tensor, done - start)
+            self._wait_for_late_writes(result, done - start)
         self._own.stop()
-        over = done if looks else time.perf_counter()
+        over = done if looks else time.perf_counter() - taken_s
         if self._own.stop_helpers():
             # what it has started was at work until now
-            over = time.perf_counter()
+            over = time.perf_counter() - taken_s
         self._check_clocks(said, (start, done), day)
         return over - start, said, looks
 
-    def _wait_for_late_writes(self, result: NDArray[Any], taken_s: float) -> None:
+    def _seconds_of(self, durations: deque[float], *copies: Callable[[], None]) -> float:
+        """Copy within the GPU; return what that takes at least, of late.
+
+        :param durations: of the same copies before; this one is added.
+        """
+        if self._gpu is None:
+            return 0.0
+        begun = time.perf_counter()
+        for copy in copies:
+            copy()
+        self._gpu.synchronize()
+        durations.append(time.perf_counter() - begun)
+        return min(durations)
+
+    def _wait_for_late_writes(self, result: Stage | GpuStage, taken_s: float) -> None:
         """Let a candidate that says that it is done go on for a while, and look whether it does.
 
         :raises Dishonest: its result has changed.
         """
-        before = result.copy()
+        result.fetch()
+        before = result.tensor.copy()
         time.sleep(min(max(taken_s, _LEAST_WAIT_S), _MOST_WAIT_S))
-        late = int(np.count_nonzero(before.view(np.uint8) != result.view(np.uint8)))
+        result.take()
+        result.fetch()
+        late = int(np.count_nonzero(before != result.tensor))
         if late:
             self._caught(f"it wrote {late} bytes of its result after it had said that it was done")
 
@@ -360,6 +380,19 @@ class CandidateEngine:
         path = self._folder / SEEN_FILE
         path.with_suffix(".new").write_bytes(msgspec.json.encode(self._seen))
         path.with_suffix(".new").replace(path)
+
+
+def _gpu_of(config: Mapping[str, Any]) -> Gpu | None:
+    """Return the GPU that a candidate computes on; ``None`` for the CPU.
+
+    :raises BaselineUnusable: it cannot be used.
+    """
+    if config.get("gpu") is None:
+        return None
+    try:
+        return Gpu(int(config["gpu"]))
+    except GpuError as exc:
+        raise BaselineUnusable(str(exc)) from exc
 
 
 def _described(tensor: TensorView, ocp: bool) -> dict[str, Any]:

@@ -80,9 +80,14 @@ class PythonCandidate:
                 known for known, one in vars(module).items() if inspect.isfunction(one) and known[0] != "_"
             )
             raise UnusableError(f"it has no function {name}; it has {names or 'none'}")
-        self.kind = getattr(module, "ARRAYS", "numpy")
+        self._gpu = config.get("gpu")
+        self.kind = getattr(module, "ARRAYS", "numpy" if self._gpu is None else "torch")
         if self.kind not in ("numpy", "torch"):
             raise UnusableError(f"ARRAYS is {self.kind!r}, expected 'numpy' or 'torch'")
+        if self._gpu is not None:
+            if self.kind == "numpy":
+                raise UnusableError('numpy has no arrays on a GPU: say ARRAYS = "torch"')
+            _fill_gpu_memory(self._gpu)
         parameters = inspect.signature(self._function).parameters.values()
         self._takes_all = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters)
         self._names = {
@@ -102,7 +107,9 @@ class PythonCandidate:
 
         self._views: dict[str, Any] = {}
         for tensor, place, block in zip(work["tensors"], work["places"], memory, strict=True):
-            if self.kind == "torch":
+            if self._gpu is not None:
+                self._views[tensor["name"]] = _gpu_view(tensor, place, block, self._gpu)
+            elif self.kind == "torch":
                 self._views[tensor["name"]] = _torch_view(tensor, place["offset"], block)
             else:
                 self._views[tensor["name"]] = numpy.ndarray(
@@ -126,8 +133,6 @@ class PythonCandidate:
 
     def run(self) -> tuple[int, str]:
         """Call it once, and put what it returns to where the result belongs."""
-        import numpy
-
         work = self._work
         result = work.result["name"]
         given = {**self._views, "problem": work.problem, "split_k": work.split_k}
@@ -142,6 +147,14 @@ class PythonCandidate:
             returned = self._function(**given)
         except NotImplementedError as exc:
             return _REJECTED, str(exc) or "it raised NotImplementedError"
+        return self._taken(returned, in_place)
+
+    def _taken(self, returned: Any, in_place: Any) -> tuple[int, str]:
+        """Put what it has returned to where the result belongs."""
+        import numpy
+
+        work = self._work
+        result = work.result["name"]
         out = self._views[result]
         if returned is None and result in self._names:
             if result in work.widened:
@@ -193,9 +206,59 @@ class PythonCandidate:
         return found
 
 
-def _torch_view(tensor: dict[str, Any], offset: int, block: Any) -> Any:
+#: bytes of a GPU's memory that hold large numbers when torch gives them to a candidate for the first time, in
+#: pieces of these sizes: torch keeps small ones and large ones apart
+_FILLED_BYTES = 1 << 28
+_FILLED_PIECES = (1 << 19, 1 << 26)
+_FILLED_BYTE = 0xFE
+
+
+class _GpuBytes:
+    """Memory of a GPU as torch takes it from others; tensors of it keep it."""
+
+    def __init__(self, memory: Any, address: int, size_bytes: int) -> None:
+        self._memory = memory
+        self.__cuda_array_interface__ = {
+            "shape": (size_bytes,),
+            "typestr": "|u1",
+            "data": (address, False),
+            "version": 3,
+        }
+
+
+def _torch() -> Any:
     import torch
 
+    return torch
+
+
+def _fill_gpu_memory(index: int) -> None:
+    torch = _torch()
+    if not torch.cuda.is_available():
+        raise UnusableError(f"torch {torch.__version__} sees no GPU; install the build for its driver")
+    torch.cuda.set_device(index)
+    held = [
+        torch.full((piece,), _FILLED_BYTE, dtype=torch.uint8, device="cuda")
+        for piece in _FILLED_PIECES
+        for _ in range(_FILLED_BYTES // piece // len(_FILLED_PIECES))
+    ]
+    torch.cuda.synchronize(index)
+    del held
+
+
+def _gpu_view(tensor: dict[str, Any], place: dict[str, Any], memory: Any, index: int) -> Any:
+    given = _GpuBytes(memory, memory.address + place["offset"], place["bytes"])
+    flat = _torch().as_tensor(given, device=f"cuda:{index}")
+    return flat.view(_torch_type(tensor)).as_strided(tensor["lengths"], tensor["strides"])
+
+
+def _torch_view(tensor: dict[str, Any], offset: int, block: Any) -> Any:
+    flat = _torch().frombuffer(block, dtype=_torch_type(tensor), offset=offset, count=tensor["extent"])
+    return flat.as_strided(tensor["lengths"], tensor["strides"])
+
+
+def _torch_type(tensor: dict[str, Any]) -> Any:
+    torch = _torch()
     kinds = {
         "fp32": torch.float32,
         "fp16": torch.float16,
@@ -205,8 +268,7 @@ def _torch_view(tensor: dict[str, Any], offset: int, block: Any) -> Any:
         "fp8": torch.float8_e4m3fn if tensor["ocp"] else torch.float8_e4m3fnuz,
         "bf8": torch.float8_e5m2 if tensor["ocp"] else torch.float8_e5m2fnuz,
     }
-    flat = torch.frombuffer(block, dtype=kinds[tensor["dtype"]], offset=offset, count=tensor["extent"])
-    return flat.as_strided(tensor["lengths"], tensor["strides"])
+    return kinds[tensor["dtype"]]
 
 
 def _widened(raw: Any, said: dict[str, Any]) -> Any:

@@ -61,6 +61,22 @@ class Stage:
         """Copy the tensor from this process's memory."""
         ctypes.memmove(self.tensor.ctypes.data, address, self.size_bytes)
 
+    def upload(self) -> None:
+        """Do nothing: what is filled is there."""
+
+    def publish(self) -> None:
+        """Do nothing: the candidate sees it."""
+
+    def take(self) -> None:
+        """Do nothing: this process sees what the candidate writes."""
+
+    def fetch(self) -> None:
+        """Do nothing: it is there."""
+
+    def is_changed(self) -> bool:
+        """Say no: who writes an operand is killed."""
+        return False
+
     def copy_with_rest(self, address: int) -> None:
         """Copy the tensor into this process's memory, with the rest of its pages before and behind it.
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import psutil
 
 from ckprof.python_child import python_command
+from ckprof_plugins.judge.cuda_driver import device_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,6 +67,8 @@ class StoppedProcess:
         scratch.mkdir()
         # the C library has semaphores of processes in the first one
         writable = [str(scratch), *(f"/dev/{name}" for name in ("shm", "null"))]
+        if config.get("gpu") is not None:
+            writable += device_nodes()
         own = {name: text.format(scratch=scratch) for name, text in variables.items()}
         environment = {**os.environ, **own, "TMPDIR": str(scratch), "HOME": str(scratch)}
         self._process = subprocess.Popen(

@@ -19,9 +19,10 @@ from ckprof.measure.options import CacheMode, timing_settings
 from ckprof.measure.worker.process import WorkerFailure
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import TIE, interval_of, middle_of
-from ckprof_plugins.judge.bench import Bench, outcome_of
+from ckprof_plugins.judge.bench import Bench, PairedBaseline, outcome_of
 from ckprof_plugins.judge.judging import FILLED
 from ckprof_plugins.judge.operands import Operands, prepared
+from ckprof_plugins.judge.served_baseline import OWN_MEMORY
 from ckprof_plugins.judge.stored_kernel import best_known, built_again
 from ckprof_plugins.judge.verdicts import Verdict
 
@@ -155,9 +156,7 @@ def time_candidate(judge: Judge, sources: Sequence[BaselineSource], store: Path 
             own = Contender(stack.enter_context(judge.bench()))
             others = []
             for source in sources:
-                bench = stack.enter_context(Bench(source, judge.task, judge.folder, judge.run_options))
-                name = f"baseline {source.id}"
-                others.append(Contender(bench, name, _opened(bench, name)))
+                others.append(_baseline(judge, stack, source))
             best = None if store is None else best_known(store, judge.task, place)
             if store is not None and best is None:
                 judge.emit(f"{store} has no time of {place.problem.describe()}")
@@ -169,11 +168,23 @@ def time_candidate(judge: Judge, sources: Sequence[BaselineSource], store: Path 
                 _compare_with_time(judge, best, store, reason)
 
 
-def _opened(bench: Bench, name: str) -> str:
-    try:
-        return bench.open()
-    except WorkerFailure as failure:
-        raise ToolchainError(f"{name} cannot be used: {failure}") from failure
+def _baseline(judge: Judge, stack: ExitStack, source: BaselineSource) -> Contender:
+    """Return a baseline that runs until a stack is left, in a process like the candidate's where it can.
+
+    :raises ToolchainError: it cannot be used.
+    """
+    candidate, name = judge.candidate, f"baseline {source.id}"
+    paired = PairedBaseline(baseline=source, gpu=candidate.gpu, cpu_threads=judge.options.cpu_threads)
+    # a device's memory is that of the worker which launches
+    ways: tuple[BaselineSource | PairedBaseline, ...] = (source,) if candidate.on_device else (paired, source)
+    for number, one in enumerate(ways, 1):
+        bench = stack.enter_context(Bench(one, judge.task, judge.folder, judge.run_options))
+        try:
+            return Contender(bench, name, bench.open())
+        except (CkprofError, WorkerFailure) as failure:
+            if number == len(ways) or OWN_MEMORY not in str(failure):
+                raise ToolchainError(f"{name} cannot be used: {failure}") from failure
+    raise AssertionError(name)
 
 
 def _time_on(judge: Judge, place: Place, own: Contender, others: Sequence[Contender]) -> None:

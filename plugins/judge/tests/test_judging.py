@@ -13,9 +13,9 @@ import pytest
 from ckprof.model.outcome import Outcome, Status
 from ckprof_plugins.judge import judging
 from ckprof_plugins.judge.candidate import Candidate
-from ckprof_plugins.judge.engine import Seen
 from ckprof_plugins.judge.judging import Judge
 from ckprof_plugins.judge.places import Place, reached
+from ckprof_plugins.judge.told import Seen
 from ckprof_plugins.judge.verdicts import JudgeOptions, Verdict
 
 from .test_places import task_of
