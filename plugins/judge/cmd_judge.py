@@ -44,7 +44,8 @@ examples:
 
 FILE is Python (.py; a function that takes operands as arrays by their names and returns the result), C or C++
 with the entry of ckprof_candidate.h (.c, .cc, .cpp, .cxx, .hip), a shared library with that entry (.so), or
-the description of a code object's launch (.json; with --device). With --device, a .hip is compiled for a GPU.
+the description of a code object's launch (.json; with --device). With --device, a .hip is compiled for a GPU,
+and Python gets tensors of torch on an NVIDIA GPU.
 It runs in a process of its own, which is stopped between launches; clock and comparison are in others.
 
 Exit code 0: right; 1: wrong, dishonest, a problem not supported, or what --fail-on names; 3: a file or line

@@ -60,8 +60,8 @@ class JudgeOptions:
     )
     device: int | str | None = settable(
         None,
-        "of libraries that 'ckprof build' made for a device: its index, or the name of one that a target "
-        "brings along",
+        "where it runs: index of a GPU, for Python on NVIDIA GPUs, HIP sources, code objects and libraries, "
+        "or the name of a device that a target brings along",
         metavar="N|NAME",
         parse=device_choice,
     )
