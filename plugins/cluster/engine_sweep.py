@@ -267,6 +267,7 @@ class EngineSweep:
             planning = plan_request(self._request, self._options, kernels, shared, rankings_of_one_device)
             units = Units(planning, writer.reader.past_visits)
             announce(units.plan, self._session.emit)
+            task = replace(task, known={} if self._options.fresh else units.plan.second)
             opened = units.open()
             planned = [unit.planned for unit in opened]
             devices = possible(self._engine, engine.slots(Pool.RUN))

@@ -183,6 +183,8 @@ class Task:
     suspected: tuple[str, ...] = ()
     #: seconds after which no further attempt begins; ``None`` for as long as it takes
     max_time_s: float | None = None
+    #: content key of a kernel -> digest of the second problems that it was right on, by the store
+    known: Mapping[str, str] = field(default_factory=dict)
     #: digest -> content of objects that travel with the task
     objects: Mapping[str, bytes] = field(default_factory=dict)
 

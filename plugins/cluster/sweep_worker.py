@@ -42,7 +42,7 @@ HANDLER = "ckprof_plugins.cluster.sweep_worker:handle"
 
 
 #: what a worker keeps from task to task: the digest of the job, and what serves it until it is closed
-_opened: tuple[str, UnitRunner, ExitStack] | None = None
+_opened: tuple[str, UnitRunner, KernelBench, ExitStack] | None = None
 
 
 def handle(payload: bytes, slot: Slot) -> bytes:
@@ -68,7 +68,7 @@ def close() -> None:
     global _opened
     opened, _opened = _opened, None
     if opened is not None:
-        opened[2].close()
+        opened[-1].close()
 
 
 class _MissingObjects(Exception):
@@ -81,13 +81,14 @@ def _runner(task: Task, slot: Slot) -> UnitRunner:
         close()
     if _opened is None:
         with ExitStack() as stack:
-            runner = _open(task, slot, stack)
-            _opened = task.job, runner, stack.pop_all()
+            _opened = task.job, *_open(task, slot, stack), stack.pop_all()
             atexit.register(close)
-    return _opened[1]
+    _, runner, bench, _ = _opened
+    bench.known = task.known
+    return runner
 
 
-def _open(task: Task, slot: Slot, stack: ExitStack) -> UnitRunner:
+def _open(task: Task, slot: Slot, stack: ExitStack) -> tuple[UnitRunner, KernelBench]:
     own_folder = cache_dir() / "sweep-worker"
     shared = SweepFolder(Path(task.folder)).objects if task.folder else None
     own = ObjectFolder(own_folder / "objects")
@@ -149,4 +150,4 @@ def _open(task: Task, slot: Slot, stack: ExitStack) -> UnitRunner:
     )
     runner = UnitRunner(job, bench, device, own_session, own_folder / "shards")
     stack.callback(runner.close)
-    return runner
+    return runner, bench

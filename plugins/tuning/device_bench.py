@@ -258,6 +258,7 @@ class DeviceBench:
         )
         if before is not None:
             self._library.bench.second.update(before.bench.second)
+            self._library.bench.known = before.bench.known
             self._library.bench.failed.update(before.bench.failed)
         if self._library.shared != self._shared and self._remembers:
             raise InputError(
@@ -361,6 +362,8 @@ class DeviceBench:
             takes=lambda problem, cell: (problem, cell) in wanted,
         )
         plan = make_plan(request, self._sink.reader.past_visits)
+        right = {key: second for key, second in plan.second.items() if second}
+        opened.bench.known = {**opened.bench.known, **right}
         Sweep(plan, opened.bench, self._recorder, watch).run()
         return [(pair, self._time(pair)) for pair in fresh if self.observations.possible[pair]]
 

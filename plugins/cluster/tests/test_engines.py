@@ -19,9 +19,11 @@ from ckprof.sweep.requests import SweepOptions
 from ckprof.testing import check_contract
 from ckprof.testing.contract import CheckVerdict
 from ckprof.testing.plugins import Registering
+from ckprof_plugins.cluster import sweep_worker
 from ckprof_plugins.cluster.engine_sweep import choose_engine
 from ckprof_plugins.cluster.engines import ENGINES, Pool
 from ckprof_plugins.cluster.local import LocalEngine
+from ckprof_plugins.cluster.messages import End, Reply, Task, encode
 from ckprof_plugins.cluster.runner import EngineRunner
 
 LIST = conf_root() / "forward" / "tests" / "nhwgc_fp16.conf"
@@ -144,3 +146,13 @@ def test_an_engine_is_tried_with_a_payload():
     assert [one.verdict for one in checks if one.what.startswith("engine ")] == [CheckVerdict.PASSED]
     with pytest.raises(AssertionError, match=r"engine 'mine'.*failed: .*expected b'daolyap'"):
         check_contract(Registering(Deaf()), LIST)
+
+
+def test_workers_know_what_the_store_says_that_kernels_were_right_on(monkeypatch):
+    bench, served = SimpleNamespace(known={}), []
+    runner = SimpleNamespace(serve=lambda task: served.append(bench.known) or Reply(task="", end=End.PROBED))
+    monkeypatch.setattr(sweep_worker, "_open", lambda task, slot, stack: (runner, bench))
+    for known in ({}, {"kernel": "1a2b3c4d"}):
+        sweep_worker.handle(encode(Task(id="", run="", job="job", known=known)), SimpleNamespace())
+    sweep_worker.close()
+    assert served == [{}, {"kernel": "1a2b3c4d"}]

@@ -12,6 +12,7 @@ import pytest
 import ckprof as library
 from ckprof.cli.main import main
 from ckprof.errors import CkprofError, ExitCode
+from ckprof.measure.bench import KernelBench
 from ckprof.store.store import Store
 from ckprof_plugins import tuning
 from ckprof_plugins.tuning.device_bench import DeviceBench
@@ -118,6 +119,29 @@ def test_the_library_tunes(short_list, tmp_path):
     assert [one.count for one in result.best] == [2]
     assert sum(one.measured for one in result.best) == 1
     assert len(result.chosen) == 1
+
+
+def test_kernels_that_the_store_says_were_right_on_second_problems_are_not_verified_there_again(
+    short_list, tmp_path, monkeypatch
+):
+    opened, seen, original = [], [], KernelBench._open
+
+    def noted(self, group, *kind, second=False):
+        opened.extend([group.problem] * second)
+        original(self, group, *kind, second=second)
+
+    monkeypatch.setattr(KernelBench, "_open", noted)
+    for rounds in (1, 2):
+        options = tuning.TuneOptions(
+            store=tmp_path / "results.db",
+            rounds=library.RoundOptions(min_rounds=rounds, max_rounds=rounds),
+            search=tuning.SearchOptions(strategy="random", seed=1),
+        )
+        query = library.InstanceQuery(conf=short_list)
+        problem = "conv -n 4 -c 64 -H 16 -W 16 -k 64 -y 3 -x 3 -p 1 -q 1 -F 1"
+        assert tuning.tune(library.Profiler(), query, [problem], options).best
+        seen.append(len(opened))
+    assert 0 < seen[0] == seen[1]
 
 
 def test_a_search_that_builds_beside_measuring(short_list, tmp_path, monkeypatch):
