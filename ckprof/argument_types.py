@@ -52,7 +52,9 @@ def checked(method: Function) -> Function:
         for name, value in (*zip(parameters, given, strict=False), *named.items()):
             if name in checks and not checks[name](value):
                 written = parameters[name].annotation
-                hint = "; put it in a list" if checks[name]([value]) else ""
+                single = tuple(value) if isinstance(value, list) else (value,)
+                hint = f"; make it a tuple: {single!r:.60}" if checks[name](single) else ""
+                hint = "; put it in a list" if checks[name]([value]) else hint
                 raise UsageError(f"{called}: {name} is {value!r:.80}, expected {written}{hint}")
         return method(*given, **named)
 

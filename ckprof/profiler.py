@@ -175,7 +175,7 @@ class Profiler(Session):
         from ckprof.measure.run import Run
         from ckprof.problems.choose import parse_problems
 
-        parsed = parse_problems(self, library.direction, problems, name="problem")
+        parsed = parse_problems(self, library.direction, problems)
         chosen = problems_for(self, parsed, library.direction, library.candidates)
         return Run(self, library, chosen, options or RunOptions(timeout_s=self.settings.timeout)).outcomes()
 

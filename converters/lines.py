@@ -174,6 +174,9 @@ _COMMENT: Final = re.compile("|".join(COMMENT_MARKS))
 #: tabs and blanks that do not break a line -> blanks, as many: columns stay
 _BLANKS: Final = str.maketrans("\t\xa0", "  ")
 
+#: at the beginning of a file, and of each file in what was joined from several
+_BYTE_ORDER_MARK: Final = "\ufeff"
+
 #: how lines begin that are UTF-16 text
 _UTF16_MARKS: Final = ("\udcff\udcfe", "\udcfe\udcff")
 
@@ -186,7 +189,7 @@ def iterate_lines(request: ConversionRequest) -> Iterator[str]:
     with system_errors(InputError, "cannot read", request.path):
         stream = request.stream() if request.stream else io.BytesIO(request.data)
         # what is no UTF-8 is kept, so that the error can say where it is
-        with io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape") as lines:
+        with io.TextIOWrapper(stream, "utf-8", "surrogateescape") as lines:
             number = 0
             while line := lines.readline(MAX_LINE + 1):
                 number += 1
@@ -207,7 +210,7 @@ def _checked(line: str, path: Path, number: int) -> str:
         return line
     data = line.encode("utf-8", "surrogateescape")
     try:
-        return data.decode()
+        return data.decode().removeprefix(_BYTE_ORDER_MARK)
     except UnicodeDecodeError as exc:
         before = data[: exc.start].decode()
         if _COMMENT.search(before):

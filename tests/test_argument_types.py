@@ -57,6 +57,11 @@ WRONG_CALLS = (
         lambda _: ckprof.InstanceQuery(indices="12"),
         r"InstanceQuery: indices is '12', expected tuple\[int, ...",
     ),
+    (
+        lambda _: ckprof.InstanceQuery(indices=[1, 2]),
+        r"indices is \[1, 2\], expected tuple\[int, ...\]; make it a tuple: \(1, 2\)$",
+    ),
+    (lambda _: ckprof.InstanceQuery(indices=11), r"make it a tuple: \(11,\)$"),
     (lambda _: ckprof.SweepOptions(store=3), r"SweepOptions: store is 3, expected str \| Path"),
     (lambda _: ckprof.RunOptions(timeout_s="5"), "RunOptions: timeout_s is '5', expected float"),
     (lambda _: ckprof.Store(3), r"Store: path is 3, expected Path \| str"),

@@ -28,6 +28,7 @@ Prints the path of the library; on a target whose device is not there, of the fo
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof build``."""
     parser.epilog = _EPILOG
+    parser.set_defaults(typed_instead=shared_options.FOLDER_INSTEAD)
     shared_options.add_instances(parser)
     shared_options.add_build_options(parser)
     group = parser.add_argument_group("output")

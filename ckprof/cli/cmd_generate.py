@@ -36,6 +36,7 @@ _FIELDS = ("device", "chunk_size")
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof generate``."""
     parser.epilog = _EPILOG
+    parser.set_defaults(typed_instead=shared_options.FOLDER_INSTEAD)
     shared_options.add_instances(parser)
     shared_options.add_build_options(parser)
     group = parser.add_argument_group("output")

@@ -10,7 +10,7 @@ from ckprof.cli.fields import add_format
 from ckprof.cli.instance_report import FORMATS, add_export, export_json, render_instances, render_reasons
 from ckprof.cli.outputs import add_output_file
 from ckprof.cli.parser import CommandParser
-from ckprof.cli.shared_options import add_instance_options, chosen_query, split_names
+from ckprof.cli.shared_options import add_instance_options, chosen_query
 from ckprof.errors import ExitCode, UsageError
 from ckprof.lists.list_files import find_lists
 from ckprof.model.architecture import architectures
@@ -144,7 +144,8 @@ def _list_instances(arguments: argparse.Namespace, session: Session) -> ExitCode
     if arguments.why and arguments.upstream_defects:
         raise UsageError("--why and --upstream-defects contradict each other: the latter excludes nothing")
     check_arch = arguments.why or arguments.arch is not None
-    query = chosen_query(arguments, session, split_names(arguments.direction), check_arch=check_arch)
+    directions = [part for name in arguments.direction for part in name.split(",")]
+    query = chosen_query(arguments, session, directions, check_arch=check_arch)
     chosen = session.profiler.instances(query)
     if arguments.export_json:
         export_json(chosen, arguments.export_json)

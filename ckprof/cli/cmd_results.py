@@ -110,8 +110,7 @@ def query_of(arguments: argparse.Namespace) -> StoreQuery:
 def _single(arguments: argparse.Namespace) -> Path:
     if len(arguments.paths) != 1:
         raise UsageError(f"results {arguments.action}: one store at a time")
-    path: Path = arguments.paths[0]
-    return path
+    return Path(arguments.paths[0])
 
 
 def _show(arguments: argparse.Namespace, session: Session) -> ExitCode:
@@ -289,8 +288,7 @@ def _merge(arguments: argparse.Namespace, session: Session) -> ExitCode:
 def _target_store(arguments: argparse.Namespace) -> Path:
     if arguments.store is None:
         raise UsageError(f"results {arguments.action}: add --store FILE, the store to add to")
-    store: Path = arguments.store
-    return store
+    return Path(arguments.store)
 
 
 def _check(arguments: argparse.Namespace, session: Session) -> ExitCode:

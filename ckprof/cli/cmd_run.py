@@ -158,7 +158,7 @@ def _run(arguments: argparse.Namespace, session: Session, outputs: Outputs) -> E
             "--list-instances and --dry-run print text: they go without other formats and --json"
         )
     if arguments.tree is not None:
-        for option in ("baseline", "epilogue-cost", "store"):
+        for option in ("baseline", "epilogue-cost", "store", "tag"):
             if vars(arguments)[option.replace("-", "_")]:
                 raise UsageError(f"--{option} and --tree do not go together: run list by list")
         return _run_tree(arguments, session, outputs)
@@ -168,7 +168,7 @@ def _run(arguments: argparse.Namespace, session: Session, outputs: Outputs) -> E
 
 
 def _run_lists(arguments: argparse.Namespace, session: Session, outputs: Outputs) -> ExitCode:
-    profiler = session.profiler
+    profiler, signals, store = session.profiler, session.signals, _store_options(arguments)
     directions = shared_options.chosen_directions(arguments, session)
     if arguments.list_instances:
         query = shared_options.chosen_query(arguments, session, directions)
@@ -185,7 +185,6 @@ def _run_lists(arguments: argparse.Namespace, session: Session, outputs: Outputs
 
         return build_and_report(session, plan.selection, plan.build)
     # An exception that a signal raised may have been swallowed, e.g. where memory was collected.
-    store, signals = _store_options(arguments), session.signals
     plan = replace(plan, store=store, should_stop=lambda: signals.requested, when_measured=signals.defer)
     results, error = profiler.execute_until_end(plan)
     if isinstance(error, UsageError) and not results.outcomes:

@@ -105,10 +105,14 @@ it).
 129, 130 or 143 when it was stopped by SIGHUP, Ctrl-C or SIGTERM.
 """
 
+#: option of other programs -> what to do
+_INSTEAD = {"--resume": "rerun the same command to resume", "-o": "outcomes go to --store"}
+
 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof sweep``."""
     parser.epilog = _EPILOG
+    parser.set_defaults(typed_instead=_INSTEAD)
     shared_options.add_instances(parser, optional=True)
     add_problem_options(parser)
     group = parser.add_argument_group("sweep")
@@ -130,9 +134,9 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
     :raises CkprofError: a list, a problem, an option, the store or the toolchain is wrong.
     """
     directions = shared_options.chosen_directions(arguments, session)
+    rounds = chosen_rounds(arguments)
     plan = chosen_plan(arguments, session, _usual(session))
     request = planned_run(arguments, session, directions, plan)
-    rounds = chosen_rounds(arguments)
     choose_runner = getattr(arguments, "sweep_runner", None)
     options = chosen(
         arguments,

@@ -11,6 +11,7 @@ import re
 import tempfile
 import time
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -221,6 +222,10 @@ class Outputs(AbstractContextManager["Outputs"]):
             self._session.console.exact(self.format.render_failure(error))
 
 
+def _write(render: Callable[[], str], path: Path) -> None:
+    write_report(render(), path)
+
+
 class Delivery:
     """The report of a command in several forms. A signal meanwhile is only noted.
 
@@ -232,10 +237,6 @@ class Delivery:
         #: the first thing that went wrong
         self.error: CkprofError | None = None
 
-    def write(self, path: Path | None, render: Callable[[], str]) -> bool:
-        """Write a form to a file, if one was asked for; say whether it went well."""
-        return path is None or self._try(lambda: write_report(render(), path), f"the report {path}")
-
     def deliver(
         self,
         outputs: Outputs,
@@ -245,36 +246,21 @@ class Delivery:
     ) -> None:
         """Write forms to their files, and then show one: standard output may be a terminal that is gone.
 
-        :param fallback: see :meth:`show`.
+        :param fallback: shown on standard error if ``render`` fails.
         """
         outputs.mark_delivered()
         for path, written in forms:
-            self.write(path, written)
-        self.show(render, fallback, commands=outputs.format.commands)
-
-    def show(
-        self,
-        render: Callable[[], str | Table[Any] | Document],
-        fallback: Callable[[], str],
-        *,
-        commands: bool = False,
-    ) -> None:
-        """Show a form on standard output; what cannot be rendered is shown otherwise, on standard error.
-
-        :param commands: lines may be commands of a build service.
-        """
+            if path is not None:
+                self._try(partial(_write, written, path), f"the report {path}")
         shown: list[str | Table[Any] | Document] = []
         if not self._try(lambda: shown.append(render()), "the report"):
             self._session.console.info("the results follow as a table")
             self._try(lambda: self._session.console.warning(fallback()), "the table")
             return
-        self._try(lambda: self._print(shown[0], commands), "standard output")
-
-    def _print(self, content: str | Table[Any] | Document, commands: bool) -> None:
-        if commands and isinstance(content, str):
-            self._session.console.exact(content)
-        else:
-            self._session.console.result(content)
+        # lines may be commands of a build service
+        console, exact = self._session.console, outputs.format.commands and isinstance(shown[0], str)
+        show: Callable[[Any], None] = console.exact if exact else console.result
+        self._try(lambda: show(shown[0]), "standard output")
 
     def finish(self, end: BaseException | None = None) -> None:
         """Raise what went wrong.

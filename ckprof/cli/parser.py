@@ -123,6 +123,7 @@ class CommandParser(argparse.ArgumentParser):
         return self
 
     def _unknown_message(self, unknown: Sequence[str]) -> str:
+        """Say what is unknown; the default ``typed_instead`` has options of other programs."""
         options = [word.partition("=")[0] for word in unknown if word.startswith("-")]
         if options:
             spellings = [
@@ -130,7 +131,9 @@ class CommandParser(argparse.ArgumentParser):
                 for name, action in self._option_string_actions.items()
                 if name.startswith("--") and action.help != argparse.SUPPRESS
             ]
-            return f"unknown option {options[0]!r}{suggestion(options[0], spellings)}"
+            instead = (self.get_default("typed_instead") or {}).get(options[0])
+            hint = f"; {instead}" if instead else suggestion(options[0], spellings)
+            return f"unknown option {options[0]!r}{hint}"
         hint = ""
         if "--conf" in self._option_string_actions and looks_like_list(unknown[0]):
             hint = f"; lists are named with --conf: type --conf {unknown[0]}"

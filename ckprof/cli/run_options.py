@@ -133,16 +133,17 @@ def planned_run(
 
 
 def chosen_rounds(arguments: argparse.Namespace) -> RoundOptions:
-    """Return the options of rounds; as many as there are at most are enough at least.
+    """Return the options of rounds; without --min-rounds, few at most are as many at least.
 
     :raises UsageError: a value is out of range.
     """
     from ckprof.measure.rounds import RoundOptions
 
     usual = RoundOptions()
-    least = usual.min_rounds if arguments.min_rounds is None else arguments.min_rounds
     most = usual.max_rounds if arguments.max_rounds is None else arguments.max_rounds
-    return chosen(arguments, RoundOptions, min_rounds=min(least, most))
+    if arguments.min_rounds is not None and arguments.min_rounds > most:
+        raise UsageError(f"--min-rounds {arguments.min_rounds} is more than --max-rounds {most}")
+    return chosen(arguments, RoundOptions, min_rounds=arguments.min_rounds or min(usual.min_rounds, most))
 
 
 def chosen_baselines(arguments: argparse.Namespace, session: Session) -> tuple[str, ...]:

@@ -25,6 +25,9 @@ T = TypeVar("T")
 #: commands that do without a DIRECTION where lists say it
 _DEDUCING: Final = ("run", "sweep", "tune", "parity", "upgrade")
 
+#: option of other programs -> what to type in commands that write a folder
+FOLDER_INSTEAD: Final = dict.fromkeys(("-o", "--output"), "name the folder with --build-dir")
+
 #: fields of :class:`BuildOptions` that all commands have which build
 _BUILD: Final = (
     "target",
@@ -158,11 +161,6 @@ def _chosen_layout(
         where = f" of {', '.join(directions)}" if directions else ""
         raise UsageError(f"--layout: {unknown_name(f'layout{where}', arguments.layout, layouts)}")
     return layout
-
-
-def split_names(names: Sequence[str]) -> list[str]:
-    """Return the values of a repeatable option whose values may be joined by commas."""
-    return [part for name in names for part in name.split(",")]
 
 
 def _check_directions(arguments: argparse.Namespace, directions: Sequence[str]) -> None:

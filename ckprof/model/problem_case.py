@@ -107,6 +107,9 @@ def merged(cases: Iterable[ProblemCase]) -> list[ProblemCase]:
 
 _WORD = re.compile(r"\S+")
 
+#: what makes a line an item of a list: a mark of Markdown or YAML, quotes, a comma
+_LIST_MARKS = re.compile(r"^\s*(?:[-*] +|[0-9]+[.)] +)?[\"'`]?|(?:[\"'`] *,?|,)(?=\s*(?:#.*)?$)")
+
 #: longer ones are no size of anything, and Python limits the length of what it converts
 _INTEGER = re.compile(r"[+-]?[0-9]{1,1000}")
 
@@ -126,6 +129,8 @@ class Token(NamedTuple):
 @lru_cache(maxsize=16)
 def _tokens(text: str) -> tuple[Token, ...]:
     """Return the words of a line, which each operation asks for that may read it."""
+    if "#" in text or not (text[:1].isalpha() and text[-1:].isalnum()):
+        text = _LIST_MARKS.sub(lambda found: " " * len(found[0]), text)
     words = [*map(Token, text.split(), [m.start() + 1 for m in _WORD.finditer(text)])]
     end = next((n for n, word in enumerate(words) if word.text[0] == "#"), None) if "#" in text else None
     return tuple(words[:end])

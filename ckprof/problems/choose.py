@@ -49,13 +49,11 @@ def parse_problems(
     lines: Sequence[str | Problem | ProblemCase] = (),
     files: Sequence[Path] = (),
     *,
-    name: str = "--problem",
     lenient: bool = False,
 ) -> GivenProblems:
     """Return the problems of lines, and of files with one problem a line.
 
     :param lines: MIOpenDriver's or ckProfiler's text, or problems already parsed.
-    :param name: what messages call the lines.
     :param lenient: wrong lines of files are counted.
     Problems of files that no kernel can compute are counted by reason.
 
@@ -64,7 +62,7 @@ def parse_problems(
     """
     operations = tuple(session.registry.operations)
     named = [
-        _supported(parse_problem(ProblemLine(text=line, path=name), direction, operations), name)
+        _supported(parse_problem(ProblemLine(text=line, path="problem"), direction, operations))
         if isinstance(line, str)
         else _of_object(line, direction)
         for line in lines
@@ -99,13 +97,13 @@ def note_first(session: Session, notes: Sequence[str]) -> None:
         session.emit(Message(f"{counted(len(notes) - 4, 'more note', 'more notes')} on problem lines: -v"))
 
 
-def _supported(case: ProblemCase, name: str) -> ProblemCase:
+def _supported(case: ProblemCase) -> ProblemCase:
     """Return a problem that kernels can compute.
 
     :raises InputError: none can.
     """
     if case.unsupported:
-        raise InputError(f"{case.problem.describe()}: {case.unsupported}", name)
+        raise InputError(f"{case.problem.describe()}: {case.unsupported}", "problem")
     return case
 
 
@@ -115,4 +113,4 @@ def _of_object(problem: Problem | ProblemCase, direction: Operation) -> ProblemC
         raise InputError(f"{case.problem.describe()}: expected a problem of {direction.id}")
     if case.direction not in (None, direction.id):
         raise InputError(f"the problem was read for {case.direction}, expected {direction.id}")
-    return _supported(case, "problem")
+    return _supported(case)

@@ -110,7 +110,7 @@ def read_problem_file(
                 )
             )
     if wrong and not lenient:
-        raise ListError(wrong, "")
+        raise ListError(wrong, f"'ckprof problems from-log {path}' collects the commands of logs and scripts")
     if others:
         skipped[f"not for {direction.id}, the first in {others[0]}"] = len(others)
     skipped.update(map(str, wrong))
@@ -127,7 +127,7 @@ def _lines(path: Path) -> Iterator[ProblemLine]:
     with system_errors(InputError, "cannot read", path):
         endless = not path.is_file()
         read = 0
-        with path.open(encoding="utf-8-sig", errors="replace") as stream:
+        with path.open(encoding="utf-8", errors="replace") as stream:
             number = 0
             while text := stream.readline(_LONGEST_LINE):
                 number += 1
@@ -138,8 +138,10 @@ def _lines(path: Path) -> Iterator[ProblemLine]:
                     raise InputError(
                         f"more than {_PIPE_LIMIT >> 20} MiB that come from no regular file", path
                     )
+                # joined files have a byte-order mark each
+                text = text.removeprefix("\ufeff").rstrip("\n")
                 if text.strip() and not text.lstrip().startswith("#"):
-                    yield ProblemLine(text=text.rstrip("\n"), path=path, line=number)
+                    yield ProblemLine(text=text, path=path, line=number)
 
 
 def holds_json(path: Path) -> bool:

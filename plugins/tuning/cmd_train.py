@@ -23,20 +23,21 @@ if TYPE_CHECKING:
 _EPILOG = f"""\
 examples:
   ckprof train sweep.csv --direction fwd --dtype bf16 -o model.json
-  ckprof train results.db --direction fwd --dtype bf16 -o model.json
+  ckprof train results.db -o model.json
   ckprof train gfx950_a.csv gfx950_b.csv --direction fwd --dtype bf16 --layout nhwgc -o model.json
   ckprof train --predicted predicted.json --direction fwd --dtype bf16 -o model.json       # nothing measured
   ckprof train few.csv --predicted predicted.json --direction fwd --dtype bf16 -o model.json
 
 Training needs the times of {LEAST_PROBLEMS} problems or more, and cross-validation those of {LEAST_JUDGED}.
 
-A store of 'ckprof sweep' needs no further options. A table has one column per kernel or one row per
-measurement, each after the columns of the problem: N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w, or for
-other operations than convolutions the fields of their problems, such as m,n,k. The model predicts times from
-tiles, rounds of workgroups over the compute units, iterations and traffic. Printed efficiencies are by
-cross-validation: best time divided by the time of the chosen kernel on problems held out of the fit. 'ckprof
-validate' judges by further measurements. --predicted takes times that 'ckprof predict --format json' derives
-from machine code: alone, or together with few measured times. The model and all that use it say so.
+A store of 'ckprof sweep' says direction and type itself, unless it has several. A table has one column per
+kernel or one row per measurement, each after the columns of the problem: N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,
+pad_h,pad_w, or for other operations than convolutions the fields of their problems, such as m,n,k. The model
+predicts times from tiles, rounds of workgroups over the compute units, iterations and traffic. Printed
+efficiencies are by cross-validation: best time divided by the time of the chosen kernel on problems held out
+of the fit. 'ckprof validate' judges by further measurements. --predicted takes times that 'ckprof predict
+--format json' derives from machine code: alone, or together with few measured times. The model and all that
+use it say so.
 """
 
 

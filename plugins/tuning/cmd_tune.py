@@ -62,10 +62,17 @@ Exit code 0 when the search ended by itself or by its budget, 3 when the store c
 when it was stopped by SIGHUP, Ctrl-C or SIGTERM.
 """
 
+#: option of other commands -> what to do
+_INSTEAD: Final = {
+    "--resume": "rerun the same command to resume",
+    "--dry-run": "'ckprof sweep --dry-run' counts the kernels and problems that there are to choose from",
+}
+
 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     """Add the options of ``ckprof tune``."""
     parser.epilog = _EPILOG
+    parser.set_defaults(typed_instead=_INSTEAD)
     shared_options.add_instances(parser, optional=True)
     add_problem_options(parser)
     add_fields(parser.add_argument_group("search"), SearchOptions)

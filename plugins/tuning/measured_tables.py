@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ckprof.model.gemm_work import KernelTraits
+    from ckprof.model.types import DataType
     from ckprof.plugin.registry import Registry
     from ckprof.store.key import DeviceKey
     from ckprof.store.query import MeasurementSummary
@@ -261,6 +262,26 @@ def _is_store(path: Path) -> bool:
     with suppress(OSError), path.open("rb") as stream:
         return stream.read(len(_SQLITE)) == _SQLITE
     return False
+
+
+def kinds_in_stores(paths: Iterable[Path]) -> set[tuple[str, DataType]]:
+    """Return the directions and types of which those files that are stores have times.
+
+    :raises InputError: a store cannot be read.
+    """
+    from ckprof.store.query import StoreQuery
+    from ckprof.store.store import Store
+
+    kinds: set[tuple[str, DataType]] = set()
+    for path in filter(_is_store, paths):
+        with Store(path) as store:
+            rows = store.measurements(StoreQuery())
+            kinds |= {
+                (row.key.operation.direction, row.kernel.dtype)
+                for row in rows
+                if row.time_ms is not None and row.kernel.dtype is not None
+            }
+    return kinds
 
 
 def _only_device(devices: Iterable[DeviceKey], path: Path) -> DeviceKey:

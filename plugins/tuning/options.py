@@ -27,9 +27,16 @@ class TrainOptions:
     """What a model is trained on, and what the measurements do not say themselves."""
 
     #: an alias is fine
-    direction: str = field(metadata=option("what was computed: see 'ckprof list directions'", metavar="ID"))
-    dtype: DataType = field(
-        metadata=option("type of the operands: {dtypes}", metavar="NAME", parse=DataType.parse)
+    direction: str = settable(
+        "",
+        "what was computed: see 'ckprof list directions' (default: what the stores have, if it is one)",
+        metavar="ID",
+    )
+    dtype: DataType | None = settable(
+        None,
+        "type of the operands: {dtypes} (default: that of the stores, if they have one)",
+        metavar="NAME",
+        parse=DataType.parse,
     )
     files: tuple[Path, ...] = settable(
         (), "a store, or a table of measured times", flag="files", metavar="FILE"

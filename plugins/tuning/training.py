@@ -10,7 +10,7 @@ from ckprof.events import Level, Message
 from ckprof.formatting import counted
 from ckprof.model.architecture import architectures
 from ckprof.model.types import DataType
-from ckprof_plugins.tuning.measured_tables import read_tables
+from ckprof_plugins.tuning.measured_tables import kinds_in_stores, read_tables
 from ckprof_plugins.tuning.model_use import gemm_sizes_of, kind_of_tables
 from ckprof_plugins.tuning.predicted_times import read_predicted, with_predicted
 from ckprof_plugins.tuning.time_model.intervals import ranges_of
@@ -82,17 +82,41 @@ def train(session: Session, options: TrainOptions) -> TimeModel:
     """Fit a model to the measured times of files.
 
     :raises InputError: a file is wrong, there are too few problems, or the files are of several devices.
-    :raises UsageError: the direction's kernels are no matrix products.
+    :raises UsageError: the direction's kernels are no matrix products; or direction or type are not given,
+        and the files do not have one of each.
     """
-    direction = session.registry.operation(options.direction)
-    sizes = gemm_sizes_of(session.registry, direction.id, options.dtype.value)
-    kind = kind_of_tables(session, direction.id, options.dtype, options.target)
+    direction, dtype = _asked(session, options)
+    sizes = gemm_sizes_of(session.registry, direction, dtype.value)
+    kind = kind_of_tables(session, direction, dtype, options.target)
     table, half = _learned(session, options, kind)
     device = options.arch or table.arch
     compute_units = options.compute_units or table.compute_units or _units_of(session, device, table, sizes)
     model = fit_model(table, sizes, replace(kind, device=device, compute_units=compute_units))
     model = replace(model, toolchain=options.toolchain, layout=options.layout, predicted_half=half)
     return model
+
+
+def _asked(session: Session, options: TrainOptions) -> tuple[str, DataType]:
+    """Return direction and type: those that are given, or the only ones that the stores have.
+
+    :raises UsageError: there are none, or several.
+    """
+    asked = session.registry.operation(options.direction).id if options.direction else ""
+    if asked and options.dtype is not None:
+        return asked, options.dtype
+    kinds = {
+        (direction, dtype)
+        for direction, dtype in kinds_in_stores(options.files)
+        if (not asked or direction == asked) and options.dtype in (None, dtype)
+    }
+    if len(kinds) == 1:
+        return kinds.pop()
+    if kinds:
+        found = ", ".join(sorted(f"{direction} {dtype.value}" for direction, dtype in kinds))
+        raise UsageError(f"the stores have times of {found}: choose with --direction and --dtype")
+    raise UsageError(
+        "--direction and --dtype are missing: only stores say them, and none of these has such times"
+    )
 
 
 def _learned(session: Session, options: TrainOptions, kind: KernelKind) -> tuple[Measurements, float]:

@@ -76,7 +76,7 @@ def test_wrong_lines_of_a_problem_file_are_excluded_on_demand(ckprof, tmp_path):
     ):
         wrong = ckprof(*command)
         wrong.fails_with(3, "plain.txt:2:")
-        assert wrong.err.endswith("\n--lenient excludes wrong lines\n")
+        assert wrong.err.endswith("--lenient excludes wrong lines\n")
     called = ckprof("problems", "convert", "plain.txt", "--lenient", "-o", "out.txt").ok()
     assert "warning: plain.txt:2: expected a command of " in called.err
     assert (tmp_path / "out.txt").read_text().count("conv -n 4") == 2

@@ -160,13 +160,14 @@ def test_plans_are_printed_without_being_carried_out(ckprof, tree):
         (("--tree", "conf", "--baseline", "torch"), "--baseline and --tree do not go together"),
         (("--tree", "conf", "--epilogue-cost"), "--epilogue-cost and --tree do not go together"),
         (("--tree", "conf", "--store", "a.db"), "--store and --tree do not go together"),
+        (("--tree", "conf", "--tag", "a"), "--tag and --tree do not go together"),
         (("--tree", "conf"), "--conf and --tree contradict each other"),
         (("--split-k", "many"), "--split-k"),
         (("-o", "json=a", "--json", "./a"), "a is named twice"),
         (("--dry-run", "--format", "json"), "--list-instances and --dry-run print text"),
         (("--list-instances", "-o", "csv=a"), "--list-instances and --dry-run print text"),
         (("--set", "tests"), "--set belongs to --tree"),
-        (("--tag", "nightly", "--problem", ONE), "--tag names outcomes in a store: it requires --store"),
+        (("--tag", "nightly", "--dry-run"), "--tag names outcomes in a store: it requires --store"),
     ],
 )
 def test_wrong_usage(ckprof, options, part):

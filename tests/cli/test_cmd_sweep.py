@@ -110,3 +110,4 @@ def test_the_summary_says_which_bests_are_open_and_what_it_would_take():
 def test_the_wrong_number_of_rounds_is_named_by_its_option(ckprof):
     call = ("sweep", "fwd", "--conf", "forward/tests/nhwgc_fp16", "--store", "a.db", "--max-rounds", "-1")
     ckprof(*call).fails_with(2, "argument --max-rounds: expected a positive integer, got '-1'")
+    ckprof(*call[:-1], "3", "--min-rounds", "5").fails_with(2, "--min-rounds 5 is more than --max-rounds 3")

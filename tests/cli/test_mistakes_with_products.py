@@ -38,7 +38,7 @@ def catalog(tmp_path, monkeypatch):
         (["--conf", "none.json", *ONE], 3, ["none.json: no such file", "ckprof list lists"]),
         (["--conf", "cut.json", *ONE], 3, ["cut.json:18:16", "not valid JSON"]),
         (["--conf", "half.conf", *ONE], 3, ["half.conf:1:24: universal GEMM needs 10 arguments"]),
-        (["--conf", "one.json", "--problem", "64x64"], 3, ["--problem", "MxNxK", "got '64x64'"]),
+        (["--conf", "one.json", "--problem", "64x64"], 3, ["problem: expected gemm", "MxNxK", "got '64x64'"]),
         (
             ["--conf", "one.json", "--problem", "gemm 1 1 1 1 0 1 128 192"],
             3,

@@ -162,9 +162,13 @@ def delivery(streams):
     return Delivery(SimpleNamespace(console=Console(out=out, err=err), signals=StopSignals()))
 
 
-def test_a_failing_format_costs_itself(delivery, streams, tmp_path):
-    assert delivery.write(tmp_path / "out.json", lambda: "{}")
-    delivery.show(fail, lambda: "the table")
+@pytest.fixture
+def outputs():
+    return SimpleNamespace(mark_delivered=lambda: None, format=SimpleNamespace(commands=False))
+
+
+def test_a_failing_format_costs_itself(delivery, outputs, streams, tmp_path):
+    delivery.deliver(outputs, [(tmp_path / "out.json", lambda: "{}")], fail, lambda: "the table")
     assert (tmp_path / "out.json").read_text() == "{}"
     out, err = streams
     assert "the table" in err.getvalue() and not out.getvalue()
@@ -172,9 +176,9 @@ def test_a_failing_format_costs_itself(delivery, streams, tmp_path):
         delivery.finish()
 
 
-def test_a_failing_file_leaves_the_table(delivery, streams, tmp_path):
-    assert not delivery.write(tmp_path / "absent" / "out.json", lambda: "{}")
-    delivery.show(lambda: "the table", fail)
+def test_a_failing_file_leaves_the_table(delivery, outputs, streams, tmp_path):
+    forms = [(None, fail), (tmp_path / "absent" / "out.json", lambda: "{}")]
+    delivery.deliver(outputs, forms, lambda: "the table", fail)
     assert "the table" in streams[0].getvalue()
     with pytest.raises(InputError, match="make it first"):
         delivery.finish()

@@ -24,6 +24,16 @@ LIST = "forward/tests/nhwgc_fp16"
         ),
         (("results", "show", "x.db", "--best"), ("unknown option '--best' (see",)),
         (("run", "--list"), ("unknown option '--list'; did you mean '--list-instances'?",)),
+        (
+            ("sweep", "fwd", "--store", "a.db", "--resume"),
+            ("unknown option '--resume'; rerun the same command to resume",),
+        ),
+        (("sweep", "fwd", "--store", "a.db", "-o", "x"), ("'-o'; outcomes go to --store",)),
+        *(
+            ((command, "fwd", option, "x"), (f"'{option}'; name the folder with --build-dir",))
+            for command in ("build", "generate")
+            for option in ("-o", "--output")
+        ),
         (("list", "lists", "--fromat=json"), ("did you mean '--format'?", "'ckprof list lists --help'")),
         (("list", "instnces"), ("'instnces'; did you mean 'instances'?", "ckprof list --help")),
         (("run", "fwd", "--format", "jsn"), ("format 'jsn'; did you mean 'json'?",)),

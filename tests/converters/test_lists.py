@@ -59,6 +59,12 @@ def test_line_ends_of_every_kind(convert, end, last, mark):
     assert conversion.lines == 3
 
 
+def test_lists_that_were_joined_have_a_byte_order_mark_each(convert):
+    mark = b"\xef\xbb\xbf"
+    conversion = convert(b"".join((mark, A.encode(), b"\n", mark, b"# second\n", mark, B.encode())))
+    assert [record.id for record in conversion.catalogs[0].records] == [0, 2]
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [

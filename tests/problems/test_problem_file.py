@@ -256,10 +256,10 @@ def test_types_layouts_and_what_has_no_meaning(direction):
         (f"{MIOPEN} --trans_output_pad_h 1", "p.txt:7: pads of the output, -% -Y -X, go with -m trans"),
         (f"{MIOPEN} -I CHWN", "p.txt:7:88: unknown layout CHWN"),
         (f"{MIOPEN} -I NCHW -O NHWC", "p.txt:7:96: input and output have different layouts: NCHW and NHWC"),
-        (MIOPEN.replace("-k 64", "-k 6_4"), "p.txt:7:32: expected an integer for out_channels, got '6_4'"),
-        (MIOPEN.replace("-k 64", "-k \u0666\u0664"), "expected an integer for out_channels"),
+        (MIOPEN.replace("-k 64", "-k 6_4"), "p.txt:7:32: expected an integer for -k, got '6_4'"),
+        (MIOPEN.replace("-k 64", "-k \u0666\u0664"), "expected an integer for -k"),
         ("2 1 4 6_4 64 3 3 28 28 1 1 1 1 1 1 1 1", "p.txt:7:7: expected an integer for K, got '6_4'"),
-        (MIOPEN.replace("-k 64", "-k x64"), "p.txt:7:32: expected an integer for out_channels, got 'x64'"),
+        (MIOPEN.replace("-k 64", "-k x64"), "p.txt:7:32: expected an integer for -k, got 'x64'"),
         (MIOPEN.replace("-k 64", "--K 64"), "p.txt:7:29: unknown MIOpenDriver flag '--K'"),
         (MIOPEN + " -n 4", "p.txt:7:85: -n is given twice"),
         (
@@ -294,6 +294,7 @@ def test_types_layouts_and_what_has_no_meaning(direction):
             "conv_fwd 1",
             "a convolution without groups is grouped_conv_fwd with G = 1; expected grouped_conv_fwd",
         ),
+        ("conv3d -n 4", "p.txt:7:1: expected MIOpenDriver's 'conv -_ 3 ...' for 3 dimensions, got 'conv3d'"),
         (MIOPEN.replace("-n 4", "-n 0"), "p.txt:7: batch is 0, expected 1 to 2147483647"),
         (MIOPEN.replace("-H 28", "-H -28"), "p.txt:7: input along H is -28, expected 1"),
         (MIOPEN.replace("-p 1", "-p -1"), "p.txt:7: left_pads along H is -1, expected 0"),
@@ -345,9 +346,26 @@ def test_any_words_give_a_problem_or_an_input_error(direction, words):
 def test_files(tmp_path, direction):
     path = tmp_path / "problems.txt"
     two = f"{MIOPEN}\r\n{POSITIONAL} # ".encode()
-    path.write_bytes(b"\xef\xbb\xbf# two forms\r\n# in any encoding: caf\xe9\r\n\r\n" + two + b"\xe9t\xe9")
+    mark = b"\xef\xbb\xbf"
+    remarks = mark + b"# two forms\r\n" + mark + b"# in any encoding: caf\xe9\r\n\r\n"
+    path.write_bytes(remarks + mark + two + b"\xe9t\xe9")
     problems, skipped = read_problem_file(path, direction, [direction])
     assert [p.problem for p in problems] == [SAME, SAME] and not skipped
+
+
+@pytest.mark.parametrize(
+    "item", ['"{}",', "- {}", "* {} # tuned", "12) `{}`", "'{}' ,  # tuned", "{}, # tuned"]
+)
+def test_items_of_lists_are_lines(tmp_path, direction, item):
+    path = tmp_path / "problems.txt"
+    path.write_text(f"{item.format(MIOPEN)}\n{item.format(POSITIONAL)}\n")
+    problems, _ = read_problem_file(path, direction, [direction])
+    assert [one.problem for one in problems] == [SAME, SAME]
+    path.write_text(item.format(MIOPEN.replace("-n 4", "-n x")))
+    with pytest.raises(ListError) as caught:
+        read_problem_file(path, direction, [direction])
+    column = item.index("{") + MIOPEN.index("4") + 1
+    assert str(caught.value) == f"{path}:1:{column}: expected an integer for -n, got 'x'"
 
 
 def test_lines_for_other_directions_are_counted(tmp_path, directions):

@@ -422,7 +422,7 @@ def _read_flags(line: ProblemLine, base: int, is_fusion: bool) -> _Given:
         if size is not None and value is not None and size.short not in given.numbers:
             number = _known_integer(value.text)
             given.numbers[size.short] = (
-                line.integer(value, size.long[2:]) if number is None else number,
+                line.integer(value, flag.text) if number is None else number,
                 value,
             )
             continue

@@ -93,6 +93,8 @@ def _meaning(word: str, direction: Direction) -> str:
     """Return what is expected in place of flags alone, or of an operation without groups; else nothing."""
     if re.fullmatch("-[a-zA-Z]", word):
         return f"expected an operation of MIOpenDriver in front of its flags, such as 'conv {word} ...'"
+    if found := re.fullmatch("conv([23])d", word):
+        return f"expected MIOpenDriver's 'conv -_ {found[1]} ...' for {found[1]} dimensions"
     what = next((text for part, text in _UNGROUPED.items() if word.startswith(part)), "")
     for form in (FORWARD, BACKWARD_DATA, BACKWARD_WEIGHT):
         operation = form.operations[0]

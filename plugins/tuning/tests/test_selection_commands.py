@@ -4,13 +4,18 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ckprof.cli.main import main
 from ckprof.errors import ExitCode
+from ckprof.model.types import DataType
+from ckprof.store.key import OperationKey
+from ckprof.store.writer import StoreWriter
 from tests.cli.test_mistakes_with_products import write_catalog
+from tests.measured import Made, attempts
 from tests.places import TESTS
 from tests.store.test_damage import damaged, make_sound
 
@@ -217,6 +222,30 @@ def test_one_kernel_alone_has_no_efficiency(model, tmp_path, capsys):
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory):
     return make_sound(tmp_path_factory.mktemp("sound"))
+
+
+def test_a_store_says_direction_and_type_itself(ckprof, tmp_path):
+    """The made-up kernels are of no configuration: a refusal says which times were looked for."""
+    made = [*attempts(Made(problems=1, instances=1, rounds=1))]
+    others = [
+        replace(
+            one,
+            key=replace(one.key, operation=OperationKey(direction="bwd_data")),
+            kernel=replace(one.kernel, dtype=DataType.BF16),
+        )
+        for one in made
+    ]
+    with StoreWriter(tmp_path / "one.db") as writer:
+        writer.append_many(made)
+    with StoreWriter(tmp_path / "two.db") as writer:
+        writer.append_many([*made, *others])
+    train = ("train", "-o", "m.json")
+    ckprof(*train, "one.db").fails_with(3, "one.db: it holds no verified time of fwd fp16")
+    several = "the stores have times of bwd_data bf16, fwd fp16: choose with --direction and --dtype"
+    ckprof(*train, "two.db").fails_with(2, several)
+    ckprof(*train, "two.db", "--dtype", "bf16").fails_with(3, "no verified time of bwd_data bf16")
+    for call in ((*train, TABLE_20, "--direction", "fwd"), (*train, "one.db", "--dtype", "fp32")):
+        ckprof(*call).fails_with(2, "--direction and --dtype are missing: only stores say them")
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -117,6 +117,14 @@ def test_errors_say_what_to_do(arguments, code, message, capsys, tmp_path, monke
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("option", "answer"),
+    [("--dry-run", "'ckprof sweep --dry-run' counts"), ("--resume", "rerun the same command to resume")],
+)
+def test_options_of_other_commands_are_answered(option, answer, ckprof):
+    ckprof("tune", "fwd", option).fails_with(2, f"unknown option '{option}'; {answer}")
+
+
 @pytest.mark.parametrize(("target", "threads"), [("hip", "1"), ("cpu", None)])
 def test_searches_plan_with_one_thread_where_compilers_run_meanwhile(target, threads, tmp_path, monkeypatch):
     # so that what the command sets is undone
