@@ -51,7 +51,7 @@ def start_failure(error: OSError, launcher: tuple[str, ...] = ()) -> str:
         errno.EAGAIN: "end other processes, or raise 'ulimit -u'",
         errno.ENOMEM: "end what takes the memory of this machine",
         errno.EMFILE: "raise 'ulimit -n'",
-        errno.ENFILE: "end what has so many files open on this machine",
+        errno.ENFILE: "end programs that have many files open on this machine",
         errno.ENOSPC: "free some space, or set TMPDIR to a folder that can be written",
         errno.ENOENT: f"see whether {sys.executable} is still there",
     }

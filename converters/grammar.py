@@ -208,6 +208,11 @@ class Grammar:
                     # A blank last argument means nothing elsewhere; here it may be what makes the family.
                     raise LineError(LineProblem(f"{compiled.family.title}: the last argument is blank", end))
                 return compiled, arguments
+        if not text.isascii():
+            odd = next(index for index, char in enumerate(text) if not char.isascii())
+            raise LineError(
+                LineProblem(f"{text[odd]!r} is not an ASCII character, as all of a line are", odd)
+            )
         second = self._beginning(text, start)
         if second is not None:
             message = f"a second instance, of {second[1]}, begins here: expected one a line"
@@ -217,7 +222,9 @@ class Grammar:
             what = "'(' is never closed" if text[alone] == "(" else "')' closes nothing"
             raise LineError(LineProblem(f"this {what}", alone))
         nearest = min(possible, key=lambda item: min(abs(count - n) for n in item.family.accepted_counts))
-        raise LineError(LineProblem(self._miscounted(nearest, count), start))
+        blank = next((n for n, argument in enumerate(arguments, 1) if not argument.text), None)
+        said = f"{self._miscounted(nearest, count)}{f'; argument {blank} is blank' if blank else ''}"
+        raise LineError(LineProblem(said, arguments[blank - 1].start if blank else start))
 
     def _miscounted(self, compiled: CompiledFamily, count: int) -> str:
         accepted = {
@@ -236,6 +243,9 @@ class Grammar:
         if opening < 0:
             if BARE in self._by_name and _BARE_LINE.match(text):
                 return BARE, 0, len(text)
+            escaped = text.find("&lt")  # a semicolon begins a comment
+            if escaped >= 0:
+                raise LineError(LineProblem("'&lt;' stands for '<': this is HTML, copy its text", escaped))
             raise LineError(LineProblem(f"expected Name<argument,...>, found no '<' in {shorten(text)}", 0))
         name = text[:opening].strip()
         if not _NAME.fullmatch(name):

@@ -63,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         help="the catalog; for lists of several types and for folders, or if it ends in /, the folder of the "
         "catalogs (default: standard output)",
     )
+    parser.set_defaults(typed_instead={"": "; one list at a time, or a folder of lists"})
     parser.add_argument("--direction", metavar="ID", help="insist on instances of this direction")
     add_fields(parser, ListReading)
     parser.add_argument(

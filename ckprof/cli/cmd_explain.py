@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         "line",
         metavar="LINE|FILE:LINE",
         nargs="+",
-        help="a line of a list, or where it stands; several in turn",
+        help="a line of a list, or its place; several are explained one by one",
     )
     add_fields(parser, ListReading, "layout", "dtype", "mma_k_table", "upstream_comments")
     add_format(parser)

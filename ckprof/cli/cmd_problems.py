@@ -285,7 +285,7 @@ def _drawn(operation: Operation, arguments: argparse.Namespace) -> Iterator[Prob
         raise UsageError(f"{operation.id} has no synthetic problems")
     for name in arguments.shape_options:
         if vars(arguments)[name] is not None:
-            raise UsageError(f"--{name.replace('_', '-')} says nothing about problems of {operation.id}")
+            raise UsageError(f"--{name.replace('_', '-')} does not apply to problems of {operation.id}")
     draw = random.Random(arguments.seed)  # noqa: S311  # no secret
     problems = random_problems(operation, draw, min(operation.default_problem))
     for number, problem in enumerate(islice(problems, arguments.count), 1):

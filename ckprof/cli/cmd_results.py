@@ -136,7 +136,7 @@ def _overview(store: Store, query: StoreQuery) -> Document:
         lines.append(f"verified: {checked}")
     lines += [
         f"not measured: {_best_kernel(summary)} on {summary.key.problem.describe()}: the device failed "
-        f"{counted(summary.devices_lost, 'time')} beside it"
+        f"{counted(summary.devices_lost, 'time')} while it ran"
         for summary in lost[:_LOST]
     ]
     if len(lost) > _LOST:
@@ -248,7 +248,7 @@ def _import(arguments: argparse.Namespace, session: Session) -> ExitCode:
     for error in wrong[:_WRONG]:
         session.console.warning(str(error))
     if len(wrong) > _WRONG:
-        session.console.warning(f"excluded {counted(len(wrong), 'wrong row')}, of which {_WRONG} are shown")
+        session.console.warning(f"excluded {counted(len(wrong), 'wrong row')}, the first {_WRONG} are shown")
     if wrong and not any(attempts for _, attempts in read):
         raise InputError("no row can be used", ", ".join(map(str, arguments.paths)))
     wait_s = None if arguments.wait else 0

@@ -133,7 +133,7 @@ def _add_output_options(parser: argparse.ArgumentParser, session: Session) -> No
         "--max-error-ulp",
         type=above_zero,
         metavar="X",
-        help="with --best or --top, only kernels whose largest error is at most so many units in the last "
+        help="with --best or --top, only kernels whose largest error is at most X units in the last "
         "place of the largest result",
     )
     add_fields(group, StoreOptions, "store", "tags", required=False)

@@ -127,7 +127,7 @@ class StopSignals:
             # the terminal may be gone, or just be written to
             with suppress(OSError, RuntimeError):
                 name = signal.Signals(number).name
-                self._say(f"{name}: ending after the kernel that is measured now; once more to end at once")
+                self._say(f"{name}: stopping after the current kernel; repeat to stop at once")
         elif first or self._say is not _say_nothing or number == signal.SIGINT:
             raise Interrupted(number)
 

@@ -123,7 +123,8 @@ class CommandParser(argparse.ArgumentParser):
         return self
 
     def _unknown_message(self, unknown: Sequence[str]) -> str:
-        """Say what is unknown; the default ``typed_instead`` has options of other programs."""
+        """Say what is unknown; the default ``typed_instead`` has options of others, "" for words."""
+        instead = self.get_default("typed_instead") or {}
         options = [word.partition("=")[0] for word in unknown if word.startswith("-")]
         if options:
             spellings = [
@@ -131,10 +132,10 @@ class CommandParser(argparse.ArgumentParser):
                 for name, action in self._option_string_actions.items()
                 if name.startswith("--") and action.help != argparse.SUPPRESS
             ]
-            instead = (self.get_default("typed_instead") or {}).get(options[0])
-            hint = f"; {instead}" if instead else suggestion(options[0], spellings)
+            known = instead.get(options[0])
+            hint = f"; {known}" if known else suggestion(options[0], spellings)
             return f"unknown option {options[0]!r}{hint}"
-        hint = ""
+        hint = instead.get("", "")
         if "--conf" in self._option_string_actions and looks_like_list(unknown[0]):
             hint = f"; lists are named with --conf: type --conf {unknown[0]}"
         return f"unexpected argument {unknown[0]!r}{hint}"

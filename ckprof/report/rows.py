@@ -190,7 +190,7 @@ def _note(ranked: Ranked, least_error: float | None) -> str:
     notes = ["tied with the best"] if ranked.tied else []
     if outcome.pruned:
         ratio = f"{factor(ranked.ratio)} the best, " if ranked.ratio is not None else ""
-        notes.append(f"{ratio}left after {counted(len(outcome.rounds), 'round')}")
+        notes.append(f"{ratio}pruned after {counted(len(outcome.rounds), 'round')}")
     error = outcome.verification.max_error if outcome.verification else 0.0
     if least_error and error >= LARGER_ERROR * least_error:
         notes.append(f"{factor(error / least_error)} the rounding error of other splits")

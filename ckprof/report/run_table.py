@@ -62,9 +62,7 @@ def problem_heading(results: RunResults, problem_index: int) -> Heading:
     layer = " of ".join(filter(None, (case.name, case.network))) if case else ""
     if results.unfused_problems.get(problem_index - 1) == problem_index:
         layer = f"problem {problem_index - 1} without what is fused to it"
-    return Heading(
-        f"Problem {problem_index}{layer and f', {layer}'}: {results.direction} {described}",
-    )
+    return Heading(f"Problem {problem_index}{layer and f', {layer}'}: {results.direction} {described}")
 
 
 def add_closing(document: Document, results: RunResults, problem_index: int) -> None:

@@ -73,7 +73,7 @@ def check_log(store: Path, *, locked: bool = False) -> None:
     if dropped:
         raise DamagedStoreError(
             f"its write-ahead log {_path(store).name} is damaged: SQLite would drop {dropped} commits; "
-            "save them with 'ckprof results recover', and leave the log beside the store until then",
+            "save them with 'ckprof results recover', and leave the log next to the store until then",
             store,
         )
 

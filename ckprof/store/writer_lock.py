@@ -77,7 +77,7 @@ class WriterLock:
         :raises ToolchainError: other users could have made a file of the store.
         """
         with system_errors(
-            ReadOnlyStoreError, f"cannot make the lock file {self.path.name} beside the store", self._store
+            ReadOnlyStoreError, f"cannot make the lock file {self.path.name} next to the store", self._store
         ):
             for suffix in ("", *_FILES):
                 checked(self._store.with_name(f"{self._store.name}{suffix}"))

@@ -42,7 +42,7 @@ examples:
 Nothing is compiled or run. Each row is read as its program reads it; its kernel is looked up, and asked by
 its own support test whether it supports the problem. Errors are rows that the program rejects or that run
 something wrong, warnings are rows that are never used; notes do not fail the audit. --fix writes FILE.clean
-beside FILE, without these rows; another file of that name stays. Exit code 0: sound, 1: something was found
+next to FILE, without these rows; another file of that name stays. Exit code 0: sound, 1: something was found
 that --fail-on names, 3: a file is of no program, or cannot be written.
 """
 
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
     group = parser.add_argument_group("result")
     add_fields(group, AuditCall, "fail_on")
     group.add_argument(
-        "--fix", action="store_true", help="write FILE.clean beside FILE, without what is wrong"
+        "--fix", action="store_true", help="write FILE.clean next to FILE, without wrong and unused rows"
     )
     group.add_argument(
         "--format",

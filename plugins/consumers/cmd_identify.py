@@ -107,7 +107,7 @@ class Identifier:
                 or self._of_kernel_name(text)
                 or self._of_command(text)
             )
-            return found or Identified(note="says nothing of a known kernel")
+            return found or Identified(note="names no known kernel")
         # the one that says most
         best = max(sightings, key=lambda one: (bool(one.lines), one.problem is not None))
         problem = ""

@@ -73,7 +73,7 @@ class MigrateOptions:
     )
     most_flop: float = settable(
         1e9,
-        "given problems of up to so many floating-point operations are run on the emulated device as well",
+        "given problems of up to N floating-point operations are run on the emulated device as well",
         flag="--run-flop",
         metavar="N",
         parse=above_zero,

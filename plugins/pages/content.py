@@ -238,7 +238,7 @@ def _facts(side: Side) -> Iterable[tuple[str, str]]:
     if lost:
         more = f" and {len(lost) - _LOST} more" if len(lost) > _LOST else ""
         named = ", ".join(f"{name} ({counted(times, 'time')})" for name, times in lost[:_LOST])
-        yield "device failed beside", f"{named}{more}"
+        yield "device failed while running", f"{named}{more}"
     sessions = side.sessions
     yield from _listed("host", (session.host for session in sessions))
     yield from _listed("ckprof", (session.ckprof_version for session in sessions))

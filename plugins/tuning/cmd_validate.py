@@ -142,7 +142,7 @@ def validation_document(validation: Validation) -> Document:
     ]
     counts = (
         f"{counted(len(validation.shapes), 'problem')}, {counted(len(validation.kernels), 'kernel')}, "
-        f"{len(validation.derived)} of which the model does not know"
+        f"{len(validation.derived)} of them unknown to the model"
     )
     alone = sum(shape.choices == 1 for shape in validation.shapes)
     document = Document([Table(columns, rows)] if rows else [])

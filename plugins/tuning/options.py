@@ -128,7 +128,7 @@ class PredictOptions:
     )
     hot: int = settable(
         0,
-        "list so many instructions of each kernel that take most of its waves' time",
+        "list the N instructions of each kernel that take most of its waves' time",
         metavar="N",
         parse=positive,
     )

@@ -140,4 +140,4 @@ def test_synthetic_problems_of_an_operation(ckprof):
     assert first == again != other
     assert len([line for line in first if line.startswith("-m=")]) == 20
     wrong = ckprof("problems", "sample", "2", "--direction", "gemm", "--channels", "1:8")
-    assert wrong.code == 2 and "--channels says nothing about problems of gemm" in wrong.err
+    assert wrong.code == 2 and "--channels does not apply to problems of gemm" in wrong.err

@@ -114,7 +114,7 @@ def test_the_first_signal_is_a_request_once_something_has_begun(signals):
     signals.begin(said.append)
     signals.begin(pytest.fail)
     signal.raise_signal(signal.SIGTERM)
-    assert said == ["SIGTERM: ending after the kernel that is measured now; once more to end at once"]
+    assert said == ["SIGTERM: stopping after the current kernel; repeat to stop at once"]
     with pytest.raises(Interrupted, match="SIGTERM"):
         signals.check()
     with pytest.raises(Interrupted, match="SIGTERM"):

@@ -38,6 +38,7 @@ FOREIGN = {
     *("--offload-compress",),
     *("--args", "--kernel-trace", "--output-directory", "--trace-children"),  # what --launcher starts
     *("--instances", "--extractor", "--raw-invocation"),  # the first and the last are ckProfiler's
+    "--resume",  # what is typed instead is said
     "--half",  # plugins/cuda/tests/benchmarks/cuda_unseen.py
 }
 #: tables of the flags of MIOpenDriver and ckProfiler

@@ -34,6 +34,7 @@ LIST = "forward/tests/nhwgc_fp16"
             for command in ("build", "generate")
             for option in ("-o", "--output")
         ),
+        (("convert", "a.conf", "b.conf"), ("argument 'b.conf'; one list at a time, or a folder of lists",)),
         (("list", "lists", "--fromat=json"), ("did you mean '--format'?", "'ckprof list lists --help'")),
         (("list", "instnces"), ("'instnces'; did you mean 'instances'?", "ckprof list --help")),
         (("run", "fwd", "--format", "jsn"), ("format 'jsn'; did you mean 'json'?",)),

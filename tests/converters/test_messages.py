@@ -33,7 +33,7 @@ ARGUMENTS = [
     ("forward", 17, "one", "expected an integer for prefetch_stages (argument 17), got 'one'"),
     ("forward", 19, "x", "expected an integer for tile_m (argument 19), got 'x'"),
     ("forward", 19, "", "expected an integer for tile_m (argument 19), got ''"),
-    ("forward", 19, "-64", "expected an integer for tile_m (argument 19), got '-64'"),
+    ("forward", 19, "-64", "expected a positive integer for tile_m (argument 19), got '-64'"),
     ("forward", 19, "6_4", "expected an integer for tile_m (argument 19), got '6_4'"),
     ("forward", 19, "0", "expected a positive integer for tile_m (argument 19), got '0'"),
     (
@@ -127,6 +127,22 @@ def test_wrong_arguments(errors_of, family, position, value, message):
 OTHERS = [
     ("abc", 1, "expected Name<argument,...>, found no '<' in 'abc'"),
     ("abc>", 1, "expected Name<argument,...>, found no '<' in 'abc>'"),
+    ("Name&lt;1&gt;", 5, "'&lt;' stands for '<': this is HTML, copy its text"),
+    (
+        FORWARD.replace(",", "\uff0c"),
+        FORWARD.index(",") + 1,
+        "'\uff0c' is not an ASCII character, as all of a line are",
+    ),
+    (
+        change(FORWARD, 2, ",NHWGC"),
+        column(FORWARD, 2),
+        "forward XDL needs 49 arguments, got 50; argument 2 is blank",
+    ),
+    (
+        change(FORWARD, 19, "-64"),
+        column(FORWARD, 19),
+        "expected a positive integer for tile_m (argument 19), got '-64'",
+    ),
     ("<1,2>", 1, "expected the name of a kernel before '<', got ''"),
     ("a b<1,2>", 1, "expected the name of a kernel before '<', got 'a b'"),
     ("Some<1", 7, "the line ends without '>' (arguments of Some)"),

@@ -20,7 +20,7 @@ REFUSED = {
     r"\b(un)?told\b|\bmisspelled as\b|\bspelled\b": "notified, identified; written",
     r"\bno sum has\b": "excluded from all totals",
     r"\bseal(ed|s)?\b": "row checksum",
-    r"\bleft the rounds\b|\bleft early\b": "pruned",
+    r"\bleft the rounds\b|\bleft early\b|\bleft after\b": "pruned",
     r"\bsame (call|command) goes on\b": "rerun the same command to resume",
     r"\bof so many\b|\bso many times\b": "n, multiples of n",
     r"\bis none\b": "not found, missing, is not an X",

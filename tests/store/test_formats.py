@@ -186,7 +186,7 @@ def test_convolutions_and_others_are_files_of_their_own(tmp_path):
     file, result = export_csv(tmp_path, *added)
     assert result.rows == 1 and file.read_text().startswith(CSV_HEAD)
     assert list(result.left_out) == [
-        "gemm beside convolutions, whose columns the file has: export them with --direction gemm"
+        "gemm: the columns of the file are those of convolutions: export them with --direction gemm"
     ]
     other = tmp_path / "other"
     other.mkdir()

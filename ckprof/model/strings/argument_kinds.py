@@ -69,9 +69,9 @@ def _hint_for_counts(text: str) -> str:
 
 
 def _hint_for_extents(text: str) -> str:
-    if not re.fullmatch("[0-9]+", text):
+    if not re.fullmatch("-?[0-9]+", text):
         return "an integer"
-    return "an integer of at most nine digits" if len(text) > 9 else "a positive integer"
+    return "an integer of at most nine digits" if len(text.lstrip("-")) > 9 else "a positive integer"
 
 
 #: a count that may be zero

@@ -150,7 +150,7 @@ def test_what_a_kernel_prints_of_itself_leads_to_its_line(ckprof):
 
 def test_nothing_is_identified(ckprof):
     done = ckprof("identify", "hello world", "--conf", "forward/tests/nhwgc_fp16")
-    assert (done.code, "says nothing of a known kernel" in done.out) == (ExitCode.FAILED, True)
+    assert (done.code, "names no known kernel" in done.out) == (ExitCode.FAILED, True)
 
 
 def test_times_go_into_a_store_and_none_out_of_it(ckprof, tmp_path):

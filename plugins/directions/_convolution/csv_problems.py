@@ -377,7 +377,9 @@ def _misfit(summary: MeasurementSummary) -> str:
     problem = summary.key.problem
     if not isinstance(problem, ConvProblem):
         name = summary.key.operation.direction
-        return f"{name} beside convolutions, whose columns the file has: export them with --direction {name}"
+        return (
+            f"{name}: the columns of the file are those of convolutions: export them with --direction {name}"
+        )
     if problem.ndim != 2:
         return f"{problem.ndim}D problems, the columns are for 2D"
     if set(problem.dilations) != {1}:

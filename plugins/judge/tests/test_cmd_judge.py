@@ -15,7 +15,7 @@ RIGHT = "import numpy as np\ndef candidate(a, b):\n    return np.matmul(a, b.swa
         (("gem", "a.py"), 2, "'gem'"),
         (("gemm", "none.py"), 3, "none.py: no such file, expected a candidate"),
         (("gemm", "a.py", "--new", "b.py"), 2, "--new writes a file: name no other one"),
-        (("gemm", "a.py", "--problem", "8x8"), 3, "--problem"),
+        (("gemm", "a.py", "--problem", "8x8"), 3, "problem: expected gemm"),
         (("gemm", "a.py", "--dtype", "fp12"), 2, "fp12"),
         (("gemm", "a.py", "--layout", "nhwgc"), 2, "--layout nhwgc: expected rcr"),
         (("gemm", "a.py", "--store", "none.db"), 3, "none.db: no such file, expected a result store"),
@@ -23,7 +23,7 @@ RIGHT = "import numpy as np\ndef candidate(a, b):\n    return np.matmul(a, b.swa
         (("gemm", "a.py", "--fail-on", "incomplete=5%"), 2, "expected slower[=N%], incomplete"),
         (("gemm", "a.py", "--format", "csv"), 2, "unknown judge format 'csv'"),
         (("gemm", "a.py", "--baseline", "none"), 2, "'none'"),
-        (("fwd", "a.py", "--problem", "1x1x1"), 3, "--problem"),
+        (("fwd", "a.py", "--problem", "1x1x1"), 3, "problem: expected a MIOpenDriver"),
     ],
 )
 def test_wrong_calls(ckprof, tmp_path, arguments, code, message):

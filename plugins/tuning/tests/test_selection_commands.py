@@ -12,7 +12,7 @@ import pytest
 from ckprof.cli.main import main
 from ckprof.errors import ExitCode
 from ckprof.model.types import DataType
-from ckprof.store.key import OperationKey
+from ckprof.store.key import KernelKey, OperationKey
 from ckprof.store.writer import StoreWriter
 from tests.cli.test_mistakes_with_products import write_catalog
 from tests.measured import Made, attempts
@@ -46,7 +46,7 @@ def test_train_and_validate(model, capsys):
     assert main(["validate", str(model), TABLE_30]) == 0
     text = capsys.readouterr().out
     assert "noise ceiling" in text
-    assert "86 problems, 30 kernels, 10 of which the model does not know" in text
+    assert "86 problems, 30 kernels, 10 of them unknown to the model" in text
 
 
 def test_train_reports_what_it_did(tmp_path, capsys):
@@ -230,7 +230,10 @@ def test_a_store_says_direction_and_type_itself(ckprof, tmp_path):
     others = [
         replace(
             one,
-            key=replace(one.key, operation=OperationKey(direction="bwd_data")),
+            session=replace(one.session, uid="b" * 32),
+            key=replace(
+                one.key, operation=OperationKey(direction="bwd_data"), kernel=KernelKey(instance="1" * 32)
+            ),
             kernel=replace(one.kernel, dtype=DataType.BF16),
         )
         for one in made
