@@ -37,8 +37,8 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class _File(msgspec.Struct, frozen=True):
-    #: name -> direction, list, and instances of it that are enough
-    lists: dict[str, tuple[str, str, str]]
+    #: name -> direction, list, instances that are enough, and a problem where the usual one is for others
+    lists: dict[str, tuple[str, ...]]
     faults: tuple[Fault, ...]
 
 

@@ -404,11 +404,13 @@ class DepthwisePipeline(KernelFamily):
         Kernels of one tile at a time have a second one along each axis.
         """
         i = instance
-        more = -1 if i.tiles_per_wave > 1 else 3
+        more = (-1, -1) if i.tiles_per_wave > 1 else (3, 1)
         pads = (i.pad_h, i.pad_w)
         less = tuple(max(0, pad - 1) for pad in pads)
         window = Window((i.filt, i.filt), (i.str_h, i.str_w), (DILATION, DILATION), pads, less)
-        output = tuple(max(1, length + more) for length in (i.tile_h, i.tile_w))
+        output = tuple(
+            max(1, length + beyond) for length, beyond in zip((i.tile_h, i.tile_w), more, strict=True)
+        )
         return [[with_window(window, 2 * i.nbatch, output, 3, (1, 1))]]
 
 

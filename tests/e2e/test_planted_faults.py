@@ -17,9 +17,10 @@ GOAL = 0.83
 def statuses(fault, name, folder, *options):
     """Return the statuses of a default run of the kernels of a list with a fault."""
     environment = planted(fault, folder / "packages")
-    direction, conf, instances = LISTS[name]
+    direction, conf, instances, *problem = LISTS[name]
     report = folder / "run.json"
     command = [sys.executable, "-m", "ckprof", "run", direction, "--conf", conf, "--instance", instances]
+    command += [part for text in problem for part in ("--problem", text)]
     command += ["--rounds", "1", "--max-time", "0.05", "--json", str(report), "--timeout", "20", *options]
     # in a folder of its own, whose name is no package's
     ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)

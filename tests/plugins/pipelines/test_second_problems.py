@@ -47,3 +47,21 @@ def test_products_have_gaps_between_lines():
         for name, letters in (("a", "mk"), ("b", "kn"), ("e", "mn")):
             order = instance.layout.order(name).lower()
             assert {*order} == {*letters} and several.stride(name) > getattr(several, order[1])
+
+
+@pytest.mark.parametrize("conf", ["forward/tests/nhwgc_fp16", "backward_weight/tests/ndhwgc_bf16"])
+def test_one_group_has_single_taps_with_strides_and_one_row_more_than_tiles(conf):
+    for instance, kinds in seconds(conf):
+        alone = [one for alternatives in kinds for one in alternatives if one.groups == 1]
+        if instance.num_groups_to_merge > 1:
+            continue
+        assert any(one.batch * math.prod(one.output) % 64 == 1 for one in alone), instance
+        if "stride1" not in instance.specialization.value:
+            taps = [one for one in alone if math.prod(one.filter) == 1 and math.prod(one.output) > 1]
+            assert any(min(one.strides) > 1 for one in taps) or instance.ndim == 3, instance
+
+
+def test_tiles_of_images_have_a_tail_of_one_column():
+    found = seconds("forward/tests/ngchw_depthwise")
+    tails = {problem.output[-1] % instance.tile_w for instance, ((problem,),) in found}
+    assert tails == {1, 7}
