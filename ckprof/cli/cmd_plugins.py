@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.cli.commands import CommandTable, command_table
-from ckprof.cli.fields import add_format
+from ckprof.cli.fields import add_fields, add_format, chosen
 from ckprof.errors import ExitCode, PluginError, UsageError
+from ckprof.kernels.requests import BuildOptions
 from ckprof.plugin.manager import LoadedPlugin, Origin
 from ckprof.plugin.template import EXAMPLES, write_plugin
 from ckprof.report.table import Column, Table
@@ -25,10 +26,14 @@ examples:
   ckprof plugins --new my_family      # a package in ./ckprof-my-family that passes its own tests
   ckprof plugins --new my_guard --kind command    # one with the command my-guard
 
+  ckprof plugins --check mine --conf mine.conf --target hip --device emulated
+
 environment:
   CKPROF_DISABLE_PLUGINS=NAME,NAME   do not load these
   CKPROF_TRACE_HOOKS=1               print every hook call on standard error
 """
+#: where the families of a plugin are tried
+_WHERE = ("target", "arch", "device")
 
 
 def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
@@ -65,6 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser, session: Session) -> None:
         metavar="FILE",
         help="with --check: a list with instances of the plugin's families (default: the shipped lists)",
     )
+    add_fields(parser.add_argument_group("with --check"), BuildOptions, *_WHERE)
 
 
 def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
@@ -75,8 +81,8 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         raise UsageError(f"{'--dir' if arguments.dir is not None else '--kind'} goes with --new")
     if arguments.check is not None:
         return _check(arguments, session)
-    if arguments.conf:
-        raise UsageError("--conf goes with --check")
+    if arguments.conf or chosen(arguments, BuildOptions, *_WHERE) != BuildOptions():
+        raise UsageError("--conf, --target, --arch and --device go with --check")
     table = plugin_table(session)
     session.console.table(table, arguments.format)
     _, errors = _objects(session.registry)
@@ -181,7 +187,8 @@ def _check(arguments: argparse.Namespace, session: Session) -> ExitCode:
     from ckprof.testing.contract import CheckVerdict
     from ckprof.testing.plugin_check import check_plugin
 
-    checks = list(check_plugin(session.profiler, arguments.check, arguments.conf))
+    build = chosen(arguments, BuildOptions, *_WHERE)
+    checks = list(check_plugin(session.profiler, arguments.check, arguments.conf, build))
     columns: list[Column[ContractCheck]] = [
         Column("object", lambda check: check.what),
         Column("check", lambda check: check.check),
@@ -191,7 +198,6 @@ def _check(arguments: argparse.Namespace, session: Session) -> ExitCode:
     session.console.table(Table(columns, checks), arguments.format)
     if any(check.verdict is CheckVerdict.FAILED for check in checks):
         return ExitCode.PLUGIN
-    untried = [check.what for check in checks if check.verdict is CheckVerdict.NOT_POSSIBLE]
-    if untried:
+    if untried := [check.what for check in checks if check.verdict is CheckVerdict.NOT_POSSIBLE]:
         session.console.error(f"not everything could be tried: {', '.join(untried)}")
     return ExitCode.FAILED if untried else ExitCode.OK

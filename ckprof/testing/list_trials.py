@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ckprof.errors import CkprofError, PluginError
 from ckprof.kernels.candidates import list_candidates
-from ckprof.kernels.requests import BuildOptions, InstanceQuery
+from ckprof.kernels.requests import InstanceQuery
 from ckprof.model.architecture import LATEST_API_LEVEL
 from ckprof.model.strings.kind import default_revision
 from ckprof.testing.contract import CannotTry
@@ -36,7 +36,7 @@ def pipeline_trials(samples: Samples, pipeline: Pipeline) -> Trials:
     sample = samples.of_pipeline(pipeline.id)
     yield "records round-trip", lambda: _round_trip(samples, sample.catalog)
     yield "describes its instances", lambda: _described(sample, pipeline)
-    yield "renders", lambda: _rendered(sample, samples.profiler.target().default_arch)
+    yield "renders", lambda: _rendered(sample, samples.arch)
     yield "builds, says what instance_string says, and runs", lambda: _run(samples, sample)
 
 
@@ -58,15 +58,13 @@ def builder_reader_trials(samples: Samples, reader: BuilderReader) -> Trials:
 def variant_trials(samples: Samples, variant: CatalogVariant) -> Trials:
     """Yield the trials of a kind of catalogs."""
     yield "records round-trip", lambda: _round_trip(samples, _catalog(samples, variant.name))
-    native = variant.native
-    if native is not None:
+    if (native := variant.native) is not None:
         yield "has native lines", lambda: f"{len(native(_catalog(samples, variant.name)))} lines"
 
 
 def family_trials(samples: Samples, family: object) -> Trials:
     """Yield the trials of a grammar table, which some converter knows what to do with."""
-    name = str(getattr(family, "variant", "") or "")
-    if name:
+    if name := str(getattr(family, "variant", "") or ""):
         yield "its lines give records", lambda: f"{len(_catalog(samples, name).records)} records of {name!r}"
     else:
         yield "says which lines there are", lambda: "they give no records"
@@ -78,9 +76,8 @@ def string_kind_trials(samples: Samples, kind: StringKind) -> Trials:
 
 
 def _run(samples: Samples, sample: Sample) -> str:
-    results = samples.profiler.profile(sample.query, build=BuildOptions(), run=samples.options)
-    (result, *_) = results
-    if not all(measured.status.value == "ok" for measured in results):
+    result, *others = samples.profiler.profile(sample.query, build=samples.build, run=samples.options)
+    if any(measured.status.value != "ok" for measured in (result, *others)):
         raise PluginError(f"its default problem {result.problem.describe()}: {result.reason}")
     return f"{result.name} on {result.problem.describe()}"
 

@@ -88,8 +88,7 @@ def report_format_trials(samples: Samples, report_format: ReportFormat) -> Trial
     """Yield the trials of a format of runs."""
     results = samples.results
     yield "renders a run", lambda: _size(report_format.render(results))
-    render_batch = report_format.render_batch
-    if render_batch is not None:
+    if (render_batch := report_format.render_batch) is not None:
         item = ListResult(
             name="sample", direction=results.direction, verdict=ListVerdict.FINE, results=results
         )
@@ -106,11 +105,8 @@ def parity_format_trials(samples: Samples, parity_format: ParityFormat) -> Trial
 
 def comparison_format_trials(samples: Samples, comparison_format: ComparisonFormat) -> Trials:
     """Yield the trials of a format of comparisons of measurements, on a store and itself."""
-    store = samples.store
-    yield (
-        "renders a comparison",
-        lambda: _size(comparison_format.render(samples.profiler.compare(store, store))),
-    )
+    store, compare = samples.store, samples.profiler.compare
+    yield "renders a comparison", lambda: _size(comparison_format.render(compare(store, store)))
     yield from _failure_trial(comparison_format)
 
 
@@ -155,7 +151,9 @@ def _reference(samples: Samples, operation: Operation, problem: Problem) -> str:
 
 def _compared(samples: Samples, baseline: Baseline) -> str:
     sample = samples.any_sample
-    results = samples.profiler.profile(sample.query, run=samples.options, baselines=(baseline.id,))
+    results = samples.profiler.profile(
+        sample.query, build=samples.build, run=samples.options, baselines=(baseline.id,)
+    )
     (measured,) = results.data.baselines
     outcome = measured.outcome
     if outcome.status is Status.UNSUPPORTED:
@@ -182,8 +180,7 @@ def command_trials(samples: Samples, command: Command) -> Trials:
 
 
 def _help(samples: Samples, command: Command) -> str:
-    profiler = samples.profiler
-    parser = ArgumentParser(prog=f"ckprof {command.name}")
+    parser, profiler = ArgumentParser(prog=f"ckprof {command.name}"), samples.profiler
     # what it can ask of a session before it runs
     session = SimpleNamespace(
         profiler=profiler, registry=samples.registry, manager=profiler.manager, settings=profiler.settings
@@ -239,8 +236,7 @@ def _imported(samples: Samples, store_format: StoreFormat) -> str:
 
 
 def _failure_trial(chosen: ReportFormat | ParityFormat | ComparisonFormat) -> Trials:
-    render = chosen.render_failure
-    if render is not None:
+    if (render := chosen.render_failure) is not None:
         yield "says why there is no result", lambda: _size(render(_FAILURE))
 
 
@@ -255,8 +251,7 @@ def _size(text: str | bytes) -> str:
 
 
 def _installed(baseline: Baseline) -> str:
-    missing = baseline.missing()
-    if missing:
+    if missing := baseline.missing():
         raise CannotTry(missing)
     return "nothing is missing"
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import CkprofError, UsageError
+from ckprof.kernels.requests import BuildOptions
 from ckprof.lists.list_files import find_list, find_lists
 from ckprof.paths import conf_root
 from ckprof.private_folders import temporary_folder
@@ -28,11 +29,14 @@ if TYPE_CHECKING:
     from ckprof.testing.contract import Trials
 
 
-def check_plugin(profiler: Profiler, name: str, lists: Sequence[str] = ()) -> Iterator[ContractCheck]:
+def check_plugin(
+    profiler: Profiler, name: str, lists: Sequence[str] = (), build: BuildOptions | None = None
+) -> Iterator[ContractCheck]:
     """Try out everything that a plugin provides, and yield what was found.
 
     :param name: as ``ckprof plugins`` shows it.
     :param lists: lists with instances of its families; by default those that ship with ckprof.
+    :param build: says on which target, architecture and device families are tried.
     :raises UsageError: there is no such plugin.
     :raises InputError: a list cannot be found.
     """
@@ -50,7 +54,7 @@ def check_plugin(profiler: Profiler, name: str, lists: Sequence[str] = ()) -> It
     if registers.verdict is not CheckVerdict.PASSED:
         return
     with tempfile.TemporaryDirectory(prefix="ckprof-check-", dir=temporary_folder()) as folder:
-        samples = Samples(profiler, paths, Path(folder))
+        samples = Samples(profiler, paths, Path(folder), build or BuildOptions())
         for kind in profiler.registry.kinds:
             entries = profiler.registry.entries(kind)
             for id_, item in entries.as_mapping().items():

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ckprof.kernels.candidates import list_candidates
-from ckprof.kernels.requests import BuildOptions, InstanceQuery
+from ckprof.kernels.requests import InstanceQuery
 from ckprof.lists.list_files import list_request, read_list
 from ckprof.measure.options import RunOptions
 from ckprof.measure.requests import StoreOptions
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ckprof.kernels.candidates import Candidate
+    from ckprof.kernels.requests import BuildOptions
     from ckprof.model.catalog import Catalog
     from ckprof.model.conversion import Conversion, ConversionRequest
     from ckprof.model.results import RunResults
@@ -48,13 +49,14 @@ class Samples:
 
     :param paths: lists; the first that has what is wanted is taken.
     :param folder: an empty one, for files.
+    :param build: says on which target, architecture and device instances are tried.
     """
 
-    def __init__(self, profiler: Profiler, paths: Sequence[Path], folder: Path) -> None:
-        self.profiler = profiler
-        self.registry = profiler.registry
-        self.paths = paths
-        self.folder = folder
+    def __init__(self, profiler: Profiler, paths: Sequence[Path], folder: Path, build: BuildOptions) -> None:
+        self.profiler, self.registry, self.paths, self.folder = profiler, profiler.registry, paths, folder
+        self.build = build
+        #: of the instances that are tried
+        self.arch = self.build.arch or profiler.target(self.build.target).default_arch
 
     def conversions(self) -> Iterator[Conversion]:
         """Yield what the lists give, one by one; lists of others may be wrong."""
@@ -72,12 +74,11 @@ class Samples:
         :param pipeline: its id; ``None`` for any.
         :raises CannotTry: no list has one.
         """
-        arch = self.profiler.target().default_arch
         for conversion in self.conversions():
             for candidate in list_candidates([conversion], self.registry):
                 if pipeline is not None and candidate.pipeline.id != pipeline:
                     continue
-                if not candidate.pipeline.unmet_requirements(candidate.instance, arch, LATEST_API_LEVEL):
+                if not candidate.pipeline.unmet_requirements(candidate.instance, self.arch, LATEST_API_LEVEL):
                     catalog = self._catalog_of(candidate, conversion)
                     return Sample(path=conversion.path, catalog=catalog, candidate=candidate)
         raise CannotTry("no list has a valid one; name a list of its instances with --conf")
@@ -95,7 +96,8 @@ class Samples:
     @property
     def options(self) -> RunOptions:
         """A short measurement."""
-        return RunOptions(max_time_s=_TIMED_S, timeout_s=self.profiler.settings.timeout)
+        timeout_s = self.profiler.settings.timeout
+        return RunOptions(max_time_s=_TIMED_S, timeout_s=timeout_s, device=self.build.device or 0)
 
     @property
     def store(self) -> Path:
@@ -117,6 +119,6 @@ class Samples:
 
         :raises CkprofError: it cannot be run.
         """
-        plan = self.profiler.plan(self.any_sample.query, build=BuildOptions(), run=self.options)
+        plan = self.profiler.plan(self.any_sample.query, build=self.build, run=self.options)
         stored = replace(plan, store=StoreOptions(store=self.folder / "sample.db"))
         return self.profiler.execute(stored).data

@@ -160,8 +160,7 @@ class CodeObjectFamily(Pipeline):
         if recipe.target != _TARGET:
             raise OtherTargetError(
                 f"kernels of {self.id} are code objects for AMD GPUs: they need --target {_TARGET}, not "
-                f"{recipe.target}; 'ckprof run DIRECTION --conf LIST --target {_TARGET} --device emulated' "
-                "tries one without a GPU"
+                f"{recipe.target}; --device emulated tries them without a GPU"
             )
         own = [one for one in instances if one.pipeline == self.id]
         changed = replace(

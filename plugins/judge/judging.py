@@ -285,7 +285,10 @@ class Judge:
         with ExitStack() as stack:
             sets: dict[Operands, PreparedProblem] = {}
             planned = self._planned(place)
-            while count < _MOST_LAUNCHES and (count < _FEWEST_LAUNCHES or time.monotonic() < end):
+            # some follow the first that is wrong: whether one is right again says what it is
+            while count < _MOST_LAUNCHES and (
+                count < (failed[0][0] if failed else 0) + _FEWEST_LAUNCHES or time.monotonic() < end
+            ):
                 operands = planned.pop(0) if planned else chance.choice([*sets])
                 if operands not in sets:
                     sets[operands] = stack.enter_context(self.given(place, operands))

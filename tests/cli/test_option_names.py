@@ -36,6 +36,7 @@ WORDS_OF_THE_CORE = {
         "plugins": "only beside --check",
     },
     "--device": {
+        "plugins": "builds and runs on it; an index is nothing that is built for",
         **dict.fromkeys(("build", "generate"), "only those that the target brings along: nothing is run"),
     },
     "--direction": {

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ckprof.kernels.requests import BuildOptions
 from ckprof.paths import conf_root
 from ckprof.profiler import Profiler
 from ckprof.testing.contract import CheckVerdict, ContractCheck
@@ -34,7 +35,7 @@ def samples(tmp_path):
     """Make samples of some lists; nothing is built before they are asked for a run."""
 
     def make(*lists, kind=Samples):
-        return kind(Profiler(), [*lists] or [LIST], tmp_path)
+        return kind(Profiler(), [*lists] or [LIST], tmp_path, BuildOptions())
 
     return make
 

@@ -8,6 +8,7 @@ import pytest
 
 from ckprof.cli.main import main
 from ckprof.errors import ExitCode
+from ckprof.kernels.requests import BuildOptions
 from ckprof.paths import conf_root
 from ckprof.plugin.additions import Additions
 from ckprof.plugin.protocols import KernelSource
@@ -171,3 +172,12 @@ def test_a_kernel_that_does_not_compile_for_the_architecture_is_untried(samples)
     candidate = replace(sample.candidate, pipeline=SimpleNamespace(render=lambda *given: source))
     with pytest.raises(CannotTry, match=r"^does not compile for gfx950: no such instruction$"):
         list_trials._rendered(replace(sample, candidate=candidate), "gfx950")
+
+
+def test_instances_are_tried_where_the_user_says(samples):
+    """A header is rendered for the architecture that is named, and runs have the device that is named."""
+    made = samples()
+    assert (made.arch, made.options.device) == (made.profiler.target().default_arch, 0)
+    build = BuildOptions(target="cpu", arch="gfx942", device="emulated")
+    there = Samples(made.profiler, made.paths, made.folder, build)
+    assert (there.arch, there.options.device) == ("gfx942", "emulated")

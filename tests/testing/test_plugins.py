@@ -46,5 +46,7 @@ def test_the_command_knows_its_plugins(capsys, tmp_path, monkeypatch):
     assert main(["plugins", "--check", "ckprof_plugins.pipelines.depthwis"]) == ExitCode.USAGE
     assert "did you mean 'ckprof_plugins.pipelines.depthwise'" in capsys.readouterr().err
     assert main(["plugins", "--conf", "x.conf"]) == ExitCode.USAGE
+    assert main(["plugins", "--device", "emulated"]) == ExitCode.USAGE
+    assert "--device go with --check" in capsys.readouterr().err
     assert main(["plugins", "--check", "ckprof_plugins.targets.cpu", "--format", "json"]) == ExitCode.OK
     assert '"result": "passed"' in capsys.readouterr().out

@@ -112,3 +112,14 @@ def test_a_description_that_does_not_fit_is_an_error_of_input(ckprof, conf, tmp_
     ckprof("run", "fwd", "--conf", conf, "--instance", "0", "--plugin", PLUGIN).fails_with(
         2, "kernels of toy are code objects for AMD GPUs: they need --target hip, not cpu"
     )
+
+
+def test_the_family_keeps_its_contract_where_it_can_run(ckprof, tmp_path):
+    """On the CPU its kernels cannot be tried; the user says which architecture they are rendered for."""
+    path = tmp_path / "toy.conf"
+    path.write_text(f"ToyForward<fp16,64>\nToyForward<fp16,{BROKEN}>\n")
+    words = ("--plugin", PLUGIN, "plugins", "--check", PLUGIN, "--conf", path, "--format", "json")
+    on_cpu = ckprof(*words)
+    assert on_cpu.code == 1 and "--device emulated tries them without a GPU" in on_cpu.out
+    emulated = ckprof(*words, *TARGET[2:], "--device", "emulated", timeout=1200)
+    assert emulated.code == 0 and {one["result"] for one in json.loads(emulated.out)["rows"]} == {"passed"}
