@@ -42,6 +42,8 @@ _LARGE: Final = {1: (3, (85,)), 2: (3, (5, 17)), 3: (2, (3, 6, 7))}
 _SMALL: Final = {1: (5, (7,)), 2: (5, (2, 3)), 3: (5, (2, 1, 3))}
 #: the same, of 65 rows: one more than tiles of 32 and 64 are filled with, and than steps of that length
 _ONE_MORE: Final = {1: (5, (13,)), 2: (5, (13, 1)), 3: (5, (1, 13, 1))}
+#: the same, of 64 rows: whole steps of 16 and 32, of which three splits leave the last one empty
+_WHOLE: Final = {1: (4, (16,)), 2: (4, (4, 4)), 3: (4, (2, 2, 4))}
 #: images of a single window each
 _IMAGES: Final = 5
 
@@ -127,7 +129,7 @@ def second_convolutions(
     # as many groups as kernels have a path of their own for, and such as have one for a single tap; more than
     # three quarters of the last tile of 64 and 128 columns
     yield [with_window(window, *_ONE_MORE[ndim], 1, channels(long, 0)) for long in (112, 16)]
-    yield [with_window(alone, *_SMALL[ndim], 1, channels(16, 0))]
+    yield [with_window(alone, *_WHOLE[ndim], 1, channels(16, 0))]
     # five groups: faults may spare the first two, or count them in two bits
     yield [with_window(alone, _IMAGES, ones, 5, channels(0, 0))]
 
