@@ -252,7 +252,8 @@ class PluginManager:
             return
         try:
             plugin = load()
-            self._pm.register(plugin, name=name)
+            if self._pm.get_name(plugin) is None:  # one that is installed may be named as well
+                self._pm.register(plugin, name=name)
             try:
                 self._pm.check_pending()
                 if hasattr(plugin, "__path__") and not self._pm.get_hookcallers(plugin):

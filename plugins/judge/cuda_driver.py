@@ -18,6 +18,8 @@ LIBRARY: Final = "libcuda.so.1"
 _PINNED, _FILE_DESCRIPTOR, _ON_DEVICE, _MINIMUM = 1, 1, 1, 0
 _READ, _READ_AND_WRITE = 1, 3
 _OUT_OF_MEMORY: Final = 2
+#: bytes of addresses before and behind a piece of memory that mean nothing, at least
+_ROOM: Final = 1 << 33
 #: nodes below ``/dev`` that a process needs which uses such a GPU
 _NODES: Final = ("nvidia[0-9]*", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps/*")
 
@@ -132,13 +134,14 @@ class Gpu:
         self._call("cuCtxSynchronize")
 
     def _mapped(self, handle: c_uint64, size: int, *, writable: bool) -> tuple[int, int, int]:
-        """Map memory, with as much around it that means nothing.
+        """Map memory, with addresses around it that mean nothing.
 
         :returns: its address, the address of what is reserved, and its bytes.
         """
-        reserved, base = size + 2 * self.granularity, c_uint64()
+        room = self._whole(_ROOM)
+        reserved, base = size + 2 * room, c_uint64()
         self._call("cuMemAddressReserve", byref(base), c_size_t(reserved), *3 * (c_uint64(0),))
-        address = base.value + self.granularity
+        address = base.value + room
         self._call("cuMemMap", c_uint64(address), c_size_t(size), c_size_t(0), handle, c_uint64(0))
         rights = (_READ_AND_WRITE,) if writable else (_READ, _READ_AND_WRITE)
         for number, right in enumerate(rights, 1):

@@ -43,23 +43,32 @@ def best_known(path: Path, task: Task, place: Place) -> MeasurementSummary | Non
 
 
 def built_again(
-    profiler: Profiler, best: MeasurementSummary, task: Task, options: JudgeOptions, folder: Path
+    profiler: Profiler,
+    best: MeasurementSummary,
+    task: Task,
+    options: JudgeOptions,
+    folder: Path,
+    beside: Candidate,
 ) -> Candidate:
-    """Return a stored kernel as something that runs as candidates do.
+    """Return a stored kernel as something that runs where a candidate does.
 
+    :param beside: the candidate.
     :param folder: where its list and library lie; must exist.
     :raises CkprofError: it cannot be built, or does not run here.
     """
-    target = best.key.device.target
-    if not any(one.id == target and one.embedded for one in profiler.registry.targets):
+    target, arch = best.key.device.target, best.key.device.arch
+    on_host = any(one.id == target and one.embedded for one in profiler.registry.targets)
+    # the same kernels run on a GPU and on the emulated device of its architecture
+    if on_host == beside.on_device or (beside.on_device and arch != beside.arch) or beside.gpu is not None:
         where = best.key.device.model or target
-        raise InputError(f"it was measured on {where}, which candidates do not run on")
+        raise InputError(f"it was measured on {where}, which the candidate does not run on")
     wanted = best.key.kernel.instance
     kernel = next((one for one in _kernels(profiler, best, task, folder) if one.instance.key == wanted), None)
     if kernel is None:
         raise InputError("neither its string nor its fields say which kernel it is")
     selection = Selection(conversions=(), candidates=(kernel,), source=f"the store's {kernel.name}")
-    built = profiler.build(selection, BuildOptions(target=target, arch=best.key.device.arch or None))
+    device = options.device if isinstance(options.device, str) else ""
+    built = profiler.build(selection, BuildOptions(target=target, arch=arch or None, device=device))
     if built.path is None:
         raise InputError("; ".join(one.reason for one in built.rejected) or "it does not compile")
     opened = open_candidate(OpenRequest(path=built.path, function="0", folder=folder))

@@ -20,7 +20,7 @@ from ckprof.measure.worker.process import WorkerFailure
 from ckprof.model.outcome import Status
 from ckprof.model.ranking import TIE, interval_of, middle_of
 from ckprof_plugins.judge.bench import Bench, PairedBaseline, outcome_of
-from ckprof_plugins.judge.judging import FILLED
+from ckprof_plugins.judge.judging import FILLED, MOST_LOAD_S
 from ckprof_plugins.judge.operands import Operands, prepared
 from ckprof_plugins.judge.served_baseline import OWN_MEMORY
 from ckprof_plugins.judge.stored_kernel import best_known, built_again
@@ -178,7 +178,9 @@ def _baseline(judge: Judge, stack: ExitStack, source: BaselineSource) -> Contend
     # a device's memory is that of the worker which launches
     ways: tuple[BaselineSource | PairedBaseline, ...] = (source,) if candidate.on_device else (paired, source)
     for number, one in enumerate(ways, 1):
-        bench = stack.enter_context(Bench(one, judge.task, judge.folder, judge.run_options))
+        bench = stack.enter_context(
+            Bench(one, judge.task, judge.folder, judge.run_options, load_s=MOST_LOAD_S)
+        )
         try:
             return Contender(bench, name, bench.open())
         except (CkprofError, WorkerFailure) as failure:
@@ -278,7 +280,7 @@ def _built_again(
     judge.emit(f"building {best.kernel.name}, the best kernel of {store.name}")
     folder = Path(mkdtemp(prefix="best-", dir=judge.folder))
     try:
-        kernel = built_again(judge.profiler, best, judge.task, judge.options, folder)
+        kernel = built_again(judge.profiler, best, judge.task, judge.options, folder, judge.candidate)
         bench = stack.enter_context(Bench(kernel, judge.task, judge.folder, judge.run_options))
         bench.open()
     except (CkprofError, WorkerFailure) as failure:

@@ -134,6 +134,18 @@ def test_entry_points_load_sorted_and_one_by_one(manager, monkeypatch):
     assert (found[1].distribution, found[1].version, found[1].error) == ("some-package", "1.2", "")
 
 
+def test_one_that_is_installed_may_be_named_as_well(manager, monkeypatch, tmp_path):
+    """As a developer's tests do who has installed the package; its hooks are called once."""
+    (tmp_path / "named_twice.py").write_text(GOOD)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = importlib.import_module("named_twice")
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [_EntryPoint("twice", module)])
+    manager.load_all(requested=["named_twice"])
+    assert not manager.broken and state(manager, "twice") == "active"
+    manager.call("ckprof_after_report", command="run", exit_code=0)
+    assert module.CALLS == [("run", 0)]
+
+
 def test_an_exception_in_a_hook_names_plugin_and_hook(manager):
     class Raising:
         @hookimpl

@@ -26,6 +26,7 @@ def outcomes(ckprof, operation, conf, arch, lines, *, checks="all"):
         *("run", operation, "--conf", LISTS / conf, *problems, "--target", "hip", "--arch", arch),
         *("--device", "emulated", "--check", checks, "--max-time", "0", "--rounds", "1", "--format", "json"),
     )
+    assert ran.stdout, ran.stderr
     found = [one for problem in json.loads(ran.stdout)["problems"] for one in problem["outcomes"]]
     wrong = [one for one in found if one["status"] not in ("ok", "unsupported")]
     assert wrong == [], ran.stderr
