@@ -171,11 +171,11 @@ def percent(value: float) -> str:
 
 
 def percentage(text: str) -> float:
-    """Return the share of a number of percent, such as ``2.5``.
+    """Return the share of a number of percent, such as ``2.5`` or ``2.5%``.
 
     :raises UsageError: it is not between 0 and 100.
     """
-    value = float(text)
+    value = float(text.removesuffix("%"))
     if not 0 < value < 100:
         raise UsageError(f"expected more than 0 and less than 100 percent, got {text}")
     return value / 100

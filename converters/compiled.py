@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import PluginError
 from ckprof.model.strings.grammar import Argument, shorten, split_label
+from ckprof.sanitize import unknown_name
 from ckprof_converters.derivation import STEPS, fields_apart
 
 if TYPE_CHECKING:
@@ -72,6 +73,13 @@ class CompiledFamily:
             family.layout_name_field,
             *family.dtype_fields,
         )
+        fields = [field.name for field in family.fields]
+        for kind, name, known in (
+            *(("field", name, fields) for name in properties if name),
+            *(("layout", name, [one.name for one in family.layouts]) for name in [family.layout] if name),
+        ):
+            if name not in known:
+                raise PluginError(f"conf family {family.id}: {unknown_name(kind, name, known)}")
         #: what records may not be able to hold
         self.apart = fields_apart(field.name for field in family.fields)
         #: values that decide layout and data type of a line

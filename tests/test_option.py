@@ -14,6 +14,7 @@ from ckprof.option import (
     members,
     numbers,
     percent,
+    percentage,
     positive,
     share,
     time_above_zero,
@@ -83,7 +84,7 @@ def test_messages_say_what_is_expected(read, text, message):
 
 
 def test_a_share_is_shown_as_it_can_be_typed():
-    assert share(percent(0.02)) == 0.02
+    assert share(percent(0.02)) == percentage(percent(0.02)) == percentage("2") == 0.02
 
 
 @pytest.mark.parametrize(

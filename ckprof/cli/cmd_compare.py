@@ -28,7 +28,7 @@ examples:
 
 A row is one kernel with one number of splits on one problem. FASTER and SLOWER: the row changed by more than
 the smallest change of interest beyond what the machine may have done to it. SAME: it did not. UNCLEAR:
-neither; the table says how many passes would settle it. SHIFTED: all rows changed alike, and nothing says
+neither; the table says how many passes would resolve it. SHIFTED: all rows changed alike, and nothing says
 whether machine or code did. Measure both sides in at least two passes, with 'ckprof sweep' (three are its
 default). Exit code 1 by --fail-on, and whenever a kernel computes wrong numbers that did not before.
 """

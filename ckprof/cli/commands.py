@@ -20,9 +20,9 @@ import importlib
 import os
 import sys
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final
 
 from ckprof.errors import PluginError
@@ -99,15 +99,13 @@ class ListedCommand:
             raise PluginError(self.error)
         if self.command is not None:
             return self.command
-        module, _, attribute = self.place.partition(":")
         if self.is_built_in:
-            return self._of_module(importlib.import_module(module))
+            return self._of_module(importlib.import_module(self.place.partition(":")[0]))
         boundary = Boundary(self.owner, f"command {self.name!r}", session.manager.culprit)
         with boundary:
-            found: Any = importlib.import_module(module)
-            for name in attribute.split(".") if attribute else ():
-                found = getattr(found, name)
-            command = found if attribute else self._of_module(found)
+            is_module = ":" not in self.place
+            found: Any = resolve_name(f"{self.place}:" if is_module else self.place)
+            command = self._of_module(found) if is_module else found
         if not isinstance(command, Command):
             raise boundary.wrong(f"{self.place} is {shown(command)}, expected Command")
         checked = guarded(command, boundary, Command)
@@ -325,8 +323,7 @@ def version_of(place: str) -> int | str:
 
     :param place: module and constant.
     """
-    module, _, constant = place.partition(":")
-    version: int | str = getattr(import_module(module), constant)
+    version: int | str = resolve_name(place)
     return version
 
 

@@ -33,8 +33,14 @@ def render(package: str, template: str, **values: object) -> str:
         ``package:file``.
     :param template: file name, e.g. ``kernel.hpp.j2``.
     :raises jinja2.UndefinedError: the template names a value that was not given.
+    :raises ValueError: its syntax is wrong.
     """
-    return _environment().get_template(f"{package}{_DELIMITER}{template}").render(values)
+    from jinja2 import TemplateSyntaxError
+
+    try:
+        return _environment().get_template(f"{package}{_DELIMITER}{template}").render(values)
+    except TemplateSyntaxError as exc:
+        raise ValueError(f"{exc.name}, line {exc.lineno}: {exc.message}") from exc
 
 
 def _source(name: str) -> str | None:

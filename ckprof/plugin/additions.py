@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
@@ -191,11 +191,8 @@ def objects_of(item: object, kind: Kind[Any], plugin: str, culprit: Culprit) -> 
     """
     if type(item) is not Lazy:
         return (item,)
-    module, _, path = item.place.partition(":")
     with Boundary(plugin, f"{kind.name} at {item.place}", culprit):
-        found: Any = importlib.import_module(module)
-        for name in path.split("."):
-            found = getattr(found, name)
+        found: Any = resolve_name(item.place)
         if issubclass(type(found), (type, FunctionType)):
             found = found()
     return found if issubclass(type(found), (list, tuple)) else (found,)

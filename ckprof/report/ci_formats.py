@@ -271,7 +271,7 @@ def _compared_text(row: ComparedRow) -> str:
     if row.worsened or row.change is None:
         return f"{row.old.status.value} -> {row.new.status.value}: {row.new.reason}"
     if row.change.verdict is Verdict.UNCLEAR:
-        return f"unclear: {settling_text(row.change)} would settle it"
+        return f"unclear: {settling_text(row.change)} would resolve it"
     changed = change(row.change.ratio)
     return f"{changed}: {row.old.time_ms:.4g} ms -> {row.new.time_ms:.4g} ms"
 

@@ -74,7 +74,7 @@ def _checked_lines(comparison: Comparison) -> Iterator[str]:
     rows = comparison.rows
     old, new = checked_text(row.old for row in rows), checked_text(row.new for row in rows)
     if old or new:
-        yield f"results that were checked: {old or 'not known'} (old), {new or 'not known'} (new)"
+        yield f"verified: {old or 'not known'} (old), {new or 'not known'} (new)"
 
 
 def _untimed(comparison: Comparison) -> Iterator[tuple[int, str]]:
@@ -124,7 +124,7 @@ def _condition_lines(comparison: Comparison) -> Iterator[str]:
             for mark, share in state.contended.items()
         ]
         if marks:
-            yield f"warning: {side} side: {', '.join(marks)}; they count where there are no others"
+            yield f"warning: {side} side: {', '.join(marks)}; they are used where there are no others"
 
 
 def _evidence_lines(comparison: Comparison) -> Iterator[str]:

@@ -6,10 +6,10 @@ the record to a verified result; formats render what a run of an instance gave.
 
 from __future__ import annotations
 
-import importlib
 import tempfile
 from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from ckprof.errors import CkprofError, UsageError
@@ -24,7 +24,7 @@ from ckprof.testing.samples import Samples
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from ckprof.plugin.additions import Kind
+    from ckprof.plugin.registry import Registry
     from ckprof.profiler import Profiler
     from ckprof.testing.contract import Trials
 
@@ -59,18 +59,18 @@ def check_plugin(
             entries = profiler.registry.entries(kind)
             for id_, item in entries.as_mapping().items():
                 if entries.provider(id_) == name:
-                    yield from _tried(f"{kind.name} {id_!r}", partial(_trials_of(kind), samples), item)
+                    trials = partial(resolve_name(kind.trials), samples)
+                    yield from _tried(f"{kind.name} {id_!r}", profiler.registry, trials, item)
 
 
-def _trials_of(kind: Kind[Any]) -> Callable[[Samples, Any], Trials]:
-    module, _, name = kind.trials.partition(":")
-    trials: Callable[[Samples, Any], Trials] = getattr(importlib.import_module(module), name)
-    return trials
-
-
-def _tried(what: str, trials_of: Callable[[Any], Trials], entry: object) -> Iterator[ContractCheck]:
+def _tried(
+    what: str, registry: Registry, trials_of: Callable[[Any], Trials], entry: object
+) -> Iterator[ContractCheck]:
     """Yield what becomes of the trials of an object, up to the first that fails."""
+    named = getattr(entry, "directions", None) or [getattr(entry, "direction", None)]
     try:
+        for id_ in filter(None, named):
+            registry.operation(id_)
         for check, action in trials_of(entry):
             result = ContractCheck.of(what, check, action)
             yield result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -73,8 +74,12 @@ def run(arguments: argparse.Namespace, session: Session) -> ExitCode:
         image = session.registry.entries(STORE_REPORT_FORMATS).find("png")
         # an image alone, unless a page is asked for as well
         outputs = [*(outputs if arguments.output or arguments.format else []), (image, arguments.png)]
-    for _, path in outputs:
+    for form, path in outputs:
         check_report(path)
+        if path is None and form.suffix == ".html" and sys.stdout.isatty():
+            raise UsageError(
+                "HTML is not shown on a terminal: write it with -o FILE.html, or add --format md"
+            )
     from ckprof_plugins.pages.content import report
 
     content = report(session.profiler, *arguments.inputs, options=chosen(arguments, ReportOptions))

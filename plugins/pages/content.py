@@ -233,7 +233,7 @@ def _facts(side: Side) -> Iterable[tuple[str, str]]:
     methods = [key.method for key in measured]
     yield from _listed("operands", (f"{m.init}, seed {m.seed}" if m.seed else m.init for m in methods))
     yield from _listed("timing", (f"{m.clock} clock, {m.cache} cache" for m in methods))
-    yield from _listed("launches checked", [checked_text(rows)])
+    yield from _listed("verified", [checked_text(rows)])
     lost = [(display_name(row), row.devices_lost) for row in rows if row.devices_lost]
     if lost:
         more = f" and {len(lost) - _LOST} more" if len(lost) > _LOST else ""

@@ -45,7 +45,7 @@ def test_the_share_of_checked_launches_and_kernels_beside_lost_devices_are_shown
     assert "verified: 190 of 200 launches (95 %)" in shown
     assert f"not measured: {lost} on " in shown and "the device failed 2 times while it ran" in shown
     compared = ckprof("compare", "results.db", "results.db").out
-    assert "results that were checked: 190 of 200 launches (95 %) (old)" in compared
+    assert "verified: 190 of 200 launches (95 %) (old)" in compared
 
 
 def test_results_show_sums_networks_up(ckprof, tmp_path):

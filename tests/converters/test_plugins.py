@@ -133,6 +133,8 @@ def broken(**changes):
         ((broken(steps=("fly",)),), "conf family broken: unknown step 'fly'"),
         ((broken(record_type=None),), "conf family broken: it needs fields and a record type"),
         ((broken(counts=(2,)),), "must be that of the fields"),
+        ((broken(dtype_fields=("type",)),), "conf family broken: unknown field 'type'"),
+        ((broken(layout="nhwcg"),), "conf family broken: unknown layout 'nhwcg'; did you mean 'nhwgc'?"),
     ],
 )
 def test_tables_that_contradict_themselves(families, message):

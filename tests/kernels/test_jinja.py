@@ -56,6 +56,16 @@ def test_filling_is_rendering(make_instance):
         assert filled == render(package, header.template, p=header)
 
 
+def test_a_wrong_template_is_named_with_its_line(tmp_path, monkeypatch):
+    folder = tmp_path / "broken_package" / "templates"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").touch()
+    (folder / "kernel.hpp.j2").write_text("// one\n{{{ name }}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError, match=r"^broken_package:kernel.hpp.j2, line 2: expected token"):
+        render("broken_package", "kernel.hpp.j2", name="x")
+
+
 def test_jinja_is_loaded_on_first_use():
     modules = "sys, ckprof.kernels, ckprof_plugins.pipelines.gemm_families"
     code = f"import {modules}; print('jinja2' in sys.modules)"

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from ckprof import hookimpl
+from ckprof.model.strings.argument_kinds import POSITIVE
+from ckprof.model.strings.fields import Field
+from ckprof.model.strings.kind import StringKind
 from ckprof.model.types import DataType
 from ckprof.paths import conf_root
 from ckprof.plugin.additions import Additions
@@ -35,6 +39,15 @@ def test_every_built_in_object_keeps_its_contract():
     for plugin in profiler.manager.plugins:
         failed = [one for one in check_plugin(profiler, plugin.name) if one.verdict is CheckVerdict.FAILED]
         assert not failed, failed
+
+
+def test_a_direction_that_does_not_exist_is_found():
+    kind = StringKind(
+        id="mine", title="mine", name="Mine", direction="fwdd", fields=(Field(name="rows", kind=POSITIVE),)
+    )
+    hook = hookimpl(lambda self, registry: registry.add(kind), specname="ckprof_register")
+    with pytest.raises(AssertionError, match="unknown direction 'fwdd'; did you mean 'fwd'"):
+        check_contract(type("Mine", (), {"ckprof_register": hook})(), LIST)
 
 
 def test_a_plugin_that_is_installed_is_found_under_its_entry_point(tmp_path, monkeypatch):

@@ -1,9 +1,12 @@
 """``ckprof report`` on stores."""
 
+import sys
+
 import pytest
 
 import ckprof as library
 from ckprof import hookimpl
+from ckprof.cli.main import main
 from ckprof.store.writer import StoreWriter
 from ckprof.testing import check_contract
 from ckprof_plugins import pages
@@ -63,6 +66,14 @@ def test_a_report_of_two_stores(ckprof, stores, tmp_path):
 def test_markdown(ckprof, stores):
     called = ckprof("report", stores / "old.db", "--format", "md", "--title", "Nightly")
     assert called.out.startswith("## Nightly")
+
+
+def test_a_terminal_gets_no_page(stores, monkeypatch, capsys):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(["report", str(stores / "old.db")]) == 2
+    assert "write it with -o FILE.html, or add --format md" in capsys.readouterr().err
+    assert main(["report", str(stores / "old.db"), "--format", "md"]) == 0
+    assert capsys.readouterr().out.startswith("## ")
 
 
 def test_a_report_in_no_folder(ckprof, stores, tmp_path):
