@@ -35,7 +35,7 @@ from ckprof_plugins.judge.cuda_driver import Gpu, GpuError
 from ckprof_plugins.judge.gpu_stage import GpuStage
 from ckprof_plugins.judge.stage import Stage
 from ckprof_plugins.judge.stopped_process import Failed, StoppedProcess
-from ckprof_plugins.judge.told import CANDIDATE_FILE, SEEN_FILE, VARIABLE, WORK_FILE, Seen, Work
+from ckprof_plugins.judge.told import CANDIDATE_FILE, NOT_IN_NUMPY, SEEN_FILE, VARIABLE, WORK_FILE, Seen, Work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -121,6 +121,7 @@ class CandidateEngine:
         self._said = str(said.get("description", ""))
         self._seen.isolation = str(said.get("isolation", ""))
         self._seen.splits = bool(said.get("splits"))
+        self._seen.arrays = str(said.get("arrays", ""))
         self._hand_overs = deque(
             (self._empty.launch_of_nothing() for _ in range(_EMPTY_LAUNCHES)), _EMPTY_LAUNCHES
         )
@@ -406,7 +407,7 @@ def _described(tensor: TensorView, ocp: bool) -> dict[str, Any]:
         "extent": tensor.extent,
         "storage": storage_type(tensor.dtype).str,
         # numpy has no such type
-        "decode": said if tensor.dtype.value in ("bf16", "fp8", "bf8") else None,
+        "decode": said if tensor.dtype.value in NOT_IN_NUMPY else None,
     }
 
 

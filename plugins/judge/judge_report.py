@@ -42,6 +42,7 @@ def judge_document(judge: Judge) -> Document:
                     *_sanitized(judge),
                     *_refusals(judge),
                     *_isolation(judge),
+                    *_elsewhere(judge),
                     *map(_time, judge.times),
                 )
             )
@@ -100,6 +101,10 @@ def _tried(judge: Judge) -> str:
 def _isolation(judge: Judge) -> list[str]:
     known = "this kernel has no Landlock: nothing keeps a candidate from looking into other processes"
     return [] if judge.isolation else [known]
+
+
+def _elsewhere(judge: Judge) -> list[str]:
+    return [] if judge.is_run_elsewhere else ["not run outside of the judge's processes"]
 
 
 def _sanitized(judge: Judge) -> list[str]:
@@ -177,6 +182,7 @@ def values(judge: Judge) -> dict[str, Any]:
             "command": command(judge, finding),
         },
         "sanitizers": judge.sanitizers,
+        "run_elsewhere": judge.is_run_elsewhere,
         "launches": judge.launches,
         "planned": len(judge.planned),
         "right": Counter(one.kind for one in judge.right),

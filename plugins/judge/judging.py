@@ -21,6 +21,7 @@ from ckprof.model.outcome import Outcome, Status
 from ckprof_plugins.judge.bench import Bench, outcome_of
 from ckprof_plugins.judge.candidate import digest_of
 from ckprof_plugins.judge.diagnosis import diagnose, looks_like
+from ckprof_plugins.judge.elsewhere import evidence_elsewhere
 from ckprof_plugins.judge.operands import (
     NoRoomError,
     Operands,
@@ -104,6 +105,8 @@ class Judge:
         self.planned: list[Reached] = []
         self.right: list[Reached] = []
         self.refused: list[Reached] = []
+        #: it was run where nothing says that it is judged
+        self.is_run_elsewhere = False
         #: launches that were verified one by one
         self.launches = 0
         #: what keeps the candidate from other processes, and what it says of itself
@@ -180,6 +183,19 @@ class Judge:
             self._look_at(bench, small)
             self._sanitize()
             self._look_at(bench, [one for one in self.planned if one not in small])
+            self._look_elsewhere(bench)
+
+    def _look_elsewhere(self, bench: Bench) -> None:
+        """Run a candidate that is right once where nothing says that it is judged."""
+        place = self.asked[0]
+        if self.finding is not None or self.seconds_left() <= 0:
+            return
+        operands = self.operands(exact=False)
+        with self.given(place, operands) as given:
+            evidence = evidence_elsewhere(bench, self.candidate, self.task, place, given)
+        self.is_run_elsewhere = evidence is not None
+        if evidence:
+            self.note(Verdict.DISHONEST, evidence, place, operands, None, "elsewhere")
 
     def _note_imports(self, bench: Bench) -> None:
         imported = {path: digest_of(Path(path)) for path in bench.seen.files if Path(path).is_file()}

@@ -258,17 +258,20 @@ def _torch_view(tensor: dict[str, Any], offset: int, block: Any) -> Any:
 
 
 def _torch_type(tensor: dict[str, Any]) -> Any:
-    torch = _torch()
-    kinds = {
-        "fp32": torch.float32,
-        "fp16": torch.float16,
-        "bf16": torch.bfloat16,
-        "int8": torch.int8,
-        "int32": torch.int32,
-        "fp8": torch.float8_e4m3fn if tensor["ocp"] else torch.float8_e4m3fnuz,
-        "bf8": torch.float8_e5m2 if tensor["ocp"] else torch.float8_e5m2fnuz,
-    }
-    return kinds[tensor["dtype"]]
+    return getattr(_torch(), torch_name(tensor["dtype"], ocp=tensor["ocp"]))
+
+
+def torch_name(dtype: str, *, ocp: bool) -> str:
+    """Return what torch calls a type of elements."""
+    return {
+        "fp32": "float32",
+        "fp16": "float16",
+        "bf16": "bfloat16",
+        "int8": "int8",
+        "int32": "int32",
+        "fp8": "float8_e4m3fn" if ocp else "float8_e4m3fnuz",
+        "bf8": "float8_e5m2" if ocp else "float8_e5m2fnuz",
+    }[dtype]
 
 
 def _widened(raw: Any, said: dict[str, Any]) -> Any:

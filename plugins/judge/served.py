@@ -114,7 +114,9 @@ def main() -> None:
             reply = _loaded(config, abi)
             candidate = reply.pop("candidate", None)
             gpu = reply.pop("gpu", None)
-            reply |= {"isolation": isolation, "splits": getattr(candidate, "splits", False)}
+            arrays = getattr(candidate, "kind", "")
+            splits = getattr(candidate, "splits", False)
+            reply |= {"isolation": isolation, "splits": splits, "arrays": arrays}
         elif kind == b"s":
             reply = candidate.support(json.loads(body))
         elif kind == b"e":

@@ -30,6 +30,8 @@ REPORTS: Final = "sanitizer"
 #: where Python says in which line a signal has hit it
 _FAULT_FILE: Final = "fault"
 
+#: what any process may write; the C library has semaphores of processes in the first one
+ALWAYS_WRITABLE: Final = tuple(f"/dev/{name}" for name in ("shm", "null"))
 _PROGRAM: Final = "ckprof_plugins.judge.served"
 _FRAME: Final = re.compile(r'^  File "(?P<path>.*)", line (?P<line>\d+) in ')
 _FAULTS: Final = (signal.SIGSEGV, signal.SIGBUS)
@@ -65,8 +67,7 @@ class StoppedProcess:
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
         self._scratch = scratch = folder / f"scratch-{SystemRandom().getrandbits(64):x}"
         scratch.mkdir()
-        # the C library has semaphores of processes in the first one
-        writable = [str(scratch), *(f"/dev/{name}" for name in ("shm", "null"))]
+        writable = [str(scratch), *ALWAYS_WRITABLE]
         if config.get("gpu") is not None:
             writable += device_nodes()
         own = {name: text.format(scratch=scratch) for name, text in variables.items()}

@@ -10,6 +10,8 @@ from ckprof.measure.worker.sampling import SignedAxis
 
 #: names the folder in which parent and engine leave each other files
 VARIABLE: Final = "CKPROF_JUDGE"
+#: types of elements that numpy has no numbers of
+NOT_IN_NUMPY: Final = ("bf16", "fp8", "bf8")
 CANDIDATE_FILE, WORK_FILE, SEEN_FILE = "candidate.json", "work.json", "seen.json"
 
 
@@ -34,6 +36,8 @@ class Seen(msgspec.Struct, kw_only=True):
     isolation: str = ""
     #: whether the candidate takes a number of splits
     splits: bool = False
+    #: whose arrays it takes: ``numpy`` or ``torch``; empty for machine code
+    arrays: str = ""
     #: files that it has imported from its folder
     files: tuple[str, ...] = ()
     #: milliseconds of the shortest launch of nothing lately, which is taken off every time, and what the

@@ -47,6 +47,8 @@ def driver(tmp_path_factory):
     folder = tmp_path_factory.mktemp("driver")
     command = [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror"]
     subprocess.run([*command, str(FAKE / "libcuda.cpp"), "-o", str(folder / "libcuda.so.1")], check=True)
+    # a candidate may not read what is beside the judge
+    shutil.copy(FAKE / "torch.py", folder)
     return folder
 
 
@@ -119,7 +121,7 @@ def test_candidates_are_judged(ckprof, driver, tmp_path, monkeypatch, name, writ
     if name != "right" and name != "writes-an-operand" and writes:
         pytest.skip("as with memory that is read alone")
     monkeypatch.setenv("LD_LIBRARY_PATH", str(driver))
-    monkeypatch.syspath_prepend(str(FAKE))
+    monkeypatch.syspath_prepend(str(driver))
     if writes:
         monkeypatch.setenv("FAKE_GPU_WRITES", "1")
     file = tmp_path / "candidate.py"
@@ -148,7 +150,7 @@ def test_candidates_are_judged(ckprof, driver, tmp_path, monkeypatch, name, writ
 @pytest.mark.compiler
 def test_numpy_has_nothing_on_a_gpu(ckprof, driver, tmp_path, monkeypatch, source):
     monkeypatch.setenv("LD_LIBRARY_PATH", str(driver))
-    monkeypatch.syspath_prepend(str(FAKE))
+    monkeypatch.syspath_prepend(str(driver))
     file = tmp_path / "candidate.py"
     file.write_text(source)
     called = ckprof("judge", "gemm", str(file), "--problem", "24x40x64", "--dtype", "fp32", "--device", "0")

@@ -62,7 +62,7 @@ def everywhere():
 def judge(registry, monkeypatch, tmp_path, everywhere):
     monkeypatch.setattr(judging, "reached", lambda *given, splits: [*everywhere(*given, splits)])
 
-    def make(fails, seen="", budget_s=20.0, is_stale=False):
+    def make(fails, seen="", budget_s=20.0, is_stale=False, elsewhere=""):
         bench = ScriptedBench(fails, seen, is_stale)
 
         @contextmanager
@@ -76,6 +76,7 @@ def judge(registry, monkeypatch, tmp_path, everywhere):
 
         monkeypatch.setattr(judging, "outcome_of", outcome_of)
         monkeypatch.setattr(judging, "prepared", given)
+        monkeypatch.setattr(judging, "evidence_elsewhere", lambda *given: elsewhere)
         monkeypatch.setattr(Judge, "bench", lambda self, variables=None: bench)
         task, usual = task_of(registry, "gemm")
         profiler = SimpleNamespace(emit=lambda event: None)
@@ -104,6 +105,11 @@ def test_a_right_one_is_tried_everywhere(judge):
     assert len(made.right) == len(made.planned) > 100
     # each with exact and with usual operands
     assert made.launches > 2 * len(made.planned)
+
+
+def test_one_that_is_right_here_alone_is_dishonest(judge):
+    made = judge(lambda bench, given: Status.OK, elsewhere="wrong there")
+    assert (made.verdict, made.finding.evidence) == (Verdict.DISHONEST, "wrong there")
 
 
 def test_without_time_it_is_incomplete_and_not_wrong(judge):

@@ -1,0 +1,159 @@
+"""Whether a candidate is right where nothing says that it is judged: run once as its users run it.
+
+A candidate that looks where it runs can compute for the judge and pretend to for others. What fails there for
+another reason than its result says nothing against it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import numpy as np
+
+from ckprof.formatting import counted
+from ckprof.kernels.jinja import render
+from ckprof.measure.verify.storage import decode, storage_type
+from ckprof.model.outcome import Status
+from ckprof.python_child import python_command
+from ckprof_plugins.judge.cuda_driver import device_nodes
+from ckprof_plugins.judge.python_candidate import torch_name
+from ckprof_plugins.judge.stopped_process import ALWAYS_WRITABLE
+from ckprof_plugins.judge.told import NOT_IN_NUMPY
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ckprof.measure.prepare import PreparedProblem
+    from ckprof_plugins.judge.bench import Bench
+    from ckprof_plugins.judge.candidate import Candidate
+    from ckprof_plugins.judge.operands import Place, Task
+
+_PROGRAM: Final = "ckprof_plugins.judge.plainly"
+#: how names of variables begin that a process gets from ckprof alone
+_OURS: Final = "CKPROF"
+#: seconds that it takes at most
+_MOST_S: Final = 120.0
+#: by how much errors may differ that are of other threads and signs, and roundings of the result
+_ERRORS: Final = 8.0
+_ROUNDINGS: Final = 4.0
+
+
+def evidence_elsewhere(
+    bench: Bench, candidate: Candidate, task: Task, place: Place, given: PreparedProblem
+) -> str | None:
+    """Return what is wrong with a candidate's result outside of the judge's process; empty for nothing.
+
+    ``None`` says that it could not be run there: it needs something else, or is of a kind that users cannot run.
+
+    :param bench: of the candidate, which is launched once.
+    :param given: operands; both results are compared with their reference.
+    """
+    kinds = ("python", "source", "library")
+    specs = [place.problem.tensor(name, task.layout) for name in task.names]
+    if candidate.kind not in kinds or given.reference is None or not all(one.is_packed for one in specs):
+        return None
+    if bench.trial(given, place.split_k).status is not Status.OK:
+        return None
+    here = bench.result(given)
+    arrays = bench.seen.arrays
+    there = _computed(candidate, arrays, task, place, given, [one.shape for one in specs])
+    if here is None or there is None or there.shape != here.shape:
+        return None
+    reference = given.reference[: given.reference.size]
+    largest = float(np.nanmax(np.abs(reference), initial=0.0))
+    usual = float(np.nanmax(np.abs(here - reference), initial=0.0))
+    result = given.types.result.properties
+    rounding = 0.0 if result.is_integer else 2.0**-result.mantissa_bits
+    allowed = _ERRORS * usual + _ROUNDINGS * largest * rounding
+    wrong = int(np.count_nonzero(~(np.abs(there - reference) <= allowed)))
+    if not wrong:
+        return ""
+    differ = f"{wrong} of {counted(there.size, 'element')} differ"
+    return f"right in the judge's process, wrong in one where nothing says that it is judged: {differ}"
+
+
+def _computed(
+    candidate: Candidate,
+    arrays: str,
+    task: Task,
+    place: Place,
+    given: PreparedProblem,
+    shapes: list[tuple[int, ...]],
+) -> NDArray[np.float64] | None:
+    """Return what it computes as a program of its own, in the order of memory; ``None`` if that fails."""
+    with TemporaryDirectory(prefix="run-", ignore_cleanup_errors=True) as name:
+        return _computed_in(Path(name), candidate, arrays, task, place, given, shapes)
+
+
+def _computed_in(
+    folder: Path,
+    candidate: Candidate,
+    arrays: str,
+    task: Task,
+    place: Place,
+    given: PreparedProblem,
+    shapes: list[tuple[int, ...]],
+) -> NDArray[np.float64] | None:
+    dtypes = dict(zip(task.names, task.types.of_so_many(len(shapes)), strict=True))
+    for (name, dtype), tensor, shape in zip(dtypes.items(), given.tensors, shapes, strict=True):
+        raw: Any = np.zeros(shape, storage_type(dtype))
+        if tensor.values is not None:
+            raw = np.asarray(tensor.values[: raw.size]).reshape(shape)
+        if arrays == "numpy" and dtype.value in NOT_IN_NUMPY:
+            raw = decode(raw, dtype, ocp=given.types.ocp).astype(np.float32)
+        np.save(folder / f"{name}.npy", raw)
+    problem = msgspec.to_builtins(place.problem)
+    sizes = {name: tuple(value) if isinstance(value, list) else value for name, value in problem.items()}
+    (folder / "run.py").write_text(
+        render(
+            __package__,
+            "plain.py.j2",
+            operands=list(task.names[:-1]),
+            result=task.names[-1],
+            problem=repr(sizes),
+            is_python=candidate.kind == "python",
+            kind=arrays,
+            kinds={name: torch_name(dtype.value, ocp=given.types.ocp) for name, dtype in dtypes.items()},
+            device=repr("cpu" if candidate.gpu is None else f"cuda:{candidate.gpu}"),
+            folder=repr(str(candidate.path.resolve().parent)),
+            module=repr(candidate.path.stem),
+            file=repr(str(candidate.loaded)),
+            function=repr(candidate.function),
+            values=list(place.problem.values()),
+            ndim=place.problem.ndim,
+        )
+    )
+    nodes = [] if candidate.gpu is None else device_nodes()
+    told = {
+        "writable": [str(folder), *ALWAYS_WRITABLE, *nodes],
+        "hidden": [],
+        "shown": [],
+        "folder": str(folder),
+        "program": "run.py",
+        "environment": {
+            **{name: value for name, value in os.environ.items() if not name.startswith(_OURS)},
+            "TMPDIR": str(folder),
+        },
+    }
+    try:
+        subprocess.run(
+            python_command(_PROGRAM, json.dumps(told)),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=_MOST_S,
+            start_new_session=True,
+            check=True,
+        )
+        computed = np.load(folder / "computed.npy", allow_pickle=False)
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+    if candidate.kind != "python" or computed.dtype != np.float64:
+        computed = decode(computed, given.types.result, ocp=given.types.ocp)
+    return np.asarray(computed, np.float64).reshape(-1)
