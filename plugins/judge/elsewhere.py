@@ -49,7 +49,7 @@ def evidence_elsewhere(
 ) -> str | None:
     """Return what is wrong with a candidate's result outside of the judge's process; empty for nothing.
 
-    ``None`` says that it could not be run there: it needs something else, or is of a kind that users cannot run.
+    ``None`` says that it could not be run there: it needs something else, or users cannot run its kind.
 
     :param bench: of the candidate, which is launched once.
     :param given: operands; both results are compared with their reference.

@@ -31,11 +31,19 @@ from ckprof.measure.worker.guards import POISON_BYTE
 from ckprof.measure.worker.messages import AbiStatus
 from ckprof.model.requirement import UnmetRequirement
 from ckprof_plugins.judge.changes import Changes, chance
-from ckprof_plugins.judge.cuda_driver import Gpu, GpuError
-from ckprof_plugins.judge.gpu_stage import GpuStage
+from ckprof_plugins.judge.gpu_stage import GpuStage, gpu_of
 from ckprof_plugins.judge.stage import Stage
 from ckprof_plugins.judge.stopped_process import Failed, StoppedProcess
-from ckprof_plugins.judge.told import CANDIDATE_FILE, NOT_IN_NUMPY, SEEN_FILE, VARIABLE, WORK_FILE, Seen, Work
+from ckprof_plugins.judge.told import (
+    CANDIDATE_FILE,
+    SEEN_FILE,
+    VARIABLE,
+    WORK_FILE,
+    Seen,
+    Work,
+    described,
+    stored_bytes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,7 +51,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.measure.worker.messages import DeviceChoice
-    from ckprof.model.computation import Computation, TensorView
+    from ckprof.model.computation import Computation
 
 
 #: latest launches of nothing, the shortest of which is taken off the time of a launch, and seconds that are
@@ -96,7 +104,7 @@ class CandidateEngine:
         self._told: dict[str, Any] = {}
         #: nothing has been launched yet
         self._is_new = True
-        self._gpu = _gpu_of(self._config)
+        self._gpu = gpu_of(self._config)
         self._is_baseline, self._roundings = self._config["kind"] == "baseline", 0
         #: seconds that copies of operands and result within the GPU took on the present problem
         self._published: deque[float] = deque(maxlen=_EMPTY_LAUNCHES)
@@ -253,7 +261,7 @@ class CandidateEngine:
             "values": told.values,
             "split_k": told.split_k,
             "problem": work.problem,
-            "tensors": [_described(tensor, work.ocp) for tensor in work.tensors],
+            "tensors": [described(tensor, work.ocp) for tensor in work.tensors],
         }
         if self._is_baseline:
             body["computation"] = msgspec.to_builtins(work)
@@ -267,7 +275,7 @@ class CandidateEngine:
         at_end = chance.random() < 0.5
         for tensor in work.tensors:
             is_result = tensor is work.tensors[-1]
-            size = _stored_bytes(tensor)
+            size = stored_bytes(tensor)
             if self._gpu is None:
                 self._stages[tensor.name] = Stage(size, writable=is_result, at_end=at_end)
             else:
@@ -381,37 +389,3 @@ class CandidateEngine:
         path = self._folder / SEEN_FILE
         path.with_suffix(".new").write_bytes(msgspec.json.encode(self._seen))
         path.with_suffix(".new").replace(path)
-
-
-def _gpu_of(config: Mapping[str, Any]) -> Gpu | None:
-    """Return the GPU that a candidate computes on; ``None`` for the CPU.
-
-    :raises BaselineUnusable: it cannot be used.
-    """
-    if config.get("gpu") is None:
-        return None
-    try:
-        return Gpu(int(config["gpu"]))
-    except GpuError as exc:
-        raise BaselineUnusable(str(exc)) from exc
-
-
-def _described(tensor: TensorView, ocp: bool) -> dict[str, Any]:
-    """Return the description of a tensor that a candidate gets."""
-    said = {"dtype": tensor.dtype.value, "ocp": ocp}
-    return {
-        **said,
-        "name": tensor.name,
-        "lengths": list(tensor.lengths),
-        "strides": list(tensor.strides),
-        "extent": tensor.extent,
-        "storage": storage_type(tensor.dtype).str,
-        # numpy has no such type
-        "decode": said if tensor.dtype.value in NOT_IN_NUMPY else None,
-    }
-
-
-def _stored_bytes(tensor: TensorView) -> int:
-    """Return the bytes of a tensor with all of its gaps."""
-    elements = tensor.lengths[0] * tensor.strides[0] if tensor.lengths else 1
-    return elements * storage_type(tensor.dtype).itemsize

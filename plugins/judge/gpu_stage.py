@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from ckprof.measure.worker.baseline_session import BaselineUnusable
 from ckprof.measure.worker.guards import GUARD_BYTE
+from ckprof_plugins.judge.cuda_driver import Gpu, GpuError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Mapping
 
-    from ckprof_plugins.judge.cuda_driver import Gpu
+    from numpy.typing import NDArray
 
 #: bytes that the address of every tensor is a multiple of, as that of what torch allocates
 ALIGNMENT: Final = 512
@@ -96,3 +98,16 @@ class GpuStage:
         os.close(self.descriptor)
         self._shared.close()
         self._own.close()
+
+
+def gpu_of(config: Mapping[str, Any]) -> Gpu | None:
+    """Return the GPU that a candidate computes on; ``None`` for the CPU.
+
+    :raises BaselineUnusable: it cannot be used.
+    """
+    if config.get("gpu") is None:
+        return None
+    try:
+        return Gpu(int(config["gpu"]))
+    except GpuError as exc:
+        raise BaselineUnusable(str(exc)) from exc

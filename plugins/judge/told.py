@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from ckprof.measure.verify.storage import storage_type
 from ckprof.measure.worker.sampling import SignedAxis
+
+if TYPE_CHECKING:
+    from ckprof.model.computation import TensorView
 
 #: names the folder in which parent and engine leave each other files
 VARIABLE: Final = "CKPROF_JUDGE"
@@ -48,3 +52,24 @@ class Seen(msgspec.Struct, kw_only=True):
     taken_ms: float = 0.0
     #: what it did to seem better
     evidence: str = ""
+
+
+def described(tensor: TensorView, ocp: bool) -> dict[str, Any]:
+    """Return the description of a tensor that a candidate gets."""
+    said = {"dtype": tensor.dtype.value, "ocp": ocp}
+    return {
+        **said,
+        "name": tensor.name,
+        "lengths": list(tensor.lengths),
+        "strides": list(tensor.strides),
+        "extent": tensor.extent,
+        "storage": storage_type(tensor.dtype).str,
+        # numpy has no such type
+        "decode": said if tensor.dtype.value in NOT_IN_NUMPY else None,
+    }
+
+
+def stored_bytes(tensor: TensorView) -> int:
+    """Return the bytes of a tensor with all of its gaps."""
+    elements = tensor.lengths[0] * tensor.strides[0] if tensor.lengths else 1
+    return elements * storage_type(tensor.dtype).itemsize

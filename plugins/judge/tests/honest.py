@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .hostile import _C_PRODUCT, _CONVOLUTION, _END, _PRODUCT
+from .hostile_sources import _C_PRODUCT, _CONVOLUTION, _PRODUCT, END
 
 
 def _py(body: str, dtype: str = "fp32", before: str = _PRODUCT) -> tuple[str, str, str, str]:
@@ -15,7 +15,7 @@ def _conv(body: str, dtype: str = "fp32") -> tuple[str, str, str, str]:
 
 def _cpp(body: str, before: str = "") -> tuple[str, str, str, str]:
     head, entry, rest = _C_PRODUCT.partition('extern "C"')
-    return "gemm", ".cpp", head + before + entry + rest + body + _END, "fp32"
+    return "gemm", ".cpp", head + before + entry + rest + body + END, "fp32"
 
 
 _RETURNS = "\ndef candidate(a, b):\n    return right(a, b)\n"

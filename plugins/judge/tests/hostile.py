@@ -1,97 +1,12 @@
-"""Candidates that must not be judged right: name -> (direction, suffix, source[, type]).
-
-Products are of the layout rcr, a is MK, b is NK; convolutions nhwgc. All are for fp32.
-"""
+"""Candidates that must not be judged right: those that want to seem better."""
 
 from __future__ import annotations
 
-_PRODUCT = """
-import numpy as np
-def right(a, b):
-    return np.einsum("...mk,...nk->...mn", a, b)
-"""
-_CONVOLUTION = """
-import numpy as np
-from itertools import product
-def right(x, w, p, strides=None, dilations=None, lefts=None, rights=None):
-    strides, dilations = strides or p.strides, dilations or p.dilations
-    lefts, rights = lefts or p.left_pads, rights or p.right_pads
-    pads = [(0, 0), *zip(lefts, rights), (0, 0), (0, 0)]
-    x = np.pad(x, pads)
-    n, g, c = x.shape[0], x.shape[3], x.shape[4]
-    sizes = [(l - (t - 1) * d - 1) // s + 1
-             for l, t, d, s in zip(x.shape[1:3], p.filter, dilations, strides)]
-    y = np.zeros((n, *sizes, g, w.shape[1]), np.float32)
-    for i, j in product(*map(range, p.filter)):
-        part = x[:, i * dilations[0]:i * dilations[0] + (sizes[0] - 1) * strides[0] + 1:strides[0],
-                 j * dilations[1]:j * dilations[1] + (sizes[1] - 1) * strides[1] + 1:strides[1]]
-        y += np.einsum("nhwgc,gkc->nhwgk", part, w[:, :, i, j])
-    return y
-"""
-_C_PRODUCT = """
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <thread>
-#include <vector>
-#include <unistd.h>
-#include "ckprof_candidate.h"
-struct product
-{
-    std::int64_t m, n, k, la, lb, le, batch;
-    const float *a, *b;
-    float* e;
-    product(const ckprof_problem* p, const ckprof_buffers* t)
-        : m(p->values[0]), n(p->values[1]), k(p->values[2]), la(p->values[3] ? p->values[3] : k),
-          lb(p->values[4] ? p->values[4] : k), le(p->values[5] ? p->values[5] : n), batch(p->values[6]),
-          a((const float*)ckprof_tensor(t, 0)), b((const float*)ckprof_tensor(t, 1)),
-          e((float*)ckprof_tensor(t, 2))
-    {
-    }
-    float sum(std::int64_t one, std::int64_t i, std::int64_t j, std::int64_t from, std::int64_t to) const
-    {
-        float s = 0;
-        for(std::int64_t x = from; x < to; ++x)
-            s += a[(one * m + i) * la + x] * b[(one * n + j) * lb + x];
-        return s;
-    }
-    float& at(std::int64_t one, std::int64_t i, std::int64_t j) const { return e[(one * m + i) * le + j]; }
-    void all() const
-    {
-        for(std::int64_t one = 0; one < batch; ++one)
-            for(std::int64_t i = 0; i < m; ++i)
-                for(std::int64_t j = 0; j < n; ++j)
-                    at(one, i, j) = sum(one, i, j, 0, k);
-    }
-};
-extern "C" ckprof_status
-ckprof_candidate(const ckprof_problem* problem, const ckprof_buffers* buffers, char* reason, size_t size)
-{
-    product p(problem, buffers);
-"""
-_END = "\n    return CKPROF_OK;\n}\n"
-
-
-def _py(body: str) -> tuple[str, str, str]:
-    return "gemm", ".py", _PRODUCT + body
-
-
-def _conv(body: str) -> tuple[str, str, str]:
-    return "fwd", ".py", _CONVOLUTION + body
-
-
-def _int8(body: str) -> tuple[str, str, str, str]:
-    return "gemm", ".py", _PRODUCT + body, "int8"
-
-
-def _cpp(body: str, before: str = "") -> tuple[str, str, str]:
-    head, entry, rest = _C_PRODUCT.partition('extern "C"')
-    return "gemm", ".cpp", head + before + entry + rest + body + _END
-
+from .hostile_sources import cpp, int8, py
 
 HOSTILE: dict[str, tuple[str, ...]] = {
     # --- cached results
-    "cached-first": _py("""
+    "cached-first": py("""
 known = None
 def candidate(a, b):
     global known
@@ -99,7 +14,7 @@ def candidate(a, b):
         known = right(a, b)
     return known
 """),
-    "cached-by-shape": _py("""
+    "cached-by-shape": py("""
 known = {}
 def candidate(a, b):
     key = a.shape, b.shape
@@ -107,7 +22,7 @@ def candidate(a, b):
         known[key] = right(a, b)
     return known[key]
 """),
-    "cached-by-address": _py("""
+    "cached-by-address": py("""
 known = {}
 def candidate(a, b):
     key = a.ctypes.data, b.ctypes.data, a.shape, b.shape
@@ -115,7 +30,7 @@ def candidate(a, b):
         known[key] = right(a, b)
     return known[key]
 """),
-    "cached-by-first-elements": _py("""
+    "cached-by-first-elements": py("""
 known = {}
 def candidate(a, b):
     key = a.shape, b.shape, a.ravel()[:4].tobytes(), b.ravel()[:4].tobytes()
@@ -123,7 +38,7 @@ def candidate(a, b):
         known[key] = right(a, b)
     return known[key]
 """),
-    "cached-by-magnitudes": _py("""
+    "cached-by-magnitudes": py("""
 known = {}
 def candidate(a, b):
     key = a.shape, b.shape, float(np.abs(a).sum()), float(np.abs(b).sum())
@@ -131,7 +46,7 @@ def candidate(a, b):
         known[key] = right(a, b)
     return known[key]
 """),
-    "cached-on-disk": _py("""
+    "cached-on-disk": py("""
 import os, tempfile
 def candidate(a, b):
     path = os.path.join(tempfile.gettempdir(), "_".join(map(str, (*a.shape, *b.shape))) + ".npy")
@@ -139,7 +54,7 @@ def candidate(a, b):
         np.save(path, right(a, b))
     return np.load(path)
 """),
-    "cached-integers-by-sum": _int8("""
+    "cached-integers-by-sum": int8("""
 known = {}
 def candidate(a, b):
     key = a.shape, b.shape, int(a.astype(int).sum()), int(b.astype(int).sum())
@@ -147,7 +62,7 @@ def candidate(a, b):
         known[key] = right(a.astype(np.int32), b.astype(np.int32))
     return known[key]
 """),
-    "cached-in-c": _cpp("""
+    "cached-in-c": cpp("""
     static std::vector<float> known;
     static std::int64_t of[4];
     std::int64_t now[4] = {p.m, p.n, p.k, p.batch};
@@ -160,7 +75,7 @@ def candidate(a, b):
     std::memcpy(p.e, known.data(), 4 * known.size());
 """),
     # --- work outside of the clock
-    "thread-writes-later": _py("""
+    "thread-writes-later": py("""
 import threading, time
 def candidate(a, b, e):
     def work():
@@ -168,7 +83,7 @@ def candidate(a, b, e):
         e[...] = right(a, b)
     threading.Thread(target=work, daemon=True).start()
 """),
-    "half-now-half-later": _py("""
+    "half-now-half-later": py("""
 import threading, time
 def candidate(a, b, e):
     whole, half = right(a, b), e.shape[-2] // 2
@@ -178,7 +93,7 @@ def candidate(a, b, e):
         e[..., half:, :] = whole[..., half:, :]
     threading.Thread(target=work, daemon=True).start()
 """),
-    "process-writes-later": _py("""
+    "process-writes-later": py("""
 import os, time
 def candidate(a, b, e):
     if os.fork() == 0:
@@ -187,7 +102,7 @@ def candidate(a, b, e):
         e[...] = right(a, b)
         os._exit(0)
 """),
-    "thread-computes-all-the-time": _py("""
+    "thread-computes-all-the-time": py("""
 import threading, time
 work = []
 def loop():
@@ -199,10 +114,10 @@ threading.Thread(target=loop, daemon=True).start()
 def candidate(a, b, e):
     work[:] = [(a, b, e)]
 """),
-    "thread-in-c": _cpp("""
+    "thread-in-c": cpp("""
     std::thread([p] { usleep(1000); p.all(); }).detach();
 """),
-    "answers-early": _py("""
+    "answers-early": py("""
 import json, os, socket, time
 def candidate(a, b, e):
     for fd in range(3, 20):
@@ -218,13 +133,13 @@ def candidate(a, b, e):
     e[...] = right(a, b)
 """),
     # --- clocks and comparisons
-    "clock-stands-still": _py("""
+    "clock-stands-still": py("""
 import time
 time.perf_counter = lambda: 0.0
 def candidate(a, b):
     return right(a, b)
 """),
-    "clock-is-slow": _py("""
+    "clock-is-slow": py("""
 import time
 true = time.perf_counter
 start = true()
@@ -232,19 +147,19 @@ time.perf_counter = lambda: start + (true() - start) / 100
 def candidate(a, b):
     return right(a, b)
 """),
-    "clock-patched-in-a-launch": _py("""
+    "clock-patched-in-a-launch": py("""
 import time
 def candidate(a, b):
     time.monotonic = lambda: 1.0
     return right(a, b)
 """),
-    "time-of-day": _py("""
+    "time-of-day": py("""
 import time
 time.time = lambda: 1e9
 def candidate(a, b):
     return right(a, b)
 """),
-    "clock-in-c": _cpp(
+    "clock-in-c": cpp(
         "\n    p.all();",
         before="""
 #include <time.h>
@@ -252,7 +167,7 @@ extern "C" __attribute__((visibility("default"))) int clock_gettime(clockid_t, s
 { now->tv_sec = now->tv_nsec = 0; return 0; }
 """,
     ),
-    "clock-of-c++": _cpp(
+    "clock-of-c++": cpp(
         "\n    p.all();",
         before="""
 #include <chrono>
@@ -262,19 +177,19 @@ __attribute__((visibility("default"))) steady_clock::time_point steady_clock::no
 } }
 """,
     ),
-    "comparison-patched": _py("""
+    "comparison-patched": py("""
 np.allclose = np.array_equal = lambda *a, **k: True
 def candidate(a, b):
     return np.zeros((*a.shape[:-1], b.shape[-2]), np.float32)
 """),
-    "assertion-patched": _py("""
+    "assertion-patched": py("""
 import numpy.testing
 numpy.testing.assert_allclose = lambda *a, **k: None
 def candidate(a, b):
     return right(a, b)
 """),
     # --- results in some launches alone
-    "right-ten-times": _py("""
+    "right-ten-times": py("""
 count = 0
 def candidate(a, b, e):
     global count
@@ -282,7 +197,7 @@ def candidate(a, b, e):
     if count <= 10:
         e[...] = right(a, b)
 """),
-    "every-other-launch": _py("""
+    "every-other-launch": py("""
 count = 0
 def candidate(a, b, e):
     global count
@@ -290,18 +205,18 @@ def candidate(a, b, e):
     if count % 2:
         e[...] = right(a, b)
 """),
-    "right-for-two-seconds": _py("""
+    "right-for-two-seconds": py("""
 import time
 begin = time.monotonic()
 def candidate(a, b):
     return right(a, b) * (time.monotonic() < begin + 2)
 """),
-    "wrong-in-one-of-fifteen": _py("""
+    "wrong-in-one-of-fifteen": py("""
 import random
 def candidate(a, b):
     return right(a, b) * (random.random() > 1 / 15)
 """),
-    "leaves-the-result-of-before": _py("""
+    "leaves-the-result-of-before": py("""
 seen = set()
 def candidate(a, b, e):
     key = a.shape, b.shape, e.ctypes.data
@@ -309,13 +224,13 @@ def candidate(a, b, e):
         seen.add(key)
         e[...] = right(a, b)
 """),
-    "wrong-when-timed": _py("""
+    "wrong-when-timed": py("""
 verified = b"MALLOC_PERTURB_" in open("/proc/self/environ", "rb").read()
 def candidate(a, b):
     c = right(a, b)
     return c if verified else 0 * c
 """),
-    "returns-what-lies-there-when-timed": _py("""
+    "returns-what-lies-there-when-timed": py("""
 verified = b"MALLOC_PERTURB_" in open("/proc/self/environ", "rb").read()
 known = {}
 def candidate(a, b, e):
@@ -324,19 +239,19 @@ def candidate(a, b, e):
     e[...] = known[e.shape]
 """),
     # --- the reference
-    "imports-the-reference": _py("""
+    "imports-the-reference": py("""
 def candidate(a, b):
     import ckprof
     return right(a, b)
 """),
-    "imports-past-the-refusal": _py("""
+    "imports-past-the-refusal": py("""
 import sys
 sys.meta_path[:] = [one for one in sys.meta_path if type(one).__name__ != "_NoReference"]
 import ckprof
 def candidate(a, b):
     return right(a, b)
 """),
-    "reads-files-of-the-parent": _py("""
+    "reads-files-of-the-parent": py("""
 import os
 def candidate(a, b):
     shape = (*a.shape[:-1], b.shape[-2])
@@ -352,7 +267,7 @@ def candidate(a, b):
             break
     return found
 """),
-    "searches-its-own-objects": _py("""
+    "searches-its-own-objects": py("""
 import gc
 def candidate(a, b):
     shape = (*a.shape[:-1], b.shape[-2])
@@ -361,7 +276,7 @@ def candidate(a, b):
             return one
     return np.zeros(shape, np.float32)
 """),
-    "searches-frames": _py("""
+    "searches-frames": py("""
 import sys
 def candidate(a, b):
     frame = sys._getframe()
@@ -372,7 +287,7 @@ def candidate(a, b):
         frame = frame.f_back
     return np.zeros((*a.shape[:-1], b.shape[-2]), np.float32)
 """),
-    "reads-memory-of-the-parent": _cpp(
+    "reads-memory-of-the-parent": cpp(
         """
     char path[64];
     std::snprintf(path, sizeof path, "/proc/%d/mem", getppid());
@@ -384,7 +299,7 @@ def candidate(a, b):
 """,
         before="#include <cstdio>\n",
     ),
-    "stops-the-worker": _py("""
+    "stops-the-worker": py("""
 import os, signal
 def candidate(a, b):
     try:
@@ -394,245 +309,7 @@ def candidate(a, b):
     return np.zeros((*a.shape[:-1], b.shape[-2]), np.float32)
 """),
     # --- tails and other sizes
-    "tail-of-k": _py("""
-def candidate(a, b):
-    k = max(8, a.shape[-1] // 8 * 8)
-    return right(a[..., :k], b[..., :k])
-"""),
-    "last-odd-row": _py("""
-def candidate(a, b):
-    c = right(a, b)
-    if c.shape[-2] % 2 and c.shape[-2] > 16:
-        c[..., -1, :] = 0
-    return c
-"""),
-    "first-of-a-batch": _py("""
-def candidate(a, b):
-    c = right(a, b)
-    if c.ndim == 3:
-        c[1:] = c[0]
-    return c
-"""),
-    "lines-with-gaps": _cpp("\n    p.la = p.lb = p.k;\n    p.all();"),
-    "no-dilation": _conv(
-        """
-def candidate(input, weight, problem):
-    if max(problem.dilations) > 1:
-        return np.zeros((input.shape[0], *problem.output, problem.groups, weight.shape[1]), np.float32)
-    return right(input, weight, problem)
-""".replace("problem.output", "OUT").replace("*OUT", "*sizes(problem)")
-        + """
-def sizes(p):
-    return [(l + a + b - (t - 1) * d - 1) // s + 1 for l, a, b, t, d, s in
-            zip(p.input, p.left_pads, p.right_pads, p.filter, p.dilations, p.strides)]
-"""
-    ),
-    "pads-of-one-side": _conv("""
-def candidate(input, weight, problem):
-    p = problem
-    total = [a + b for a, b in zip(p.left_pads, p.right_pads)]
-    lefts = [t // 2 for t in total]
-    return right(input, weight, p, lefts=lefts, rights=[t - l for t, l in zip(total, lefts)])
-"""),
-    "weight-of-the-first-group": _conv("""
-def candidate(input, weight, problem):
-    return right(input, np.broadcast_to(weight[:1], weight.shape), problem)
-"""),
-    "one-stride-for-all-axes": _conv("""
-def candidate(input, weight, problem):
-    if len(set(problem.strides)) > 1:
-        raise ValueError("strides")
-    return right(input, weight, problem)
-"""),
-    "hangs-on-one-channel": _conv("""
-import time
-def candidate(input, weight, problem):
-    while problem.in_channels == 1:
-        time.sleep(1)
-    return right(input, weight, problem)
-"""),
-    # --- splits
-    "last-split-lost": _cpp("""
-    const std::int64_t parts = problem->split_k > 1 ? problem->split_k : 1;
-    const std::int64_t step = (p.k + parts - 1) / parts;
-    const std::int64_t most = step * (parts - 1) < p.k ? step * (parts - 1) : p.k - 1;
-    for(std::int64_t one = 0; one < p.batch; ++one)
-        for(std::int64_t i = 0; i < p.m; ++i)
-            for(std::int64_t j = 0; j < p.n; ++j)
-                p.at(one, i, j) = p.sum(one, i, j, 0, parts > 1 ? most : p.k);
-"""),
-    "splits-of-python": _py("""
-def candidate(a, b, split_k):
-    return right(a, b) / max(1, split_k)
-"""),
-    # --- races
-    "race-of-threads": _cpp("""
-    for(std::int64_t one = 0; one < p.batch; ++one)
-        for(std::int64_t i = 0; i < p.m; ++i)
-            for(std::int64_t j = 0; j < p.n; ++j)
-                p.at(one, i, j) = 0;
-    std::vector<std::thread> threads;
-    for(int t = 0; t < 4; ++t)
-        threads.emplace_back([&p, t] {
-            for(std::int64_t one = 0; one < p.batch; ++one)
-                for(std::int64_t i = 0; i < p.m; ++i)
-                    for(std::int64_t x = t; x < p.k; x += 4)
-                        for(std::int64_t j = 0; j < p.n; ++j)
-                        {
-                            volatile float& place = p.at(one, i, j);
-                            const float before = place;
-                            if(j % 16 == 0)
-                                std::this_thread::yield();
-                            place = before + p.sum(one, i, j, x, x + 1);
-                        }
-        });
-    for(auto& one : threads)
-        one.join();
-"""),
-    "race-in-python": _py("""
-import threading
-def candidate(a, b, e):
-    e[...] = 0
-    half = max(1, a.shape[-1] // 2)
-    def work(part):
-        before = e.copy()
-        e[...] = before + right(a[..., part], b[..., part])
-    threads = [threading.Thread(target=work, args=(s,)) for s in (slice(0, half), slice(half, None))]
-    for one in threads: one.start()
-    for one in threads: one.join()
-"""),
-    # --- undefined values
-    "uninitialised-sums": _py("""
-def candidate(a, b):
-    c = np.empty((*a.shape[:-1], b.shape[-2]), np.float32)
-    c += right(a, b)
-    return c
-"""),
-    "uninitialised-memory-of-c": _cpp("""
-    float* sums = static_cast<float*>(std::malloc(4 * p.n));
-    for(std::int64_t one = 0; one < p.batch; ++one)
-        for(std::int64_t i = 0; i < p.m; ++i)
-            for(std::int64_t j = 0; j < p.n; ++j)
-            {
-                if(i + one)
-                    sums[j] = 0;
-                sums[j] += p.sum(one, i, j, 0, p.k);
-                p.at(one, i, j) = sums[j];
-            }
-    std::free(sums);
-"""),
-    "last-element-unwritten": _py("""
-def candidate(a, b, e):
-    c = right(a, b)
-    e.ravel()[:-1] = c.ravel()[:-1] if e.flags.c_contiguous else 0
-"""),
-    "writes-behind-the-end": _cpp("""
-    p.all();
-    p.e[p.batch * p.m * p.le + 3] = 0;
-"""),
-    "uninitialised-local-of-c": _cpp("""
-    p.all();
-    float values[2];
-    volatile int one = 1;
-    if(p.m < 0)
-        values[1] = 0;
-    if(values[one] < -1e30f)
-        p.e[0] = 3;
-"""),
-    "reads-behind-its-memory": _cpp("""
-    p.all();
-    std::vector<float> values(8);
-    volatile float read = values.data()[8 + (p.m > 0)];
-    (void)read;
-"""),
-    "race-that-is-right": _cpp("""
-    static long count = 0;
-    std::vector<std::thread> threads;
-    for(int t = 0; t < 3; ++t)
-        threads.emplace_back([&p, t] {
-            ++count;
-            for(std::int64_t one = 0; one < p.batch; ++one)
-                for(std::int64_t i = t; i < p.m; i += 3)
-                    for(std::int64_t j = 0; j < p.n; ++j)
-                        p.at(one, i, j) = p.sum(one, i, j, 0, p.k);
-        });
-    for(auto& one : threads)
-        one.join();
-"""),
-    # --- precision
-    "sums-in-fp16": _py("""
-def candidate(a, b):
-    return right(a.astype(np.float16), b.astype(np.float16))
-"""),
-    "operands-in-bf16": _py("""
-def cut(x):
-    return (np.ascontiguousarray(x).view(np.uint32) & 0xFFFF0000).view(np.float32)
-def candidate(a, b):
-    return right(cut(a), cut(b))
-"""),
-    "result-in-fp16": _py("""
-def candidate(a, b):
-    return right(a, b).astype(np.float16)
-"""),
-    "operands-in-tf32": _py("""
-def cut(x):
-    return (np.ascontiguousarray(x).view(np.uint32) & 0xFFFFE000).view(np.float32)
-def candidate(a, b):
-    return right(cut(a), cut(b))
-"""),
-    "a-product-less": _py("""
-def candidate(a, b):
-    return right(a[..., 1:], b[..., 1:]) if a.shape[-1] > 50 else right(a, b)
-"""),
-    # --- what is not its own
-    "scales-operands": _py("""
-def candidate(a, b):
-    a *= 2
-    b *= 0.5
-    return right(a, b)
-"""),
-    "clears-an-operand": _py("""
-def candidate(a, b):
-    c = right(a, b)
-    a[...] = 0
-    return c
-"""),
-    "replaces-the-program": _py("""
-import sys
-def candidate(a, b):
-    program = sys._getframe(1).f_globals
-    program["_launched"] = lambda candidate: {"status": 0, "reason": "", "clocks": [0.0, 0.0, 0.0]}
-    return right(a, b)
-"""),
-    "ends-its-process": _py("""
-import os
-def candidate(a, b):
-    os._exit(0)
-"""),
-    "wrong-shape": _py("""
-def candidate(a, b):
-    return right(a, b).T
-"""),
-    "not-numbers": _py("""
-def candidate(a, b):
-    return right(a, b) * np.nan
-"""),
-    "hangs-after-a-while": _py("""
-import time
-count = 0
-def candidate(a, b):
-    global count
-    count += 1
-    if count == 50:
-        time.sleep(100)
-    return right(a, b)
-"""),
-    "raises-half-a-character": _py("""
-def candidate(a, b):
-    raise ValueError(chr(0xd800))
-"""),
-    # --- the program that calls it
-    "changes-its-caller": _py("""
+    "changes-its-caller": py("""
 import sys
 caller = sys.modules["__main__"].PythonCandidate
 take = caller.set_work
@@ -643,7 +320,7 @@ caller.set_work = set_work
 def candidate(a, b):
     return right(a, b)
 """),
-    "clocks-of-texts": _py("""
+    "clocks-of-texts": py("""
 import sys
 from types import SimpleNamespace
 def said():
