@@ -32,9 +32,9 @@ examples:
   ckprof check-support fwd --conf legacy.conf --target hip --problems problems.txt
   ckprof check-support fwd --conf legacy.conf --target hip --random 1000
 
-Asks the kernels' own support tests, compiled from the headers of the target; nothing is run, and no device is
-needed. The same queries go to the model of these headers on the CPU, at their API level; --no-model leaves
-that out. Exit code 1 when both answer a query differently, or when no kernel supports a given problem.
+Asks the kernels' own support tests, compiled from the headers of the target; nothing is run, and no device
+is needed. The same queries go to the model of these headers on the CPU, at their API level; --no-model
+skips that. Exit code 1 when both answer a query differently, or when no kernel supports a given problem.
 """
 
 

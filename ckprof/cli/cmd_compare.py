@@ -26,11 +26,11 @@ examples:
   ckprof compare old.db new.db --settle --conf legacy.conf --old-compiler clang++-19 --compiler clang++-22
   ckprof compare --self-test results.db
 
-A row is one kernel with one number of splits on one problem. FASTER and SLOWER: the row changed by more than
-the smallest change of interest beyond what the machine may have done to it. SAME: it did not. UNCLEAR:
-neither; the table says how many passes would resolve it. SHIFTED: all rows changed alike, and nothing says
-whether machine or code did. Measure both sides in at least two passes, with 'ckprof sweep' (three are its
-default). Exit code 1 by --fail-on, and whenever a kernel computes wrong numbers that did not before.
+A row is one kernel with one number of splits on one problem. FASTER and SLOWER: the change exceeds the
+possible share of the machine by more than --min-change. SAME: it is smaller than that. UNCLEAR: neither can
+be said; the table has the number of passes that would resolve it. SHIFTED: all rows changed alike, by the
+machine or the code. Measure both sides in at least two passes, with 'ckprof sweep' (three are its default).
+Exit code 1 by --fail-on, and for every newly wrong result.
 """
 
 

@@ -23,8 +23,8 @@ examples:
   ckprof diff catalog.json libckprof_fwd.so
   ckprof diff legacy.conf profiler.log --format md
 
-A list or a log stands for the strings that CK Builder prints for it, a catalog for those of the kernels that
-are generated for it, a library for what its kernels say. "missing" is only in A, "extra" only in B.
+Compared are the strings that CK Builder prints for a list or a log, those of the kernels that are generated
+from a catalog, and those that the kernels of a library print. "missing" is only in A, "extra" only in B.
 Exit code 0: no difference, 1: there is one.
 """
 

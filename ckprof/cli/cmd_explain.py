@@ -31,9 +31,9 @@ examples:
   ckprof explain 'GroupedConvolutionForwardDepthwise<32,32,3,1,1,1,1,1,4,4,8,8>'
   ckprof explain --layout nhwgc --dtype fp16 'DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle<64, 64, ...>'
 
-Shows every argument with its name and what it became, every key of the record with its origin, the rule that
-dropped the line, or what is wrong with it; then the kernel's name, the instance string of CK Tile, and the
-rules that forbid to build it. Exit code 3 if the line is wrong.
+Shows every argument with its name and what it became, every key of the record with its origin, the rule
+that dropped the line, or what is wrong with it; then the kernel's name, the instance string of CK Tile, and
+the rules that it breaks. Exit code 3 if the line is wrong.
 """
 
 

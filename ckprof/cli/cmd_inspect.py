@@ -39,11 +39,11 @@ examples:
   ckprof inspect build/                                  # a folder of 'ckprof build --build-dir build/'
   ckprof inspect --diff before.json after.json           # reports, or folders of builds
 
-Nothing is run. Kernels that are not compiled yet are compiled first. Registers, spills, LDS and scratch come
-from the code object; loads and stores are counted by the bits that a lane moves; bounds are estimates. What
---page shows is predicted as 'ckprof predict' does it: what waves spend their time on, one iteration of the
-loop cycle by cycle, and the cycles of each instruction.
-Exit code 1 when a kernel does not compile, or when --diff finds new spills or lost occupancy.
+Nothing is run. Kernels that are not compiled yet are compiled first. Registers, spills, LDS and scratch
+come from the code object; loads and stores are counted by the bits that a lane moves; bounds are estimates.
+--page shows predictions as of 'ckprof predict': the time of waves by cause, one iteration of the loop cycle
+by cycle, and the cycles of each instruction. Exit code 1 when a kernel does not compile, or when --diff
+finds new spills or lost occupancy.
 """
 
 #: options that mean nothing where a folder or a report says what is inspected

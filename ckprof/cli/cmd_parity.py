@@ -31,10 +31,11 @@ examples:
   ckprof parity fwd --conf legacy.conf --write parity.lock    # write a lock file
   ckprof parity --locked                                      # compare with parity.lock: for CI
 
-Strings are compared as multisets after normalisation: true and 1, false and 0 are the same, fields that a
-revision does not print have the value that their absence stands for. Lossy is what catalogs cannot say: it is
-listed, and fails the command with --fail-on missing,extra,duplicate,lossy. What a rule excludes is listed
-as skipped and never counts as a match. Exit code 0: everything asked for matches, 1: it does not.
+Strings are compared as multisets after normalisation: true and 1, false and 0 are the same, and fields that
+a revision does not print have their implied value. Lossy lines have properties that catalogs cannot hold:
+they are listed, and fail the command with --fail-on missing,extra,duplicate,lossy. Instances that a rule
+excludes are listed as skipped and never count as a match. Exit code 0: everything asked for matches, 1: it
+does not.
 """
 
 

@@ -58,8 +58,9 @@ The last line names the winner and its line of the list. From there into code: '
 instance string of CK Builder, --format json all fields, 'ckprof generate' with the same list and --instance N
 the C++ source.
 
-Only verified results are ranked. Exit code 1 when an instance failed or none supports a problem. A tree goes
-on after a list that cannot be read; its exit code is 3 if there was one, else 1 if anything failed.
+Only verified results are ranked. Exit code 1 when an instance failed or none supports a problem. With
+--tree, a list that cannot be read does not stop the others: exit code 3 if there was one, else 1 if anything
+failed.
 
 Ctrl-C, SIGTERM and SIGHUP end a run; what was measured until then is reported and marked as partial.
 """

@@ -97,12 +97,11 @@ before the next kernel is run. Each pass is a fresh process that goes once over 
 kernels of each in rounds of random order. Between passes what is significantly slower than the best is
 pruned; a problem is finished when its winner is resolved.
 
-Exit codes are those of a run, by what the store has at the end: 0 when nothing failed, 1 when a kernel failed
-or no kernel supports a problem, also when nothing was left to do, 3 when the store cannot be used, 5 when the
-device cannot be used any more, or a problem ends worker after worker: that is not an outcome, and the same
-command resumes, after two lost devices without the kernel that was in use (exit code 1; --retry-failed tries
-it).
-129, 130 or 143 when it was stopped by SIGHUP, Ctrl-C or SIGTERM.
+Exit codes are those of a run, by what the store has at the end: 0 when nothing failed, 1 when a kernel
+failed or no kernel supports a problem, also when nothing was left to do, 3 when the store cannot be used, 5
+when the device is lost, or a problem ends worker after worker: rerun the same command to resume. After two
+lost devices it excludes the kernel that was in use (exit code 1; --retry-failed tries it again). 129, 130
+or 143 when it was stopped by SIGHUP, Ctrl-C or SIGTERM.
 """
 
 #: option of other programs -> what to do

@@ -42,8 +42,8 @@ examples:
 Nothing is compiled or run. Each row is read as its program reads it; its kernel is looked up, and asked by
 its own support test whether it supports the problem. Errors are rows that the program rejects or that run
 something wrong, warnings are rows that are never used; notes do not fail the audit. --fix writes FILE.clean
-next to FILE, without these rows; another file of that name stays. Exit code 0: sound, 1: something was found
-that --fail-on names, 3: a file is of no program, or cannot be written.
+next to FILE, without these rows; an existing file of that name is kept. Exit code 0: sound, 1: something
+was found that --fail-on names, 3: a file belongs to no known program, or cannot be written.
 """
 
 

@@ -186,11 +186,11 @@ examples:
   ckprof export tune.db --for hipdnn --arch gfx942 --compute-units 304 -o overrides/
   ckprof export gemm.db --for aiter --tree aiter/ -o configs/
 
-Of each problem, the fastest kernel is written whose results were verified. What the program cannot name, or
-what its own kernels do not support, is counted by reason, and nothing is written for it. Entries name the
-old library's kernel of a winner's list line; what was measured is the kernel that ckprof made of the line.
-Winners of another device than the one that --arch and --compute-units name are excluded. Exit code 0:
-entries were written, 1: there was nothing to write.
+For each problem, the fastest verified kernel is written. Kernels that the program cannot name, and problems
+that its kernels do not support, are skipped and counted by reason. An entry names the old library's kernel
+of the winner's list line; the measured kernel is the one that ckprof generated from the line. Winners of
+another device than the one that --arch and --compute-units name are excluded. Exit code 0: entries were
+written, 1: there was nothing to write.
 """
 
 

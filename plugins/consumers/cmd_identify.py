@@ -291,8 +291,8 @@ examples:
   ckprof identify 'DeviceGroupedConvFwdMultipleABD_Xdl_CShuffle_V3<256, 128, ...>'
 
 Gives the instance, its line in a list, the problem if the text says it, and the command that runs and
-verifies the instance. Several instances may share a symbol; all are shown. Of a file, texts that mean
-nothing are counted. Exit code 0: something was identified, 1: nothing was.
+verifies the instance. Several instances may share a symbol; all are shown. Unidentifiable texts of a file
+are counted. Exit code 0: something was identified, 1: nothing was.
 """
 #: instances of one text that are shown
 _SHOWN: Final = 6

@@ -64,9 +64,9 @@ examples:
   ckprof import a8w8_tuned_gemm.csv --store amd.db --tag aiter
   ckprof report amd.db -o amd.html
 
-Every time becomes a measurement whose origin is its file. It never competes with measurements of this
-program: kernels are known by name alone, and reports rank what the same tools measured on the same device.
-Without --trust nothing of them is ranked, since no file proves that results were verified. Exit code 0:
+Every time becomes a measurement whose origin is its file. It is never ranked against ckprof's own
+measurements: its kernels are known by name only. Reports rank times of the same tools on the same device.
+Without --trust they are not ranked at all, since no file proves that results were verified. Exit code 0:
 something was read, 1: nothing was.
 """
 

@@ -30,10 +30,10 @@ examples:
   ckprof report results.db -o report.html --png report.png                   # needs the extra ckprof[report]
   ckprof report results.db -o report.html --ceiling theoretical=163400,5300 --ceiling measured=121000,4100
 
-With several stores, oldest first, the report is of the last one and compares it with the one before; of three
-and more it draws the history, as of a store that several commands have measured into. The page needs no
-network and no other file. Sweeps and runs keep what their device reaches at most; ceilings that are given, in
-GFLOP/s and GB/s, replace these.
+With several stores, oldest first, the report shows the last one and compares it with the one before. Three
+or more, or one store of several commands, give a history. The page needs no network and no other file.
+Ceilings of the roofline are those that sweeps and runs have measured; --ceiling, in GFLOP/s and GB/s,
+replaces them.
 """
 
 

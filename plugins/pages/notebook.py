@@ -94,6 +94,7 @@ class RunCharts:
         :raises UsageError: a ceiling is something else.
         :raises ValueError: no problem has a verified kernel.
         """
+        ceilings = [ceilings] if isinstance(ceilings, str) else ceilings
         known = tuple(Ceiling.parse(ceiling) if isinstance(ceiling, str) else ceiling for ceiling in ceilings)
         points = []
         for index, problem in enumerate(self._results.problems):

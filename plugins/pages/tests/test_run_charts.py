@@ -42,6 +42,7 @@ def test_bars_of_what_was_not_verified_say_so(results):
 
 def test_the_roofline_has_the_points_of_the_best(results):
     drawn = Results(results).plot.roofline(["measured=100,50"]).svg
+    assert Results(results).plot.roofline("measured=100,50").svg == drawn
     assert drawn.count('class="point"') == 1 and "measured ceiling" in texts(drawn)
     (problem,) = results.problems
     gflops = problem.flop / 2.0 / 1e6
