@@ -33,7 +33,6 @@ _FIRST: Final = (
 
 _EPILOG = """\
 examples:
-  ckprof list pipelines
   ckprof list lists
   ckprof list instances --conf forward/tests/nhwgc_fp16 --filter compv4
   ckprof list instances --conf legacy.conf --arch gfx942 --why

@@ -39,7 +39,6 @@ examples:
   ckprof results export results.db --output results.parquet    # csv, ndjson, parquet, t4
   ckprof results import old.csv --store results.db --direction fwd --arch gfx942 --dtype bf16
   ckprof results merge shards/ --store results.db              # again adds nothing twice
-  ckprof results check results.db
   ckprof results recover damaged.db --output saved.db
   ckprof results prune results.db --tag nightly --before 2026-01-01          # says what it would remove
   ckprof results prune results.db --samples-only --yes                       # does it

@@ -38,7 +38,6 @@ _EPILOG = """\
 examples:
   ckprof run fwd --conf legacy.conf
   ckprof run fwd --conf legacy.conf --problem "conv -n 4 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 1 -q 1 -F 1"
-  ckprof run fwd --conf legacy.conf --problem "2 1 4 64 64 3 3 28 28 1 1 1 1 1 1 1 1"
   ckprof run fwd --conf legacy.conf --list-instances
   ckprof run fwd --conf legacy.conf --filter compv4 --json results.json
   ckprof run fwd --rule-set tiny --arch gfx942
@@ -46,7 +45,6 @@ examples:
   ckprof run fwd --conf legacy.conf --why                 # which conditions reject how many instances
   ckprof run fwd --conf legacy.conf --problems p.txt --best --format csv
   ckprof run --tree conf --set tests                      # every list, one line each and a total
-  ckprof run bwd_data --tree conf --set profiler --json batch.json
 
 problem lines:
   MIOpenDriver:  conv -n 4 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 1 -q 1 -u 1 -v 1 -l 1 -j 1 -g 1 -F 1

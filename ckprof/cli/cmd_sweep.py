@@ -89,7 +89,6 @@ examples:
   ckprof sweep fwd --conf legacy.conf --problems layers.txt --store results.db --budget 2h
   ckprof sweep fwd --conf legacy.conf --problem-set vgg16 --store results.db --dry-run
   ckprof sweep fwd --rule-set tiny --problems layers.txt --store results.db --tag nightly
-  ckprof sweep fwd --conf legacy.conf --problems layers.txt --store results.db --passes 5
   ckprof sweep fwd --conf legacy.conf --problems layers.txt --store shards/      # for 'ckprof results merge'
 
 Rerun the same command to resume after Ctrl-C, kill -9 or a power cut: every finished outcome is in the store

@@ -167,10 +167,16 @@ def is_json(data: bytes) -> bool:
     return data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{"
 
 
+#: how files of gzip, xz, bzip2, zip and zstd begin
+_PACKED: Final = (b"\x1f\x8b", b"\xfd7zXZ", b"BZh", b"PK\x03\x04", b"\x28\xb5\x2f\xfd")
+
+
 def _unknown(request: ConversionRequest, registry: Registry) -> InputError:
-    dialects = "; ".join(f"{converter.id}: {converter.label}" for converter in registry.converters)
+    dialects = ", ".join(registry.converters.ids)
     if not request.data.strip():
         return InputError("the file is empty, expected an instance list", request.path)
+    if request.data.startswith(_PACKED):
+        return InputError("a packed file: unpack it first", request.path)
     return InputError(f"not an instance list in a known dialect ({dialects})", request.path)
 
 

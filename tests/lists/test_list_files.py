@@ -118,7 +118,8 @@ def test_catalogs_are_read_as_their_list_is(here, registry):
     [
         ("", "the file is empty, expected an instance list"),
         (" \n\n", "the file is empty, expected an instance list"),
-        ("tile = 64\n", "not an instance list in a known dialect (benchmark: "),
+        ("tile = 64\n", "not an instance list in a known dialect (benchmark, "),
+        ("BZh91AY", "a packed file: unpack it first"),
     ],
 )
 def test_other_files_are_no_lists(here, registry, text, message):
