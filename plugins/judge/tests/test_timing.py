@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
+from ckprof.errors import InputError
 from ckprof.model.ranking import TIE
 from ckprof_plugins.judge.new import write_template
 from ckprof_plugins.judge.operands import Place
+from ckprof_plugins.judge.stored_kernel import built_again
 from ckprof_plugins.judge.timing import Comparison
 from tests.e2e.test_baseline import plugin
 
@@ -79,3 +82,22 @@ def test_it_is_compared_with_a_baseline_and_with_a_store(ckprof, short_list, reg
     said = json.loads(called.out)
     assert called.code == 1 and said["verdict"] == "right"
     assert "slower than baseline numpy" in said["shortcomings"]
+
+
+@pytest.mark.parametrize(
+    ("target", "arch", "on_device", "gpu"),
+    [
+        ("hip", "gfx942", False, None),
+        ("hip", "gfx950", True, None),
+        ("cpu", "gfx942", True, None),
+        ("cpu", "gfx942", False, 0),
+    ],
+    ids=["of-a-gpu", "of-another-gpu", "of-the-cpu", "of-the-cpu-beside-torch"],
+)
+def test_a_stored_kernel_runs_where_the_candidate_does(registry, tmp_path, target, arch, on_device, gpu):
+    device = SimpleNamespace(target=target, arch=arch, model="a model")
+    best = SimpleNamespace(key=SimpleNamespace(device=device))
+    profiler = SimpleNamespace(registry=registry)
+    beside = SimpleNamespace(on_device=on_device, arch="gfx942", gpu=gpu)
+    with pytest.raises(InputError, match="it was measured on a model, which the candidate does not run on"):
+        built_again(profiler, best, None, None, tmp_path, beside)
