@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ckprof_plugins.judge.operands import Operands, Place
     from ckprof_plugins.judge.verdicts import Finding
 
+#: what a wrong result is
+EARLIER, NOTHING = "returns the result of that launch", "writes nothing"
 #: processes in which a launch that was wrong is repeated alone
 _REPEATS: Final = 3
 #: of the largest magnitude, by how much elements of two results differ that tell them apart
@@ -46,7 +48,7 @@ def looks_like(result: NDArray[np.float64] | None, given: PreparedProblem, befor
     if result is None or given.reference is None or before.reference is None:
         return ""
     if np.isnan(result).all():
-        return "writes nothing"
+        return NOTHING
     right = np.abs(given.reference[: given.reference.size])
     earlier = np.abs(before.reference[: before.reference.size])
     apart = np.abs(right - earlier)
@@ -56,7 +58,7 @@ def looks_like(result: NDArray[np.float64] | None, given: PreparedProblem, befor
         # the same operands with other signs
         telling, apart = np.isfinite(earlier), np.maximum(earlier, largest) * _APART[0]
     near = np.abs(np.abs(result) - earlier)[telling] <= _NEAR * apart[telling]
-    return "returns the result of that launch" if float(near.mean()) > _STALE_SHARE else ""
+    return EARLIER if float(near.mean()) > _STALE_SHARE else ""
 
 
 def diagnose(

@@ -20,7 +20,7 @@ from ckprof.measure.worker.process import WorkerFailure
 from ckprof.model.outcome import Outcome, Status
 from ckprof_plugins.judge.bench import Bench, outcome_of
 from ckprof_plugins.judge.candidate import digest_of
-from ckprof_plugins.judge.diagnosis import diagnose, looks_like
+from ckprof_plugins.judge.diagnosis import EARLIER, diagnose, looks_like
 from ckprof_plugins.judge.elsewhere import evidence_elsewhere
 from ckprof_plugins.judge.operands import (
     NoRoomError,
@@ -295,6 +295,7 @@ class Judge:
         element, in their order or in everything.
         """
         failed: list[tuple[int, Operands, Outcome]] = []
+        suspected: tuple[Operands, Outcome, Operands] | None = None
         count, left_s = 0, _LAUNCHES_SHARE * self.seconds_left()
         end = time.monotonic() + min(_LAUNCHES_S, left_s)
         flush_bytes = timing_settings(replace(self.run_options, cache=CacheMode.COLD)).flush_bytes
@@ -320,10 +321,15 @@ class Judge:
                     break
                 result = bench.result(given)
                 for earlier, before in sets.items():
-                    if before is not given and looks_like(result, given, before):
+                    told = "" if before is given else looks_like(result, given, before)
+                    if told == EARLIER:
                         diagnose(self, bench, place, operands, outcome, "many launches", earlier)
                         return
-        if failed:
+                    suspected = suspected or ((operands, outcome, earlier) if told else None)
+        if suspected is not None and not _is_wrong_from_then_on(failed, count):
+            operands, outcome, earlier = suspected
+            diagnose(self, bench, place, operands, outcome, "many launches", earlier)
+        elif failed:
             self._note_now_and_then(bench, place, failed, count)
 
     def _planned(self, place: Place) -> list[Operands]:
@@ -347,11 +353,11 @@ class Judge:
         self, bench: Bench, place: Place, failed: Sequence[tuple[int, Operands, Outcome]], count: int
     ) -> None:
         """Take note that some of many launches were wrong, the first of them with a number from 1."""
-        first, operands, outcome = failed[0]
+        _, operands, outcome = failed[0]
         verdict = Verdict.WRONG
         if bench.seen.evidence:
             verdict, evidence = Verdict.DISHONEST, bench.seen.evidence
-        elif outcome.status is Status.WRONG_RESULT and 1 < len(failed) == count - first + 1 < count:
+        elif outcome.status is Status.WRONG_RESULT and _is_wrong_from_then_on(failed, count):
             verdict = Verdict.DISHONEST
             evidence = f"right in its first launches, wrong in all of the last {len(failed)} of {count}"
             evidence += f": {outcome.reason}"
@@ -383,3 +389,11 @@ class Judge:
             found_on=place,
             kind=kind,
         )
+
+
+def _is_wrong_from_then_on(failed: Sequence[tuple[int, Operands, Outcome]], count: int) -> bool:
+    """Say whether some of many launches were right, and none after the first that was wrong.
+
+    :param failed: numbers of launches from 1.
+    """
+    return 1 < len(failed) == count - failed[0][0] + 1 < count
