@@ -70,6 +70,9 @@ else:
         (False, 2 * PAGE - 1, "read", f"{GUARD_BYTE}"),
         (False, 2 * PAGE, "read", ""),
         (False, 1 << 22, "read", ""),
+        # as far as an index of 32 bits that has overflown leads
+        (False, 1 << 34, "read", ""),
+        (False, -(1 << 34), "read", ""),
         (False, -1, "read", ""),
         (False, 0, "write", ""),
         (False, 0, "protect", "-1"),
