@@ -295,7 +295,7 @@ class KernelBench:
         if not asked or self.second_digest(key) == self.known.get(key):
             return
         untimed = (msgspec.structs.replace(timing_settings(options), min_samples=0),) * 2
-        timed = self._operands
+        opened, timed = self._group, self._operands
         try:
             for (problem, kind), cells in asked.items():
                 ranking = RoundRobin(cells)
@@ -314,7 +314,7 @@ class KernelBench:
                     if outcome.status is not Status.OK:
                         self.second.pop(key, None)  # nothing is known of it: the next sample tries again
         finally:
-            self._group, self._operands, self._blocked = group, timed, None
+            self._group, self._operands, self._blocked = opened, timed, None
             if self._executor is not None and timed.prepared is not None:
                 self._executor.set_problem(timed.prepared)
 
