@@ -272,17 +272,14 @@ class KernelBench:
         self._executor.set_problem(operands.prepared)
 
     def _verify_on_second_problems(self, group: KernelGroup, kernel: SelectedKernel) -> None:
-        """Verify a kernel that is new, and supports the group's problem, on problems of its own.
+        """Verify a kernel that is new, and right on the group's problem, on problems of its own.
 
-        One that fails there has that outcome on every problem. Its first sample follows: what is known of
-        it is stored before the next kernel is verified.
+        One that fails there has that outcome on every problem. What is known of it is stored with its first
+        sample, before the next kernel is verified.
 
         :raises ToolchainError: as :meth:`measure`.
         """
         key, operation, options = kernel.key, self.library.operation, self._options
-        splits = {cell.split_k for cell in group.ranking.cells if cell.instance == key}
-        if not self._supported(key, [group.problem], splits):
-            return
         asked: dict[tuple[Problem, ExactKind | None], list[KernelConfiguration]] = {}
         for alternatives in self.library.second_problems.get(key, ()):
             fitting = [problem for problem in alternatives if problem.flop <= group.problem.flop]
@@ -379,20 +376,23 @@ class KernelBench:
         self._kept = {}
 
     def measure(self, group: KernelGroup, planned: PlannedSample[KernelConfiguration]) -> Outcome:
-        """Measure one kernel of the group that was opened last once, if new after its second problems.
+        """Measure one kernel of the group that was opened last once.
 
-        It is verified in its first sample, and in later ones at random; in others some launches are.
+        It is verified in its first sample, and in later ones at random; in others some launches are. After
+        the first one it is verified on its second problems.
 
         :raises DeviceLostError: the device is of no use any more since the kernel was launched.
         :raises ToolchainError: workers do not start any more.
         """
-        kernel, options = group.kernels[planned.cell.instance], self._options
+        outcome, options = self._sample(group, planned), self._options
         # where nothing is timed, problems were chosen to tell something
         asked = options.verify and options.second_problem and options.min_samples
-        runs = self._blocked is None and self.library.outcome_of(kernel, group.problem) is None
-        if asked and runs and kernel.key not in self.second:
-            self._verify_on_second_problems(group, kernel)
-        return self._sample(group, planned)
+        key = planned.cell.instance
+        if not asked or outcome.status is not Status.OK or key in self.second:
+            return outcome
+        self._verify_on_second_problems(group, group.kernels[key])
+        right = replace(outcome, second=self.second_digest(key))
+        return self._sample(group, planned) if key in self.failed else right
 
     def _sample(self, group: KernelGroup, planned: PlannedSample[KernelConfiguration]) -> Outcome:
         cell, kernel = planned.cell, group.kernels[planned.cell.instance]
