@@ -13,6 +13,8 @@ from ckprof_plugins.judge.places import smaller
 from ckprof_plugins.judge.verdicts import Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from ckprof.measure.prepare import PreparedProblem
@@ -59,6 +61,14 @@ def looks_like(result: NDArray[np.float64] | None, given: PreparedProblem, befor
         telling, apart = np.isfinite(earlier), np.maximum(earlier, largest) * _APART[0]
     near = np.abs(np.abs(result) - earlier)[telling] <= _NEAR * apart[telling]
     return EARLIER if float(near.mean()) > _STALE_SHARE else ""
+
+
+def is_wrong_from_then_on(failed: Sequence[tuple[int, Operands, Outcome]], count: int) -> bool:
+    """Say whether some of many launches were right, and none after the first that was wrong.
+
+    :param failed: numbers of launches from 1.
+    """
+    return 1 < len(failed) == count - failed[0][0] + 1 < count
 
 
 def diagnose(

@@ -19,7 +19,7 @@ import numpy as np
 from ckprof.formatting import counted
 from ckprof.kernels.jinja import render
 from ckprof.measure.verify.storage import decode, storage_type
-from ckprof.model.outcome import Status
+from ckprof.measure.verify.tolerance import derive_tolerance
 from ckprof.python_child import python_command
 from ckprof_plugins.judge.cuda_driver import device_nodes
 from ckprof_plugins.judge.python_candidate import torch_name
@@ -30,47 +30,38 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ckprof.measure.prepare import PreparedProblem
-    from ckprof_plugins.judge.bench import Bench
     from ckprof_plugins.judge.candidate import Candidate
     from ckprof_plugins.judge.operands import Place, Task
 
 _PROGRAM: Final = "ckprof_plugins.judge.plainly"
 #: how names of variables begin that a process gets from ckprof alone
 _OURS: Final = "CKPROF"
-#: seconds that it takes at most
-_MOST_S: Final = 120.0
-#: by how much errors may differ that are of other threads and signs, and roundings of the result
-_ERRORS: Final = 8.0
-_ROUNDINGS: Final = 4.0
+#: kinds of candidates that users can run
+_KINDS: Final = ("python", "source", "library")
 
 
 def evidence_elsewhere(
-    bench: Bench, candidate: Candidate, task: Task, place: Place, given: PreparedProblem
+    candidate: Candidate, arrays: str, task: Task, place: Place, given: PreparedProblem, within_s: float
 ) -> str | None:
     """Return what is wrong with a candidate's result outside of the judge's process; empty for nothing.
 
     ``None`` says that it could not be run there: it needs something else, or users cannot run its kind.
 
-    :param bench: of the candidate, which is launched once.
-    :param given: operands; both results are compared with their reference.
+    :param arrays: whose it takes, ``numpy`` or ``torch``.
+    :param given: operands; the result is compared with their reference, as that of a launch.
+    :param within_s: seconds that it may take.
     """
-    kinds = ("python", "source", "library")
     specs = [place.problem.tensor(name, task.layout) for name in task.names]
-    if candidate.kind not in kinds or given.reference is None or not all(one.is_packed for one in specs):
+    if candidate.kind not in _KINDS or given.reference is None or not all(one.is_packed for one in specs):
         return None
-    if bench.trial(given, place.split_k).status is not Status.OK:
-        return None
-    here = bench.result(given)
-    arrays = bench.seen.arrays
-    there = _computed(candidate, arrays, task, place, given, [one.shape for one in specs])
-    if here is None or there is None or there.shape != here.shape:
-        return None
+    there = _computed(candidate, arrays, task, place, given, [one.shape for one in specs], within_s)
     reference = given.reference[: given.reference.size]
-    largest = float(np.nanmax(np.abs(reference), initial=0.0))
-    usual = float(np.nanmax(np.abs(here - reference), initial=0.0))
-    result = given.types.result.properties
-    rounding = 0.0 if result.is_integer else 2.0**-result.mantissa_bits
-    allowed = _ERRORS * usual + _ROUNDINGS * largest * rounding
+    if there is None or there.shape != reference.shape:
+        return None
+    tolerance = given.tolerance or derive_tolerance(
+        given.types, given.sums, split_k=1, split_sum=task.split_sum
+    )
+    allowed = tolerance.atol + tolerance.rtol * np.abs(reference)
     wrong = int(np.count_nonzero(~(np.abs(there - reference) <= allowed)))
     if not wrong:
         return ""
@@ -85,10 +76,11 @@ def _computed(
     place: Place,
     given: PreparedProblem,
     shapes: list[tuple[int, ...]],
+    within_s: float,
 ) -> NDArray[np.float64] | None:
     """Return what it computes as a program of its own, in the order of memory; ``None`` if that fails."""
     with TemporaryDirectory(prefix="run-", ignore_cleanup_errors=True) as name:
-        return _computed_in(Path(name), candidate, arrays, task, place, given, shapes)
+        return _computed_in(Path(name), candidate, arrays, task, place, given, shapes, within_s)
 
 
 def _computed_in(
@@ -99,6 +91,7 @@ def _computed_in(
     place: Place,
     given: PreparedProblem,
     shapes: list[tuple[int, ...]],
+    within_s: float,
 ) -> NDArray[np.float64] | None:
     dtypes = dict(zip(task.names, task.types.of_so_many(len(shapes)), strict=True))
     for (name, dtype), tensor, shape in zip(dtypes.items(), given.tensors, shapes, strict=True):
@@ -147,7 +140,7 @@ def _computed_in(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            timeout=_MOST_S,
+            timeout=within_s,
             start_new_session=True,
             check=True,
         )

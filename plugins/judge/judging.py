@@ -20,7 +20,12 @@ from ckprof.measure.worker.process import WorkerFailure
 from ckprof.model.outcome import Outcome, Status
 from ckprof_plugins.judge.bench import Bench, outcome_of
 from ckprof_plugins.judge.candidate import digest_of
-from ckprof_plugins.judge.diagnosis import EARLIER, diagnose, looks_like
+from ckprof_plugins.judge.diagnosis import (
+    EARLIER,
+    diagnose,
+    is_wrong_from_then_on,
+    looks_like,
+)
 from ckprof_plugins.judge.elsewhere import evidence_elsewhere
 from ckprof_plugins.judge.operands import (
     NoRoomError,
@@ -192,7 +197,9 @@ class Judge:
             return
         operands = self.operands(exact=False)
         with self.given(place, operands) as given:
-            evidence = evidence_elsewhere(bench, self.candidate, self.task, place, given)
+            within_s = max(_LEAST_LOAD_S, min(self.seconds_left(), MOST_LOAD_S))
+            arrays = bench.seen.arrays
+            evidence = evidence_elsewhere(self.candidate, arrays, self.task, place, given, within_s)
         self.is_run_elsewhere = evidence is not None
         if evidence:
             self.note(Verdict.DISHONEST, evidence, place, operands, None, "elsewhere")
@@ -326,7 +333,7 @@ class Judge:
                         diagnose(self, bench, place, operands, outcome, "many launches", earlier)
                         return
                     suspected = suspected or ((operands, outcome, earlier) if told else None)
-        if suspected is not None and not _is_wrong_from_then_on(failed, count):
+        if suspected is not None and not is_wrong_from_then_on(failed, count):
             operands, outcome, earlier = suspected
             diagnose(self, bench, place, operands, outcome, "many launches", earlier)
         elif failed:
@@ -357,7 +364,7 @@ class Judge:
         verdict = Verdict.WRONG
         if bench.seen.evidence:
             verdict, evidence = Verdict.DISHONEST, bench.seen.evidence
-        elif outcome.status is Status.WRONG_RESULT and _is_wrong_from_then_on(failed, count):
+        elif outcome.status is Status.WRONG_RESULT and is_wrong_from_then_on(failed, count):
             verdict = Verdict.DISHONEST
             evidence = f"right in its first launches, wrong in all of the last {len(failed)} of {count}"
             evidence += f": {outcome.reason}"
@@ -389,11 +396,3 @@ class Judge:
             found_on=place,
             kind=kind,
         )
-
-
-def _is_wrong_from_then_on(failed: Sequence[tuple[int, Operands, Outcome]], count: int) -> bool:
-    """Say whether some of many launches were right, and none after the first that was wrong.
-
-    :param failed: numbers of launches from 1.
-    """
-    return 1 < len(failed) == count - failed[0][0] + 1 < count

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ckprof_plugins.judge.diagnosis import looks_like
+from ckprof_plugins.judge.diagnosis import is_wrong_from_then_on, looks_like
 
 draw = np.random.default_rng(3)
 RIGHT = draw.normal(size=1000)
@@ -36,3 +36,11 @@ STALE = "returns the result of that launch"
 def test_whose_result_it_is(result, before, said):
     given, earlier = (SimpleNamespace(reference=one) for one in (RIGHT, before))
     assert looks_like(result, given, earlier) == said
+
+
+@pytest.mark.parametrize(
+    ("failed", "count", "expected"),
+    [((5, 6, 7), 7, True), ((5, 7), 7, False), ((5, 6), 7, False), ((1, 2), 2, False), ((7,), 7, False)],
+)
+def test_from_when_on_launches_are_wrong(failed, count, expected):
+    assert is_wrong_from_then_on([(number, None, None) for number in failed], count) is expected
