@@ -18,6 +18,7 @@ from ckprof.model.strings import argument_kinds as kinds
 from ckprof.model.strings.grammar import Argument, shorten, split_arguments
 from ckprof.model.strings.kind import all_revisions
 from ckprof_converters.compiled import CompiledFamily, LineError, LineProblem, read_field
+from ckprof_converters.lines import begins_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -251,9 +252,7 @@ class Grammar:
         if not _NAME.fullmatch(name):
             instance = self._beginning(text)
             if instance is not None:
-                front = shorten(text[: instance.start()].strip())
-                message = f"the instance begins here: remove what stands in front of it, {front}"
-                raise LineError(LineProblem(message, instance.start()))
+                raise LineError(begins_here(text, instance.start()))
             raise LineError(LineProblem(f"expected the name of a kernel before '<', got {shorten(name)}", 0))
         if closing < opening:
             raise LineError(LineProblem(f"the line ends without '>' (arguments of {name})", len(text)))

@@ -252,12 +252,26 @@ def instance_of(line: str, *, log: bool, upstream_comments: bool) -> tuple[str, 
     :raises LineError: a line of a log names an instance in an unknown way.
     """
     if not log:
+        line = without_escapes(line)
         text = instance_text(line, upstream_comments=upstream_comments)
+        comment = _COMMENT.search(line)
+        if comment and "<" in text and ">" not in text and ">" in line[comment.end() :]:
+            message = f"{comment[0]!r} begins a comment, inside of an instance: expected a comma"
+            raise LineError(LineProblem(message, comment.start()))
         return text.translate(_BLANKS), max(line.find(text), 0)
     instance = instance_in(without_comment(line))
     if instance is None:
-        raise LineError(LineProblem("a kernel is named, but in no way that ckProfiler is known to print", 0))
+        plain = without_escapes(line)
+        start = _NAMED.search(plain)
+        assert start is not None  # noqa: S101  # that is what ``None`` says
+        raise LineError(begins_here(plain, start.start()))
     return instance[0].translate(_BLANKS), instance[1]
+
+
+def begins_here(text: str, start: int) -> LineProblem:
+    """Return what is wrong with a text in which an instance does not stand first."""
+    front = shorten(text[:start].strip())
+    return LineProblem(f"the instance begins here: remove what stands in front of it, {front}", start)
 
 
 ANNOTATION_MARK: Final = "# ckprof:"

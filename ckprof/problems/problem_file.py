@@ -86,14 +86,15 @@ def read_problem_file(
     :raises InputError: the file cannot be read or has no problem at all.
     :raises ListError: lines are wrong, or not UTF-8; all of them are reported.
     """
+    operations = tuple(directions)
     if holds_json(path):
         listed = parse_problem_list(content_of(path), path)
         if not listed:
             raise InputError("no problem in this list", path)
         meant = [case for case in listed if case.direction in (None, direction.id)]
         asked = [case.direction for case in listed if case.direction not in (None, direction.id)]
-        return meant, Counter(f"not for {direction.id}; 'ckprof run {other}' runs it" for other in asked)
-    operations = tuple(directions)
+        runs = {one.id: f"'ckprof run {one.id}' runs it" for one in operations}
+        return meant, Counter(f"not for {direction.id}; {runs.get(one, f'unknown {one}')}" for one in asked)
     problems: list[ProblemCase] = []
     skipped: Counter[str] = Counter()
     wrong: list[Diagnostic] = []
@@ -110,7 +111,7 @@ def read_problem_file(
                 )
             )
     if wrong and not lenient:
-        raise ListError(wrong, f"'ckprof problems from-log {path}' collects the commands of logs and scripts")
+        raise ListError(wrong, f"'ckprof problems from-log {path}' finds those of logs, scripts and tables")
     if others:
         skipped[f"not for {direction.id}, the first in {others[0]}"] = len(others)
     skipped.update(map(str, wrong))

@@ -59,6 +59,18 @@ def test_line_ends_of_every_kind(convert, end, last, mark):
     assert conversion.lines == 3
 
 
+def test_colours_in_a_list(convert):
+    assert len(convert(f"\x1b[32m{A}\x1b[0m", f"  \x1b[1m{B}\x1b[0m").catalogs[0].records) == 2
+
+
+def test_a_semicolon_in_place_of_a_comma_is_named(errors_of):
+    (message,) = errors_of(A.replace(",", ";", 3))
+    assert (
+        message
+        == f"list.conf:1:{A.index(',') + 1}: ';' begins a comment, inside of an instance: expected a comma"
+    )
+
+
 def test_lists_that_were_joined_have_a_byte_order_mark_each(convert):
     mark = b"\xef\xbb\xbf"
     conversion = convert(b"".join((mark, A.encode(), b"\n", mark, b"# second\n", mark, B.encode())))

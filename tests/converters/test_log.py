@@ -155,7 +155,7 @@ def test_wrong_lines_of_logs(errors_of):
     wrong = good.replace("64,64,64", "64,x,64")
     assert errors_of(good, cut, other, tail, wrong) == [
         f"list.conf:2:{len(cut) + 1}: the line ends without '>' (arguments of {name})",
-        "list.conf:3:1: a kernel is named, but in no way that ckProfiler is known to print",
+        "list.conf:3:16: the instance begins here: remove what stands in front of it, 'Speed: 0.1 ms,'",
         f"list.conf:4:{len(good) + 2}: unexpected text behind '>': 'and more'",
         f"list.conf:5:{wrong.index(',x,') + 2}: expected an integer for tile_n (argument 14), got 'x'",
     ]

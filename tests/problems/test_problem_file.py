@@ -368,6 +368,16 @@ def test_items_of_lists_are_lines(tmp_path, direction, item):
     assert str(caught.value) == f"{path}:1:{column}: expected an integer for -n, got 'x'"
 
 
+def test_a_json_list_for_what_does_not_exist(tmp_path, directions):
+    path = tmp_path / "problems.json"
+    cases = [ProblemCase(problem=SAME, direction=name) for name in ("fwd", "bwd_data", "fwdd")]
+    path.write_text(render_problems(cases, "json", (), "")[0])
+    problems, counts = read_problem_file(path, directions[0], directions)
+    assert len(problems) == 1 and set(counts) == {
+        "not for fwd; 'ckprof run bwd_data' runs it", "not for fwd; unknown fwdd",
+    }  # fmt: skip
+
+
 def test_lines_for_other_directions_are_counted(tmp_path, directions):
     path = tmp_path / "problems.txt"
     path.write_text(
@@ -406,7 +416,7 @@ def test_all_wrong_lines_are_reported(tmp_path, direction):
     assert [one.line for one in caught.value.diagnostics] == [1, 3, 4]
     assert [one.column for one in caught.value.diagnostics] == [85, 1, None]
     # a line of problems cannot be explained
-    assert caught.value.advice.startswith(f"'ckprof problems from-log {path}' collects")
+    assert caught.value.advice.startswith(f"'ckprof problems from-log {path}' finds")
     problems, skipped = read_problem_file(path, direction, [direction], lenient=True)
     assert [one.problem for one in problems] == [SAME]
     assert sorted(skipped) == sorted(map(str, caught.value.diagnostics)), "counted with what is wrong"
