@@ -388,7 +388,8 @@ class KernelBench:
         # where nothing is timed, problems were chosen to tell something
         asked = options.verify and options.second_problem and options.min_samples
         key = planned.cell.instance
-        if not asked or outcome.status is not Status.OK or key in self.second:
+        # those that were all more work than what was timed are not on a larger problem
+        if not asked or outcome.status is not Status.OK or self.second.get(key):
             return outcome
         self._verify_on_second_problems(group, group.kernels[key])
         right = replace(outcome, second=self.second_digest(key))

@@ -83,6 +83,13 @@ def test_kernels_are_verified_on_second_problems_once(asked, library, tmp_path):
         assert found["wrong_if_small", 1].reason.endswith(where)
 
 
+def test_second_problems_wait_for_a_problem_that_is_more_work(library, tmp_path):
+    opened, further = [], {"lock_dir": tmp_path, "second_problems": {"ok": SECONDS}}
+    made = library, ARCH, ScaleDirection(), [make_instance("ok")], [make_problem(1), make_problem(8)]
+    seen = [one.second for one in run_instances(*made, QUICK, **further, on_open=opened.append)]
+    assert len({*seen}) == 2 and opened[0].second["ok"]
+
+
 def test_a_kernel_that_was_not_built_is_not_asked_for_its_support(library, tmp_path):
     # a worker does not know it: to ask would cost two workers in each visit
     kernels = {name: selected(make_instance(name)) for name in ("not_built", "ok")}
