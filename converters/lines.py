@@ -204,7 +204,7 @@ def _checked(line: str, path: Path, number: int) -> str:
     if number == 1 and line.startswith(_UTF16_MARKS):
         raise InputError("UTF-16 text: save the file as UTF-8", path, 1, 1)
     if "\0" in line:
-        message = "NUL byte: this is a binary file, not an instance list"
+        message = "NUL byte: this is a binary file or UTF-16 text, not an instance list"
         raise InputError(message, path, number, line.index("\0") + 1)
     if line.isascii():
         return line

@@ -163,8 +163,8 @@ def _whole(request: ConversionRequest) -> ConversionRequest:
 
 
 def is_json(data: bytes) -> bool:
-    """Say whether the content starts like a JSON catalog."""
-    return data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{"
+    """Say whether the content starts like a JSON catalog, and not like an instance of C++ in braces."""
+    return re.match(rb"[\xef\xbb\xbf \t\r\n]*\{(?!\s*\w+<)", data) is not None
 
 
 #: how files of gzip, xz, bzip2, zip and zstd begin

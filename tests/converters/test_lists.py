@@ -59,6 +59,11 @@ def test_line_ends_of_every_kind(convert, end, last, mark):
     assert conversion.lines == 3
 
 
+def test_braces_of_another_language_are_no_json(errors_of):
+    (message,) = errors_of(f"{{{A}}},")
+    assert message == "list.conf:1:2: the instance begins here: remove what stands in front of it, '{'"
+
+
 def test_colours_in_a_list(convert):
     assert len(convert(f"\x1b[32m{A}\x1b[0m", f"  \x1b[1m{B}\x1b[0m").catalogs[0].records) == 2
 
@@ -82,7 +87,10 @@ def test_lists_that_were_joined_have_a_byte_order_mark_each(convert):
     [
         (b"", "x.conf: the file is empty, expected an instance list"),
         (b"\n# only\n", "x.conf: no instance found: all 2 lines are blank or comments"),
-        (A.encode() + b"\nab\0c", "x.conf:2:3: NUL byte: this is a binary file, not an instance list"),
+        (
+            A.encode() + b"\nab\0c",
+            "x.conf:2:3: NUL byte: this is a binary file or UTF-16 text, not an instance list",
+        ),
         (
             A.encode() + b"\r\n\xc3\xa9\xff",
             "x.conf:2:2: byte 0xff is not UTF-8 text (invalid start byte): save the file as UTF-8",
