@@ -174,6 +174,9 @@ class Gpu:
         :raises MemoryError: the GPU has no memory left.
         :raises GpuError: anything else.
         """
+        if self._context:
+            # a thread has its own, and a candidate may have chosen another one
+            self._driver.cuCtxSetCurrent(self._context)
         status = getattr(self._driver, function)(*arguments)
         if status == _OUT_OF_MEMORY:
             raise MemoryError("the GPU has no memory left")

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +103,15 @@ def test_a_tensor_is_seen_between_publishing_and_wiping_alone(gpu, size, at_end)
     assert (look() == GUARD_BYTE).all()
     other.close()
     stage.close()
+
+
+@pytest.mark.compiler
+def test_threads_have_the_same_gpu(gpu):
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(gpu.synchronize).result()
+        memory = pool.submit(gpu.allocated, 5).result()
+    os.close(memory.descriptor)
+    memory.close()
 
 
 @pytest.mark.compiler

@@ -9,6 +9,10 @@
 
 namespace {
 constexpr std::size_t granule = 1 << 16;
+constexpr int no_context      = 201;
+int the_context;
+// each thread has its own
+thread_local void* current = nullptr;
 int refuses_reading() { return std::getenv("FAKE_GPU_WRITES") != nullptr; }
 } // namespace
 
@@ -31,9 +35,9 @@ extern "C" {
 int cuInit(unsigned) { return 0; }
 int cuDeviceGetCount(int* count) { return *count = 1, 0; }
 int cuDeviceGet(int* device, int) { return *device = 0, 0; }
-int cuDevicePrimaryCtxRetain(void** context, int) { return *context = nullptr, 0; }
-int cuCtxSetCurrent(void*) { return 0; }
-int cuCtxSynchronize() { return 0; }
+int cuDevicePrimaryCtxRetain(void** context, int) { return *context = &the_context, 0; }
+int cuCtxSetCurrent(void* context) { return current = context, 0; }
+int cuCtxSynchronize() { return current == &the_context ? 0 : no_context; }
 int cuDeviceGetName(char* name, int size, int)
 {
     std::strncpy(name, "a GPU that is none", size);
