@@ -262,6 +262,8 @@ def _of_product(line: ProblemLine, token: Token) -> GemmProblem:
 def _of_sizes(line: ProblemLine, tokens: Sequence[Token]) -> GemmProblem:
     """Parse ``M N K [StrideA StrideB StrideC]``, where a negative stride packs the lines."""
     names = ("M", "N", "K", "StrideA", "StrideB", "StrideC")
+    if [token.text for token in tokens[1::2]] == ["x", "x"]:
+        tokens = tokens[::2]
     if len(tokens) > len(names):
         extra = tokens[len(names)]
         raise line.error(f"unexpected {extra.text!r}; expected {_EXPECTED}", extra.column)

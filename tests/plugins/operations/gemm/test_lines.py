@@ -178,7 +178,7 @@ def test_sizes_alone(sizes, strides):
         GemmProblem(m=m, n=n, k=k),
         GemmProblem(m=m, n=n, k=k, stride_a=a, stride_b=b, stride_e=e),
     )
-    for text in (f"{m} {n} {k}", f"{m}x{n}x{k}", f"{m},{n},{k}", f"-m={m} -n={n} -k={k}"):
+    for text in (f"{m} {n} {k}", f"{m}x{n}x{k}", f"{m} x {n} x {k}", f"{m},{n},{k}", f"-m={m} -n={n} -k={k}"):
         assert parse(text) == ProblemCase(problem=packed)
     assert parse(f"{m} {n} {k} {a} {b} {e}").problem == strided
     assert parse(f"{m} {n} {k} -1 -2 -3").problem == packed
