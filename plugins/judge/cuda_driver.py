@@ -22,6 +22,8 @@ _OUT_OF_MEMORY: Final = 2
 _ROOM: Final = 1 << 33
 #: nodes below ``/dev`` that a process needs which uses such a GPU
 _NODES: Final = ("nvidia[0-9]*", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps/*")
+#: folder of a process's threads, in which each has a name
+_THREADS: Final = "/proc/self/task"
 
 
 class GpuError(Exception):
@@ -46,9 +48,13 @@ class _Access(ctypes.Structure):
     _fields_ = (("location", _Location), ("rights", c_int))
 
 
-def device_nodes(below: Path = Path("/dev")) -> list[str]:
-    """Return the files of devices that a process needs which uses an NVIDIA GPU, as far as there are any."""
-    return sorted(str(path) for pattern in _NODES for path in below.glob(pattern))
+def written_files(below: Path = Path("/dev")) -> list[str]:
+    """Return what a process writes that uses an NVIDIA GPU: files of devices, and the names of its threads.
+
+    Without the latter ``cuInit`` fails with error 304.
+    """
+    nodes = sorted(str(path) for pattern in _NODES for path in below.glob(pattern))
+    return [*nodes, _THREADS]
 
 
 class Gpu:

@@ -21,7 +21,7 @@ from ckprof.kernels.jinja import render
 from ckprof.measure.verify.storage import decode, storage_type
 from ckprof.measure.verify.tolerance import derive_tolerance
 from ckprof.python_child import python_command
-from ckprof_plugins.judge.cuda_driver import device_nodes
+from ckprof_plugins.judge.cuda_driver import written_files
 from ckprof_plugins.judge.python_candidate import torch_name
 from ckprof_plugins.judge.stopped_process import ALWAYS_WRITABLE
 from ckprof_plugins.judge.told import NOT_IN_NUMPY
@@ -122,7 +122,7 @@ def _computed_in(
             ndim=place.problem.ndim,
         )
     )
-    nodes = [] if candidate.gpu is None else device_nodes()
+    nodes = [] if candidate.gpu is None else written_files()
     told = {
         "writable": [str(folder), *ALWAYS_WRITABLE, *nodes],
         "hidden": [],

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import psutil
 
 from ckprof.python_child import python_command
-from ckprof_plugins.judge.cuda_driver import device_nodes
+from ckprof_plugins.judge.cuda_driver import written_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,7 +69,7 @@ class StoppedProcess:
         scratch.mkdir()
         writable = [str(scratch), *ALWAYS_WRITABLE]
         if config.get("gpu") is not None:
-            writable += device_nodes()
+            writable += written_files()
         own = {name: text.format(scratch=scratch) for name, text in variables.items()}
         environment = {**os.environ, **own, "TMPDIR": str(scratch), "HOME": str(scratch)}
         self._process = subprocess.Popen(

@@ -15,7 +15,7 @@ import pytest
 
 from ckprof.measure.worker.guards import GUARD_BYTE
 from ckprof.python_child import module_folders
-from ckprof_plugins.judge.cuda_driver import Gpu, GpuError, device_nodes
+from ckprof_plugins.judge.cuda_driver import Gpu, GpuError, written_files
 from ckprof_plugins.judge.gpu_stage import ALIGNMENT, GpuStage
 
 FAKE = Path(__file__).parent / "fake_gpu"
@@ -168,28 +168,33 @@ def test_numpy_has_nothing_on_a_gpu(ckprof, driver, tmp_path, monkeypatch, sourc
 
 
 _PROGRAM = """
-import sys
+import sys, threading
 from pathlib import Path
 from ckprof_plugins.judge.confine import confine
-from ckprof_plugins.judge.cuda_driver import device_nodes
+from ckprof_plugins.judge.cuda_driver import written_files
 below = Path(sys.argv[1])
-print(confine(device_nodes(below)))
-for name in sys.argv[2:]:
+print(confine(written_files(below)))
+over = threading.Event()
+thread = threading.Thread(target=over.wait)
+thread.start()
+for name in [f"/proc/self/task/{thread.native_id}/comm", *sys.argv[2:]]:
     try:
-        (below / name).open("r+b").close()
+        with (below / name).open("r+b", 0) as file:
+            file.write(b"named")
         print("yes")
     except OSError:
         print("no")
+over.set()
 """
 
 
-def test_nodes_of_gpus_can_be_opened_and_no_others(tmp_path):
+def test_what_a_gpu_needs_can_be_written_and_nothing_else(tmp_path):
     ours = ["nvidia0", "nvidia12", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps/nvidia-cap1"]
     others = ["nvme0", "nvidia-other", "kmsg"]
     (tmp_path / "nvidia-caps").mkdir()
     for name in (*ours, *others):
         (tmp_path / name).write_bytes(b"")
-    assert device_nodes(tmp_path) == sorted(str(tmp_path / name) for name in ours)
+    assert written_files(tmp_path) == [*sorted(str(tmp_path / name) for name in ours), "/proc/self/task"]
     ended = subprocess.run(
         [sys.executable, "-c", _PROGRAM, str(tmp_path), *ours, *others],
         capture_output=True,
@@ -200,4 +205,5 @@ def test_nodes_of_gpus_can_be_opened_and_no_others(tmp_path):
     isolation, *answers = ended.stdout.splitlines()
     if not isolation:
         pytest.skip("this kernel has no Landlock")
-    assert answers == ["yes"] * len(ours) + ["no"] * len(others)
+    # names of threads as well: the driver gives its own some
+    assert answers == ["yes", *["yes"] * len(ours), *["no"] * len(others)]
