@@ -1,4 +1,4 @@
-"""Prints the figures of the page on predict: ``python -m plugins.tuning.tests.prediction_figures [HALF]``.
+"""Prints figures of predicted times: ``python -m plugins.tuning.tests.prediction_figures [HALF [apart]]``.
 
 Needs clang 22, CK Tile headers of November 2025 in ``$CK_ROOT``, and minutes: 13 kernels are compiled
 for gfx950 the first time. HALF is 0 (problems by which constants were chosen), 1 (the others), or all.
@@ -6,7 +6,8 @@ for gfx950 the first time. HALF is 0 (problems by which constants were chosen), 
 The published times were measured in April 2026. Kernels of that time choose the end of their loop at run
 time, in one function, which has the registers of the end that needs most: ``2026-06`` of
 ``plugins/targets/hip/api_levels.json`` has no arguments for it. Those of November 2025 have a function for
-each end. So as many workgroups share a compute unit as have room with the largest of these functions.
+each end. So as many workgroups share a compute unit as have room with the largest of these functions,
+unless they are predicted ``apart``.
 """
 
 from __future__ import annotations
@@ -131,8 +132,11 @@ def _problem(size):
     )
 
 
-def predicted(problems):
-    """Return problem, tile and pipeline -> microseconds and kind, and the seconds of one prediction."""
+def predicted(problems, *, apart=False):
+    """Return problem, tile and pipeline -> microseconds and kind, and the seconds of one prediction.
+
+    :param apart: each end of a loop is a function of its own.
+    """
     profiler = ckprof.Profiler()
     options = options_for(profiler, problems[:1])
     predict(profiler, options)  # compiles
@@ -144,7 +148,7 @@ def predicted(problems):
     fewest = {}
     for (_, name), time in times.items():
         fewest[name] = min(fewest.get(name, time.resident), time.resident)
-    for most in sorted(set(fewest.values())):
+    for most in () if apart else sorted(set(fewest.values())):
         fewer = {at for at, time in times.items() if fewest[at[1]] == most < time.resident}
         times |= {at: row.time for at, row in with_at_most(most, profiler, options, fewer).items()}
     return (
@@ -368,7 +372,7 @@ def main():
     half = sys.argv[1] if len(sys.argv) > 1 else "1"
     judged = tables(half)
     problems = list(dict.fromkeys(problem for one in judged for problem in one.problems))
-    times, kinds, seconds = predicted(problems)
+    times, kinds, seconds = predicted(problems, apart="apart" in sys.argv)
     print(f"{seconds:.3f} s of processor time for a kernel and a problem")
     print("| predicted by | judged by | problems | mean | P10 | rank correlation | error | constant |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")

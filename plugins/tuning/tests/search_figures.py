@@ -37,7 +37,7 @@ def _write(path, judged):
 def main():
     """Print a line for each table, and for a search without and with predicted times."""
     judged = tables(sys.argv[1] if len(sys.argv) > 1 else "1")
-    times, _ = predicted(list(dict.fromkeys(problem for one in judged for problem in one.problems)))
+    times, _, _ = predicted(list(dict.fromkeys(problem for one in judged for problem in one.problems)))
     print("| table | predicted times | problems | measurements per problem | best times, sum |")
     print("| --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
