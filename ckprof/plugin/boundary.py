@@ -170,7 +170,9 @@ def described(error: BaseException) -> str:
 def import_failure(error: BaseException) -> str:
     """Return why a plugin cannot be imported or registered, for tables and warnings."""
     todo = "; install it (your own: pip install -e FOLDER), or name its folder in PYTHONPATH"
-    return f"{type(error).__name__}: {_text(error)}{todo if isinstance(error, ModuleNotFoundError) else ''}"
+    # of 'a.b' the package a is there
+    is_missing = isinstance(error, ModuleNotFoundError) and "." not in str(error.name)
+    return f"{type(error).__name__}: {_text(error)}{todo if is_missing else ''}"
 
 
 def shown(value: object) -> str:

@@ -4,6 +4,7 @@ The cases are made from the contracts themselves, so that a new member is covere
 """
 
 import dataclasses
+import importlib
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from ckprof import hookimpl
 from ckprof.errors import ExitCode, InputError, PluginError
 from ckprof.plugin.additions import objects_of
-from ckprof.plugin.boundary import Boundary, has_member, traceback_lines
+from ckprof.plugin.boundary import Boundary, has_member, import_failure, traceback_lines
 from ckprof.plugin.hookspecs import Command
 from ckprof.plugin.manager import PluginManager
 from ckprof.plugin.members import check_of, function_result, members_of, protocol_named
@@ -347,3 +348,13 @@ def test_interrupts_pass_through():
     entry = registered(kind, changed(kind, "findings", raising(KeyboardInterrupt())))
     with pytest.raises(KeyboardInterrupt):
         entry.findings()
+
+
+def test_a_package_is_to_be_installed_and_a_module_of_it_is_not():
+    said = {}
+    for name in ("no_such_package", "ckprof.no_such_module"):
+        with pytest.raises(ModuleNotFoundError) as caught:
+            importlib.import_module(name)
+        said[name] = import_failure(caught.value)
+    assert "install it (your own: pip install -e FOLDER)" in said["no_such_package"]
+    assert said["ckprof.no_such_module"] == "ModuleNotFoundError: No module named 'ckprof.no_such_module'"
