@@ -38,9 +38,12 @@ class CommandParser(argparse.ArgumentParser):
             self.register("action", name, _StoreOnce)
 
     def parse_known_args(self, *given: Any, **named: Any) -> tuple[argparse.Namespace, list[str]]:  # type: ignore[override]
-        """Parse as argparse does; an option with one value is typed once."""
+        """Parse as argparse does; an option with one value is typed once, one of others never."""
         #: options with one value that were typed
         self.typed: set[str] = set()
+        of_others = {*(self.get_default("typed_instead") or ())} - {""}
+        if typed := [word for word in given[0] if word.partition("=")[0] in of_others]:
+            self.error(self._unknown_message(typed))
         return super().parse_known_args(*given, **named)
 
     def add_subparsers(self, **options: Any) -> Any:
@@ -127,13 +130,9 @@ class CommandParser(argparse.ArgumentParser):
         instead = self.get_default("typed_instead") or {}
         options = [word.partition("=")[0] for word in unknown if word.startswith("-")]
         if options:
-            spellings = [
-                name
-                for name, action in self._option_string_actions.items()
-                if name.startswith("--") and action.help != argparse.SUPPRESS
-            ]
-            known = instead.get(options[0])
-            hint = f"; {known}" if known else suggestion(options[0], spellings)
+            shown = [action for action in self._actions if action.help != argparse.SUPPRESS]
+            known = [name for action in shown for name in action.option_strings if name.startswith("--")]
+            hint = f"; {instead[options[0]]}" if options[0] in instead else suggestion(options[0], known)
             return f"unknown option {options[0]!r}{hint}"
         hint = instead.get("", "")
         if "--conf" in self._option_string_actions and looks_like_list(unknown[0]):

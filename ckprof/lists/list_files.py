@@ -48,7 +48,7 @@ def find_list(name: str) -> Path:
             return shipped
     if path.is_symlink():
         raise InputError(f"a link to {path.readlink()}, which does not exist", path)
-    hint = _list_suggestion(path)
+    hint = _list_suggestion(path) if name != "-" else "; standard input is /dev/stdin"
     raise InputError(f"no such file, and no shipped list of that name{hint} (see 'ckprof list lists')", path)
 
 

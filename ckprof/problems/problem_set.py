@@ -115,7 +115,8 @@ def find_set(name: str, registry: Registry | None = None) -> ProblemSet:
         return _shipped(name)
     if registry is not None and name in registry.problem_sets.ids:
         return plugin_set(registry.problem_sets.find(name))
-    raise UsageError(f"{unknown_name('problem set', name, set_names(registry))}, or name a .json file")
+    unknown = unknown_name("problem set", name, set_names(registry))
+    raise UsageError(f"{unknown}, or name a .json file; a file of problem lines is named with --problems")
 
 
 def plugin_set(file: ProblemSetFile) -> ProblemSet:

@@ -28,6 +28,7 @@ LIST = "forward/tests/nhwgc_fp16"
             ("sweep", "fwd", "--store", "a.db", "--resume"),
             ("unknown option '--resume'; rerun the same command to resume",),
         ),
+        (("sweep", "fwd", "--resume"), ("unknown option '--resume'; rerun the same command to resume",)),
         (("sweep", "fwd", "--store", "a.db", "-o", "x"), ("'-o'; outcomes go to --store",)),
         *(
             ((command, "fwd", option, "x"), (f"'{option}'; name the folder with --build-dir",))

@@ -83,6 +83,7 @@ def test_shipped_lists_go_by_name(here, name):
         ("mine.cnof", "; did you mean 'mine.conf'?"),
         ("nosuch.conf", "no such file, and no shipped list of that name (see"),
         ("nosuch/mine.conf", "no such file, and no shipped list of that name (see"),
+        ("-", "no such file, and no shipped list of that name; standard input is /dev/stdin"),
         (".", "is a directory, expected an instance list"),
         ("dangling", "a link to nowhere, which does not exist"),
         (f"/{LIST}", "no such file"),

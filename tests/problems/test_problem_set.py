@@ -127,7 +127,7 @@ def test_a_plugin_brings_a_set(tmp_path):
     assert "own" in set_names(registry) and "vgg16" in set_names(registry)
     assert find_set("own", registry).label == "Own"
     assert find_set("vgg16", registry) == find_set("vgg16")
-    with pytest.raises(UsageError, match=r"known: .*own.*vgg16.*\.json"):
+    with pytest.raises(UsageError, match=r"known: .*own.*vgg16.*\.json file; .* named with --problems"):
         find_set("other", registry)
 
 

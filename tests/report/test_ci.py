@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from ckprof.errors import Diagnostic, InputError, ListError, ToolchainError
+from ckprof.errors import Diagnostic, InputError, ListError, ToolchainError, UsageError
 from ckprof.report.ci import (
     MOST_SHOWN,
     AnnotationLevel,
@@ -71,3 +71,9 @@ def test_an_error_is_one_case_and_a_remark_for_each_place(error, first, count):
     assert len(remarks) == count and remarks[0]["message"] == first, "no such file has an annotation"
     title, _, shown = failure_markdown(error).partition("\n\n")
     assert title == f"**ckprof: no result, exit code {int(error.exit_code)}**" and first in shown
+
+
+def test_markdown_of_an_error_shows_its_text_as_it_is():
+    error = UsageError("no **kernel** of <b>`a_b`</b>\n```\n# [x](http://y)")
+    shown = failure_markdown(error).partition("\n\n")[2]
+    assert shown == "````\nno **kernel** of <b>`a_b`</b>\n```\n# [x](http://y)\n````\n"
