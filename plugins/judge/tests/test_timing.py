@@ -48,21 +48,13 @@ def test_it_is_compared_with_a_baseline_and_with_a_store(ckprof, short_list, reg
     ckprof("build", "fwd", *kernel, "--build-dir", "out").ok()
     task, usual = task_of(registry, "fwd")
     write_template(task, usual, tmp_path / "slow.py")
-    both = (
-        "--problem",
-        SMALL,
-        "--store",
-        "r.db",
-        "--budget",
-        "8s",
-        "--format",
-        "json",
-        "--baseline",
-        "numpy",
-    )
+    both = ("--problem", SMALL, "--store", "r.db", "--format", "json", "--baseline", "numpy")
     how = ("--plugin", plugin(tmp_path))
     library = "out/libckprof_conv_fwd.so"
-    said = json.loads(ckprof("judge", "fwd", library, *both, *how).ok().out)
+    for budget in ("8s", "80s"):  # a busy machine has spent the first before the stored kernel is built
+        said = json.loads(ckprof("judge", "fwd", library, *both, *how, "--budget", budget).ok().out)
+        if "the budget is spent" not in said["comparisons"][-1]["what"]:
+            break
     assert said["candidate"]["kind"] == "kernels" and said["verdict"] == "right"
     baseline, stored = said["comparisons"]
     assert (baseline["name"], baseline["paired"]) == ("baseline numpy", True)
@@ -78,7 +70,7 @@ def test_it_is_compared_with_a_baseline_and_with_a_store(ckprof, short_list, reg
     with (tmp_path / "slow.py").open("a") as file:
         file.write("\n\nimport time\nfast = candidate\n\n\ndef slow(input, weight, problem):\n")
         file.write("    time.sleep(0.05)\n    return fast(input, weight, problem)\n")
-    called = ckprof("judge", "fwd", "slow.py:slow", *both, *how, "--fail-on", "slower=50%")
+    called = ckprof("judge", "fwd", "slow.py:slow", *both, *how, "--budget", "8s", "--fail-on", "slower=50%")
     said = json.loads(called.out)
     assert called.code == 1 and said["verdict"] == "right"
     assert "slower than baseline numpy" in said["shortcomings"]
