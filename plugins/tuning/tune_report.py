@@ -128,10 +128,17 @@ def _summary(result: TuneResult) -> str:
 def _progress(result: TuneResult) -> Table[tuple[SearchProgress, float | None]]:
     """Return a row for each of some batches.
 
-    Sums of fewer problems than have a time in the end are no best of anything: they would rise.
+    There is no sum before all problems have a time that have one in the end. A time that was measured again
+    and became longer counts as its problem's in the end, so that sums fall, and the last one is that of the
+    problems below.
     """
-    last = result.progress[-1].problems
-    sums = (step.total_us if step.problems == last else math.inf for step in result.progress)
+    ends = [(choice.count, math.inf if choice.time_us is None else choice.time_us) for choice in result.best]
+
+    def total(best_us: Sequence[float]) -> float:
+        pairs = zip(ends, best_us, strict=True)
+        return sum(count * max(end, time) for (count, end), time in pairs if math.isfinite(end))
+
+    sums = [total(step.best_us) for step in result.progress[:-1]] + [total([0.0] * len(ends))]
     rows = [
         (step, least if math.isfinite(least) else None)
         for step, least in zip(result.progress, accumulate(sums, min), strict=True)
@@ -141,7 +148,7 @@ def _progress(result: TuneResult) -> Table[tuple[SearchProgress, float | None]]:
         Column("built", lambda row: row[0].built, align="right"),
         Column("measured", lambda row: row[0].measured, align="right"),
         Column("problems", lambda row: row[0].problems, align="right"),
-        Column("best so far, sum us", lambda row: row[1], align="decimal", form=".4g"),
+        Column("best so far, sum ms", lambda row: _ms(row[1]) if row[1] else "", align="decimal"),
     ]
     step = max(1, math.ceil(len(rows) / _SHOWN))
     return Table(columns, [*rows[:-1:step], rows[-1]])
@@ -151,7 +158,7 @@ def _best(result: TuneResult) -> Table[tuple[int, BestChoice]]:
     columns: list[Column[tuple[int, BestChoice]]] = [
         Column("problem", lambda row: row[0], align="right"),
         Column("count", lambda row: row[1].count, align="right"),
-        Column("us", lambda row: row[1].time_us, align="decimal", text=lambda row: _us(row[1].time_us)),
+        Column("ms", lambda row: row[1].time_us, align="decimal", text=lambda row: _ms(row[1].time_us)),
         Column(
             "kernel",
             lambda row: row[1].kernel or f"none: {row[1].missing}",
@@ -172,8 +179,8 @@ def _best(result: TuneResult) -> Table[tuple[int, BestChoice]]:
     return Table(columns, [*enumerate(result.best)], elsewhere="--format json has every figure")
 
 
-def _us(time_us: float | None) -> str:
-    return "-" if time_us is None else f"{time_us:.4g}"
+def _ms(time_us: float | None) -> str:
+    return "-" if time_us is None else f"{time_us / 1000:.4g}"
 
 
 def _libraries(result: TuneResult) -> Table[BestLibrary]:
@@ -274,13 +281,13 @@ def _comparison_table(comparison: BaselineComparison, baseline: str) -> Table[Pr
 
     def other_text(row: ProblemComparison | None) -> str:
         failure = row.failures.get(baseline, "").partition(":")[0] if row is not None else ""
-        return (failure or "-") if other(row) is None else _us(other(row))
+        return (failure or "-") if other(row) is None else _ms(other(row))
 
     columns: list[Column[ProblemComparison | None]] = [
         Column("count", lambda row: row.count if row else int(total["count"]), align="right"),
-        Column("best us", lambda row: _us(own(row, "best_us")), align="right"),
-        Column("library us", lambda row: _us(own(row, "library_us")), align="right"),
-        Column(f"{baseline} us", other_text, align="right"),
+        Column("best ms", lambda row: _ms(own(row, "best_us")), align="right"),
+        Column("library ms", lambda row: _ms(own(row, "library_us")), align="right"),
+        Column(f"{baseline} ms", other_text, align="right"),
         Column("best", lambda row: _ratio(other(row), own(row, "best_us")), align="right", form=".2f"),
         Column("library", lambda row: _ratio(other(row), own(row, "library_us")), align="right", form=".2f"),
         Column(

@@ -125,11 +125,11 @@ class SearchProgress(StatusLine):
 
     @property
     def text(self) -> str:
-        """Time, what is built and measured, and the best so far."""
+        """Time, what is built and measured, and the best times in milliseconds, as sweeps show them."""
         return (
             f"tune: {self.seconds:.4g} s, {self.built} of {counted(self.kernels, 'kernel')} built, "
-            f"{counted(self.measured, 'measurement')}, best so far {self.total_us:.4g} us in sum over "
-            f"{self.problems} of {counted(len(self.best_us), 'problem')}"
+            f"{counted(self.measured, 'measurement')}, sum of best times {self.total_us / 1000:.4g} ms "
+            f"over {self.problems} of {counted(len(self.best_us), 'problem')}"
         )
 
 

@@ -23,31 +23,23 @@ def test_the_table_ends_with_the_sum():
     text = text_of(comparison)
     assert text.startswith("measured again next to vendor: vendor 1.2\n")
     rows = [line.split() for line in text.splitlines()]
-    assert rows[4][:6] == ["1", "10", "12", "11", "1.10", "0.92"]
-    assert rows[5][:6] == ["5", "20", "25", "40", "2.00", "1.60"]
-    assert rows[6][:4] == ["2", "30", "30", "wrong_result"]
-    assert rows[7][:6] == ["6", "110", "137", "211", "1.92", "1.54"]
+    assert rows[4][:6] == ["1", "0.01", "0.012", "0.011", "1.10", "0.92"]
+    assert rows[5][:6] == ["5", "0.02", "0.025", "0.04", "2.00", "1.60"]
+    assert rows[6][:4] == ["2", "0.03", "0.03", "wrong_result"]
+    assert rows[7][:6] == ["6", "0.11", "0.137", "0.211", "1.92", "1.54"]
     assert "sum of the 2 that all have a time for" in text
     values = comparison_values(comparison)
     assert values["baselines"][0]["baseline_us"] == pytest.approx(211)
     assert values["problems"][2]["failures"] == {"vendor": "wrong_result: it went wrong"}
 
 
-def test_problems_that_no_kernel_serves_are_named():
-    def choice(number, kernel, unmeasured=0):
-        return BestChoice(
-            problem=make_problem(number),
-            count=1,
-            kernel=kernel,
-            splits=1 if kernel else 0,
-            time_us=2.0 if kernel else None,
-            tied=0,
-            better=0.0,
-            gain=0.0,
-            measured=1,
-            unmeasured=unmeasured,
-        )
+def choice(number, kernel, time_us=2.0, **fields):
+    usual = {"count": 1, "splits": 1 if kernel else 0, "time_us": time_us if kernel else None, "tied": 0}
+    usual |= {"better": 0.0, "gain": 0.0, "measured": 1, "unmeasured": 0}
+    return BestChoice(problem=make_problem(number), kernel=kernel, **usual | fields)
 
+
+def test_problems_that_no_kernel_serves_are_named():
     result = TuneResult(
         strategy="model",
         stop=TuneStop.SETTLED,
@@ -76,26 +68,29 @@ def test_problems_that_no_kernel_serves_are_named():
 
 
 def test_the_best_so_far_falls_and_columns_say_what_they_are():
-    steps = ((1, 40.0), (3, 90.0), (2, 30.0), (3, 80.0), (3, 85.0), (3, 70.0))
+    # of three problems, of which the last one has no time; 30 and 25 were too short, as is found in the end
+    no = float("inf")
+    steps = ((40.0, no, no), (60.0, 30.0, no), (50.0, 25.0, no), (55.0, 25.0, no), (40.0, 35.0, no))
+    best = (choice(4, "k", 40.0, count=2), choice(5, "k", 35.0), choice(6, ""))
     progress = tuple(
         SearchProgress(
             seconds=float(number),
-            **{"measured": number, "built": 1, "problems": problems, "total_us": total, "kernels": 1},
-            best_us=(1.0,) * 3,
+            **{"measured": number, "built": 1, "problems": 1, "total_us": 40.0, "kernels": 1},
+            best_us=times,
         )
-        for number, (problems, total) in enumerate(steps)
+        for number, times in enumerate(steps)
     )
-    assert progress[0].text.endswith("best so far 40 us in sum over 1 of 3 problems")
+    assert progress[0].text.endswith("sum of best times 0.04 ms over 1 of 3 problems")
     result = TuneResult(
         **{"strategy": "model", "stop": TuneStop.SETTLED, "seconds": 1.0, "planning_s": 0.1, "tie": 0.02},
-        **{"progress": progress, "best": (), "blind": 0, "surprises": 0, "unbuilt": {}, "kernels": ("k",)},
+        **{"progress": progress, "best": best, "blind": 0, "surprises": 0, "unbuilt": {}, "kernels": ("k",)},
         libraries=(BestLibrary(kernels=(0,), slowdown=1.0, bound=1.0, unserved=0),),
         chosen=("k",),
     )
     text = tune_document(result).text()
     rows = [line.split() for line in text.splitlines() if line.strip()[:1].isdigit()]
-    assert [row[4:] for row in rows if len(row) < 6][:6] == [[], ["90"], ["90"], ["80"], ["80"], ["70"]]
-    assert " ms" not in text
+    assert [row[4:] for row in rows if len(row) < 6][:5] == [[], ["0.155"], ["0.135"], ["0.135"], ["0.115"]]
+    assert " us" not in text
     for heading in ("library size", "slowdown", "unsupported problems", "probability of a better kernel"):
         assert heading in text
 
