@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 #: a result is marked whose largest error is so many times that of other splits of its kernel
 LARGER_ERROR: Final = 3.0
+OF_OTHER_SPLITS: Final = "the rounding error of other splits"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +194,7 @@ def _note(ranked: Ranked, least_error: float | None) -> str:
         notes.append(f"{ratio}pruned after {counted(len(outcome.rounds), 'round')}")
     error = outcome.verification.max_error if outcome.verification else 0.0
     if least_error and error >= LARGER_ERROR * least_error:
-        notes.append(f"{factor(error / least_error)} the rounding error of other splits")
+        notes.append(f"{factor(error / least_error)} {OF_OTHER_SPLITS}")
     return ", ".join([*notes, *filter(None, [_noise(outcome.measurement)])])
 
 

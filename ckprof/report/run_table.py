@@ -16,6 +16,8 @@ from ckprof.report.epilogue_cost import cost_table
 from ckprof.report.figures import checked_text
 from ckprof.report.layout import ASKED
 from ckprof.report.rows import (
+    LARGER_ERROR,
+    OF_OTHER_SPLITS,
     baseline_rows,
     rates,
     reason_of,
@@ -29,7 +31,7 @@ from ckprof.report.totals import add_totals, networks_of_run
 from ckprof.report.unserved import unserved_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ckprof.model.outcome import Outcome
     from ckprof.model.results import RunResults
@@ -114,6 +116,7 @@ def winner_line(results: RunResults, problem_index: int) -> str:
         ratio, first = times[1] / times[0], results.resolution(problem_index).first
         words.append(f"{factor(ratio)} faster than the next" if ratio > 1 else "as fast as the next")
         words[-1] += f" (statistical tie of {first})" if first > 1 else ""
+    words += [part for part in best.note.split(", ") if OF_OTHER_SPLITS in part]
     return f"winner: {', '.join(filter(None, words))}"
 
 
@@ -141,21 +144,8 @@ def run_columns(results: RunResults) -> list[Column[ResultRow]]:
         *(_ratio_column(id_) for id_ in results.baseline_ids),
         Column("GFLOP/s", lambda row: row.gflops, align="right", form=".2f", priority=3),
         Column("GB/s", lambda row: row.gbytes, align="right", form=".2f", priority=2),
-        Column(
-            "max error",
-            lambda row: row.verification and row.verification.max_error,
-            align="right",
-            form=".2e",
-            priority=1,
-        ),
-        Column(
-            "error",
-            lambda row: row.verification and row.verification.error_ulp,
-            unit="ulp",
-            align="right",
-            form=".2g",
-            priority=0,
-        ),
+        Column("max error", _verified("max_error"), align="right", form=".2e", priority=1),
+        Column("error", _verified("error_ulp"), unit="ulp", align="right", form=".2g", priority=0),
         Column(
             "line",
             lambda row: row.instance.source,
@@ -177,6 +167,10 @@ def row_style(row: ResultRow) -> str:
 
 def _ratio_column(baseline: str) -> Column[ResultRow]:
     return Column(f"vs {baseline}", lambda row: row.ratios.get(baseline), align="right", form=".2f")
+
+
+def _verified(name: str) -> Callable[[ResultRow], float | None]:
+    return lambda row: getattr(row.verification, name, None)
 
 
 def _names_split(outcome: Outcome) -> bool:
@@ -228,9 +222,12 @@ def run_notes(results: RunResults) -> list[str]:
     left = sum(outcome.pruned for outcome in outcomes)
     cut = sum(measurement.stopped_by in CUT_OFF for measurement in timed)
     noisy = sum(map(is_noisy, timed))
+    rows = [row for index in range(len(results.problems)) for row in rows_of_problem(results, index)]
+    larger = sum(OF_OTHER_SPLITS in row.note for row in rows)
     units = Counter(unit for measurement in timed for unit in measurement.units)
     used = (f"{unit} ({counted(number, 'kernel')})" for unit, number in units.most_common())
     notes = {
+        f"at least {factor(LARGER_ERROR)} {OF_OTHER_SPLITS}: {larger} of {times} (column reason)": larger,
         f"noisy: {noisy} of {times}, spread above {percent(NOISY_SHARE, None)} of the median": noisy,
         f"stopped by the time limit before the criterion: {cut} of {times} (--max-time, --timeout)": cut,
         **dict.fromkeys(_standing_notes(results), True),

@@ -8,6 +8,7 @@ import pytest
 from ckprof.model.outcome import Measurement, Outcome, Status, Verification
 from ckprof.report.rows import reason_of, requirement_counts, rows_of_problem
 from ckprof.report.run_table import run_document
+from ckprof.report.table import Terminal
 from tests.report.conftest import REFUSALS
 
 PASSED = Verification(max_error=1e-4, wrong_elements=0, elements=100, rtol=1e-3, atol=1e-3)
@@ -59,12 +60,17 @@ def test_a_larger_rounding_error_than_that_of_other_splits_is_noted(results):
         return replace(one, split_k=number, verification=replace(PASSED, max_error=error))
 
     of_splits = (split("k0", 1, 0.02), split("k0", 16, 0.05), split("k0", 64, 0.12), split("k1", 64, 0.12))
-    rows = rows_of_problem(
-        replace(results, outcomes=(*of_splits, split("k2", 1, 0.0), split("k2", 2, 0.1))), 0
-    )
+    marked = replace(results, outcomes=(*of_splits, split("k2", 1, 0.0), split("k2", 2, 0.1)))
+    rows = rows_of_problem(marked, 0)
     noted = {(row.outcome.key, row.outcome.split_k): row.note for row in rows}
     assert noted.pop(("k0", 64)) == "6x the rounding error of other splits"
     assert not any("rounding" in note for note in noted.values())
+    # also where the table has no room for reasons, and of the winner
+    text = run_document(marked).text(Terminal(width=80))
+    assert "6x the" not in text and "at least 3x the rounding error of other splits: 1 of 6 times" in text
+    won = replace(of_splits[2], measurement=replace(of_splits[2].measurement, time_ms=0.5))
+    text = run_document(replace(results, outcomes=(*of_splits[:2], won))).text(Terminal(width=80))
+    assert "6x the rounding error of other splits" in text.rpartition("winner: ")[2]
 
 
 def test_only_verified_results_are_ranked_and_failures_keep_their_reason(results):
