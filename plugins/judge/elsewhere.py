@@ -20,6 +20,7 @@ from ckprof.formatting import counted
 from ckprof.kernels.jinja import render
 from ckprof.measure.verify.storage import decode, storage_type
 from ckprof.measure.verify.tolerance import derive_tolerance
+from ckprof.private_folders import temporary_folder
 from ckprof.python_child import python_command
 from ckprof_plugins.judge.cuda_driver import written_files
 from ckprof_plugins.judge.python_candidate import torch_name
@@ -79,7 +80,7 @@ def _computed(
     within_s: float,
 ) -> NDArray[np.float64] | None:
     """Return what it computes as a program of its own, in the order of memory; ``None`` if that fails."""
-    with TemporaryDirectory(prefix="run-", ignore_cleanup_errors=True) as name:
+    with TemporaryDirectory(prefix="run-", dir=temporary_folder(), ignore_cleanup_errors=True) as name:
         return _computed_in(Path(name), candidate, arrays, task, place, given, shapes, within_s)
 
 
