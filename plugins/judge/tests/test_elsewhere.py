@@ -57,7 +57,9 @@ def judged(ckprof, tmp_path, text, name="candidate.py", dtype="fp32"):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", [*_LOOKS])
+@pytest.mark.parametrize(
+    "name", ["environment", *(pytest.param(name, marks=pytest.mark.slow) for name in [*_LOOKS][1:])]
+)
 def test_who_looks_where_it_runs_is_dishonest(ckprof, tmp_path, monkeypatch, name):
     monkeypatch.setenv("CKPROF_SOMETHING", "1")
     said = judged(ckprof, tmp_path, _PYTHON.format(looks=_LOOKS[name], right=_MATMUL))
@@ -79,19 +81,29 @@ def test_so_is_machine_code_that_looks(ckprof, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "dtype"),
     [
-        (_PYTHON.format(looks="True", right=_MATMUL), "fp32"),
-        (_PYTHON.format(looks="True", right=_MATMUL), "bf16"),
-        (_PYTHON.format(looks="True", right=_MATMUL), "fp16"),
-        (_PYTHON.format(looks="True", right="np.matmul(a.astype('i4'), b.swapaxes(-1, -2))"), "int8"),
-        (f"import numpy as np\ndef candidate(a, b, e, **rest):\n    e[...] = {_MATMUL}\n", "fp32"),
+        pytest.param(_PYTHON.format(looks="True", right=_MATMUL), "fp32", id="fp32", marks=pytest.mark.slow),
+        pytest.param(_PYTHON.format(looks="True", right=_MATMUL), "bf16", id="bf16"),
+        pytest.param(_PYTHON.format(looks="True", right=_MATMUL), "fp16", id="fp16", marks=pytest.mark.slow),
+        pytest.param(
+            _PYTHON.format(looks="True", right="np.matmul(a.astype('i4'), b.swapaxes(-1, -2))"),
+            "int8",
+            id="int8",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            f"import numpy as np\ndef candidate(a, b, e, **rest):\n    e[...] = {_MATMUL}\n",
+            "fp32",
+            id="in-place",
+            marks=pytest.mark.slow,
+        ),
         # it does not run there, which says nothing of what it computes
-        (
+        pytest.param(
             f"import sys\nimport numpy as np\ndef candidate(a, b):\n    if 'run.py' in sys.argv[0]:\n"
             f"        sys.exit(3)\n    return {_MATMUL}\n",
             "fp32",
+            id="fails-there",
         ),
     ],
-    ids=["fp32", "bf16", "fp16", "int8", "in-place", "fails-there"],
 )
 def test_who_does_not_is_right(ckprof, tmp_path, text, dtype):
     assert judged(ckprof, tmp_path, text, dtype=dtype)["verdict"] == "right"

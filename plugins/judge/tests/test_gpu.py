@@ -122,7 +122,9 @@ def test_too_much_memory_is_said(gpu):
 
 @pytest.mark.compiler
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", [*CANDIDATES])
+@pytest.mark.parametrize(
+    "name", ["right", *(pytest.param(name, marks=pytest.mark.slow) for name in [*CANDIDATES][1:])]
+)
 @pytest.mark.parametrize("writes", [False, True], ids=["read-only", "no-read-only"])
 def test_candidates_are_judged(ckprof, driver, tmp_path, monkeypatch, name, writes):
     source, verdict, evidence = CANDIDATES[name]
