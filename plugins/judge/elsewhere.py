@@ -55,7 +55,9 @@ def evidence_elsewhere(
     specs = [place.problem.tensor(name, task.layout) for name in task.names]
     if candidate.kind not in _KINDS or given.reference is None or not all(one.is_packed for one in specs):
         return None
-    there = _computed(candidate, arrays, task, place, given, [one.shape for one in specs], within_s)
+    shapes = [one.shape for one in specs]
+    with TemporaryDirectory(prefix="run-", dir=temporary_folder(), ignore_cleanup_errors=True) as folder:
+        there = _computed(Path(folder), candidate, arrays, task, place, given, shapes, within_s)
     reference = given.reference[: given.reference.size]
     if there is None or there.shape != reference.shape:
         return None
@@ -71,20 +73,6 @@ def evidence_elsewhere(
 
 
 def _computed(
-    candidate: Candidate,
-    arrays: str,
-    task: Task,
-    place: Place,
-    given: PreparedProblem,
-    shapes: list[tuple[int, ...]],
-    within_s: float,
-) -> NDArray[np.float64] | None:
-    """Return what it computes as a program of its own, in the order of memory; ``None`` if that fails."""
-    with TemporaryDirectory(prefix="run-", dir=temporary_folder(), ignore_cleanup_errors=True) as name:
-        return _computed_in(Path(name), candidate, arrays, task, place, given, shapes, within_s)
-
-
-def _computed_in(
     folder: Path,
     candidate: Candidate,
     arrays: str,
@@ -94,6 +82,7 @@ def _computed_in(
     shapes: list[tuple[int, ...]],
     within_s: float,
 ) -> NDArray[np.float64] | None:
+    """Return what it computes as a program of its own, in the order of memory; ``None`` if that fails."""
     dtypes = dict(zip(task.names, task.types.of_so_many(len(shapes)), strict=True))
     for (name, dtype), tensor, shape in zip(dtypes.items(), given.tensors, shapes, strict=True):
         raw: Any = np.zeros(shape, storage_type(dtype))
