@@ -14,6 +14,7 @@ from ckprof.version import __version__
 from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from ckprof_plugins.directions._convolution.string_kinds import DEPTHWISE
+from ckprof_plugins.pipelines.boundary_problems import drawn
 from ckprof_plugins.pipelines.family import KernelFamily, KernelHeader, includes, split_k_requirements
 from ckprof_plugins.pipelines.kernel_name import HEAD, OTHER, joined, parts_of
 from ckprof_plugins.pipelines.rules import (
@@ -399,19 +400,35 @@ class DepthwisePipeline(KernelFamily):
         )
 
     def second_problems(self, instance: DepthwiseInstance) -> Sequence[Sequence[ConvProblem]]:
-        """Return two blocks of images whose outputs are no multiple of the tile, nor padded alike.
+        """Return outputs that are no multiple of the tile, nor padded alike, and some drawn for the kernel.
 
-        Kernels of one tile at a time have a second one along each axis.
+        Kernels of one tile at a time have a second one along each axis. Drawn ones are of whole tiles, one
+        pixel less, many rows or columns of tiles, a single pixel of many groups, and many images.
         """
         i = instance
-        more = (-1, -1) if i.tiles_per_wave > 1 else (3, 1)
+        single, (rows, columns) = i.tiles_per_wave > 1, (i.tile_h, i.tile_w)
         pads = (i.pad_h, i.pad_w)
         less = tuple(max(0, pad - 1) for pad in pads)
-        window = Window((i.filt, i.filt), (i.str_h, i.str_w), (DILATION, DILATION), pads, less)
-        output = tuple(
-            max(1, length + beyond) for length, beyond in zip((i.tile_h, i.tile_w), more, strict=True)
-        )
-        return [[with_window(window, 2 * i.nbatch, output, 3, (1, 1))]]
+
+        def of(
+            output: tuple[int, int], images: int, groups: int, right: tuple[int, ...] = pads
+        ) -> ConvProblem:
+            window = Window((i.filt, i.filt), (i.str_h, i.str_w), (DILATION, DILATION), pads, right)
+            return with_window(
+                window, images * i.nbatch, tuple(max(1, one) for one in output), groups, (1, 1)
+            )
+
+        further = [
+            [of((rows, columns), 3, 2)],
+            [of((rows - 1, columns - 1) if single else (2 * rows - 1, 3 * columns - 1), 1, 5, less)],
+            [of((rows, 1) if single else (9 * rows + 2, 1), 1, 1, less)],
+            [of((1, columns) if single else (1, 9 * columns + 2), 1, 1)],
+            [of((1, 1), 1, 4098)],
+            [of((1, 2), 258, 1, less)],
+        ]
+        beyond = (-1, -1) if single else (3, 1)
+        usual = [of((rows + beyond[0], columns + beyond[1]), 2, 3, less)]
+        return [usual, *drawn(i.key, further)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ from ckprof_plugins.directions._convolution.kernel import ConvKernel
 from ckprof_plugins.elementwise.combination import Combination
 from ckprof_plugins.elementwise.operation import DExtent
 from ckprof_plugins.elementwise.operations import ElementwiseOp
+from ckprof_plugins.pipelines.boundary_problems import drawn_convolutions
 from ckprof_plugins.pipelines.family import KernelFamily
 from ckprof_plugins.pipelines.gemm_instance import GemmInstance, per_channel, tiled_fields
 from ckprof_plugins.pipelines.kernel_name import gemm_name_parts, gemm_traits, joined
@@ -121,17 +122,19 @@ class GemmFamily(KernelFamily):
         return FusedConvProblem.of(usual, combination, self.operation_of(instance).result)
 
     def second_problems(self, instance: GemmInstance) -> Sequence[Sequence[Convolution]]:
-        """Return problems of several tiles and of less than one; see :mod:`.second_problems`.
+        """Return problems of several tiles and of less than one, and such as are drawn for the kernel.
 
-        In the second of them D tensors are full where they usually have an element per channel, and the other
+        See :mod:`.second_problems` and :mod:`.boundary_problems`.
+
+        In every second one D tensors are full where they usually have an element per channel, and the other
         way round, if the kernel takes that.
         """
         kinds = [
             [self.default_problem(instance, problem) for problem in alternatives]
             for alternatives in self.second_convolutions(instance)
         ]
-        if instance.elementwise_op is not None and instance.d_tensors and len(kinds) > 1:
-            kinds[1] = [*_with_other_extents(kinds[1]), *kinds[1]]
+        if instance.elementwise_op is not None and instance.d_tensors:
+            kinds[1::2] = [[*_with_other_extents(others), *others] for others in kinds[1::2]]
         return kinds
 
     def second_convolutions(self, instance: Any) -> Iterator[Sequence[ConvProblem]]:
@@ -139,7 +142,8 @@ class GemmFamily(KernelFamily):
         tensors = self.operation_of(instance).tensors
         padded = instance.channel_padding is not None
         multiples = (1, 1) if padded else instance.channel_multiples(tensors)
-        return second_convolutions(instance, multiples, sums_outputs=tensors[-1] == "input")
+        yield from second_convolutions(instance, multiples, sums_outputs=tensors[-1] == "input")
+        yield from drawn_convolutions(instance, multiples, tensors[-1])
 
     def unfused(self, instance: GemmInstance) -> GemmInstance | None:
         """Return the same instance without what is fused to its sums; ``None`` if nothing is."""

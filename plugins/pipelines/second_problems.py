@@ -36,9 +36,10 @@ _WINDOWS: Final = {
     2: Window((3, 4), (4, 3), (2, 4), (1, 5), (0, 1)),
     3: Window((3, 2, 2), (2, 1, 3), (3, 2, 1), (1, 2, 0), (0, 1, 1)),
 }
-#: number of dimensions -> images and lengths of the output: 252 or 255 rows of a product, which fill over 3
-#: quarters of the last tile of 32, 64 and 128; and 28 to 35 for kernels that are otherwise run on less work
-_LARGE: Final = {1: (3, (85,)), 2: (3, (5, 17)), 3: (2, (3, 6, 7))}
+#: number of dimensions -> images and lengths of the output: 252 rows of a product, which fill over 3 quarters
+#: of the last tile of 32, 64 and 128, and as many images as can be cut in two ways; and 28 to 35 for kernels
+#: that are otherwise run on less work
+_LARGE: Final = {1: (6, (42,)), 2: (6, (3, 14)), 3: (6, (2, 3, 7))}
 _SMALL: Final = {1: (5, (7,)), 2: (5, (2, 3)), 3: (5, (2, 1, 3))}
 #: the same, of 65 rows: one more than tiles of 32 and 64 are filled with, and than steps of that length
 _ONE_MORE: Final = {1: (5, (13,)), 2: (5, (13, 1)), 3: (5, (1, 13, 1))}
@@ -53,11 +54,13 @@ _PIXELS_TIMES_ROWS: Final = 2**21
 #: what kernels want sizes to be multiples of
 MULTIPLES: Final = (1, 8, 16, 32, 64)
 
-#: channels that exceed the largest tile, and those beside them, which are a part of the reduction: five of
+#: channels that exceed most tiles, and those beside them, which are a part of the reduction: five of
 #: the deepest tiles with all taps, and without any other tap
-_LONG: Final = 256
+_LONG: Final = 128
 _SHORT: Final = 32
 _SHORT_ALONE: Final = 320
+#: what channels are multiples of where kernels with shorter vectors share operands with those of longer ones
+SHARED: Final = 8
 
 
 def with_window(
@@ -115,12 +118,13 @@ def second_convolutions(
     one = instance.specialization is Specialization.FILTER3X3
     short = _SHORT if math.prod(window.filter) > 1 else _SHORT_ALONE
 
-    def channels(long: int, short: int) -> tuple[int, int]:
+    def channels(long: int, short: int, least: int = 1) -> tuple[int, int]:
         of_k, of_c = (short, long) if sums_outputs else (long, short)
-        return of_k // k * k + k, 1 if one else of_c // c * c + c
+        return beyond(of_k, math.lcm(k, least)), 1 if one else beyond(of_c, math.lcm(c, least))
 
     yield [
-        with_window(window, *_LARGE[ndim], 2, channels(_LONG, short)),
+        # kernels whose vectors divide 8 share the operands; tails of shorter ones are seen elsewhere
+        with_window(window, *_LARGE[ndim], 2, channels(_LONG, short, SHARED)),
         with_window(window, *_LARGE[ndim], 2, channels(64, 16)),
         with_window(window, *_SMALL[ndim], 2, channels(16, 0)),
     ]

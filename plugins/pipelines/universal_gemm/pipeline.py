@@ -15,6 +15,7 @@ from ckprof_plugins.operations.gemm.problem import (
     MultiDProblem,
     StridedBatchProblem,
 )
+from ckprof_plugins.pipelines.boundary_problems import LONG, PRODUCTS, drawn
 from ckprof_plugins.pipelines.kernel_name import joined, product_traits
 from ckprof_plugins.pipelines.rules import broken_rules
 from ckprof_plugins.pipelines.universal_gemm.instance import (
@@ -27,7 +28,7 @@ from ckprof_plugins.pipelines.universal_gemm.reading import instance_of, record_
 from ckprof_plugins.pipelines.universal_gemm.validity import RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ckprof.model.catalog import Catalog
     from ckprof.model.gemm_work import KernelTraits
@@ -43,6 +44,8 @@ _TEMPLATE = "universal_gemm.hpp.j2"
 _USUAL_BATCH = 4
 #: what padded axes are shorter by: a multiple of the vectors of every type, and of no tile above them
 _TAIL = 16
+#: multiply-adds of a product with one long axis
+_MOST_PRODUCTS = 2**24
 
 
 class UniversalGemmPipeline:
@@ -105,7 +108,7 @@ class UniversalGemmPipeline:
         """Return products of several tiles with lines that do not follow one another, and of a single step.
 
         Tails are as long as a vector, along the axes that the kernel pads; along M one more, if it can be.
-        There are three rows of tiles, and two columns of them.
+        There are three rows of tiles, and two columns of them. Others are drawn for the kernel.
         """
         tile, (pad_m, pad_n, pad_k) = instance.tile, instance.pads
         tail = max(*instance.vector_sizes, 16 // instance.dtype.properties.size_bytes)
@@ -118,7 +121,23 @@ class UniversalGemmPipeline:
         several = [second(m, n, k) for m in ((rows + 1 + tail, rows + tail) if pad_m else (rows + tile.m,))]
         others = second(3 * tile.m, 2 * tile.n, 3 * tile.k)
         single = [second(tile.m, tile.n, tail if pad_k else tile.k), second(tile.m, tile.n, 2 * tile.k)]
-        return [[*several, others], single]
+        return [[*several, others], single, *drawn(instance.key, [*self._boundaries(instance, tail)])]
+
+    def _boundaries(self, instance: UniversalGemmInstance, tail: int) -> Iterator[Sequence[GemmProblem]]:
+        """Yield products at the boundaries of tiles and counters; see :mod:`..boundary_problems`.
+
+        Kernels that do not pad along short axes have no long ones, which would be too much work.
+
+        :param tail: of the vectors of all operands.
+        """
+        padded = zip(instance.pads, instance.tile.sizes, strict=True)
+        steps = [tail if pads else size for pads, size in padded]
+        for *lengths, _ in PRODUCTS:
+            yield [self._strided(instance, *map(_up, lengths, steps), 0)]
+        for axis in range(3):
+            m, n, k = (_up(LONG, step) if axis == at else step for at, step in enumerate(steps))
+            if m * n * k <= _MOST_PRODUCTS:
+                yield [self._strided(instance, m, n, k, 2 * tail)]
 
     def _strided(self, instance: UniversalGemmInstance, m: int, n: int, k: int, gap: int) -> GemmProblem:
         """Return a product of what the kernel takes, with gaps between lines, matrices and D tensors."""
@@ -191,3 +210,7 @@ class UniversalGemmPipeline:
             device_type=f"{launcher}::{'KernelOf' if header.fixed_tails else 'Kernel'}",
             device_functions=header.device_functions,
         )
+
+
+def _up(length: int, step: int) -> int:
+    return -(-length // step) * step
