@@ -1,8 +1,8 @@
 """Convolutions at the boundaries of tiles and counters, and with unusual windows: further second problems.
 
-See :mod:`.second_problems`. Each is long along one axis at most, and as small as the kernel takes it along the
-others, so that it costs little. A kernel is verified on half of them, drawn from its key: kernels of a list
-differ in what they see, and each sees the same every time.
+See :mod:`.second_problems`. Each is long along one axis at most, and as small as the kernel takes it along
+the others, so that it costs little. A kernel is verified on half of them, drawn from its key: kernels of a
+list differ in what they see, and each sees the same every time.
 """
 
 from __future__ import annotations

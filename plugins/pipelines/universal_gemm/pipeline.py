@@ -133,7 +133,8 @@ class UniversalGemmPipeline:
         padded = zip(instance.pads, instance.tile.sizes, strict=True)
         steps = [tail if pads else size for pads, size in padded]
         for *lengths, _ in PRODUCTS:
-            yield [self._strided(instance, *map(_up, lengths, steps), 0)]
+            m, n, k = map(_up, lengths, steps)
+            yield [self._strided(instance, m, n, k, 0)]
         for axis in range(3):
             m, n, k = (_up(LONG, step) if axis == at else step for at, step in enumerate(steps))
             if m * n * k <= _MOST_PRODUCTS:
