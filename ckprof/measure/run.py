@@ -92,7 +92,7 @@ class Run:
             self.benches.append(new_bench(lock=None))
             bench = PairedBench(self.bench, self.benches[1])
         for one in self.benches:
-            one.should_stop = should_stop
+            one.second.should_stop = should_stop
         passes = round_options(self.options).least_passes
         self._pace = RunPace(len(self.problems) * len(self.baselines.sources) * passes)
         #: knows what disturbed the times, and what was measured of kernels when the run was ended
@@ -208,7 +208,7 @@ def _results(
         baselines=tuple(run.baselines.outcomes),
         unfused_instances=dict(request.unfused.instances),
         unfused_problems={index: index + 1 for index in request.unfused.problems},
-        second={key: lines for bench in run.benches for key, lines in bench.second.items()},
+        second={key: lines for bench in run.benches for key, lines in bench.second.lines.items()},
     )
 
 

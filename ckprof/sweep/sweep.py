@@ -344,12 +344,12 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
         library = build_needed_library(session, request)
         run = sweep_run_options(request.options, library.recipe)
         opened = stack.enter_context(open_library(session, library, run, [*session.registry.observers]))
-        bench = opened.bench
+        bench, seconds = opened.bench, opened.bench.second
         bench.canary = find_canary(session, library.recipe.target, library.recipe.arch, run)
         past = sink.reader.past_visits if isinstance(sink, StoreWriter) else lambda *_: ()
         plan = make_plan(plan_request(request, options, library.kernels, opened.shared), past)
         announce(plan, session.emit)
-        bench.known, bench.should_stop = {} if options.fresh else plan.second, options.should_stop
+        seconds.known, seconds.should_stop = {} if options.fresh else plan.second, options.should_stop
         seed, measures = options.rounds.seed, bool(plan.open_rankings)
         of_all = session, library, run, bench, opened.shared, seed, options.tags, request.problems
         record = session_record(*of_all, measures=measures)
@@ -363,8 +363,8 @@ def run_sweep(session: Session, request: RunRequest, options: SweepOptions) -> S
             max_time_s=options.max_time_s,
         )
         summary = Sweep(plan, bench, recorder, watch).run()
-    details = [second_text(bench.second)] if bench.second else []
-    unproven = [key for key in plan.second if not bench.second_digest(key)]
+    details = [second_text(seconds.lines)] if seconds.lines else []
+    unproven = [key for key in plan.second if not seconds.digest(key)]
     if run.second_problem and unproven:
         text = "not verified on second problems, or wrong there; --fresh measures them again"
         details.append(f"{counted(len(unproven), 'kernel')} with times in the store: {text}")

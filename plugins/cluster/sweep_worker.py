@@ -84,7 +84,7 @@ def _runner(task: Task, slot: Slot) -> UnitRunner:
             _opened = task.job, *_open(task, slot, stack), stack.pop_all()
             atexit.register(close)
     _, runner, bench, _ = _opened
-    bench.known = task.known
+    bench.second.known = task.known
     return runner
 
 

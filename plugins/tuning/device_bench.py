@@ -257,9 +257,9 @@ class DeviceBench:
             open_library(self._session, library, self._run, [*self._session.registry.observers])
         )
         if before is not None:
-            self._library.bench.second.update(before.bench.second)
-            self._library.bench.known = before.bench.known
-            self._library.bench.failed.update(before.bench.failed)
+            self._library.bench.second.lines.update(before.bench.second.lines)
+            self._library.bench.second.known = before.bench.second.known
+            self._library.bench.second.failed.update(before.bench.second.failed)
         if self._library.shared != self._shared and self._remembers:
             raise InputError(
                 "its measurements of these kernels are of another device or toolchain than the one that is "
@@ -363,7 +363,7 @@ class DeviceBench:
         )
         plan = make_plan(request, self._sink.reader.past_visits)
         right = {key: second for key, second in plan.second.items() if second}
-        opened.bench.known = {**opened.bench.known, **right}
+        opened.bench.second.known = {**opened.bench.second.known, **right}
         Sweep(plan, opened.bench, self._recorder, watch).run()
         return [(pair, self._time(pair)) for pair in fresh if self.observations.possible[pair]]
 

@@ -69,10 +69,10 @@ def run_instances(
     opened = BenchLibrary(path=library, **made, second_problems=second_problems or {})
     use = {"lock_folder": lock_dir, "baselines": baselines, "before_problem": before_problem}
     with KernelBench(opened, options, (), on_event, **use) as bench:
-        bench.canary, bench.known = canary, known or {}
+        bench.canary, bench.second.known = canary, known or {}
         rounds = RunRounds(bench, options, on_event, after_visit=bench.measure_baselines, pace=pace)
         rounds.recorder = recorder
-        rounds.second = bench.second
+        rounds.second = bench.second.lines
         on_open(rounds)
         groups = run_groups(opened, options, kernels, [as_case(problem) for problem in problems])
         with closing(rounds.outcomes(groups)) as outcomes:

@@ -6,6 +6,7 @@ import pytest
 from ckprof.events import Level, Message
 from ckprof.measure import bench
 from ckprof.measure.bench import BenchLibrary, KernelBench
+from ckprof.measure.executor import Executor
 from ckprof.measure.options import CacheMode, RunOptions
 from ckprof.measure.prepare import InsufficientMemoryError
 from ckprof.measure.rounds import KernelConfiguration, RoundRobin
@@ -90,6 +91,21 @@ def test_second_problems_wait_for_a_problem_that_is_more_work(library, tmp_path)
     assert len({*seen}) == 2 and opened[0].second["ok"]
 
 
+def test_a_kernel_without_a_second_problem_is_asked_again_beside_a_larger_problem_alone(
+    library, tmp_path, monkeypatch
+):
+    asked = []
+    monkeypatch.setattr(
+        Executor, "support", lambda self, key, queries: asked.append(queries[0].problem) or ()
+    )
+    made = library, ARCH, ScaleDirection(), [make_instance("ok")], [make_problem(8), make_problem(9)]
+    further = {"lock_dir": tmp_path, "second_problems": {"ok": SECONDS}}
+    outcomes = list(run_instances(*made, replace(QUICK, rounds=3), **further))
+    assert {one.status for one in outcomes} == {Status.OK}
+    second = [problem for problem in asked if problem not in (make_problem(8), make_problem(9))]
+    assert second == [make_problem(3), make_problem(2)] * 2
+
+
 def test_a_kernel_that_was_not_built_is_not_asked_for_its_support(library, tmp_path):
     # a worker does not know it: to ask would cost two workers in each visit
     kernels = {name: selected(make_instance(name)) for name in ("not_built", "ok")}
@@ -109,7 +125,7 @@ def test_a_kernel_that_was_not_built_is_not_asked_for_its_support(library, tmp_p
         opened.open_group(group)
         found = {planned.cell.instance: opened.measure(group, planned) for planned in ranking.visit()}
     assert found["ok"].status is Status.OK and found["not_built"].reason == "no such tile"
-    assert opened.second.keys() == {"ok"} and not texts(seen, "worker lost")
+    assert opened.second.lines.keys() == {"ok"} and not texts(seen, "worker lost")
 
 
 @pytest.mark.parametrize("stops", [False, True])
@@ -128,12 +144,12 @@ def test_a_kernel_is_verified_on_second_problems_right_after_its_first_sample(li
     group = KernelGroup(problem=make_problem(8), problem_index=0, kernels=kernels, ranking=ranking)
     seen, verified = [], []
     with KernelBench(made, QUICK, (), seen.append, lock_folder=tmp_path) as opened:
-        opened.should_stop = lambda: stops
+        opened.second.should_stop = lambda: stops
         opened.open_group(group)
         for planned in ranking.visit():
             outcome = opened.measure(group, planned)
             assert outcome.status is Status.OK and bool(outcome.second) is not stops
-            verified.append([*opened.second])
+            verified.append([*opened.second.lines])
     assert verified == ([[], []] if stops else [["ok"], ["ok", "prints"]])
     # operands of a second problem, with what sums are exact in, are those of all kernels
     assert len([text for text in texts(seen, "problem ") if " operands and reference in " in text]) == (

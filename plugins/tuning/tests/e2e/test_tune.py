@@ -124,13 +124,13 @@ def test_the_library_tunes(short_list, tmp_path):
 def test_kernels_that_the_store_says_were_right_on_second_problems_are_not_verified_there_again(
     short_list, tmp_path, monkeypatch
 ):
-    opened, seen, original = [], [], KernelBench._open
+    opened, seen, original = [], [], KernelBench.operands_of
 
-    def noted(self, group, *kind, second=False):
-        opened.extend([group.problem] * second)
-        original(self, group, *kind, second=second)
+    def noted(self, group, kept, exact=None):
+        opened.extend([group.problem] * (kept is self.second.operands))
+        return original(self, group, kept, exact)
 
-    monkeypatch.setattr(KernelBench, "_open", noted)
+    monkeypatch.setattr(KernelBench, "operands_of", noted)
     for rounds in (1, 2):
         options = tuning.TuneOptions(
             store=tmp_path / "results.db",
