@@ -346,6 +346,23 @@ def test_pairs_have_verdicts():
     assert slower.p_value == pytest.approx(2 * test.pvalue, rel=1e-2)
 
 
+def test_a_single_pair_is_no_evidence_for_another_row():
+    pairs = [0.03, 0.019]
+    p_value = 2 * scipy.stats.ttest_1samp(pairs, math.log(1.02), alternative="greater").pvalue
+    assert 0.45 < p_value < 0.9, "at this rate one of two tests does not pass, and both would"
+    _, row = judge_pairs([[0.4], pairs], ChangePolicy(false_discovery_rate=0.9))
+    assert row.verdict is Verdict.UNCLEAR
+
+
+@pytest.mark.parametrize(("needed", "said"), [(99, 99), (100, 100), (101, None)])
+def test_no_more_than_a_hundred_passes_are_asked_for(needed, said):
+    scatter = np.array([-0.004, 0.0, 0.004])
+    (still,) = judge_pairs([scatter], POLICY)
+    room = quick_t_quantile(POLICY.confidence, 2 * 3) * still.error * math.sqrt(3 / (needed - 0.5))
+    (row,) = judge_pairs([scatter + math.log(1.02) - room], POLICY)
+    assert (row.verdict, row.passes_needed) == (Verdict.UNCLEAR, said)
+
+
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.sampled_from([0.001, 0.02, 0.2]))
 def test_the_rate_of_false_discoveries_is_scipys(p_values, rate):
     kept = kept_by_rate(np.array(p_values), np.ones(len(p_values), bool), rate)

@@ -256,6 +256,15 @@ def test_the_common_change_by_hand(times, old, change, error, freedom):
     assert found == pytest.approx((change, error, freedom))
 
 
+@pytest.mark.parametrize(("problems", "whole"), [(1, 0), (2, 0), (3, 1)])
+def test_passes_with_fewer_than_half_of_the_problems_say_nothing_of_all(problems, whole):
+    """Of five problems; the last pass of each side has visited only some."""
+    times = np.zeros((5, 1, 8))
+    times[problems:, :, [3, 7]] = np.nan
+    _, _, freedom = common_change(Visits(times=times, canaries=np.zeros((0, 5, 8)), old=4))
+    assert freedom == 6 + 2 * whole - 2
+
+
 @pytest.mark.parametrize("count", [1, 2, 4, 5, 9, 10, 30])
 def test_trimmed_means_are_those_of_scipy(count):
     values = np.random.default_rng(count).normal(size=(3, count, 2))
