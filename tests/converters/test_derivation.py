@@ -347,9 +347,10 @@ def test_compute_types_of_other_operands_are_lost():
 @pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16"])
 def test_accumulators_and_results_of_shared_types(dtype):
     assert lost("type_accumulator type_result", dtype, type_accumulator="fp32", type_result=dtype) == []
-    assert lost("type_accumulator", dtype, type_accumulator="fp64") == [
-        ("accumulator", "type_accumulator", "fp32")
-    ]
+    for other in {"fp64", dtype} - {"fp32"}:
+        assert lost("type_accumulator", dtype, type_accumulator=other) == [
+            ("accumulator", "type_accumulator", "fp32")
+        ]
     assert lost("type_result", dtype, type_result="s8") == [("result-type", "type_result", dtype)]
     # the first of two stages stores fp32, and lines may say that or what the second one stores
     for said in ("fp32", dtype):

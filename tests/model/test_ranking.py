@@ -281,6 +281,8 @@ def test_what_is_slower_by_the_margin_is_pruned():
     assert lows[-1] > math.log(2.2)
     pruned = RankedSet([replace(kernel, pruned=number > 2) for number, kernel in enumerate(kernels)])
     assert pruned.slower(0.03) == ranked.slower(0.03)
+    few = RankedSet([*map(time_of, ([1.0] * 6, [9.0, 9.01], [9.0]))])
+    assert few.slower(0.03) == [False, True, False], "two rounds are enough, one is not"
 
 
 def outcome(key, time_ms, *, verified=True, split_k=1):

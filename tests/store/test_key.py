@@ -4,7 +4,7 @@ import hashlib
 import json
 from dataclasses import asdict, fields, replace
 
-from ckprof.store.key import DeviceKey, MethodKey, ToolchainKey, canonical
+from ckprof.store.key import MEASURED, PREDICTED, DeviceKey, MethodKey, ToolchainKey, canonical, origin_of
 from tests.store.samples import make_attempt, make_key, make_problem, make_session, make_store
 
 PARTS = ("operation", "problem", "kernel", "device", "toolchain", "method")
@@ -50,6 +50,13 @@ def test_what_is_not_said_is_no_part_of_the_text():
     for part, values in unsaid.items():
         assert asdict(part) == {**dict.fromkeys(asdict(part), ""), **values}
     assert replace(make_key(), split_k=1) == make_key()
+
+
+def test_predicted_times_are_those_of_their_model():
+    # read from a file, it is equal and not the same
+    predicted = MethodKey(clock=f"{PREDICTED} "[:-1])
+    assert origin_of(DeviceKey(target="t", host="model"), predicted) == "times that model predicts"
+    assert origin_of(DeviceKey(target="t", host="model"), MethodKey()) == make_key().origin == MEASURED
 
 
 def test_what_splits_measurements():

@@ -173,6 +173,7 @@ MOVED = {
         ({}, "gfx1250", ""),
         ({"warp_n": 1, "pipeline": "tdm_v1"}, "gfx1250", ""),
         ({"warp_n": 1}, "gfx1250", "comp_tdm_v2 has 4 waves, not 2"),
+        ({"warp_m": 4}, "gfx1250", "comp_tdm_v2 has 4 waves, not 8"),
         ({}, "gfx950", "comp_tdm_v2 needs a tensor data mover, gfx950 has none (gfx1250 has)"),
         ({"epilogue": "cshuffle"}, "gfx1250", "comp_tdm_v2 does not go with epilogue cshuffle"),
         ({"pipeline": "mem"}, "gfx1250", "mem does not go with epilogue tdm"),
@@ -205,3 +206,6 @@ def test_levels_and_messages_of_rules(make_instance):
     assert broken(make_instance(), api_level="2024-01") == ["api-level"]
     (rejection,) = PIPELINE.unmet_requirements(make_instance(tile_m=96), "gfx942", LEVEL)
     assert rejection.message.endswith("(m: 96 is not a multiple of 4 x 16)")
+    odd = make_instance(tile_m=96, warp_m=2, warp_n=2, vector_size_a=8)
+    (rejection,) = PIPELINE.unmet_requirements(odd, "gfx942", LEVEL)
+    assert rejection.message.endswith("vector_size_a is 8, which does not divide the 12 elements of a lane")
