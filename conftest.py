@@ -80,6 +80,10 @@ FORWARD_RECORD = {
 }
 
 
+#: seconds after which a test that compiles is taken to hang: many times as long as on an idle machine
+COMPILING_S = 1500
+
+
 def pytest_addoption(parser):
     parser.addoption("--refresh-golden", action="store_true", help="rewrite the files below golden folders")
 
@@ -115,13 +119,16 @@ def pytest_cmdline_main(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Skip what compiles where there is no compiler; of several processes the first compiles for all.
+    """Give what compiles time, and skip it where there is no compiler; the first process compiles for all.
 
     Whole commands take the longest: they come first, so that no process is left with them in the end.
     """
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=lambda item: not calls_whole_commands(Path(item.location[0])))
     for item in items:
+        compiles = any(map(item.get_closest_marker, ("compiler", "amd", "cuda")))
+        if compiles and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(COMPILING_S))
         if not item.get_closest_marker("compiler"):
             continue
         if cxx() is None:

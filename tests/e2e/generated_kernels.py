@@ -50,7 +50,7 @@ def build_kernels(root, direction, instances):
         ),
         candidates_of(instances, pipelines),
     )
-    result = build_tree(tree, recipe, work_dir=root, cache=ObjectCache(object_cache_dir()), timeout_s=200)
+    result = build_tree(tree, recipe, work_dir=root, cache=ObjectCache(object_cache_dir()), timeout_s=1000)
     assert not result.failures and result.library is not None, result.failures
     library = Library.load(result.library)
     library.target.select_device(recipe.arch, 0)
