@@ -6,15 +6,25 @@ from collections import Counter
 
 import pytest
 
+from ckprof_plugins.directions._convolution.layout import find_layout
 from ckprof_plugins.elementwise.operation import DExtent
 from ckprof_plugins.elementwise.operations import ElementwiseOp
+from ckprof_plugins.pipelines.gemm_instance import usual_d_layouts
+from tests.cases import Cases
 from tests.plugins.elementwise.settings import with_settings
 
+from . import catalogs
 from .elementwise_runs import answered, question
 
 pytestmark = [pytest.mark.compiler, pytest.mark.timeout(900)]
 
 TILE = ("--instance-spec", "tile=16x16x32,waves=1x1x1,mma=16x16x16,vectors=4,4,4")
+#: the same as a catalog has it
+SMALL_TILE = {
+    **catalogs.TILE,
+    **{"tile_m": 16, "tile_n": 16, "warp_m": 1, "warp_n": 1},
+    **{"vector_size_a": 4, "vector_size_b": 4, "vector_size_c": 4},
+}
 #: several groups, images and tiles; strides, dilations and pads
 SIZES = "2 3 2 24 8 3 2 6 7 2 1 1 2 1 0 0 1"
 
@@ -50,18 +60,39 @@ def run(ckprof, operation, *more, direction="fwd"):
         assert outcome["status"] == "ok", outcome
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", ["Clamp", "ScaleAddScaleAddRelu", "AddClamp", "ScaleAdd"])
-def test_a_few_operations(ckprof, name):
-    run(ckprof, ElementwiseOp.parse(name), "--dtype", "fp16", "--instance-spec", "gemm_pipeline=compv3")
+def run_together(ckprof, folder, operations, dtype, **kernel):
+    """Build a kernel of each operation, all in one library; each runs what asks for it, and no other does."""
+    changes = [
+        {
+            **kernel,
+            "elementwise_op": one.value,
+            "d_layouts": usual_d_layouts(one, find_layout("nhwgc"), "output"),
+        }
+        for one in operations
+    ]
+    conf = catalogs.write_catalog(folder / "all.json", "forward", changes, usual=SMALL_TILE, dtype=dtype)
+    names = [one.value for one in operations]
+    asked = [(one.value, line) for one in operations for line in lines_of(one)]
+    words = [word for _, line in asked for word in ("--problem", line)]
+    called = ckprof("run", "fwd", "--conf", conf, *words, "--max-time", "0", "--format", "json", timeout=800)
+    with Cases() as cases:
+        for (name, line), problem in zip(asked, json.loads(called.ok().out)["problems"], strict=True):
+            with cases.case(line):
+                statuses = {names[one["instance"]]: one["status"] for one in problem["outcomes"]}
+                assert statuses == {**dict.fromkeys(names, "unsupported"), name: "ok"}
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("operation", ElementwiseOp, ids=lambda operation: operation.value)
-@pytest.mark.parametrize("dtype", ["bf16", pytest.param("fp32", marks=pytest.mark.slow)])
-def test_all_operations(ckprof, operation, dtype):
-    mma = ("--instance-spec", "mma=16x16x4") if dtype == "fp32" else ()
-    run(ckprof, operation, "--dtype", dtype, "--instance-spec", "gemm_pipeline=compv4", *mma)
+def test_a_few_operations(ckprof, tmp_path):
+    few = [ElementwiseOp.parse(name) for name in ("Clamp", "ScaleAddScaleAddRelu", "AddClamp", "ScaleAdd")]
+    run_together(ckprof, tmp_path, few, "fp16", pipeline="compv3")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("dtype", "depth"), [("bf16", 16), pytest.param("fp32", 4, marks=pytest.mark.slow)])
+def test_all_operations(ckprof, tmp_path, dtype, depth):
+    compv4 = {"pipeline": "compv4", "double_smem_buffer": True, "warp_tile_k": depth}
+    run_together(ckprof, tmp_path, [*ElementwiseOp], dtype, **compv4)
 
 
 @pytest.mark.thorough
