@@ -168,6 +168,7 @@ def dividing_convolutions(instance: GemmInstance, multiples: tuple[int, int]) ->
     pixels = _PIXELS_TIMES_ROWS // instance.tile.m
     output = (*ones[:-1], pixels) if instance.ndim == 1 else (*ones[:-2], 128, pixels // 128)
     return [
-        with_window(Window(ones, ones, ones, zeros, zeros), 3, output, groups, (channels, c))
-        for groups, channels in ((2, instance.tile.m), (1, instance.tile.m + k), (1, k))
+        with_window(Window(ones, ones, ones, zeros, zeros), images, output, groups, (channels, c))
+        # three tiles: workgroups that go on to the next one take several steps of it
+        for groups, images, channels in ((3, 2, instance.tile.m), (1, 3, instance.tile.m + k), (1, 3, k))
     ]
