@@ -7,13 +7,15 @@
 
 Compiles and runs what has no outcome yet, on random convolutions with all checks of the device, as
 :mod:`plugins.emulator.tests.level_runs` does with kernels of CK Tile: every type that a line of the lists for
-tests names, of those for profilers one of each kind. Kinds that have no outcome at all come first.
+tests names, of those for profilers one of each kind. Kinds that have no outcome at all come first, and classes take
+turns, so that a short time has some of each.
 """
 
 import argparse
 import time
 from dataclasses import replace
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 
 from ckprof import Profiler
@@ -36,10 +38,11 @@ RECORDS = Path(__file__).parent / "data" / "ran"
 #: what is compiled, run and recorded together: what kernels of a class share is compiled once
 TOGETHER = 8
 CLASS = ("direction", "old_class")
+_TYPES = ("dtype", "dtype_b", "dtype_result", "d_dtypes")
 #: fields that tell kinds apart, coarse ones first
 KINDS = (
-    (*CLASS, "dtype", "elementwise_op", "ndim"),
-    (*CLASS, "dtype", "elementwise_op", "ndim", "specialization", "scheduler", "version"),
+    (*CLASS, *_TYPES, "elementwise_op", "ndim"),
+    (*CLASS, *_TYPES, "elementwise_op", "ndim", "specialization", "scheduler", "version", "num_groups_to_merge"),
 )
 #: numbers of splits of the reduction
 SPLITS = {"bwd_data": (1, 2), "bwd_weight": (1, 2, AUTO)}
@@ -68,17 +71,36 @@ def samples(kernels):
 
 
 def in_order(kernels, known):
-    """Yield what is compiled and run together.
+    """Yield what is compiled and run together: first kinds that have no outcome, classes in round-robin order.
 
     :param kernels: by content key.
     :param known: keys of those that have an outcome.
     """
-    for alike in (one_of_each(kernels.values(), KINDS[0]), samples(kernels), kernels.values()):
-        left = [one for one in alike if one.instance.key not in known]
-        for of_a_class in grouped(left, CLASS):
-            for start in range(0, len(of_a_class), TOGETHER):
-                yield _named_apart(of_a_class[start : start + TOGETHER])
-        known = {*known, *(one.instance.key for one in left)}
+    known = set(known)
+    for kind in (*KINDS, None):
+        left = without_outcome(kernels, known, kind)
+        known.update(one.instance.key for one in left)
+        for groups in zip_longest(*(batched(one) for one in grouped(left, CLASS))):
+            yield from (_named_apart(group) for group in groups if group)
+
+
+def without_outcome(kernels, known, kind):
+    """Return one kernel of each kind of which none has an outcome.
+
+    :param kernels: by content key.
+    :param known: keys of those that have an outcome.
+    :param kind: fields that tell kinds apart; ``None``: each kernel is one.
+    """
+    if kind is None:
+        return [one for key, one in kernels.items() if key not in known]
+    kinds = grouped(kernels.values(), kind)
+    open_ = [alike for alike in kinds if all(one.instance.key not in known for one in alike)]
+    return one_of_each([one for alike in open_ for one in alike], kind)
+
+
+def batched(kernels):
+    """Return the kernels in groups of :data:`TOGETHER`."""
+    return [kernels[start : start + TOGETHER] for start in range(0, len(kernels), TOGETHER)]
 
 
 def _named_apart(kernels):
