@@ -55,6 +55,9 @@ class OldClass:
     reflected: bool = False
     #: level -> arguments that its template lacks -> the value that all lines have which it has kernels of
     absent: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    #: a kernel template of its header that the header of another class defines as well: one of both needs
+    #: another name where they are included together
+    ambiguous_kernel: str = ""
 
     @property
     def header(self) -> str:
@@ -98,7 +101,11 @@ def _known() -> dict[str, OldClass]:
             known("backward_weight", weight, reflected=True),
             known("backward_weight_v3", weight, absent=_WEIGHT_V3),
             known("backward_weight_two_stage", weight),
-            known("backward_weight_multiple_d_xdl", weight),
+            known(
+                "backward_weight_multiple_d_xdl",
+                weight,
+                ambiguous_kernel="kernel_batched_gemm_xdlops_bwd_weight",
+            ),
         )
     }
 

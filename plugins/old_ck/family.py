@@ -258,6 +258,7 @@ class OldCkFamily(Pipeline):
             launcher="splitting_launcher" if instance.old_class in _SPLITTING else "launcher",
             direction=direction,
             reflected=old.reflected,
+            ambiguous_kernel=old.ambiguous_kernel,
         )
         return KernelSource(
             name=name,
