@@ -276,8 +276,7 @@ class OldCkFamily(Pipeline):
         """
         if recipe.target != _TARGET:
             raise UsageError(
-                f"kernels of the old library are for AMD GPUs: --family {self.id} needs --target {_TARGET}, "
-                f"not {recipe.target}"
+                f"kernels of the old library are for AMD GPUs: use --target {_TARGET}, not {recipe.target}"
             )
         if only_answers(recipe):
             recipe = answering(recipe)
@@ -296,7 +295,8 @@ class OldCkFamily(Pipeline):
         hip_root = find_hip_root()
         beside = tuple(folder for name in _BESIDE if (folder := root.parent / name).is_dir())
         headers = (INCLUDE_DIR, NAMES_DIR, *(() if (root / _CONFIGURATION).is_file() else (CONFIG_DIR,)))
-        macros = (*_MACROS, *_MACROS_OF[recipe.arch.partition(":")[0]])
+        # of another architecture no kernel is compiled: none is valid
+        macros = (*_MACROS, *_MACROS_OF.get(recipe.arch.partition(":")[0], ()))
         return replace(
             recipe,
             kernel_flags=(*recipe.kernel_flags, *(f"-D{name}" for name in macros), *name_flags(hip_root)),

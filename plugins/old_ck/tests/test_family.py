@@ -142,6 +142,19 @@ def test_what_sources_are_compiled_with(profiler, recipe):
     assert {root / "ck", module.CONFIG_DIR, module.INCLUDE_DIR} < set(found.digested_dirs)
     assert (found.prefix_header, found.functions_per_unit) == ("", 1)
     assert OldCkFamily().compilation([instance], recipe).functions_per_unit > 1
+    # of an architecture for which nothing is valid
+    other = OldCkFamily().compilation([], replace(recipe, arch="gfx1100"))
+    assert other.kernel_flags == ("-DCK_USE_XDL", "-DCKPROF_OLD_HIP")
+
+
+def test_one_of_two_kernels_of_one_name_gets_another(profiler):
+    name = "kernel_batched_gemm_xdlops_bwd_weight"
+    for conf, renames in (("bilinear/tests/ndhwgc_fp16", 1), ("tests/ndhwgc_fp16", 0)):
+        kernels = chosen(profiler, f"backward_weight/{conf}", "old-ck")
+        for one in (one for one in kernels if one.instance.old_class != "backward_weight_v3"):
+            header = one.pipeline.render(one.instance, "gfx942", "2025-11").header
+            assert header.count(f"#define {name} {name}_multiple_d") == renames
+            assert header.count(f"#undef {name}") == renames
 
 
 def test_kernels_that_are_only_asked_have_a_device_of_their_own(recipe):
@@ -156,7 +169,7 @@ def test_kernels_that_are_only_asked_have_a_device_of_their_own(recipe):
 @pytest.mark.parametrize(
     ("changed", "error", "message"),
     [
-        ({"target": "cpu"}, UsageError, "--family old-ck needs --target hip, not cpu"),
+        ({"target": "cpu"}, UsageError, "use --target hip, not cpu"),
         ({"include_dirs": ()}, ToolchainError, "no old library there.*fetch 2025-11' fetches"),
     ],
 )

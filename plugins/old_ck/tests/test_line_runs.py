@@ -17,9 +17,11 @@ from plugins.old_ck.tests.line_runs import (
     TOGETHER,
     in_order,
     problems,
+    samples,
     shipped,
     table,
     wanted,
+    without_outcome,
 )
 
 pytestmark = pytest.mark.thorough
@@ -44,8 +46,21 @@ def test_each_type_comes_once_and_one_of_each_kind_first():
     assert {one.instance.key for one in order} == kernels.keys() - known
     assert all(len({one.name for one in group}) == len(group) <= TOGETHER for group in groups)
     coarse = set(kinds(kernels.values(), KINDS[0]))
-    first = [one for group in in_order(kernels, set()) for one in group][: len(coarse)]
+    groups = list(in_order(kernels, set()))
+    first = [one for group in groups for one in group][: len(coarse)]
     assert set(kinds(first, KINDS[0])) == coarse
+    # a short time has some of each class
+    classes = {one.instance.old_class for one in kernels.values()}
+    assert {group[0].instance.old_class for group in groups[: len(classes)]} == classes
+
+
+def test_kinds_with_an_outcome_are_not_among_the_first():
+    kernels = wanted("tests")
+    known = {one.instance.key for one in samples(kernels)[:40]} | {list(kernels)[-1]}
+    done = set(kinds((kernels[key] for key in known), KINDS[0]))
+    left = kinds(kernels.values(), KINDS[0])
+    first = kinds(without_outcome(kernels, known, KINDS[0]), KINDS[0])
+    assert done and sorted(first, key=str) == sorted(set(left) - done, key=str)
 
 
 def test_of_lists_for_profilers_one_of_each_kind_is_run():
