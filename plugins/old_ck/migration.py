@@ -271,13 +271,17 @@ def _to_compute(
 
 
 def _built(session: Session, lines: Lines, options: MigrateOptions) -> tuple[_Kernels, _Kernels]:
-    """Build the kernels of both sides: together, where they are built alike."""
+    """Build the kernels of both sides: together where they are timed on a GPU, which is fair in one run alone.
+
+    Elsewhere apart: lines of the old library share translation units then, which saves most of their cost.
+    """
     build, old_build = (
         options.run.built_for(one or options.build) for one in (options.build, options.old_build)
     )
     old, new = ([one for one in of if not isinstance(one, str)] for of in zip(*lines.values(), strict=True))
     purpose = Purpose.RUN if options.runs else Purpose.SUPPORT_CHECK
-    if build == old_build or not (old and new):
+    together = build == old_build and options.runs and not build.device
+    if together or not (old and new):
         both = _Kernels(session, _selection([*old, *new]), build if new else old_build, purpose)
         sides = both, both
     else:
