@@ -271,9 +271,9 @@ def _to_compute(
 
 
 def _built(session: Session, lines: Lines, options: MigrateOptions) -> tuple[_Kernels, _Kernels]:
-    """Build the kernels of both sides: together where they are timed on a GPU, which is fair in one run alone.
+    """Build the kernels of both sides: together where they are timed on a GPU, which only one run does fairly.
 
-    Elsewhere apart: lines of the old library share translation units then, which saves most of their cost.
+    Otherwise apart, so that lines of the old library share translation units, which saves most of their cost.
     """
     build, old_build = (
         options.run.built_for(one or options.build) for one in (options.build, options.old_build)

@@ -7,8 +7,8 @@
 
 Compiles and runs what has no outcome yet, on random convolutions with all checks of the device, as
 :mod:`plugins.emulator.tests.level_runs` does with kernels of CK Tile: every type that a line of the lists for
-tests names, of those for profilers one of each kind. Kinds that have no outcome at all come first, and classes take
-turns, so that a short time has some of each.
+tests names, of those for profilers one of each kind. Kinds that have no outcome at all come first,
+and classes alternate, so that a short time has some of each.
 """
 
 import argparse
@@ -38,14 +38,18 @@ RECORDS = Path(__file__).parent / "data" / "ran"
 #: what is compiled, run and recorded together: what kernels of a class share is compiled once
 TOGETHER = 8
 CLASS = ("direction", "old_class")
-_TYPES = ("dtype", "dtype_b", "dtype_result", "d_dtypes")
+_COARSE = (*CLASS, "dtype", "dtype_b", "dtype_result", "d_dtypes", "elementwise_op", "ndim")
 #: fields that tell kinds apart, coarse ones first
 KINDS = (
-    (*CLASS, *_TYPES, "elementwise_op", "ndim"),
-    (*CLASS, *_TYPES, "elementwise_op", "ndim", "specialization", "scheduler", "version", "num_groups_to_merge"),
+    _COARSE,
+    (*_COARSE, "specialization", "scheduler", "version", "num_groups_to_merge"),
 )
 #: numbers of splits of the reduction
 SPLITS = {"bwd_data": (1, 2), "bwd_weight": (1, 2, AUTO)}
+#: over what a product of a filter of one element reduces; backward weight does over images, which are drawn
+REDUCED = {"fwd": "in_channels", "bwd_data": "out_channels"}
+#: blocks along that: pipelines that prefetch ask for more blocks than they prefetch, up to eight
+BLOCKS = (2, 9, 10)
 SETS = ("tests", "profiler")
 
 
@@ -71,7 +75,7 @@ def samples(kernels):
 
 
 def in_order(kernels, known):
-    """Yield what is compiled and run together: first kinds that have no outcome, classes in round-robin order.
+    """Yield what is compiled and run together: kinds without an outcome first, classes in round-robin order.
 
     :param kernels: by content key.
     :param known: keys of those that have an outcome.
@@ -110,25 +114,28 @@ def _named_apart(kernels):
 
 
 def problems(draw, instances):
-    """Yield problems as other kernels get them, and of one channel per group where kernels ask for that."""
+    """Yield problems as other kernels get them, and what some kernels of the old library ask for besides."""
     yield from drawn_problems(draw, instances)
-    asking = {}
+    merged, deep = {}, {}
     for one in instances:
         fields = one.fields()
-        merged = int(fields.get("num_groups_to_merge") or 1)
-        if merged > 1 or fields["specialization"] == "Filter3x3":
-            kind = (one.direction, one.ndim, fields.get("elementwise_op"))
-            asking[kind] = max(merged, asking.get(kind, 1))
-    for (direction, ndim, operation), merged in asking.items():
+        kind = (one.direction, one.ndim, fields.get("elementwise_op"))
+        groups = int(fields.get("num_groups_to_merge") or 1)
+        if groups > 1 or fields["specialization"] == "Filter3x3":
+            merged[kind] = max(groups, merged.get(kind, 1))
+        if fields["specialization"].startswith("Filter1x1") and one.direction in REDUCED:
+            deep[kind] = max(fields["tile_k"], deep.get(kind, 1))
+    for (direction, ndim, operation), groups in merged.items():
         for case in convolutions(draw, ndim)[:PROBLEMS:2]:
-            problem = replace(
-                case.problem,
-                groups=merged * draw.choice((1, 2)),
-                in_channels=1,
-                out_channels=1,
-                filter=(3,) * ndim,
-            )
-            yield with_operation(replace(case, problem=problem), direction, operation)
+            one = replace(case.problem, groups=groups * draw.choice((1, 2)), filter=(3,) * ndim)
+            one = replace(one, in_channels=1, out_channels=1)
+            yield with_operation(replace(case, problem=one), direction, operation)
+    for (direction, ndim, operation), depth in deep.items():
+        # every fourth has a filter of one element
+        for case, blocks in zip(convolutions(draw, ndim)[1::4], BLOCKS, strict=True):
+            channels = {"in_channels": 16, "out_channels": 16, REDUCED[direction]: blocks * depth}
+            one = replace(case.problem, groups=1, batch=1, **channels)
+            yield with_operation(replace(case, problem=one), direction, operation)
 
 
 def table(record):

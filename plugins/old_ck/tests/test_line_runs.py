@@ -79,6 +79,16 @@ def test_kernels_that_merge_groups_get_groups_of_one_channel():
     assert len({(one.input, one.strides) for one in fitting}) > 3
 
 
+def test_kernels_of_small_filters_get_what_fills_their_pipelines():
+    every = [one.instance for one in shipped("tests").values() if one.instance.direction == "fwd"]
+    found = [(one, one.fields()) for one in every]
+    asked = ("Filter1x1Stride1Pad0", 128)
+    deep = next(one for one, said in found if (said["specialization"], said["tile_k"]) == asked)
+    drawn = [case.problem for case in problems(random.Random(0), [deep])]
+    fitting = [one for one in drawn if {*one.filter, *one.strides} == {1} and one.in_channels > 8 * 128]
+    assert [one.in_channels for one in fitting] == [9 * 128, 10 * 128]
+
+
 def test_outcomes_are_counted_for_their_classes(tmp_path):
     record = Record(ARCH, LEVEL, {"compiler": "clang 22"}, tmp_path)
     first, second = list(wanted("tests").values())[:2]
