@@ -271,7 +271,7 @@ def _to_compute(
 
 
 def _built(session: Session, lines: Lines, options: MigrateOptions) -> tuple[_Kernels, _Kernels]:
-    """Build the kernels of both sides: together where they are timed on a GPU, which only one run does fairly.
+    """Build the kernels of both sides: together if they are timed on a GPU, which only one run does fairly.
 
     Otherwise apart, so that lines of the old library share translation units, which saves most of their cost.
     """
