@@ -63,9 +63,9 @@ _MACROS_OF: Final = {
 }
 #: measured with clang 19 and headers of November 2025: the largest of 18 kernels
 _COMPILE_MEMORY: Final = 1000 * 2**20
-#: the same for each further device function, of which a line has two or more; and how many make a unit: a
-#: second line of small tiles costs next to nothing, so more would save headers alone
-_FURTHER_MEMORY: Final = 100 * 2**20
+#: for each further device function, of which a line has two or more: 17 forward lines took 2,270 MB
+_FURTHER_MEMORY: Final = 50 * 2**20
+#: a second line of small tiles costs next to nothing beside the first
 _FUNCTIONS_PER_UNIT: Final = 32
 #: direction -> the interface of its operations, and its operations on first operand, second one and result
 _INTERFACES: Final = {
