@@ -148,6 +148,16 @@ def table(record):
     return lines
 
 
+def sums():
+    """Return the lines of a table with a row for each architecture that has outcomes."""
+    lines = [f"| architecture | types | {' | '.join(COUNTED)} |", "|---" * (2 + len(COUNTED)) + "|"]
+    every = shipped(SETS[0]).values()
+    for path in sorted(RECORDS.glob(f"*_{LEVELS[-1]}.jsonl")):
+        record = Record(path.stem.partition("_")[0], LEVELS[-1], folder=RECORDS)
+        lines.append(row(record.arch, str(len(every)), record.known(every).values()))
+    return lines
+
+
 def main():
     """Compile and run for as long as was asked for, or print the table."""
     parser = argparse.ArgumentParser(description="kernels of the old library on the emulated AMD device")
@@ -156,12 +166,12 @@ def main():
     run.add_argument("--minutes", type=float, default=60.0)
     run.add_argument("--set", choices=SETS, default=SETS[0], help="profiler: one kernel of each kind")
     run.add_argument("--only", default="", help="a part of the names of lists or kernels")
-    count = commands.add_parser("table", help="print the table of docs/old-ck.md of the package")
+    count = commands.add_parser("table", help="print the tables of docs/old-ck.md of the package")
     for command in (run, count):
         command.add_argument("--arch", default=ARCH)
     asked = parser.parse_args()
     if asked.command == "table":
-        print("\n".join(table(Record(asked.arch, LEVELS[-1], folder=RECORDS))))
+        print("\n".join([*table(Record(asked.arch, LEVELS[-1], folder=RECORDS)), "", *sums()]))
     else:
         end = time.monotonic() + 60 * asked.minutes
         every = wanted(asked.set).items()
