@@ -58,12 +58,13 @@ class SecondProblems:
         """
         return not self.lines.get(key) and problem.flop > self._most.get(key, -1)
 
-    def verify(self, group: KernelGroup, kernel: SelectedKernel) -> None:
+    def verify(self, group: KernelGroup, kernel: SelectedKernel, reload: Callable[[], object]) -> None:
         """Verify a kernel that is new, and right on the group's problem, on problems of its own.
 
         One that fails there has that outcome on every problem. What is known of it is stored with its first
         sample, before the next kernel is verified.
 
+        :param reload: has workers load the operands of the group again, where others took their place.
         :raises ToolchainError: as :meth:`~ckprof.measure.bench.KernelBench.measure`.
         """
         key, operation, options = kernel.key, self._bench.library.operation, self._options
@@ -81,24 +82,27 @@ class SecondProblems:
                 break
         self.lines[key] = dict.fromkeys(self._line(problem) for problem, _ in asked)
         self._most[key] = group.problem.flop
-        if self.digest(key) == self.known.get(key):
+        if not asked or self.digest(key) == self.known.get(key):
             return
         untimed = (msgspec.structs.replace(timing_settings(options), min_samples=0),) * 2
-        for (problem, kind), cells in asked.items():
-            ranking = RoundRobin(cells)
-            second = replace(group, problem=problem, ranking=ranking, timing=untimed, beside=None)
-            operands = self._bench.operands_of(second, self.operands, kind)
-            for planned in ranking.visit():
-                outcome = None if self.should_stop() else self._bench.sample(second, operands, planned)
-                if outcome is not None and outcome.status.is_failure and outcome.launched:
-                    where = f"--problem '{self._line(problem)}' --split-k {planned.cell.split_k}"
-                    reason = f"{outcome.reason} (on a second problem: {where})"
-                    self.failed[key] = replace(outcome, reason=reason, second="")
-                    return
-                if outcome is None or outcome.status is not Status.OK:
-                    # nothing is known of it: the next sample tries again
-                    del self.lines[key], self._most[key]
-                    return
+        try:
+            for (problem, kind), cells in asked.items():
+                ranking = RoundRobin(cells)
+                second = replace(group, problem=problem, ranking=ranking, timing=untimed, beside=None)
+                operands = self._bench.operands_of(second, self.operands, kind)
+                for planned in ranking.visit():
+                    outcome = None if self.should_stop() else self._bench.sample(second, operands, planned)
+                    if outcome is not None and outcome.status.is_failure and outcome.launched:
+                        where = f"--problem '{self._line(problem)}' --split-k {planned.cell.split_k}"
+                        reason = f"{outcome.reason} (on a second problem: {where})"
+                        self.failed[key] = replace(outcome, reason=reason, second="")
+                        return
+                    if outcome is None or outcome.status is not Status.OK:
+                        # nothing is known of it: the next sample tries again
+                        del self.lines[key], self._most[key]
+                        return
+        finally:
+            reload()
 
     def digest(self, key: str) -> str:
         """Return a digest of the second problems that a kernel was right on; empty where it was not verified.
