@@ -191,13 +191,13 @@ class Judge:
             self._look_elsewhere(bench)
 
     def _look_elsewhere(self, bench: Bench) -> None:
-        """Run a candidate that is right once where nothing says that it is judged."""
+        """Run a candidate that is right once where nothing says that it is judged, also when time is over."""
         place = self.asked[0]
-        if self.finding is not None or self.seconds_left() <= 0:
+        if self.finding is not None:
             return
         operands = self.operands(exact=False)
         with self.given(place, operands) as given:
-            within_s = max(_LEAST_LOAD_S, min(self.seconds_left(), MOST_LOAD_S))
+            within_s = max(self._least_load_s, min(self.seconds_left(), MOST_LOAD_S))
             arrays = bench.seen.arrays
             evidence = evidence_elsewhere(self.candidate, arrays, self.task, place, given, within_s)
         self.is_run_elsewhere = evidence is not None

@@ -48,10 +48,10 @@ ckprof_status ckprof_candidate(const ckprof_problem* p, const ckprof_buffers* t,
 """
 
 
-def judged(ckprof, tmp_path, text, name="candidate.py", dtype="fp32"):
+def judged(ckprof, tmp_path, text, name="candidate.py", dtype="fp32", budget="5s"):
     file = tmp_path / name
     file.write_text(text)
-    what = ("judge", "gemm", file, "--problem", "24x40x64", "--dtype", dtype, "--budget", "5s")
+    what = ("judge", "gemm", file, "--problem", "24x40x64", "--dtype", dtype, "--budget", budget)
     called = ckprof(*what, "--format", "json")
     return json.loads(called.out or json.dumps({"error": called.err}))
 
@@ -71,7 +71,8 @@ def test_who_looks_where_it_runs_is_dishonest(ckprof, tmp_path, monkeypatch, nam
 @pytest.mark.compiler
 def test_so_is_machine_code_that_looks(ckprof, tmp_path, monkeypatch):
     monkeypatch.setenv("CKPROF_SOMETHING", "1")
-    said = judged(ckprof, tmp_path, _C.replace("IS_JUDGED", "0"), "candidate.c")
+    # also where no time is left after the problems
+    said = judged(ckprof, tmp_path, _C.replace("IS_JUDGED", "0"), "candidate.c", budget="1s")
     assert said["verdict"] == "dishonest", said
     said = judged(ckprof, tmp_path, _C.replace("IS_JUDGED", "1"), "candidate.c")
     assert said["verdict"] == "right", said
