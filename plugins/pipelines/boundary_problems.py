@@ -100,7 +100,7 @@ def boundary_convolutions(
         sizes = {"output": (m, n, depth), "input": (m, depth, n), "weight": (depth, m, n)}
         pixels, of_k, of_c = sizes[result]
         output = (*ones[1:], math.ceil(pixels / images))
-        channels = _up(of_k, math.lcm(k, least)), _up(of_c, math.lcm(c, least))
+        channels = rounded_up(of_k, math.lcm(k, least)), rounded_up(of_c, math.lcm(c, least))
         return alternatives(window, images, output, 1, channels)
 
     for m, n, depth, images in PRODUCTS:
@@ -116,5 +116,6 @@ def boundary_convolutions(
             yield alternatives(unusual, images, output, several, (of_k * k, of_c * c))
 
 
-def _up(length: int, multiple: int) -> int:
+def rounded_up(length: int, multiple: int) -> int:
+    """Return the least multiple that is no less than a length."""
     return math.ceil(length / multiple) * multiple

@@ -150,7 +150,11 @@ def test_an_engine_is_tried_with_a_payload():
 
 def test_workers_know_what_the_store_says_that_kernels_were_right_on(monkeypatch):
     bench, served = SimpleNamespace(second=SimpleNamespace(known={})), []
-    serve = lambda task: served.append(bench.second.known) or Reply(task="", end=End.PROBED)  # noqa: E731
+
+    def serve(task):
+        served.append(bench.second.known)
+        return Reply(task="", end=End.PROBED)
+
     runner = SimpleNamespace(serve=serve)
     monkeypatch.setattr(sweep_worker, "_open", lambda task, slot, stack: (runner, bench))
     for known in ({}, {"kernel": "1a2b3c4d"}):

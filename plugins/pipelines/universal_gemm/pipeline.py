@@ -15,7 +15,7 @@ from ckprof_plugins.operations.gemm.problem import (
     MultiDProblem,
     StridedBatchProblem,
 )
-from ckprof_plugins.pipelines.boundary_problems import LONG, PRODUCTS, drawn
+from ckprof_plugins.pipelines.boundary_problems import LONG, PRODUCTS, drawn, rounded_up
 from ckprof_plugins.pipelines.kernel_name import joined, product_traits
 from ckprof_plugins.pipelines.rules import broken_rules
 from ckprof_plugins.pipelines.universal_gemm.instance import (
@@ -133,10 +133,10 @@ class UniversalGemmPipeline:
         padded = zip(instance.pads, instance.tile.sizes, strict=True)
         steps = [tail if pads else size for pads, size in padded]
         for *lengths, _ in PRODUCTS:
-            m, n, k = map(_up, lengths, steps)
+            m, n, k = map(rounded_up, lengths, steps)
             yield [self._strided(instance, m, n, k, 0)]
         for axis in range(3):
-            m, n, k = (_up(LONG, step) if axis == at else step for at, step in enumerate(steps))
+            m, n, k = (rounded_up(LONG, step) if axis == at else step for at, step in enumerate(steps))
             if m * n * k <= _MOST_PRODUCTS:
                 yield [self._strided(instance, m, n, k, 2 * tail)]
 
@@ -211,7 +211,3 @@ class UniversalGemmPipeline:
             device_type=f"{launcher}::{'KernelOf' if header.fixed_tails else 'Kernel'}",
             device_functions=header.device_functions,
         )
-
-
-def _up(length: int, step: int) -> int:
-    return -(-length // step) * step
