@@ -2,16 +2,19 @@
 
 .. code-block:: text
 
-    CK_ROOT=DIR python -m plugins.old_ck.tests.line_runs run [--arch ARCH] [--set profiler] [--minutes N] ...
+    CK_ROOT=DIR python -m plugins.old_ck.tests.line_runs run [--arch ARCH] [--set profiler] [--part 1/2] ...
     python -m plugins.old_ck.tests.line_runs table [--arch ARCH]
 
 Compiles and runs what has no outcome yet, on random convolutions with all checks of the device, as
 :mod:`plugins.emulator.tests.level_runs` does with kernels of CK Tile: every type that a line of the lists for
 tests names, of those for profilers one of each kind. Kinds that have no outcome at all come first,
-and classes alternate, so that a short time has some of each.
+and classes alternate, so that a short time has some of each. Processes with ``--part 1/2`` and
+``--part 2/2`` share the work.
 """
 
 import argparse
+import os
+import re
 import time
 from dataclasses import replace
 from functools import cache
@@ -36,7 +39,7 @@ from tests.plugins.pipelines.drawn_problems import PROBLEMS, convolutions, drawn
 ARCH = "gfx942"
 RECORDS = Path(__file__).parent / "data" / "ran"
 #: what is compiled, run and recorded together: what kernels of a class share is compiled once
-TOGETHER = 8
+TOGETHER = 16
 CLASS = ("direction", "old_class")
 _COARSE = (*CLASS, "dtype", "dtype_b", "dtype_result", "d_dtypes", "elementwise_op", "ndim")
 #: fields that tell kinds apart, coarse ones first
@@ -126,8 +129,10 @@ def problems(draw, instances):
         if fields["specialization"].startswith("Filter1x1") and one.direction in REDUCED:
             deep[kind] = max(fields["tile_k"], deep.get(kind, 1))
     for (direction, ndim, operation), groups in merged.items():
+        # where a tile has the filters of the groups along N, those of 27 elements do not fit
+        thin = (1,) * (ndim - 2) if direction == "bwd_weight" else (3,) * (ndim - 2)
         for case in convolutions(draw, ndim)[:PROBLEMS:2]:
-            one = replace(case.problem, groups=groups * draw.choice((1, 2)), filter=(3,) * ndim)
+            one = replace(case.problem, groups=groups * draw.choice((1, 2)), filter=(*thin, 3, 3))
             one = replace(one, in_channels=1, out_channels=1)
             yield with_operation(replace(case, problem=one), direction, operation)
     for (direction, ndim, operation), depth in deep.items():
@@ -165,7 +170,8 @@ def main():
     run = commands.add_parser("run", help="compile and run what has no outcome yet")
     run.add_argument("--minutes", type=float, default=60.0)
     run.add_argument("--set", choices=SETS, default=SETS[0], help="profiler: one kernel of each kind")
-    run.add_argument("--only", default="", help="a part of the names of lists or kernels")
+    run.add_argument("--only", type=re.compile, default="", help="a regular expression of list and kernel")
+    run.add_argument("--part", type=part, default=(1, 1), metavar="K/N", help="of N processes this is K")
     count = commands.add_parser("table", help="print the tables of docs/old-ck.md of the package")
     for command in (run, count):
         command.add_argument("--arch", default=ARCH)
@@ -175,8 +181,29 @@ def main():
     else:
         end = time.monotonic() + 60 * asked.minutes
         every = wanted(asked.set).items()
-        kernels = {key: one for key, one in every if asked.only in f"{one.source} {one.name}"}
-        run_until(asked.arch, kernels, end)
+        kernels = {key: one for key, one in every if asked.only.search(f"{one.source} {one.name}")}
+        run_until(asked.arch, of_part(kernels, *asked.part), end)
+
+
+def cpu_seconds():
+    """Return what this process and those that it waited for have taken."""
+    return sum(os.times()[:4])
+
+
+def part(text):
+    """Return which of how many processes a text such as ``1/2`` says this one is."""
+    which, of = map(int, text.split("/"))
+    if not 1 <= which <= of:
+        raise ValueError(text)
+    return which, of
+
+
+def of_part(kernels, which, of):
+    """Return those of some kernels that one of several processes runs.
+
+    :param kernels: by content key, which no other process shares.
+    """
+    return {key: one for key, one in kernels.items() if int(key, 16) % of == which - 1}
 
 
 def run_until(arch, kernels, end):
@@ -193,7 +220,9 @@ def run_until(arch, kernels, end):
     profiler = Profiler()
     for group in in_order(kernels, record.known(kernels.values())):
         if time.monotonic() < end:
+            before = cpu_seconds()
             record.add(run_some(profiler, record, group, problems, SPLITS))
+            print(f"{len(group)} kernels: {cpu_seconds() - before:.0f} CPU s", flush=True)
     print(f"{len(record.known(kernels.values()))} of {len(kernels)} known", flush=True)
 
 

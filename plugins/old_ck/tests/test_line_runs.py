@@ -1,5 +1,6 @@
 """Which kernels of lists are run, in which order and on what, and how their outcomes are counted."""
 
+import math
 import random
 from pathlib import Path
 
@@ -78,6 +79,22 @@ def test_kernels_that_merge_groups_get_groups_of_one_channel():
     fitting = [one for one in drawn if one.in_channels == one.out_channels == 1 and not one.groups % 16]
     assert len(fitting) >= 6 and {one.filter for one in fitting} == {(3,) * merging[0].ndim}
     assert len({(one.input, one.strides) for one in fitting}) > 3
+
+
+def test_filters_of_merged_groups_fit_into_a_tile_of_backward_weight():
+    two_stage = [one.instance for one in shipped("tests").values() if one.instance.ndim == 3]
+    merging = [one for one in two_stage if one.old_class == "backward_weight_two_stage"]
+    widest = max(merging, key=lambda one: one.fields()["num_groups_to_merge"])
+    along_n, together = (widest.fields()[name] for name in ("tile_n", "num_groups_to_merge"))
+    drawn = [case.problem for case in problems(random.Random(0), [widest])]
+    fitting = [
+        one
+        for one in drawn
+        if one.in_channels == one.out_channels == 1
+        and not one.groups % together
+        and 1 < math.prod(one.filter) <= along_n // together
+    ]
+    assert together == 8 and len(fitting) >= 3
 
 
 def test_kernels_of_small_filters_get_what_fills_their_pipelines():
