@@ -214,8 +214,8 @@ def _not_runnable(session: Session, recipe: BuildRecipe) -> ToolchainError:
         if device.target == recipe.target and recipe.arch.partition(":")[0] in device.archs
     ]
     return ToolchainError(
-        f"--target {recipe.target}: {recipe.cannot_run}; {''.join(devices)}add --build-only to compile "
-        "them, see what they need with 'ckprof inspect', or run them on the CPU without "
+        f"--target {recipe.target}: {recipe.cannot_run}; {''.join(devices)}compile them with 'ckprof build', "
+        "see what they need with 'ckprof inspect', or run them on the CPU without "
         f"--target {recipe.target}"
     )
 

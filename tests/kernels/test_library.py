@@ -123,7 +123,7 @@ def test_code_objects_are_listed_and_not_linked(session):
     with pytest.raises(ToolchainError) as caught:
         build_library(session, selection, BuildOptions(), Purpose.RUN)
     assert str(caught.value) == (
-        "--target told: there is no device; add --build-only to compile them, see what they need with "
+        "--target told: there is no device; compile them with 'ckprof build', see what they need with "
         "'ckprof inspect', or run them on the CPU without --target told"
     )
 
