@@ -87,6 +87,8 @@ def in_order(kernels, known):
     for kind in (*KINDS, None):
         left = without_outcome(kernels, known, kind)
         known.update(one.instance.key for one in left)
+        # kernels of one type and number of dimensions share the most
+        left = [one for alike in grouped(left, KINDS[0]) for one in alike]
         for groups in zip_longest(*(batched(one) for one in grouped(left, CLASS))):
             yield from (_named_apart(group) for group in groups if group)
 
