@@ -48,6 +48,7 @@ class Reason(Enum):
     WRONG_SOLVER = ("wrong_solver", "the solver is for something else than the key")
     UNKNOWN_KERNEL = ("unknown_kernel", "no list has the kernel")
     UNSUPPORTED = ("unsupported", "the kernel does not support the problem")
+    KNOWN_FAULT = ("known_fault", "the kernel supports the problem, and computes wrong elements")
     ID_MISMATCH = ("id_mismatch", "number and name are of different kernels")
     WRONG_SPLIT = ("wrong_split", "the kernel cannot divide the reduction like that")
     WRONG_WORKSPACE = ("wrong_workspace", "the kernel asks for another workspace")

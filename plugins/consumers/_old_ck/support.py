@@ -104,14 +104,19 @@ def _weight_groups(case: Case) -> str:
     return ""
 
 
+def _reads_on(case: Case) -> bool:
+    """Say whether vectors of two stages may go on in the next column of the filter, where the image does."""
+    problem, width = case.problem, case.number("BBlockTransferSrcScalarPerVector") or 1
+    unpadded = not problem.left_pads[-1] and not problem.right_pads[-1]
+    return problem.groups == 1 and unpadded and not problem.in_channels * problem.filter[-1] % width
+
+
 def _weight_vectors(case: Case) -> str:
     problem = case.problem
     output = case.divides("K", "the output is read", "ABlockTransferSrcScalarPerVector")
     read = case.divides("C", "the input is read", "BBlockTransferSrcScalarPerVector")
     if "TwoStage" in case.kernel.kind:
-        width = case.number("BBlockTransferSrcScalarPerVector") or 1
-        unpadded = not problem.left_pads[-1] and not problem.right_pads[-1]
-        if read and problem.groups == 1 and unpadded and not problem.in_channels * problem.filter[-1] % width:
+        if _reads_on(case):
             read = ""
         # of merged groups, one channel each lies beside the next
         if merged_groups(case) > 1 and problem.in_channels == problem.out_channels == 1:
@@ -240,6 +245,21 @@ def support(kernel: OldKernel, problem: ConvProblem, dtype: str, splits: int, ar
     rules = next(rules for part, rules in _RULES.items() if part in kernel.kind)
     case.unmet = next(filter(None, (rule(case) for rule in rules)), "")
     return case
+
+
+def wrong_elements(case: Case) -> str:
+    """Return what a kernel reads wrongly of a problem that its own test supports; empty if nothing is known.
+
+    Seen on the emulated device (``docs/old-ck.md`` of the package of old kernels).
+    """
+    problem, width = case.problem, case.number("BBlockTransferSrcScalarPerVector") or 1
+    across = "TwoStage" in case.kernel.kind and problem.in_channels % width and _reads_on(case)
+    if not across or problem.dilations[-1] == 1:
+        return ""
+    return (
+        f"vectors of {width}, which do not divide C = {problem.in_channels}, take elements of the "
+        f"filter's next column from the input's next one, although the dilation is {problem.dilations[-1]}"
+    )
 
 
 #: parameters that conditions depend on

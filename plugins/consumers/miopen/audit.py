@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from ckprof.errors import InputError
 from ckprof_plugins.consumers._old_ck.kernels import AUTOMATIC, SIZES, index_of
-from ckprof_plugins.consumers._old_ck.support import support, why_none
+from ckprof_plugins.consumers._old_ck.support import support, why_none, wrong_elements
 from ckprof_plugins.consumers.audit import CLEAN_SUFFIX, digest_of
 from ckprof_plugins.consumers.lost_digits import lost_digits
 from ckprof_plugins.consumers.miopen.databases import (
@@ -385,6 +385,8 @@ class _DatabaseJudge:
         if case.unmet:
             reason = Reason.WRONG_SPLIT if "split" in case.unmet else Reason.UNSUPPORTED
             raise Refused(reason, f"{case.unmet} ({kernel.source})")
+        if wrong := wrong_elements(case):
+            raise Refused(Reason.KNOWN_FAULT, f"{wrong} ({kernel.source})")
         if len(kernels) > 1:
             others = ", ".join(other.source for other in kernels[1:3])
             message = f"{len(kernels)} kernels have this name; {kernel.source} runs, not {others}"

@@ -49,6 +49,8 @@ TOGETHER = 30
 ENOUGH = 3
 #: how often problems are drawn for kernels that support few
 DRAWS = 4
+#: parts of what was drawn that run one after the other: most kernels have enough after the first
+PARTS = 3
 #: numbers of splits of the reduction
 SPLITS = {"bwd_weight": (1, 2, AUTO)}
 
@@ -104,15 +106,17 @@ def run_some(profiler, record, kernels, problems=drawn_problems, splits=SPLITS):
     outcomes = {one.instance.key: Outcome(one.instance.key, record.source_of(one)) for one in kernels}
     by_key = {one.instance.key: one for one in kernels}
     draw = random.Random(kernels[0].instance.key)
-    for attempt in range(DRAWS):
+    for attempt in range(DRAWS * PARTS):
         left = [one for one in kernels if outcomes[one.instance.key].right < ENOUGH]
         left = [one for one in left if outcomes[one.instance.key].failure == RAN]
         if not left:
             break
+        if attempt % PARTS == 0:
+            drawn = tuple(problems(draw, [one.instance for one in left]))
         alike = tuple(replace(one, index=place) for place, one in enumerate(left))
         request = RunRequest(
             selection=Selection(conversions=(), candidates=alike, source="shipped lists"),
-            problems=tuple(problems(draw, [one.instance for one in left])),
+            problems=drawn[attempt % PARTS :: PARTS],
             build=BuildOptions(
                 target="hip", arch=record.arch, device="emulated:check=all", jobs=1, compile_timeout_s=3600
             ),

@@ -16,7 +16,7 @@ from ckprof.lists.list_files import find_list
 from ckprof.measure.requests import SupportRequest
 from ckprof.profiler import Profiler
 from ckprof_plugins.consumers._old_ck.kernels import AUTOMATIC, kernels_of
-from ckprof_plugins.consumers._old_ck.support import demands_of, support
+from ckprof_plugins.consumers._old_ck.support import demands_of, support, wrong_elements
 from ckprof_plugins.directions._convolution.problem import ConvProblem
 from plugins.consumers.tests.databases import index
 
@@ -208,3 +208,20 @@ def test_steps_of_parts_that_the_device_decides_on_are_passed_over():
         kernel = first(("bwd_weight", 2, "fp16"), TWO_STAGE, **values)
         verdict = support(kernel, problem(), "fp16", splits, "gfx942")
         assert (verdict.unmet, verdict.partial) == ("", passed_over)
+
+
+@pytest.mark.parametrize(
+    ("changes", "wrong"),
+    [
+        ({"dilations": (1, 2)}, True),
+        ({"dilations": (2, 1)}, False),
+        ({"dilations": (1, 2), "in_channels": 33}, False),
+    ],
+)
+def test_vectors_that_go_on_in_the_next_column_are_wrong_where_dilated(changes, wrong):
+    """As the emulated device had it: 2D G1 N1 K12 C32 in 11x15, filter 2x3, dilation 1x2."""
+    kernel = first(("bwd_weight", 2, "bf16"), TWO_STAGE, BBlockTransferSrcScalarPerVector="3")
+    sizes = {"groups": 1, "batch": 1, "out_channels": 12, "in_channels": 32, "filter": (2, 3)}
+    asked = support(kernel, problem(**{**sizes, "input": (11, 15), **changes}), "bf16", 1, "gfx942")
+    assert asked.unmet == ""
+    assert ("input's next one, although the dilation is 2" in wrong_elements(asked)) is wrong

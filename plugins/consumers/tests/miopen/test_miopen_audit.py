@@ -11,6 +11,7 @@ from ckprof.errors import InputError
 from ckprof_plugins.consumers._old_ck.support import support
 from ckprof_plugins.consumers.miopen.consumer import Miopen
 from ckprof_plugins.consumers.records import AuditRequest, Reason
+from ckprof_plugins.directions._convolution.problem import ConvProblem
 from plugins.consumers.tests.databases import TYPES, Tuned, index, shipped, sqlite_database, tuned
 
 PERF = "gfx942130.db.txt"
@@ -44,6 +45,21 @@ def first_of(draw, letter, **conditions):
         one = tuned(draw, letter, **conditions)
         if "TwoStage" not in one.kernel.kind and "Explicit" not in one.kernel.kind:
             return one
+
+
+def reading_on(batch):
+    """A problem whose vectors go on in the next column of the filter, which is not that of the image."""
+    family = ("bwd_weight", 2, "bf16")
+    kernel = next(
+        one
+        for one in index().all_of(family)
+        if "TwoStage" in one.kind and one.values["BBlockTransferSrcScalarPerVector"] == "3"
+    )
+    problem = ConvProblem(
+        groups=1, batch=batch, out_channels=12, in_channels=32, filter=(2, 3), input=(11, 15),
+        strides=(1, 1), dilations=(1, 2), left_pads=(0, 0), right_pads=(0, 0),
+    )  # fmt: skip
+    return Tuned(problem, "W", "bf16", kernel, splits=1)
 
 
 def with_entry(one, **changes):
@@ -93,6 +109,10 @@ PERF_FAULTS = {
     "unsupported": (
         Reason.UNSUPPORTED,
         lambda d: f"{(one := tuned(d)).perf_key()}={one.solver}:{other_kernel(one)}",
+    ),
+    "known fault": (
+        Reason.KNOWN_FAULT,
+        lambda d: reading_on(d.choice((1, 3))).perf_row(),
     ),
     "type": (Reason.UNSUPPORTED, lambda d: tuned(d).perf_row(data_type="FP64")),
     "no splits": (Reason.MALFORMED_VALUE, lambda d: tuned(d, "W").perf_row().rpartition("+")[0]),
