@@ -11,7 +11,7 @@ import math
 import random
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from ckprof_plugins.pipelines.second_problems import SHARED, Window, with_window
+from ckprof_plugins.pipelines.second_problems import SHARED, Window, rounded_up, with_window
 from ckprof_plugins.pipelines.vocabulary import Specialization
 
 if TYPE_CHECKING:
@@ -114,8 +114,3 @@ def boundary_convolutions(
     if instance.specialization is Specialization.DEFAULT:
         for unusual, images, output, several, (of_k, of_c) in _WINDOWS[ndim]:
             yield alternatives(unusual, images, output, several, (of_k * k, of_c * c))
-
-
-def rounded_up(length: int, multiple: int) -> int:
-    """Return the least multiple that is no less than a length."""
-    return math.ceil(length / multiple) * multiple

@@ -26,7 +26,7 @@ from ckprof_plugins.pipelines.rules import (
     latest_level,
     wide_waves,
 )
-from ckprof_plugins.pipelines.second_problems import Window, with_window
+from ckprof_plugins.pipelines.second_problems import Window, rounded_up, with_window
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -228,14 +228,10 @@ class DepthwiseInstance(Instance):
         The row stride is the number of columns rounded up to ``in_vec``, with room for one more pad.
         """
         rows, columns = self.lds_tile
-        stride = _round_up(columns, self.in_vec)
+        stride = rounded_up(columns, self.in_vec)
         if stride < columns + self.pad_w:
-            stride = _round_up(columns + self.pad_w, self.in_vec)
+            stride = rounded_up(columns + self.pad_w, self.in_vec)
         return rows * stride * self.tiles_per_wave * self.dtype.properties.size_bytes
-
-
-def _round_up(value: int, step: int) -> int:
-    return -(-value // step) * step
 
 
 #: The catalog variant whose records describe depthwise kernels.

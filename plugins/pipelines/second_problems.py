@@ -150,9 +150,14 @@ def convolutions_with_tails(ndim: int) -> Sequence[ConvProblem]:
     ]
 
 
+def rounded_up(length: int, multiple: int) -> int:
+    """Return the least multiple that is no less than a length."""
+    return -(-length // multiple) * multiple
+
+
 def beyond(length: int, multiple: int) -> int:
-    """Return the next multiple behind a length."""
-    return length // multiple * multiple + multiple
+    """Return the least multiple that is more than a length."""
+    return rounded_up(length + 1, multiple)
 
 
 def dividing_convolutions(instance: GemmInstance, multiples: tuple[int, int]) -> Sequence[ConvProblem]:

@@ -15,9 +15,10 @@ from ckprof_plugins.operations.gemm.problem import (
     MultiDProblem,
     StridedBatchProblem,
 )
-from ckprof_plugins.pipelines.boundary_problems import LONG, PRODUCTS, drawn, rounded_up
+from ckprof_plugins.pipelines.boundary_problems import LONG, PRODUCTS, drawn
 from ckprof_plugins.pipelines.kernel_name import joined, product_traits
 from ckprof_plugins.pipelines.rules import broken_rules
+from ckprof_plugins.pipelines.second_problems import rounded_up
 from ckprof_plugins.pipelines.universal_gemm.instance import (
     BatchedGemmInstance,
     MultiDGemmInstance,
