@@ -13,6 +13,7 @@ and classes alternate, so that a short time has some of each. Processes with ``-
 """
 
 import argparse
+import math
 import os
 import re
 import time
@@ -143,6 +144,43 @@ def problems(draw, instances):
             channels = {"in_channels": 16, "out_channels": 16, REDUCED[direction]: blocks * depth}
             one = replace(case.problem, groups=1, batch=1, **channels)
             yield with_operation(replace(case, problem=one), direction, operation)
+    for need in dict.fromkeys(filter(None, map(needed, instances))):
+        yield from long_reductions(draw, *need)
+
+
+def needed(one):
+    """Return what a kernel of backward weight needs that other problems lack; ``None``: nothing.
+
+    Vectors along the channels that do not divide 16, or blocks for a pipeline that prefetches the most.
+
+    :return: arguments of :func:`long_reductions`.
+    """
+    said = one.fields()
+    if one.direction != "bwd_weight":
+        return None
+    of_k, *of_c = (int(said[f"vector_size_{letter}"]) for letter in "abc")
+    if not 16 % math.lcm(*of_c) and said["version"] != "v5":
+        return None
+    merged, alone = int(said["num_groups_to_merge"] or 1), said["specialization"].startswith("Filter1x1")
+    return one.ndim, said.get("elementwise_op"), said["tile_k"], of_k, math.lcm(*of_c), merged, alone
+
+
+def long_reductions(draw, ndim, operation, tile_k, of_k, of_c, merged, alone):
+    """Yield problems of backward weight with the most blocks and with channels that vectors divide.
+
+    :param merged: groups that the kernel computes together, each of one channel.
+    :param alone: filters have one element.
+    """
+    drawn = convolutions(draw, ndim)
+    for case in drawn[1::4] if alone else drawn[::6]:
+        sizes = {"groups": 1, "in_channels": of_c, "out_channels": of_k}
+        if merged > 1:
+            none, unit = (0,) * ndim, (1,) * ndim
+            sizes = {"groups": merged, "in_channels": 1, "out_channels": 1, "dilations": unit}
+            sizes |= {"filter": (*unit, 3, 3)[-ndim:], "left_pads": (*none, 1, 1)[-ndim:], "right_pads": none}
+        one = replace(case.problem, batch=1, **sizes)
+        one = replace(one, batch=-(-BLOCKS[-1] * tile_k // math.prod(one.output)))
+        yield with_operation(replace(case, problem=one), "bwd_weight", operation)
 
 
 def table(record):

@@ -17,6 +17,7 @@ from plugins.old_ck.tests.line_runs import (
     RECORDS,
     TOGETHER,
     in_order,
+    needed,
     problems,
     samples,
     shipped,
@@ -95,6 +96,16 @@ def test_filters_of_merged_groups_fit_into_a_tile_of_backward_weight():
         and 1 < math.prod(one.filter) <= along_n // together
     ]
     assert together == 8 and len(fitting) >= 3
+
+
+def test_vectors_of_backward_weight_divide_the_channels_of_long_reductions():
+    every = [one.instance for one in shipped("tests").values()]
+    found = next(one for one in every if needed(one) and one.fields()["vector_size_b"] == 7)
+    drawn = [case.problem for case in problems(random.Random(0), [found])]
+    fitting = [one for one in drawn if not one.in_channels % 7]
+    steps = [one.batch * math.prod(one.output) / found.fields()["tile_k"] for one in fitting]
+    assert found.fields()["version"] == "v5" and len(fitting) >= 2 and max(steps) >= 10
+    assert not any(needed(one) for one in every if one.direction == "fwd")
 
 
 def test_kernels_of_small_filters_get_what_fills_their_pipelines():
