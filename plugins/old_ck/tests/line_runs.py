@@ -162,13 +162,15 @@ def needed(one):
     if not 16 % math.lcm(*of_c) and said["version"] != "v5":
         return None
     merged, alone = int(said["num_groups_to_merge"] or 1), said["specialization"].startswith("Filter1x1")
-    return one.ndim, said.get("elementwise_op"), said["tile_k"], of_k, math.lcm(*of_c), merged, alone
+    rows = min(3, said["tile_n"] // merged // 3)
+    return one.ndim, said.get("elementwise_op"), said["tile_k"], of_k, math.lcm(*of_c), merged, rows, alone
 
 
-def long_reductions(draw, ndim, operation, tile_k, of_k, of_c, merged, alone):
+def long_reductions(draw, ndim, operation, tile_k, of_k, of_c, merged, rows, alone):
     """Yield problems of backward weight with the most blocks and with channels that vectors divide.
 
     :param merged: groups that the kernel computes together, each of one channel.
+    :param rows: rows of three elements of the filters of merged groups, which fit into a tile together.
     :param alone: filters have one element.
     """
     drawn = convolutions(draw, ndim)
@@ -177,18 +179,23 @@ def long_reductions(draw, ndim, operation, tile_k, of_k, of_c, merged, alone):
         if merged > 1:
             none, unit = (0,) * ndim, (1,) * ndim
             sizes = {"groups": merged, "in_channels": 1, "out_channels": 1, "dilations": unit}
-            sizes |= {"filter": (*unit, 3, 3)[-ndim:], "left_pads": (*none, 1, 1)[-ndim:], "right_pads": none}
+            sizes |= {
+                "filter": (*unit, rows, 3)[-ndim:],
+                "left_pads": (*none, 1, 1)[-ndim:],
+                "right_pads": none,
+            }
         one = replace(case.problem, batch=1, **sizes)
         one = replace(one, batch=-(-BLOCKS[-1] * tile_k // math.prod(one.output)))
         yield with_operation(replace(case, problem=one), "bwd_weight", operation)
 
 
 def table(record):
-    """Return the lines of a table with a row for each class of the lists for tests, and their sum."""
+    """Return the lines of a table with a row for each class of the lists for tests, and their sums."""
     lines = [f"| class | types | {' | '.join(COUNTED)} |", "|---" * (2 + len(COUNTED)) + "|"]
     every = [*shipped(SETS[0]).values()]
-    for alike in (*grouped(every, CLASS), every):
-        name = "each type once" if alike is every else alike[0].instance.fields()["old_class"]
+    plain = [one for one in every if one.instance.elementwise_op is None]
+    rows = [(alike[0].instance.old_class, alike) for alike in grouped(every, CLASS)]
+    for name, alike in (*rows, ("those without an operation", plain), ("each type once", every)):
         lines.append(row(name, str(len(alike)), record.known(alike).values()))
     return lines
 
