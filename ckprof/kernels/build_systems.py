@@ -104,7 +104,7 @@ def run(root: Path, jobs: int, on_progress: Progress | None) -> None:
             f"ninja cannot be started: {exc}; reinstall it with 'pip install ninja'"
         ) from exc
     # that steps have failed is its last word; what else it cannot do has the same status
-    if status and not (tail and tail[-1].startswith("ninja: build stopped")):
+    if status and not (status == 1 and tail and tail[-1].startswith("ninja: build stopped")):
         shown = "\n  ".join(tail)
         raise ToolchainError(f"ninja failed with exit status {status}:\n  {shown}")
 
