@@ -63,6 +63,10 @@ def _about(found: Migration) -> str:
         f"{found.direction} on {found.target} {found.arch}: old and new kernels of "
         f"{counted(len(found.pairs), 'line')}, {counted(found.random, 'random problem')} each"
     ]
+    lines.append(
+        "of {asked:,} questions to each side both support {both:,}, the old kernels alone {lost:,}, "
+        "the new ones alone {gained:,}; rules of audits judge {judged:,}".format(**found.answers)
+    )
     if found.times:
         lines.append(f"times are {found.times}")
     lines += [f"{count} x {loss.value}: {loss.meaning}" for loss, count in found.counts.items() if count]
@@ -200,6 +204,7 @@ def _content(found: Migration) -> dict[str, Any]:
         "times": found.times,
         "random": found.random,
         "notes": list(found.notes),
+        "answers": dict(found.answers),
         "counts": {loss.value: count for loss, count in found.counts.items()},
         "lines": [_pair(pair) for pair in found.pairs],
     }

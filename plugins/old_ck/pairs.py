@@ -292,6 +292,22 @@ class Migration:
         return {loss: sum(loss in pair.losses for pair in self.pairs) for loss in Loss}
 
     @property
+    def answers(self) -> Mapping[str, int]:
+        """Sums over all pairs but those whose old kernel does not compile.
+
+        :returns: how often a side was ``asked``, what ``both`` support, what the old one alone (``lost``) and
+            the new one alone (``gained``), and of how many the rules of audits say something (``judged``).
+        """
+        compared = [pair for pair in self.pairs if not pair.old.broken]
+        return {
+            "asked": sum(len(pair.queries) for pair in compared),
+            "both": sum(pair.both for pair in compared),
+            "lost": sum(len(pair.only(pair.old)) for pair in compared),
+            "gained": sum(len(pair.only(pair.new)) for pair in compared),
+            "judged": sum(len(pair.ruled) for pair in compared if not pair.old.reason),
+        }
+
+    @property
     def failures(self) -> list[str]:
         """Return why the migration fails, one phrase per loss; exit codes and all formats go by it."""
         failing = [loss for pair in self.pairs for loss in pair.fails(self.fail_on)]

@@ -80,6 +80,17 @@ def code(**changes):
     return InspectedKernel(name="any", key="k", variants=(device_kernel(**changes),))
 
 
+def test_answers_are_summed_up(pair, migration):
+    lost = pair(answers=[VECTOR, VECTOR, VECTOR], ruled={0: "", 2: "C = 2"})
+    gained = pair(answers=[YES, YES, YES], ruled={0: ""}, old={"reason": "no such type"})
+    broken = pair(old={"reason": "error: no such type", "broken": True})
+    found = migration(pair(), lost, gained, broken).answers
+    assert found == {"asked": 9, "both": 4, "lost": 2, "gained": 1, "judged": 2}
+    text = migration_document(migration(lost)).text()
+    said = "of 3 questions to each side both support 0, the old kernels alone 2, the new ones alone 0"
+    assert f"{said}; rules of audits judge 2" in text
+
+
 def test_losses(pair):
     fewer = Occupancy(waves_per_simd=1, workgroups_per_cu=1, limited_by="lds")
     cases = (
