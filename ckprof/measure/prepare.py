@@ -390,7 +390,8 @@ class _Preparation:
 
     def _compute(self, problem: Problem, operands: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
         shape = problem.tensor(self.specs[-1].name, self.layout).shape
-        reference = np.asarray(self.operation.reference(problem, self.layout, operands), dtype=np.float64)
+        computed = self.operation.reference(problem, self.layout, operands, self.types)
+        reference = np.asarray(computed, dtype=np.float64)
         if reference.shape != shape:
             raise PluginError(
                 f"operation {self.operation.id}: the reference has shape {reference.shape}, expected {shape}"

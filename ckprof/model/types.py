@@ -132,6 +132,8 @@ class TypeSet:
     compute_type: ComputeType | None = None
     #: of the operands that a problem has beside those, in order; of the type of the result beyond these
     further: tuple[DataType, ...] = ()
+    #: integers that sums become before a problem does anything with them; ``None``: they stay as they are
+    narrowed: DataType | None = None
 
     @classmethod
     def shared(cls, dtype: DataType) -> TypeSet:

@@ -11,6 +11,7 @@ from ckprof.errors import InputError, PluginError
 from ckprof.model.outcome import Status
 from ckprof.model.problem_case import ProblemCase, ProblemLine
 from ckprof.model.results import BatchResults, ListResult, ListVerdict
+from ckprof.model.types import DataType, TypeSet
 from ckprof.plugin.protocols.converters import ImportHints
 from ckprof.testing.contract import CannotTry
 
@@ -140,7 +141,7 @@ def _reference(samples: Samples, operation: Operation, problem: Problem) -> str:
     draw = np.random.default_rng(0)
     *operands, result = operation.tensors
     values = {name: draw.random(problem.tensor(name, layout).shape) for name in operands}
-    computed = operation.reference(problem, layout, values)
+    computed = operation.reference(problem, layout, values, TypeSet.shared(DataType.FP32))
     expected = problem.tensor(result, layout).shape
     if computed.shape != expected:
         raise PluginError(f"the reference has the shape {computed.shape}, the problem says {expected}")

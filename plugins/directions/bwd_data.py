@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ckprof.model.types import TypeSet
     from ckprof_plugins.directions._convolution.convolution import Convolution
     from ckprof_plugins.directions._convolution.layout import ConvLayout
 
@@ -109,6 +110,7 @@ class BackwardData(Direction):
         problem: Convolution,
         layout: ConvLayout,
         operands: Mapping[str, NDArray[np.float64]],
+        types: TypeSet | None = None,
     ) -> NDArray[np.float64]:
         """Compute the input's gradient in double precision: one batched matrix product per tap of the filter.
 
@@ -140,4 +142,4 @@ class BackwardData(Direction):
         inner = (whole, whole, *image_part(problem), whole)
         result = frame[inner]
         gradient = np.ascontiguousarray(reordered(result, f"GN{image}C", layout.input))
-        return combined(problem, layout, gradient, operands)
+        return combined(problem, layout, gradient, operands, types)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ckprof.model.types import TypeSet
     from ckprof_plugins.directions._convolution.convolution import Convolution
     from ckprof_plugins.directions._convolution.layout import ConvLayout
 
@@ -87,6 +88,7 @@ class BackwardWeight(Direction):
         problem: Convolution,
         layout: ConvLayout,
         operands: Mapping[str, NDArray[np.float64]],
+        types: TypeSet | None = None,
     ) -> NDArray[np.float64]:
         """Compute the weight's gradient in double precision: one batched matrix product per tap.
 
@@ -108,4 +110,4 @@ class BackwardWeight(Direction):
             columns = frame[index]
             result[tap] = rows @ columns.reshape(problem.groups, positions, problem.in_channels)
         weight = np.ascontiguousarray(reordered(result, f"{window}GKC", layout.weight))
-        return combined(problem, layout, weight, operands)
+        return combined(problem, layout, weight, operands, types)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ckprof.model.types import TypeSet
     from ckprof_plugins.directions._convolution.convolution import Convolution
     from ckprof_plugins.directions._convolution.layout import ConvLayout
 
@@ -90,6 +91,7 @@ class Forward(Direction):
         problem: Convolution,
         layout: ConvLayout,
         operands: Mapping[str, NDArray[np.float64]],
+        types: TypeSet | None = None,
     ) -> NDArray[np.float64]:
         """Compute the output in double precision: one batched matrix product per tap of the filter.
 
@@ -115,4 +117,4 @@ class Forward(Direction):
 
         result = total.reshape(problem.groups, problem.batch, *problem.output, problem.out_channels)
         output = np.ascontiguousarray(reordered(result, f"GN{image}K", layout.output))
-        return combined(problem, layout, output, operands)
+        return combined(problem, layout, output, operands, types)

@@ -37,12 +37,12 @@ KERNELS = {
         ("scale_in=7,d0=channel", "scale_out=0.1"),
     ),
     "inverse": (("--dtype", "bf8"), "ConvInvscale", ("scale_in=0.5,scale_wei=-2,scale_out=3",)),
-    "bytes-scaled": (("--dtype", "int8"), "Scale", ("scale=0.37", "scale=-2.5", "scale=100")),
-    "bytes-bilinear": (("--dtype", "int8"), "Bilinear", ("alpha=0.7,beta=-1.5", "d0=channel")),
+    "bytes-scaled": (("--dtype", "int8"), "Scale", ("", "scale=0.37", "scale=-2.5", "scale=100")),
+    "bytes-bilinear": (("--dtype", "int8"), "Bilinear", ("", "alpha=0.7,beta=-1.5", "d0=channel")),
     "bytes-relu": (
         ("--dtype", "int8", "--instance-spec", "d_dtypes=fp32,fp32"),
         "ScaleAddScaleAddRelu",
-        ("alpha1=0.7,alpha2=1.5", "alpha1=-0.01,alpha2=-3"),
+        ("", "alpha1=0.7,alpha2=1.5", "alpha1=-0.01,alpha2=-3"),
     ),
     "bytes-unary": (
         ("--dtype", "int8"),

@@ -82,6 +82,6 @@ class ScaleDirection(Direction):
     def reduction_length(self, problem):
         return 1
 
-    def reference(self, problem, layout, operands):
+    def reference(self, problem, layout, operands, types):
         self.references += 1
         return operands["input"] * operands["weight"].reshape(-1)[0]

@@ -45,8 +45,8 @@ def test_a_full_scratch_folder_ends_the_run_with_a_message(run, monkeypatch, nam
 
 
 class MisshapenDirection(ScaleDirection):
-    def reference(self, problem, layout, operands):
-        return super().reference(problem, layout, operands).reshape(-1)
+    def reference(self, problem, layout, operands, types):
+        return super().reference(problem, layout, operands, types).reshape(-1)
 
 
 def test_broken_reference_is_the_plugins_error(run):

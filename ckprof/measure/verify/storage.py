@@ -120,7 +120,7 @@ def rounded(
     """Return what numbers become in a type; NaNs stay.
 
     What is too large for a floating-point type of 8 bits is the largest number of it in any case. Integers
-    are not rounded to: see :func:`distances`.
+    are what is left of the decimal point; those that a type does not hold stay: see :func:`distances`.
 
     :param ocp: which variant of the 8-bit types is meant.
     """
@@ -131,7 +131,7 @@ def rounded(
         largest = codes[np.isfinite(codes)].max()
         return np.clip(values, -largest, largest)
     if rounding is Rounding.NONE or dtype.properties.is_integer:
-        return values
+        return values if rounding is Rounding.NONE else np.trunc(values)
     if rounding is Rounding.NEAREST:
         return decode(encode(values, dtype), dtype)
     with np.errstate(over="ignore"):

@@ -142,10 +142,7 @@ class Operation(Protocol):
         """
 
     def reference(
-        self,
-        problem: Any,
-        layout: Any,
-        operands: Mapping[str, NDArray[np.float64]],
+        self, problem: Any, layout: Any, operands: Mapping[str, NDArray[np.float64]], types: TypeSet
     ) -> NDArray[np.float64]:
         """Compute the result in double precision.
 
@@ -156,6 +153,7 @@ class Operation(Protocol):
         :param layout: one of :attr:`layouts`.
         :param operands: tensor name -> values in the memory order of ``layout``, without gaps, shaped as
             :meth:`ckprof.model.problem.Problem.tensor` says.
+        :param types: of the tensors and sums; see :attr:`ckprof.model.types.TypeSet.narrowed`.
         :returns: the result tensor in the memory order of ``layout``, without gaps.
         """
 

@@ -94,7 +94,11 @@ class RowSoftmax:
         return Tolerance(rtol=unit * (2 * _EXPONENTIAL_ULP + problem.columns + 2 + 64), atol=2.0**-126)
 
     def reference(
-        self, problem: RowSoftmaxProblem, layout: Any, operands: Mapping[str, NDArray[np.float64]]
+        self,
+        problem: RowSoftmaxProblem,
+        layout: Any,
+        operands: Mapping[str, NDArray[np.float64]],
+        types: TypeSet | None = None,
     ) -> NDArray[np.float64]:
         """Compute the softmax in double precision."""
         x = operands["x"]

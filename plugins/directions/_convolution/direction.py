@@ -268,6 +268,10 @@ class Direction(Operation, ABC):
 
     @abstractmethod
     def reference(
-        self, problem: Convolution, layout: Any, operands: Mapping[str, NDArray[np.float64]]
+        self,
+        problem: Convolution,
+        layout: Any,
+        operands: Mapping[str, NDArray[np.float64]],
+        types: TypeSet | None = None,
     ) -> NDArray[np.float64]:
         """Compute the result in double precision; see :meth:`ckprof.plugin.protocols.Operation.reference`."""

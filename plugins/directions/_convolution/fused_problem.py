@@ -268,14 +268,20 @@ def combined(
     layout: ConvLayout,
     sums: NDArray[np.float64],
     operands: Mapping[str, NDArray[np.float64]],
+    types: TypeSet | None,
 ) -> NDArray[np.float64]:
     """Return the result with what the problem asks for besides, in double precision.
 
     :param sums: the convolution, in the memory order of ``layout``.
     :param operands: the D tensors among them, in their memory order.
+    :param types: what sums become first; ``None``: they stay as they are.
     """
     if not isinstance(problem, FusedConvProblem):
         return sums
+    if types is not None and types.narrowed is not None:
+        from ckprof.measure.verify.storage import decode, encode
+
+        sums = decode(encode(sums, types.narrowed), types.narrowed)
     combination = problem.elementwise
     axes = f"N{image_axes(problem.ndim)}"
     d_arrays = []

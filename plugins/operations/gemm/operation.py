@@ -124,7 +124,11 @@ class Gemm(Operation):
         return Contraction(summed=(("K", problem.k),))
 
     def reference(
-        self, problem: GemmProblem, layout: Any, operands: Mapping[str, NDArray[np.float64]]
+        self,
+        problem: GemmProblem,
+        layout: Any,
+        operands: Mapping[str, NDArray[np.float64]],
+        types: TypeSet | None = None,
     ) -> NDArray[np.float64]:
         """Compute the product in double precision.
 

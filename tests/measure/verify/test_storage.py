@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckprof.measure.verify.storage import StoredFile, decode, encode, storage_type
+from ckprof.measure.verify.storage import StoredFile, decode, distances, encode, rounded, storage_type
+from ckprof.model.computation import Rounding
 from ckprof.model.types import SHARED_TYPES, DataType, TypeSet, types_on
 
 ALL_WORDS = np.arange(1 << 16, dtype=np.uint16)
@@ -22,6 +23,16 @@ def test_decodes_every_word():
         expected = ALL_WORDS.view(ml_dtypes.bfloat16).astype(np.float64)
     assert same(decode(ALL_WORDS, DataType.BF16), expected)
     assert same(decode(ALL_WORDS.view(np.float16), DataType.FP16), ALL_WORDS.view(np.float16).astype(float))
+
+
+def test_integers_are_cut_off_where_rounding_is_known():
+    values = np.array([22.5, -22.5, 613.5, -0.5])
+    stored = decode(encode(values, DataType.INT8), DataType.INT8)
+    assert stored.tolist() == [22, -22, 101, 0]
+    exact = rounded(values, DataType.INT8, Rounding.NEAREST)
+    assert not distances(stored, exact, DataType.INT8).any()
+    assert distances(stored + 1, exact, DataType.INT8).all()
+    assert distances(stored, rounded(values, DataType.INT8, Rounding.NONE), DataType.INT8).all()
 
 
 @pytest.mark.parametrize("dtype", SHARED_TYPES)

@@ -92,6 +92,26 @@ def naive(problem, operands, layout):
     return result
 
 
+def test_an_operation_can_be_on_what_8_bits_hold_of_sums():
+    problem = fused("Bilinear,alpha=0.5,beta=2")
+    layout = layout_of(problem)
+    numbers = np.random.default_rng(5)
+    *names, result = FORWARD.tensors_of(problem)
+    operands = {
+        name: numbers.integers(-120, 120, problem.tensor(name, layout).shape).astype(float) for name in names
+    }
+    sums = naive(fused("Scale,scale=1"), operands, layout)
+    types = FORWARD.types(DataType.INT8)
+    found, narrowed = (
+        FORWARD.reference(problem, layout, operands, replace(types, narrowed=to))
+        for to in (None, DataType.INT8)
+    )
+    low = (sums + 128) % 256 - 128
+    assert result == "output" and (low != sums).any()
+    np.testing.assert_array_equal(found, 0.5 * sums + 2 * operands["d0"])
+    np.testing.assert_array_equal(narrowed, 0.5 * low + 2 * operands["d0"])
+
+
 @pytest.mark.parametrize(
     "text",
     [
