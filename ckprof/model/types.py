@@ -180,7 +180,7 @@ class TypeSet:
     @property
     def is_exact(self) -> bool:
         """Whether nothing is rounded anywhere: all types are integers."""
-        return all(dtype.properties.is_integer for dtype in (*self.of_tensors, self.acc))
+        return all(dtype.properties.is_integer for dtype in (*self.of_tensors, *self.further, self.acc))
 
     @property
     def changes_sums(self) -> bool:

@@ -181,9 +181,10 @@ def _multi_d(candidate: RuleSubject[UniversalGemmInstance]) -> Violation | None:
             instance.epilogue.value,
             Epilogue.CSHUFFLE.value,
         )
-    if instance.types.is_exact:
-        sums = instance.types.acc.value
-        return Violation(f"D tensors are combined in fp32, which does not hold every {sums}", sums, "fp32")
+    sums = instance.types.acc
+    if sums.properties.is_integer:
+        why = f"D tensors are combined in fp32, which does not hold every {sums.value}"
+        return Violation(why, sums.value, "fp32")
     return None
 
 
