@@ -113,8 +113,8 @@ class OldCkInstance(Instance):
     def __post_init__(self) -> None:
         further = tuple(map(DataType.parse, self.d_dtypes.split(","))) if self.d_dtypes else ()
         types = types_of(self.dtype, self.dtype_b, self.dtype_result, further)
-        shuffled = line_values(self.old_class, self.arguments).get("type_shuffle")
-        if self.elementwise_op is not None and shuffled == DataType.INT8.spelled:
+        said = line_values(self.old_class, self.arguments) if self.elementwise_op is not None else {}
+        if said.get("type_shuffle") == DataType.INT8.spelled:
             types = replace(types, narrowed=DataType.INT8)
         object.__setattr__(self, "types", types)  # of a frozen class; it depends on nothing that can change
 

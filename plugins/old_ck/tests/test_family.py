@@ -11,6 +11,7 @@ from ckprof.kernels.requests import InstanceQuery
 from ckprof.lists.list_files import find_list, list_request
 from ckprof.model.conversion import ListReading
 from ckprof.model.recipe import BuildRecipe
+from ckprof.model.types import DataType
 from ckprof.paths import conf_root
 from ckprof.profiler import Profiler
 from ckprof_plugins.old_ck import family as module
@@ -38,6 +39,20 @@ def test_lists_are_read_as_families_read_them(profiler):
     assert len({one.name for one in both}) == len(both)
     filtered = InstanceQuery(conf=LIST, pipelines="old-ck", filters='version == "v4" and tile_k == 64')
     assert 0 < len(profiler.instances(filtered).candidates) < 66
+
+
+@pytest.mark.parametrize(
+    ("conf", "old"),
+    [
+        ("forward/scale/tests/ndhwgc_int8", DataType.INT8),
+        ("forward/tests/nhwgc_int8", None),
+        ("forward/scale/tests/ndhwgc_fp16", None),
+        ("forward/convscale/tests/ndhwgc_fp8", None),
+    ],
+)
+def test_operations_of_int8_get_what_8_bits_hold_of_sums(profiler, conf, old):
+    for family, expected in (("old-ck", old), ("ck-tile", None)):
+        assert {one.instance.types.narrowed for one in chosen(profiler, conf, family)} == {expected}
 
 
 OPERATIONS = {
