@@ -130,10 +130,10 @@ def rounded(
         codes = float8_values(dtype, ocp=ocp)
         largest = codes[np.isfinite(codes)].max()
         return np.clip(values, -largest, largest)
-    if rounding is Rounding.NONE or dtype.properties.is_integer:
-        return values if rounding is Rounding.NONE else np.trunc(values)
+    if rounding is Rounding.NONE:
+        return values
     if rounding is Rounding.NEAREST:
-        return decode(encode(values, dtype), dtype)
+        return np.trunc(values) if dtype.properties.is_integer else decode(encode(values, dtype), dtype)
     with np.errstate(over="ignore"):
         singles: NDArray[np.float32] = values.astype(np.float32)
     words: NDArray[np.uint32] = singles.view(np.uint32) & np.uint32(0xFFFF0000)

@@ -64,6 +64,14 @@ def kinds():
     return grouped({key: one for name in SETS for key, one in shipped(name).items()}.values(), KIND)
 
 
+def without_outcome(name, record):
+    """Return the kernels of a set that are to be run, by content key: all types, or one of each open kind."""
+    if name != SETS[0]:
+        return one_of_open_kinds(record)
+    known = record.known(shipped(name).values())
+    return {key: one for key, one in shipped(name).items() if key not in known}
+
+
 def one_of_open_kinds(record):
     """Return one kernel of each kind of which none has an outcome, by content key.
 
@@ -154,12 +162,11 @@ def main():
         return
     end = time.monotonic() + 60 * asked.minutes
     record = open_record(asked.arch)
-    every = shipped(SETS[0]) if asked.set == SETS[0] else one_of_open_kinds(record)
-    known = record.known(every.values())
-    kernels = {key: one for key, one in every.items() if asked.only.search(f"{one.source} {one.name}")}
-    left = {key: one for key, one in of_part(kernels, *asked.part).items() if key not in known}
-    print(f"{len(left)} kernels of {len(kernels)} have no outcome", flush=True)
-    run_until(record, left, end)
+    every = without_outcome(asked.set, record).items()
+    left = {key: one for key, one in every if asked.only.search(f"{one.source} {one.name}")}
+    own = of_part(left, *asked.part)
+    print(f"{len(own)} of {len(left)} kernels without an outcome", flush=True)
+    run_until(record, own, end)
 
 
 def cpu_seconds():

@@ -22,6 +22,7 @@ from plugins.old_ck.tests.line_runs import (
     shipped,
     sums,
     table,
+    without_outcome,
 )
 
 pytestmark = pytest.mark.thorough
@@ -64,6 +65,13 @@ def test_one_kernel_of_each_kind_without_an_outcome_is_run(tmp_path):
     left = one_of_open_kinds(with_outcomes(last, tmp_path))
     assert left.items() <= asked.items()
     assert kinds_of(left.values()) == kinds_of(every.values()) - kinds_of(last)
+
+
+def test_types_with_an_outcome_are_not_run_again(tmp_path):
+    kernels = shipped("tests")
+    some = list(kernels.values())[::3]
+    left = without_outcome("tests", with_outcomes(some, tmp_path))
+    assert left.keys() == kernels.keys() - {one.instance.key for one in some}
 
 
 def test_kinds_are_counted_for_their_operations(tmp_path):
