@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from ckprof.errors import NothingLeftError
+from ckprof.errors import NothingLeftError, UsageError
 from ckprof.formatting import counted
 from ckprof.kernels.candidates import KernelNames, list_candidates
 from ckprof.kernels.choose import Selection, choose_instances
@@ -93,6 +93,11 @@ class MigrateOptions:
         show=lambda losses: ",".join(limits_text(losses)),
         several="store",
     )
+
+    def __post_init__(self) -> None:
+        for option, value in (("--random", self.random), ("--results", self.checked)):
+            if value < 0:
+                raise UsageError(f"{option} is {value}, expected at least 0")
 
 
 #: of runs that compare results alone: as few launches as there can be

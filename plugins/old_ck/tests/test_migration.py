@@ -3,7 +3,7 @@
 import pytest
 
 import ckprof
-from ckprof.errors import NothingLeftError
+from ckprof.errors import NothingLeftError, UsageError
 from ckprof.kernels.requests import BuildOptions
 from ckprof.measure.options import RunOptions
 from ckprof_plugins.old_ck.migration import MigrateOptions, migrate
@@ -74,6 +74,12 @@ def test_kernels_that_are_only_asked(profiler, kernels, tmp_path):
     assert losses == {"2": {SUPPORT, SPLITS}, "11": set(), "13": {STRINGS}}
     assert found.notes == ("results, machine code and times: kernels were only asked",)
     assert not any(pair.agreements or pair.timed for pair in found.pairs)
+
+
+def test_numbers_of_problems_are_not_negative():
+    for values, message in (({"random": -3}, "--random is -3"), ({"checked": -1}, "--results is -1")):
+        with pytest.raises(UsageError, match=f"{message}, expected at least 0"):
+            MigrateOptions(**values)
 
 
 def test_what_has_no_kernel_is_refused(profiler, kernels):
