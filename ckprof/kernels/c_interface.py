@@ -80,6 +80,7 @@ def table_source(
             **{f"{name}_bytes": dtype.properties.size_bytes for name, dtype in named},
             **({"types": types.text} if types.text != operation.types(instance.dtype).text else {}),
             "split_sum": instance.split_sum.value,
+            **({} if instance.preparation[1] else {"prepares_untimed": True}),
         }
         rows.append({"ndim": instance.ndim, "fields": string_literal(msgspec.json.encode(said).decode())})
     values: dict[str, Any] = {

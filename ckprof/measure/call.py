@@ -59,7 +59,7 @@ def call_library(
     (parsed,) = parse_problems(session, operation, [problem]).named
     if not library.is_file():
         raise InputError("no such file, expected a kernel library", str(library))
-    split_k = options.split_k if options.split_k is not None else parsed.split_k
+    split_k = next(number for number in (options.split_k, parsed.split_k, 1) if number is not None)
     answer: dict[str, Any] = {"schema": SCHEMA, "version": VERSION, "success": False, "library": library.name}
     # how 'ckprof run' would be asked for the same
     run = RunOptions(
@@ -99,7 +99,6 @@ def call_library(
             not_loaded = isinstance(cause, CallFailed) and cause.fault is Fault.LIBRARY
             code = ExitCode.INPUT if not_loaded else ExitCode.TOOLCHAIN
             return {**answer, "error": str(cause or error), "exit_code": int(code)}
-        split_k = 1 if split_k is None else split_k
         try:
             for said in _call(executor, operation, parsed.problem, split_k, options, run, library, folder):
                 answer |= said
@@ -156,18 +155,17 @@ def _call(
         raise NothingLeftError(f"no kernel supports {problem.describe()}")
     kernel = supporting[0] if options.kernel is None else find_kernel(kernels, options.kernel)
     yield {"kernel": {"index": kernel.index, "name": kernel.name, "key": kernel.key, **kernel.fields}}
-    unmet = problem.unmet_by(kernel.layout)
-    if unmet is not None:
+    if (unmet := problem.unmet_by(kernel.layout)) is not None:
         raise NothingLeftError(f"kernel {kernel.name}: {unmet.message}")
     types = kernel.types(operation)
     on_device = types_on(types, options.arch or described.arch)
     given = operation, problem, kernel.layout, on_device
     prepared = prepare_problem(*given, run, folder, can_check=executor.can_check)
     executor.set_problem(prepared)
-    outcome = executor.measure(kernel.key, 0, split_k, kernel.split_sum)
+    what = kernel.key, 0, split_k, kernel.split_sum
+    outcome = executor.measure(*what, prepares_untimed=kernel.prepares_untimed)
     yield _verdict(outcome, problem, types, median=options.median)
-    verified = outcome.verification is not None or outcome.status is Status.OK
-    if verified and executor.is_running:
+    if executor.is_running and (outcome.verification is not None or outcome.status is Status.OK):
         yield {
             "result": {
                 "tensor": prepared.tensors[-1].name,

@@ -82,6 +82,11 @@ class LibraryKernel:
         """How the parts of a split reduction are added up."""
         return SplitSum(self.fields.get("split_sum", SplitSum.RESULT_TYPE.value))
 
+    @property
+    def prepares_untimed(self) -> bool:
+        """Whether its launcher does something around it, such as padding, that is no part of the time."""
+        return bool(self.fields.get("prepares_untimed"))
+
 
 def library_kernels(operation: Operation, info: LibraryInfo) -> tuple[LibraryKernel, ...]:
     """Return the kernels of a library in its order.
@@ -309,15 +314,13 @@ class KernelLibrary:
         """Return the operands as the kernel reads them."""
         tensors, types = self._operation().tensors_of(problem), self._types(kernel)
         sources, layout = tensors[:-1], kernel.layout
-        unmet = problem.unmet_by(layout)
-        if unmet is not None:
+        if (unmet := problem.unmet_by(layout)) is not None:
             raise InputError(f"kernel {kernel.name}: {unmet.message}")
         stored = {
             name: _stored(operands, problem.tensor(name, layout), dtype, ocp=types.ocp)
             for name, dtype in zip(sources, types.of_so_many(len(tensors)), strict=False)
         }
-        unknown = set(operands).difference(sources)
-        if unknown:
+        if unknown := set(operands).difference(sources):
             raise UsageError(
                 f"{', '.join(sorted(unknown))}: {self.direction} kernels read {' and '.join(sources)}"
             )

@@ -63,8 +63,7 @@ def dishonest(audit: Audit, prepares_untimed: bool = False) -> str:
     if audit.busy > MOST_BUSY:
         return (
             f"threads that no launch waits for took {percent(audit.busy, 0)} of a processor "
-            "between launches: "
-            "what they compute is not in the time"
+            "between launches: what they compute is not in the time"
         )
     if not prepares_untimed and audit.unreported_ms > _UNREPORTED_MS + _UNREPORTED_SHARE * audit.launch_ms:
         reported_ms = audit.launch_ms - audit.unreported_ms
