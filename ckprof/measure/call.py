@@ -162,8 +162,8 @@ def _call(
     given = operation, problem, kernel.layout, on_device
     prepared = prepare_problem(*given, run, folder, can_check=executor.can_check)
     executor.set_problem(prepared)
-    what = kernel.key, 0, split_k, kernel.split_sum
-    outcome = executor.measure(*what, prepares_untimed=kernel.prepares_untimed)
+    asked = kernel.key, 0, split_k, kernel.split_sum
+    outcome = executor.measure(*asked, prepares_untimed=kernel.prepares_untimed)
     yield _verdict(outcome, problem, types, median=options.median)
     if executor.is_running and (outcome.verification is not None or outcome.status is Status.OK):
         yield {
