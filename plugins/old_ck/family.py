@@ -66,7 +66,11 @@ _COMPILE_MEMORY: Final = 1000 * 2**20
 #: for each further device function, of which a line has two or more: 17 forward lines took 2,270 MB
 _FURTHER_MEMORY: Final = 50 * 2**20
 #: a second line of small tiles costs next to nothing beside the first
-_FUNCTIONS_PER_UNIT: Final = 32
+_FUNCTIONS_PER_UNIT: Final = 40
+#: device functions of a line, about, and M times N of a tile from which on lines of V3 cost as much as two
+#: others: 11 of these took 26 s each, others 11 s
+_FUNCTIONS: Final = 2
+_LARGE_TILE: Final = 128 * 128
 #: direction -> the interface of its operations, and its operations on first operand, second one and result
 _INTERFACES: Final = {
     "fwd": ("forward", ("operation_a", "operation_b", "operation_output")),
@@ -238,6 +242,7 @@ class OldCkFamily(Pipeline):
         properties = instance.elementwise_op.properties if instance.elementwise_op else None
         d_tensors = instance.d_tensors
         level = api_level if api_level in LEVELS else LEVELS[-1]
+        unrolls = "version" in said and int(said["tile_m"]) * int(said["tile_n"]) >= _LARGE_TILE
         text = render(
             __package__,
             "old_ck.hpp.j2",
@@ -269,7 +274,7 @@ class OldCkFamily(Pipeline):
             header=text,
             launcher=f"ns_{name}::Launcher",
             host_args=f"ns_{name}::Launcher::HostArgs",
-            device_functions=2,
+            device_functions=_FUNCTIONS * (2 if unrolls else 1),
         )
 
     def compilation(self, instances: Sequence[Instance], recipe: BuildRecipe) -> BuildRecipe:

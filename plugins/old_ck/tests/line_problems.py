@@ -21,7 +21,7 @@ def problems(draw, instances):
         groups = int(fields.get("num_groups_to_merge") or 1)
         if groups > 1 or fields["specialization"] == "Filter3x3":
             merged[kind] = max(groups, merged.get(kind, 1))
-        if fields["specialization"].startswith("Filter1x1") and one.direction in REDUCED:
+        if one.direction in REDUCED:
             deep[kind] = max(fields["tile_k"], deep.get(kind, 1))
     for (direction, ndim, operation), groups in merged.items():
         # where a tile has the filters of the groups along N, those of 27 elements do not fit

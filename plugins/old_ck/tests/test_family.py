@@ -162,6 +162,18 @@ def test_what_sources_are_compiled_with(profiler, recipe):
     assert other.kernel_flags == ("-DCK_USE_XDL", "-DCKPROF_OLD_HIP")
 
 
+def test_large_tiles_of_v3_cost_twice_as_much_as_others(profiler):
+    large = ("_128x128x", "_128x256x", "_256x128x", "_224x256x", "_256x224x", "_256x256x")
+    found = {}
+    for one in chosen(profiler, LIST, "old-ck"):
+        cost = one.pipeline.render(one.instance, "gfx942", "2025-11").device_functions
+        is_v3 = one.instance.old_class == "forward_v3"
+        found.setdefault((is_v3, any(tile in one.name for tile in large)), set()).add(cost)
+    small, twice = found[True, False], found[True, True]
+    assert found[False, False] == found[False, True] == small
+    assert len(small) == 1 and twice == {2 * cost for cost in small}
+
+
 def test_one_of_two_kernels_of_one_name_gets_another(profiler):
     name = "kernel_batched_gemm_xdlops_bwd_weight"
     for conf, renames in (("bilinear/tests/ndhwgc_fp16", 1), ("tests/ndhwgc_fp16", 0)):

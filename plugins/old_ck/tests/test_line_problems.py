@@ -48,10 +48,11 @@ def test_vectors_of_backward_weight_divide_the_channels_of_long_reductions():
     assert not any(needed(one) for one in every if one.direction == "fwd")
 
 
-def test_kernels_of_small_filters_get_what_fills_their_pipelines():
+@pytest.mark.parametrize("specialization", ["Default", "Filter1x1Stride1Pad0"])
+def test_kernels_get_what_fills_their_pipelines(specialization):
     every = [one.instance for one in shipped("tests").values() if one.instance.direction == "fwd"]
     found = [(one, one.fields()) for one in every]
-    asked = ("Filter1x1Stride1Pad0", 128)
+    asked = (specialization, 128)
     deep = next(one for one, said in found if (said["specialization"], said["tile_k"]) == asked)
     drawn = [case.problem for case in problems(random.Random(0), [deep])]
     fitting = [one for one in drawn if {*one.filter, *one.strides} == {1} and one.in_channels > 8 * 128]
