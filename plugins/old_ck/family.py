@@ -242,7 +242,7 @@ class OldCkFamily(Pipeline):
         properties = instance.elementwise_op.properties if instance.elementwise_op else None
         d_tensors = instance.d_tensors
         level = api_level if api_level in LEVELS else LEVELS[-1]
-        unrolls = "version" in said and int(said["tile_m"]) * int(said["tile_n"]) >= _LARGE_TILE
+        is_large = "version" in said and int(said["tile_m"]) * int(said["tile_n"]) >= _LARGE_TILE
         text = render(
             __package__,
             "old_ck.hpp.j2",
@@ -274,7 +274,7 @@ class OldCkFamily(Pipeline):
             header=text,
             launcher=f"ns_{name}::Launcher",
             host_args=f"ns_{name}::Launcher::HostArgs",
-            device_functions=_FUNCTIONS * (2 if unrolls else 1),
+            device_functions=_FUNCTIONS * (2 if is_large else 1),
         )
 
     def compilation(self, instances: Sequence[Instance], recipe: BuildRecipe) -> BuildRecipe:
