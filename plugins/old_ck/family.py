@@ -63,12 +63,12 @@ _MACROS_OF: Final = {
 }
 #: measured with clang 19 and headers of November 2025: the largest of 18 kernels
 _COMPILE_MEMORY: Final = 1000 * 2**20
-#: for each further device function, of which a line has two or more: 17 forward lines took 2,270 MB
+#: for each further device function: 17 forward lines took 2,270 MB
 _FURTHER_MEMORY: Final = 50 * 2**20
-#: a second line of small tiles costs next to nothing beside the first
+#: what a unit's lines share, some 30 s, is little beside 20 of them
 _FUNCTIONS_PER_UNIT: Final = 40
 #: device functions of a line, about, and M times N of a tile from which on lines of V3 cost as much as two
-#: others: 11 of these took 26 s each, others 11 s
+#: others: eleven took 26 s each in a unit, others 11 s
 _FUNCTIONS: Final = 2
 _LARGE_TILE: Final = 128 * 128
 #: direction -> the interface of its operations, and its operations on first operand, second one and result

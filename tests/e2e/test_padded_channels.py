@@ -119,7 +119,7 @@ def test_a_library_pads_for_those_that_call_it(tmp_path, capsys):
         options = ["--instance-spec", spec, "--pad-channels", how, "--build-dir", str(tmp_path / how)]
         assert main(["build", "fwd", *options]) == 0
         library = capsys.readouterr().out.strip()
-        # to pad the second one takes longer than its kernel, which times have to be believed without
+        # the second one takes longer to pad than to compute
         for called in (line, "conv -n 32 -c 6 -H 40 -W 40 -k 10 -y 1 -x 1 -g 2 -F 1"):
             assert main(["call", "fwd", library, "--problem", called]) == 0
             answer = json.loads(capsys.readouterr().out)

@@ -4,6 +4,7 @@
 
     CK_ROOT=DIR python -m plugins.old_ck.tests.line_runs run [--arch ARCH] [--set profiler] [--part 1/2] ...
     python -m plugins.old_ck.tests.line_runs table [--arch ARCH]
+    python -m plugins.old_ck.tests.line_runs kinds
 
 Compiles and runs what has no outcome yet, on random convolutions with all checks of the device, as
 :mod:`plugins.emulator.tests.level_runs` does with kernels of CK Tile: every type that a line of the lists for
@@ -143,6 +144,20 @@ def sums():
     return lines
 
 
+def first_of_kinds():
+    """Return list -> numbers of its kernels: the first of each kind that lines for tests do not have.
+
+    Those without an operation, all of which are compared.
+    """
+    numbers = {}
+    plain = {key for key, one in shipped(SETS[0]).items() if one.instance.elementwise_op is None}
+    for first, *others in kinds():
+        if not any(one.instance.key in plain for one in (first, *others)):
+            path = Path(first.source.rpartition(":")[0]).relative_to(conf_root()).with_suffix("")
+            numbers.setdefault(path.as_posix(), []).append(first.index)
+    return numbers
+
+
 def main():
     """Compile and run for as long as was asked for, or print the table."""
     parser = argparse.ArgumentParser(description="kernels of the old library on the emulated AMD device")
@@ -152,10 +167,15 @@ def main():
     run.add_argument("--set", choices=SETS, default=SETS[0], help="profiler: one kernel of each kind")
     run.add_argument("--only", type=re.compile, default="", help="a regular expression of list and kernel")
     run.add_argument("--part", type=part, default=(1, 1), metavar="K/N", help="of N processes this is K")
+    commands.add_parser("kinds", help="print lists, and numbers for --instance of 'ckprof migrate'")
     count = commands.add_parser("table", help="print the tables of docs/old-ck.md of the package")
     for command in (run, count):
         command.add_argument("--arch", default=ARCH)
     asked = parser.parse_args()
+    if asked.command == "kinds":
+        for name, numbers in first_of_kinds().items():
+            print(name, ",".join(map(str, numbers)))
+        return
     if asked.command == "table":
         record = Record(asked.arch, LEVELS[-1], folder=RECORDS)
         print("\n".join([*table(record), "", *kinds_table(record), "", *sums()]))

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from ckprof import Profiler
+from ckprof.kernels.requests import InstanceQuery
 from ckprof_plugins.old_ck.cpp_types import LEVELS, cpp_type
+from ckprof_plugins.old_ck.lines import OLD_CK
 
 pytest.importorskip("ckprof_plugins.emulator", reason="nothing runs without the emulated device")
 
@@ -15,6 +18,7 @@ from plugins.old_ck.tests.line_runs import (
     KIND,
     RECORDS,
     TOGETHER,
+    first_of_kinds,
     in_order,
     kinds,
     kinds_table,
@@ -72,6 +76,18 @@ def test_types_with_an_outcome_are_not_run_again(tmp_path):
     some = list(kernels.values())[::3]
     left = without_outcome("tests", with_outcomes(some, tmp_path))
     assert left.keys() == kernels.keys() - {one.instance.key for one in some}
+
+
+def test_what_is_compared_has_each_kind_once_beside_the_lines_for_tests():
+    every = {**shipped("tests"), **shipped("profiler")}
+    plain = [one for one in shipped("tests").values() if one.instance.elementwise_op is None]
+    of_list = {name: {} for name in first_of_kinds()}
+    for name, own in of_list.items():
+        query = InstanceQuery(conf=name, pipelines=(OLD_CK,))
+        own |= {one.index: one for one in Profiler().instances(query).candidates}
+    chosen = [of_list[name][number] for name, numbers in first_of_kinds().items() for number in numbers]
+    assert len(kinds_of(chosen)) == len(chosen)
+    assert kinds_of(chosen) == kinds_of(every.values()) - kinds_of(plain)
 
 
 def test_kinds_are_counted_for_their_operations(tmp_path):
